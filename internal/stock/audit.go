@@ -1,0 +1,51 @@
+package stock
+
+import "fmt"
+
+// Account is everything that is known about the units of one SKU, from three
+// sources that must agree: the level, the ledger and the orders.
+type Account struct {
+	SKU          string
+	Level        Level
+	Ledger       Level // sum of all movements
+	OrderedUnits int64 // units that accepted orders hold or have bought
+	OpenUnits    int64 // of those, units that are not paid for yet
+	Orders       int64 // number of accepted orders
+}
+
+// Oversold is the number of units in orders beyond what was ever supplied. It
+// is counted from orders: a lost update oversells while the level reads zero.
+func (a Account) Oversold() int64 {
+	return max(0, a.OrderedUnits-a.Level.Supplied)
+}
+
+// Difference is one broken invariant.
+type Difference struct {
+	Invariant string // I1, I2, I5
+	SKU       string // empty where it concerns no single SKU
+	OrderID   string // empty where it concerns no single order
+	Detail    string
+}
+
+// Check compares the three sources and returns what differs.
+func (a Account) Check() []Difference {
+	var found []Difference
+	differ := func(invariant, format string, args ...any) {
+		found = append(found, Difference{Invariant: invariant, SKU: a.SKU, Detail: fmt.Sprintf(format, args...)})
+	}
+	if !a.Level.Balanced() {
+		differ("I1", "supplied %d is not available %d + reserved %d + sold %d, none negative",
+			a.Level.Supplied, a.Level.Available, a.Level.Reserved, a.Level.Sold)
+	}
+	if over := a.Oversold(); over > 0 {
+		differ("I1", "oversold by %d: %d orders hold %d units of %d supplied",
+			over, a.Orders, a.OrderedUnits, a.Level.Supplied)
+	}
+	if a.Level.Reserved != a.OpenUnits {
+		differ("I1", "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
+	}
+	if a.Level != a.Ledger {
+		differ("I5", "level %+v, but the ledger adds up to %+v", a.Level, a.Ledger)
+	}
+	return found
+}
