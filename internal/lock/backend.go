@@ -1,0 +1,67 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// Backend is a store that keeps leases. The Locker does everything that is the
+// same for all stores, so that a backend is small; package locktest checks one.
+// Its methods may be called from many goroutines at once.
+//
+// A backend never trusts a client's clock: durations go to the store, never
+// points in time.
+type Backend interface {
+	// Acquire makes the claim's owner the holder of the key if nobody holds it,
+	// or if the owner holds it already: asking again after a lost reply, or after
+	// a Wait, finds the owner's own lease with its full TTL and a new fence.
+	//
+	// If somebody else holds the key, the Grant says so. Where c.Queue is set,
+	// the owner then stands in the store's line until it is granted the key or
+	// calls Release.
+	//
+	// An error leaves open whether the key was granted.
+	Acquire(ctx context.Context, c Claim) (Grant, error)
+
+	// Wait returns nil when it is worth asking again: when the owner, which
+	// stands in line, was told so, or when the time that g advises has passed.
+	Wait(ctx context.Context, c Claim, g Grant) error
+
+	// Renew gives the owner's lease its full TTL again and returns its fence,
+	// which is raised to c.Fence if it was lower. ErrLost: the owner does not
+	// hold the key. Renew never takes a key that is free.
+	Renew(ctx context.Context, c Claim) (fence int64, err error)
+
+	// Release frees the key and tells at most one of those who wait in line. It
+	// remembers that fences up to c.Fence were used. If the owner does not hold
+	// the key, it leaves the line and the error is ErrLost.
+	Release(ctx context.Context, c Claim) error
+
+	// Close frees what the backend itself has opened. It does not close a client
+	// that it was given.
+	Close() error
+}
+
+// Claim is what an owner asks of a Backend.
+type Claim struct {
+	Key   string
+	Owner string        // random, one for each acquisition; compared whole
+	TTL   time.Duration // whole milliseconds
+	Queue bool          // Acquire: stand in line if the key is held
+	Fence int64         // Renew, Release: the highest fence that was used so far
+}
+
+// Grant is a Backend's answer to a claim.
+type Grant struct {
+	Held bool // somebody else holds the key; the rest tells how to go on
+
+	// Fence is higher than that of every earlier grant of the key, and than
+	// every number that Renew and Release were told. The Locker numbers its
+	// hand-offs with those that follow, one for each microsecond at most. Zero:
+	// the store mints none.
+	Fence int64
+
+	// Retry is how long a waiter that hears nothing should wait at most. It is
+	// the holder's remaining time, where the store knows it.
+	Retry time.Duration
+}

@@ -1,0 +1,56 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNotAcquired means that the caller does not hold the lock. It is joined
+	// with the reason: the context's error, ErrTimeout, ErrQueueFull, ErrClosed,
+	// ErrNoAnswer, or the store's own error. Alone it means that somebody else holds the key.
+	ErrNotAcquired = errors.New("lock not acquired")
+
+	// ErrLost means that the lease ended before its holder released it: its time
+	// ran out, or the store says that it belongs to somebody else.
+	ErrLost = errors.New("lease lost")
+
+	// ErrReleased is the cause of a lease's context after Release.
+	ErrReleased = errors.New("lease released")
+
+	// ErrTimeout means that Options.MaxWait passed.
+	ErrTimeout = errors.New("waited too long")
+
+	// ErrNoAnswer means that the store did not answer a request in time.
+	ErrNoAnswer = errors.New("store did not answer in time")
+
+	// ErrQueueFull means that Options.MaxQueue callers of this process wait for
+	// the key already.
+	ErrQueueFull = errors.New("too many waiters in this process")
+
+	// ErrClosed means that the Locker was closed.
+	ErrClosed = errors.New("locker closed")
+
+	// ErrKey means that the key is empty, longer than MaxKey, or starts with a
+	// closing brace, which would scatter it over a Redis cluster.
+	ErrKey = errors.New("unusable key")
+)
+
+// notAcquired joins ErrNotAcquired with its reason.
+func notAcquired(key string, reason error) error {
+	if reason == nil {
+		return fmt.Errorf("lock %q: %w", key, ErrNotAcquired)
+	}
+	return fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, reason)
+}
+
+// ended is the reason that a context gives for its end: its error, and its
+// cause where that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

@@ -1,0 +1,143 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Lease is the right to act on a key, until Release or until its context ends.
+// It may be used by many goroutines at once.
+//
+// A lease is not exclusion: a process that was paused can act after its lease
+// has passed to somebody else. What makes a write safe is its Fence, compared by
+// the database in the same transaction.
+type Lease struct {
+	holding *holding
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	fence   int64 // guarded by Locker.mu
+
+	once sync.Once
+	err  error // what Release returned
+}
+
+// Key returns the key that is locked.
+func (e *Lease) Key() string { return e.holding.line.key }
+
+// Context returns a child of the context given to Acquire. It ends when the
+// lease ends: context.Cause is then an ErrReleased, ErrLost or ErrClosed.
+func (e *Lease) Context() context.Context { return e.ctx }
+
+// Fence returns the lease's fencing token: higher than that of every earlier
+// lease on the key. It is 0 if the backend mints none.
+func (e *Lease) Fence() int64 {
+	e.holding.locker.mu.Lock()
+	defer e.holding.locker.mu.Unlock()
+	return e.fence
+}
+
+// Remaining returns for how long the lease is trusted if it is not renewed any
+// more, 0 if it is over. It reads the clock, and so knows that the lease ran out
+// while the process was paused, even before the context does. Ask it last
+// before a commit.
+func (e *Lease) Remaining() time.Duration {
+	h := e.holding
+	h.locker.mu.Lock()
+	defer h.locker.mu.Unlock()
+	if h.over || h.lease != e {
+		return 0
+	}
+	return max(0, time.Until(h.until()))
+}
+
+// Raise lifts the lease's fence above a number that the guarded resource has
+// seen already. That is needed when the store lost its memory and its clock
+// stepped back, so that it mints lower numbers than before. The store checks
+// that the lease is still held: one who lost it gets ErrLost and no number.
+func (e *Lease) Raise(ctx context.Context, above int64) error {
+	h := e.holding
+	l := h.locker
+	l.mu.Lock()
+	if h.over || h.lease != e {
+		l.mu.Unlock()
+		return fmt.Errorf("lock %q: %w", e.Key(), ErrLost)
+	}
+	if h.fence == 0 {
+		l.mu.Unlock()
+		return fmt.Errorf("lock %q: the backend mints no fences", e.Key())
+	}
+	l.work.Add(1)
+	defer l.work.Done()
+	c := h.claim
+	c.Fence = max(h.fence, above) + 1
+	l.mu.Unlock()
+
+	sent := time.Now()
+	fence, err := h.ask(ctx, c)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil && (h.over || h.lease != e):
+		err = ErrLost
+	case err == nil:
+		h.extend(sent)
+		h.fence = max(h.fence, fence)
+		e.fence = h.fence
+		return nil
+	case errors.Is(err, ErrLost) && !h.over:
+		h.end(ErrLost)
+	}
+	return fmt.Errorf("lock %q: raise fence above %d: %w", e.Key(), above, err)
+}
+
+// Release gives the key to the next who waits for it. It works whatever became
+// of any context, and takes at most a bounded time. ErrLost: the lease was over
+// before. Calling it again does nothing and returns what the first call did.
+func (e *Lease) Release() error {
+	e.once.Do(func() {
+		if err := e.release(); err != nil {
+			e.err = fmt.Errorf("lock %q: release: %w", e.Key(), err)
+		}
+	})
+	return e.err
+}
+
+func (e *Lease) release() error {
+	h := e.holding
+	l := h.locker
+	l.mu.Lock()
+	if h.over {
+		l.mu.Unlock()
+		return ErrLost
+	}
+	if !time.Now().Before(h.until()) { // the timer is late
+		h.end(ErrLost)
+		l.mu.Unlock()
+		return ErrLost
+	}
+	if h.handOver() {
+		l.mu.Unlock()
+		e.cancel(ErrReleased)
+		return nil
+	}
+	h.close()
+	l.work.Add(1)
+	defer l.work.Done()
+	c := h.claim
+	c.Fence = h.fence
+	l.mu.Unlock()
+	e.cancel(ErrReleased)
+	err := l.release(c)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrLost) {
+		l.background(func() { l.giveBack(c) })
+	}
+	l.advance(h.line)
+	return err
+}

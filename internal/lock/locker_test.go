@@ -1,0 +1,124 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/lock"
+)
+
+// An unusable key is an ErrNotAcquired with ErrKey.
+func TestLocker_UnusableKey(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	for _, key := range []string{"", "}", "}a", strings.Repeat("k", lock.MaxKey+1)} {
+		if _, err := locker.Acquire(t.Context(), key); !errors.Is(err, lock.ErrKey) || !errors.Is(err, lock.ErrNotAcquired) {
+			t.Errorf("Acquire(%.20q): %v, want ErrKey and ErrNotAcquired", key, err)
+		}
+	}
+}
+
+// MaxWait "bounds the wait for a key, beside the caller's context".
+func TestLocker_MaxWait(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
+	if _, err := locker.Acquire(t.Context(), "key"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := locker.Acquire(t.Context(), "key")
+	if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
+		t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Acquire: %v blames the caller's context", err)
+	}
+}
+
+// MaxQueue "is how many callers of this process may wait for one key".
+func TestLocker_MaxQueue(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxQueue: 1})
+	lease, err := locker.Acquire(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	results := make(chan error, 2)
+	for range 2 {
+		wg.Go(func() {
+			next, err := locker.Acquire(t.Context(), "key")
+			if err == nil {
+				err = next.Release()
+			}
+			results <- err
+		})
+	}
+	// One of the two waits and the other is refused, whichever came first.
+	if err := <-results; !errors.Is(err, lock.ErrQueueFull) || !errors.Is(err, lock.ErrNotAcquired) {
+		t.Errorf("Acquire: %v, want ErrQueueFull and ErrNotAcquired", err)
+	}
+	if err := lease.Release(); err != nil {
+		t.Error(err)
+	}
+	if err := <-results; err != nil {
+		t.Errorf("the one who waits: %v", err)
+	}
+	wg.Wait()
+}
+
+// Do releases the lease "also if fn panics".
+func TestLocker_DoPanics(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error { panic("in fn") })
+	}()
+	if _, err := locker.TryAcquire(t.Context(), "key"); err != nil {
+		t.Errorf("after the panic: %v", err)
+	}
+}
+
+// Do returns fn's error as it is.
+func TestLocker_DoError(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	want := errors.New("sold out")
+	err := locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error { return want })
+	if err != want { //nolint:errorlint // as it is
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// "Validate reports the first option that cannot work, by name. New panics with
+// what Validate returns".
+func TestOptions_Validate(t *testing.T) {
+	for name, o := range map[string]lock.Options{
+		"TTL":         {TTL: time.Millisecond},
+		"whole":       {TTL: time.Second + time.Microsecond},
+		"Margin":      {TTL: time.Second, Margin: 600 * time.Millisecond},
+		"MaxHold":     {MaxHold: -1},
+		"MaxQueue":    {MaxQueue: -1},
+		"HandoffTime": {HandoffTime: -1},
+	} {
+		err := o.Validate()
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want an error that names it", name, err)
+			continue
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: New accepts it", name)
+				}
+			}()
+			lock.New(lock.NewMemory(), o)
+		}()
+	}
+	if err := (lock.Options{}).Validate(); err != nil {
+		t.Errorf("zero value: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"example.com/shop/internal/lock"
+)
+
+// deadline: "that timer cancels the lease's context by itself, with no store I/O
+// in its way: a renewal that hangs must not delay it." Whoever gets the key
+// next finds the former holder's context ended already.
+func deadline(t *testing.T, h Harness) {
+	for name, fault := range map[string]func(*Tap){
+		"renewal hangs":          func(tap *Tap) { tap.HoldRequests(Renew) },
+		"renewal's answer hangs": func(tap *Tap) { tap.HoldAnswers(Renew) },
+		"store cannot be heard":  (*Tap).Cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ps, k := h.processes(t, 2, lock.Options{TTL: short}), key(t)
+			lease := acquire(t, ps[0].Locker, k)
+			fault(ps[0].tap)
+			next := acquire(t, ps[1].Locker, k)
+			if lease.Context().Err() == nil {
+				t.Error("two live holders: the first one's context goes on")
+			}
+			if !errors.Is(context.Cause(lease.Context()), lock.ErrLost) {
+				t.Errorf("cause %v, want ErrLost", context.Cause(lease.Context()))
+			}
+			if left := lease.Remaining(); left != 0 {
+				t.Errorf("%v remain of a lost lease", left)
+			}
+			release(t, next)
+		})
+	}
+}
+
+// crashedHolder: a holder that the store hears no more of blocks the key until
+// its TTL has passed, and no longer.
+func crashedHolder(t *testing.T, h Harness) {
+	ps, k := h.processes(t, 3, lock.Options{TTL: short}), key(t)
+	acquire(t, ps[0].Locker, k)
+	ps[0].tap.Cut()
+	done := make(chan error, 2)
+	for _, p := range ps[1:] {
+		go func() {
+			lease, err := p.Acquire(bounded(t), k)
+			if err == nil {
+				err = lease.Release()
+			}
+			done <- err
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Errorf("waiter of a crashed holder: %v", err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/lock"
+)
+
+// renewal: "runs while held [...] never after release". A lease that is renewed
+// outlives its TTL.
+func renewal(t *testing.T, h Harness) {
+	ps, k := h.processes(t, 2, lock.Options{TTL: short}), key(t)
+	lease := acquire(t, ps[0].Locker, k)
+	wait(t, "renewals", ps[0].tap.Seen(Renew, 7)) // two TTLs
+	if _, err := ps[1].TryAcquire(bounded(t), k); !isNotAcquired(err) {
+		t.Fatalf("TryAcquire of a renewed key: %v, want ErrNotAcquired", err)
+	}
+	if lease.Context().Err() != nil {
+		t.Fatalf("a renewed lease has ended: %v", context.Cause(lease.Context()))
+	}
+	release(t, lease)
+	after := ps[0].tap.Count(Renew)
+	next := acquire(t, ps[1].Locker, k)
+	wait(t, "the next one's renewals", ps[1].tap.Seen(Renew, 4)) // more than a TTL
+	if n := ps[0].tap.Count(Renew) - after; n != 0 {
+		t.Errorf("%d renewals after the release", n)
+	}
+	release(t, next)
+}
+
+// maxHold: renewal "stops at an optional maximum hold, so that a hung job does
+// not keep its lock for ever".
+func maxHold(t *testing.T, h Harness) {
+	ps, k := h.processes(t, 2, lock.Options{TTL: short, MaxHold: 2 * short}), key(t)
+	lease := acquire(t, ps[0].Locker, k)
+	next := acquire(t, ps[1].Locker, k)
+	if n := ps[0].tap.Count(Renew); n == 0 {
+		t.Error("never renewed")
+	}
+	if !errors.Is(context.Cause(lease.Context()), lock.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", context.Cause(lease.Context()))
+	}
+	release(t, next)
+}
+
+// renewalNeverRevives: renewal "never recreates an expired key".
+func renewalNeverRevives(t *testing.T, h Harness) {
+	b, k := h.backend(t), key(t)
+	first := lock.Claim{Key: k, Owner: "first", TTL: 50 * time.Millisecond}
+	if g, err := b.Acquire(bounded(t), first); err != nil || g.Held {
+		t.Fatalf("Acquire: %+v, %v", g, err)
+	}
+	// Renewals with a long TTL would keep the key for ever once they revive it.
+	second := lock.Claim{Key: k, Owner: "second", TTL: long, Queue: true}
+	for g, err := b.Acquire(bounded(t), second); ; g, err = b.Acquire(bounded(t), second) {
+		if err != nil {
+			t.Fatalf("Acquire: %v", err)
+		}
+		if !g.Held {
+			break
+		}
+		if err := b.Wait(bounded(t), second, g); err != nil {
+			t.Fatalf("Wait: %v", err)
+		}
+	}
+	if _, err := b.Renew(bounded(t), first); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew of an expired lease: %v, want ErrLost", err)
+	}
+	if err := b.Release(bounded(t), second); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+	if _, err := b.Renew(bounded(t), first); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew of a free key: %v, want ErrLost", err)
+	}
+	if g, err := b.Acquire(bounded(t), second); err != nil || g.Held {
+		t.Errorf("Acquire of the free key: %+v, %v", g, err)
+	}
+}

@@ -1,0 +1,19 @@
+package lock_test
+
+import (
+	"testing"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+)
+
+func TestMemory(t *testing.T) {
+	locktest.Run(t, func(*testing.T) locktest.Harness {
+		store := lock.NewMemory()
+		return locktest.Harness{
+			Connect:         func(testing.TB) lock.Backend { return store },
+			Fences:          true,
+			FirstInFirstOut: true,
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package lock
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Options of a Locker. The zero value is a good one.
+type Options struct {
+	// TTL is how long the store keeps a lease that is not renewed, and so how
+	// long a crashed holder blocks the key. It is renewed every third of it.
+	// Default 10 s, at least 30 ms, a whole number of milliseconds.
+	TTL time.Duration
+
+	// Margin is how much earlier than the store a lease's holder stops trusting
+	// it: room for clocks that run at different speeds and for timers that fire
+	// late. Default a tenth of TTL, at most half of it.
+	Margin time.Duration
+
+	// MaxWait bounds the wait for a key, beside the caller's context. Default
+	// 30 s; negative: the context alone.
+	MaxWait time.Duration
+
+	// MaxHold ends a lease that is held for longer, however well it is renewed,
+	// so that a hung job does not keep its lock for ever. Default 0: no limit.
+	MaxHold time.Duration
+
+	// MaxQueue is how many callers of this process may wait for one key.
+	// Default 10,000.
+	MaxQueue int
+
+	// MaxHandoffs is how often in a row a lease is handed to the next waiter of
+	// this process before it goes back to the store, where other processes wait.
+	// Default 100; negative: never handed over.
+	MaxHandoffs int
+
+	// HandoffTime is for how long it is handed over in a row. Default 50 ms.
+	HandoffTime time.Duration
+}
+
+// Validate reports the first option that cannot work, by name. New panics with
+// what Validate returns: call it first where options come from a user.
+func (o Options) Validate() error {
+	switch d := o.withDefaults(); {
+	case d.TTL < 30*time.Millisecond:
+		return fmt.Errorf("lock: TTL %v: want at least 30ms", o.TTL)
+	case d.TTL%time.Millisecond != 0:
+		return fmt.Errorf("lock: TTL %v: want whole milliseconds", o.TTL)
+	case d.Margin < 0 || d.Margin > d.TTL/2:
+		return fmt.Errorf("lock: Margin %v: want 0 to half of the TTL %v", o.Margin, d.TTL)
+	case d.MaxHold < 0:
+		return fmt.Errorf("lock: MaxHold %v: want 0 for no limit, or more", o.MaxHold)
+	case d.MaxQueue < 0:
+		return fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
+	case d.HandoffTime < 0:
+		return fmt.Errorf("lock: HandoffTime %v: want 0 for the default, or more", o.HandoffTime)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	o.TTL = cmp.Or(o.TTL, 10*time.Second)
+	o.Margin = cmp.Or(o.Margin, o.TTL/10)
+	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
+	o.MaxQueue = cmp.Or(o.MaxQueue, 10_000)
+	o.MaxHandoffs = cmp.Or(o.MaxHandoffs, 100)
+	o.HandoffTime = cmp.Or(o.HandoffTime, 50*time.Millisecond)
+	return o
+}

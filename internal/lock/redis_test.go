@@ -1,0 +1,253 @@
+package lock_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/lock/testserver"
+)
+
+func TestRedis(t *testing.T) {
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			locktest.Run(t, func(t *testing.T) locktest.Harness {
+				addr := start(t)
+				return locktest.Harness{
+					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t, addr)) },
+					Fences:          true,
+					FirstInFirstOut: true,
+					Forget: func(t testing.TB) {
+						t.Helper()
+						if err := connect(t, addr).FlushAll(t.Context()).Err(); err != nil {
+							t.Fatalf("FLUSHALL: %v", err)
+						}
+					},
+				}
+			})
+		})
+	}
+}
+
+// servers are those that the tests of this file run against.
+var servers = map[string]func(t testing.TB) (addr string){
+	"embedded":  func(t testing.TB) string { return startMiniredis(t).Addr() },
+	"container": testserver.Redis,
+}
+
+// startMiniredis returns an in-process server whose TTLs pass in real time.
+func startMiniredis(t testing.TB) *miniredis.Miniredis {
+	t.Helper()
+	server := miniredis.RunT(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case now := <-ticker.C:
+				server.FastForward(now.Sub(last))
+				last = now
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); ticking.Wait() })
+	return server
+}
+
+// connect returns a client as NewRedis wants it.
+func connect(t testing.TB, addr string) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Errorf("close client: %v", err)
+		}
+	})
+	return client
+}
+
+// newLocker returns one that is closed at the end of the test.
+func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
+	t.Helper()
+	l := lock.New(b, o)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+// "a lost notification, a reconnect or a script flush delays and never hangs":
+// scripts are forgotten and subscriptions cut while 4 lockers x 8 goroutines
+// take turns.
+func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
+	const lockers, goroutines, turns = 4, 8, 25
+	addr := testserver.Redis(t)
+	admin := connect(t, addr)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	var wg sync.WaitGroup
+	count := 0 // guarded by the lock
+	for range lockers {
+		locker := newLocker(t, lock.NewRedis(connect(t, addr)), lock.Options{TTL: 2 * time.Second})
+		for range goroutines {
+			wg.Go(func() {
+				for range turns {
+					err := locker.Do(ctx, t.Name(), func(ctx context.Context, _ *lock.Lease) error {
+						if count++; count%20 != 0 {
+							return nil
+						}
+						if err := admin.ScriptFlush(ctx).Err(); err != nil {
+							return err
+						}
+						return admin.ClientKillByFilter(ctx, "TYPE", "pubsub").Err()
+					})
+					if err != nil {
+						t.Errorf("Do: %v", err)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if want := lockers * goroutines * turns; count != want {
+		t.Errorf("%d turns, want %d", count, want)
+	}
+}
+
+// "a stepped-back clock costs a retry, never a wedge": a server that lost its
+// memory and an hour mints lower numbers; Raise gets above those that the
+// database has seen.
+func TestRedis_ClockStepsBack(t *testing.T) {
+	server := startMiniredis(t)
+	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
+	var seen int64
+	err := locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
+		seen = lease.Fence()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.FlushAll()
+	server.SetTime(time.Now().Add(-time.Hour))
+	err = locker.Do(t.Context(), "key", func(ctx context.Context, lease *lock.Lease) error {
+		if lease.Fence() > seen {
+			t.Errorf("fence %d, want one below %d for the test to mean anything", lease.Fence(), seen)
+		}
+		if err := lease.Raise(ctx, seen); err != nil {
+			return err
+		}
+		if lease.Fence() <= seen {
+			t.Errorf("raised fence %d, want more than %d", lease.Fence(), seen)
+		}
+		seen = lease.Fence()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
+		if lease.Fence() <= seen {
+			t.Errorf("fence %d after %d", lease.Fence(), seen)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// "a step of the server's clock while the key is free": the last fence is
+// remembered for a minute.
+func TestRedis_ClockStepsBackWhileFree(t *testing.T) {
+	server := startMiniredis(t)
+	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
+	var last int64
+	for _, now := range []time.Time{time.Now(), time.Now().Add(-30 * time.Second)} {
+		server.SetTime(now)
+		err := locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
+			if lease.Fence() <= last {
+				t.Errorf("fence %d after %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// "every key a script touches is in KEYS and in one slot", whatever the user's
+// key looks like; and nothing of a lease is kept for ever.
+func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
+	server := miniredis.RunT(t) // its clock stands still: everything is still there
+	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr()), lock.WithPrefix("shop:")), lock.Options{})
+	backend := lock.NewRedis(connect(t, server.Addr()), lock.WithPrefix("shop:"))
+	t.Cleanup(func() { _ = backend.Close() })
+	for _, key := range []string{"sku:42", "a{b}c", "a}b", "{", "{}", "ünï côde"} {
+		lease, err := holder.Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatalf("Acquire(%q): %v", key, err)
+		}
+		waiter := lock.Claim{Key: key, Owner: "waiter", TTL: time.Second, Queue: true}
+		if g, err := backend.Acquire(t.Context(), waiter); err != nil || !g.Held {
+			t.Fatalf("Acquire(%q) by another: %+v, %v", key, g, err)
+		}
+		keys := server.Keys()
+		if len(keys) != 2 {
+			t.Errorf("%q: keys %q, want a lease and a line", key, keys)
+		}
+		tags := map[string]bool{}
+		for _, k := range keys {
+			tags[hashTag(k)] = true
+			if !strings.HasPrefix(k, "shop:") {
+				t.Errorf("%q: %q lacks the prefix", key, k)
+			}
+			if server.TTL(k) == 0 {
+				t.Errorf("%q: %q never expires", key, k)
+			}
+		}
+		if len(tags) != 1 {
+			t.Errorf("%q: %d slots: %q", key, len(tags), keys)
+		}
+		if err := backend.Release(t.Context(), waiter); err == nil {
+			t.Errorf("%q: a waiter could release", key)
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatalf("Release(%q): %v", key, err)
+		}
+		for _, k := range server.Keys() {
+			if server.TTL(k) == 0 {
+				t.Errorf("%q: %q stays for ever after the release", key, k)
+			}
+		}
+		server.FlushAll()
+	}
+}
+
+// hashTag is the part of a key that decides on its slot, by the cluster
+// specification.
+func hashTag(key string) string {
+	if _, after, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
+			return tag
+		}
+	}
+	return key
+}

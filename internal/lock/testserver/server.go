@@ -1,0 +1,165 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+const (
+	startLimit = 2 * time.Minute // an official image sets up its data directory first
+	faultLimit = 30 * time.Second
+)
+
+// Server is one running container.
+type Server struct {
+	kind      kind
+	container *testcontainers.DockerContainer
+	addr      string
+	version   string
+}
+
+// String names the server and its real version.
+func (s *Server) String() string {
+	return fmt.Sprintf("%s %s at %s, image %s", s.kind.name, s.version, s.addr, s.kind.imageName())
+}
+
+// Addr is the server's host:port, as the test reaches it.
+func (s *Server) Addr() string { return s.addr }
+
+type startOptions struct {
+	durable   bool // data on disk, flushed by each commit
+	fixedPort bool // Docker gives a restarted container another port, unless it was asked for one
+}
+
+// start runs a container and returns when the server answers.
+func start(ctx context.Context, k kind, o startOptions) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+
+	s := &Server{kind: k}
+	options := []testcontainers.ContainerCustomizer{
+		testcontainers.WithExposedPorts(k.port),
+		testcontainers.WithEnv(k.env),
+		testcontainers.WithLogger(silent{}),
+		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)),
+	}
+	if !o.durable {
+		options = append(options,
+			testcontainers.WithCmd(k.fast...),
+			testcontainers.WithTmpfs(map[string]string{k.data: "rw"}))
+	}
+	if o.fixedPort {
+		free, err := freePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
+			host.PortBindings = network.PortMap{network.MustParsePort(k.port): {{HostPort: strconv.Itoa(free)}}}
+		}))
+	}
+	running, err := testcontainers.Run(ctx, k.imageName(), options...)
+	if err != nil {
+		// Run returns the container with the error where one was made. ctx may have ended: that can be the error.
+		return nil, fmt.Errorf("start %s from %s: %w", k.name, k.imageName(),
+			joinCleanup(err, testcontainers.TerminateContainer(running)))
+	}
+	s.container = running
+	return s, nil
+}
+
+// awaitReady polls until the server tells its version. The strategies that come with testcontainers look for log lines
+// of particular images, or take an open port for a server.
+func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) error {
+	host, err := target.Host(ctx)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		state, err := target.State(ctx)
+		if err == nil && !state.Running && state.Status != "created" {
+			return fmt.Errorf("the container ended with code %d: %s", state.ExitCode, lastLog(ctx, target))
+		}
+		if port, portErr := target.MappedPort(ctx, s.kind.port); portErr != nil {
+			err = portErr
+		} else {
+			addr := net.JoinHostPort(host, port.Port())
+			var version string
+			if version, err = s.kind.version(ctx, addr); err == nil {
+				s.addr, s.version = addr, version
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w; its log ends: %s", err, lastLog(context.WithoutCancel(ctx), target))
+		case <-tick.C:
+		}
+	}
+}
+
+// StartRedis starts a Redis for this test alone, for faults. It keeps its data in memory: a killed one starts empty.
+func StartRedis(t testing.TB) *Server {
+	t.Helper()
+	return pool.own(t, redisKind(), startOptions{fixedPort: true})
+}
+
+// StartMySQL starts a MySQL for this test alone, for faults. It is durable: a killed one recovers each commit.
+func StartMySQL(t testing.TB) *Server {
+	t.Helper()
+	return pool.own(t, mysqlKind(), startOptions{fixedPort: true, durable: true})
+}
+
+// StartMariaDB starts a MariaDB for this test alone, as StartMySQL does.
+func StartMariaDB(t testing.TB) *Server {
+	t.Helper()
+	return pool.own(t, mariadbKind(), startOptions{fixedPort: true, durable: true})
+}
+
+// terminate kills and removes the container, paused or not; nothing in it is worth a shutdown.
+func (s *Server) terminate(ctx context.Context) error {
+	return s.container.Terminate(ctx, testcontainers.StopTimeout(0))
+}
+
+func freePort(ctx context.Context) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+func joinCleanup(err, cleanup error) error {
+	if cleanup == nil {
+		return err
+	}
+	return fmt.Errorf("%w (and its container is left: %w)", err, cleanup)
+}
+
+// lastLog returns the end of the container's log, for an error message.
+func lastLog(ctx context.Context, target wait.StrategyTarget) string {
+	logs, err := target.Logs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	defer logs.Close()
+	text, err := io.ReadAll(logs)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
+}
