@@ -13,7 +13,7 @@ import (
 func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lease, error) {
 	fail := func(err error) (*Lease, error) {
 		l.passTurn(q)
-		if bounded.Err() != nil || l.open.Err() != nil {
+		if bounded.Err() != nil || l.closed() {
 			return nil, l.gaveUp(ctx, q.key)
 		}
 		return nil, notAcquired(q.key, err)
@@ -34,7 +34,7 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 			}
 			// The answer took too long for the lease to be trusted. It is still
 			// ours in the store: asking again renews it.
-			if !wait || bounded.Err() != nil || l.open.Err() != nil {
+			if !wait || bounded.Err() != nil || l.closed() {
 				return fail(ErrNoAnswer)
 			}
 			continue

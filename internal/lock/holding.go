@@ -34,7 +34,7 @@ func (l *Locker) enter(ctx context.Context, q *line, sent time.Time, g Grant) *L
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	deadline := sent.Add(l.opt.TTL - l.opt.Margin)
-	if l.open.Err() != nil || !time.Now().Before(deadline) {
+	if l.closed() || !time.Now().Before(deadline) {
 		return nil
 	}
 	h := &holding{

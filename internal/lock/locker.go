@@ -82,7 +82,7 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 // back to the store, and closes the backend. It returns when that is done.
 func (l *Locker) Close() error {
 	l.mu.Lock()
-	if l.open.Err() != nil {
+	if l.closed() {
 		l.mu.Unlock()
 		return nil
 	}
@@ -105,7 +105,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		return nil, notAcquired(key, ended(ctx))
 	}
 	l.mu.Lock()
-	if l.open.Err() != nil {
+	if l.closed() {
 		l.mu.Unlock()
 		return nil, notAcquired(key, ErrClosed)
 	}
@@ -134,6 +134,8 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	return l.await(ctx, bounded, q, w)
 }
 
+func (l *Locker) closed() bool { return l.open.Err() != nil }
+
 // bound limits a wait to MaxWait.
 func (l *Locker) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.opt.MaxWait < 0 {
@@ -147,7 +149,7 @@ func (l *Locker) gaveUp(ctx context.Context, key string) error {
 	switch {
 	case ctx.Err() != nil:
 		return notAcquired(key, ended(ctx))
-	case l.open.Err() != nil:
+	case l.closed():
 		return notAcquired(key, ErrClosed)
 	}
 	return notAcquired(key, ErrTimeout)

@@ -95,6 +95,6 @@ func withDocker(limit time.Duration, f func(context.Context, client.APIClient) e
 	if err != nil {
 		return fmt.Errorf("no Docker daemon found: %w", err)
 	}
-	defer docker.Close()
+	defer func() { _ = docker.Close() }()
 	return f(ctx, docker)
 }

@@ -22,7 +22,7 @@ func redisVersion(ctx context.Context, addr string) (string, error) {
 		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 		DialerRetries: 1, // the default waits 0.4 s over a refused connection
 	})
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	info, err := rdb.Info(ctx, "server").Result()
 	if err != nil {
 		return "", err

@@ -138,7 +138,7 @@ func freePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
@@ -155,7 +155,7 @@ func lastLog(ctx context.Context, target wait.StrategyTarget) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer logs.Close()
+	defer func() { _ = logs.Close() }()
 	text, err := io.ReadAll(logs)
 	if err != nil {
 		return err.Error()

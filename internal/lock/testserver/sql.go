@@ -69,7 +69,7 @@ func withSQL(addr string, f func(*sql.DB) error) error {
 		return err
 	}
 	db := sql.OpenDB(connector)
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	return f(db)
 }
 

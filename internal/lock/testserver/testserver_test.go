@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 func TestRedis(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: testserver.Redis(t)})
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	if err := rdb.Set(t.Context(), "k:"+t.Name(), "v", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func testSchema(t *testing.T, server func(testing.TB) string) (version string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	for _, statement := range []string{
 		"CREATE TABLE x (name VARCHAR(20) PRIMARY KEY, at DATETIME(6) NOT NULL)",
 		"INSERT INTO x VALUES ('sku', UTC_TIMESTAMP(6)), ('SKU', UTC_TIMESTAMP(6)), ('skü 🙂', UTC_TIMESTAMP(6))",
@@ -82,7 +82,7 @@ func TestServer_Faults(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartRedis(t)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: 200 * time.Millisecond})
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestServer_DurableAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	for _, statement := range []string{"CREATE TABLE x (n INT PRIMARY KEY)", "INSERT INTO x VALUES (7)"} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,27 @@
+# What one does daily. `make` alone lists it.
+.DEFAULT_GOAL := help
+.PHONY: help run demo test race integration lint bench
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+run: ## start a shop on the embedded default, http://127.0.0.1:8080
+	go run ./cmd/shop serve
+
+demo: ## show the oversell without a lock, and the correct result with one
+	go run ./loadtest
+
+test: ## all tests; those that need Docker skip without it
+	go test ./...
+
+race: ## all tests under the race detector
+	go test -race ./...
+
+integration: ## all tests, and a test that lacks its server fails
+	CI=true go test -race ./...
+
+lint: ## formatting, vet, and the import rules of the layout
+	golangci-lint run
+
+bench: ## the lock alone: one goroutine, many keys, one hot key
+	go test -run '^$$' -bench . -benchmem ./internal/lock

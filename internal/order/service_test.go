@@ -1,0 +1,336 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gorm.io/gorm"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store/storetest"
+)
+
+// "The same request again gets the same order; another request with the same key
+// is refused."
+func TestService_Place_replay(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 10)
+		first, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
+		if err != nil || replayed {
+			t.Fatalf("Place: replayed %v, %v", replayed, err)
+		}
+		again, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
+		if err != nil || !replayed {
+			t.Fatalf("Place again: replayed %v, %v", replayed, err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Errorf("another order (-first +again):\n%s", diff)
+		}
+		if _, _, err := b.Place(t.Context(), buy("key", "mug", 3)); !errors.Is(err, order.ErrKeyReused) {
+			t.Errorf("another request with the key: %v, want ErrKeyReused", err)
+		}
+		other := buy("key", "mug", 3)
+		other.Buyer = "bob"
+		if _, replayed, err := b.Place(t.Context(), other); err != nil || replayed {
+			t.Errorf("another buyer with the key: replayed %v, %v", replayed, err)
+		}
+		want := stock.Level{Supplied: 10, Available: 5, Reserved: 5}
+		if got := b.audit(t, "mug").Level; got != want {
+			t.Errorf("level %+v, want %+v", got, want)
+		}
+	})
+}
+
+// "A buyer's idempotency key makes at most one order": 50 requests at once, by
+// every strategy, also the wrong ones, on three instances.
+func TestService_Place_twins(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		backend := lock.NewMemory()
+		var shops []*bundle
+		for range 3 {
+			shops = append(shops, setup(t, db, backend, 10*time.Second))
+		}
+		for _, s := range order.Strategies() {
+			t.Run(s.Name, func(t *testing.T) {
+				name := "mug-" + s.Name
+				shops[0].supply(t, name, 1)
+				r := buy("key-"+s.Name, name, 1)
+				r.Strategy = s.Name
+				var wg sync.WaitGroup
+				ids := make([]string, 50)
+				for i := range ids {
+					wg.Go(func() {
+						o, _, err := shops[i%3].Place(t.Context(), r)
+						if err != nil {
+							t.Errorf("Place: %v", err)
+						}
+						ids[i] = o.ID
+					})
+				}
+				wg.Wait()
+				for _, id := range ids {
+					if id != ids[0] {
+						t.Fatalf("two orders for one key: %s and %s", ids[0], id)
+					}
+				}
+				if n := shops[0].audit(t, name).Orders; n != 1 {
+					t.Errorf("%d orders, want 1", n)
+				}
+			})
+		}
+	})
+}
+
+// While a request waits, its twin may take the last units: then it is not sold
+// out but replayed.
+func TestService_Place_twinTookTheLast(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 1)
+		r := buy("key", "mug", 1)
+		r.Strategy = "conditional" // no lock, so that the twin can come in between
+		var twin order.Order
+		b.stock.afterRead = func() {
+			var err error
+			if twin, _, err = b.Place(t.Context(), r); err != nil {
+				t.Errorf("twin: %v", err)
+			}
+		}
+		o, replayed, err := b.Place(t.Context(), r)
+		if err != nil || !replayed || o.ID != twin.ID {
+			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
+		}
+		b.audit(t, "mug")
+	})
+}
+
+// "Never oversold, by every strategy that Promises it", and never undersold: 40
+// buyers, 10 units, three instances.
+func TestService_Place_neverOversold(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		backend := lock.NewMemory()
+		var shops []*bundle
+		for range 3 {
+			shops = append(shops, setup(t, db, backend, 10*time.Second))
+		}
+		for _, s := range order.Strategies() {
+			if !s.Promises {
+				continue
+			}
+			t.Run(s.Name, func(t *testing.T) {
+				name := "mug-" + s.Name
+				shops[0].supply(t, name, 10)
+				var wg sync.WaitGroup
+				for i := range 40 {
+					wg.Go(func() {
+						r := buy(fmt.Sprint(s.Name, i), name, 1)
+						r.Strategy = s.Name
+						_, _, err := shops[i%3].Place(t.Context(), r)
+						if err != nil && !errors.Is(err, stock.ErrSoldOut) {
+							t.Errorf("Place: %v", err)
+						}
+					})
+				}
+				wg.Wait()
+				a := shops[0].audit(t, name)
+				if want := (stock.Level{Supplied: 10, Reserved: 10}); a.Level != want || a.Orders != 10 {
+					t.Errorf("%d orders, level %+v; want 10 and %+v", a.Orders, a.Level, want)
+				}
+			})
+		}
+	})
+}
+
+// The mistake that the load test shows, the same every time: two buyers read the
+// same stock before either writes, and both are sold the one unit.
+func TestService_Place_lostUpdate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 1)
+		first, second := buy("first", "mug", 1), buy("second", "mug", 1)
+		first.Strategy, second.Strategy = "none", "none"
+		b.stock.afterRead = func() {
+			if _, _, err := b.Place(t.Context(), second); err != nil {
+				t.Errorf("second: %v", err)
+			}
+		}
+		if _, _, err := b.Place(t.Context(), first); err != nil {
+			t.Errorf("first: %v", err)
+		}
+		var account stock.Account
+		differences := 0
+		err := b.orders.Audit(t.Context(), "mug",
+			func(a stock.Account) error { account = a; return nil },
+			func(stock.Difference) error { differences++; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if account.Oversold() != 1 || account.Level.Available != 0 || differences == 0 {
+			t.Errorf("account %+v with %d differences, want 1 oversold though the level reads zero", account, differences)
+		}
+	})
+}
+
+// "The commit is not started with too little of the lease left", and "A refused
+// order changes no row."
+func TestService_Place_tooLate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		late, err := order.New(order.Config{
+			Store:        b.orders,
+			Stock:        b.stock,
+			Lockers:      map[string]order.Locker{order.RedisLock: b.shared, order.MemoryLock: b.shared},
+			CommitMargin: time.Minute, // longer than any lease
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.supply(t, "mug", 1)
+		if _, _, err := late.Place(t.Context(), buy("key", "mug", 1)); !errors.Is(err, order.ErrTooLate) {
+			t.Errorf("Place: %v, want ErrTooLate", err)
+		}
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after a refusal", a)
+		}
+		if _, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed {
+			t.Errorf("the same key in time: replayed %v, %v", replayed, err)
+		}
+	})
+}
+
+// A database that has seen a higher fence than the lock's store remembers costs
+// a retry, not the order.
+func TestService_Place_overtakesFence(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 2)
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		err := db.Exec("UPDATE skus SET fence = ? WHERE name = ?", ahead, "mug").Error
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			if _, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1)); err != nil {
+				t.Fatalf("Place: %v", err)
+			}
+		}
+		sku, err := b.stock.SKU(t.Context(), "mug")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sku.Fence <= ahead+1 {
+			t.Errorf("fence %d, want above %d", sku.Fence, ahead+1)
+		}
+		b.audit(t, "mug")
+	})
+}
+
+// A holder that was cut off from the lock's store while it held the lease sells
+// nothing after its time; the next one does.
+func TestService_Place_leaseLost(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		backend := lock.NewMemory()
+		tap := locktest.NewTap(backend)
+		cutOff := setup(t, db, tap, 200*time.Millisecond)
+		healthy := setup(t, db, backend, 200*time.Millisecond)
+		healthy.supply(t, "mug", 5)
+		cutOff.stock.afterRead = func() {
+			tap.Cut()
+			if _, _, err := healthy.Place(t.Context(), buy("healthy", "mug", 1)); err != nil {
+				t.Errorf("the other instance: %v", err)
+			}
+		}
+		_, _, err := cutOff.Place(t.Context(), buy("cut off", "mug", 1))
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Place: %v, want ErrLost", err)
+		}
+		if a := healthy.audit(t, "mug"); a.Orders != 1 {
+			t.Errorf("%d orders, want the healthy one's", a.Orders)
+		}
+	})
+}
+
+// A request that a rule forbids is refused before any store is asked.
+func TestService_Place_refused(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 1)
+		unknown := buy("key", "mug", 1)
+		unknown.Strategy = "hope"
+		for name, c := range map[string]struct {
+			request order.Request
+			want    error
+		}{
+			"no key":           {buy("", "mug", 1), order.ErrKeyMissing},
+			"zero units":       {buy("key", "mug", 0), order.ErrInvalid},
+			"unknown SKU":      {buy("key", "cup", 1), stock.ErrUnknownSKU},
+			"impossible SKU":   {buy("key", "no such name!", 1), stock.ErrUnknownSKU},
+			"more than all":    {buy("key", "mug", 2), stock.ErrSoldOut},
+			"unknown strategy": {unknown, order.ErrUnknownStrategy},
+		} {
+			if _, _, err := b.Place(t.Context(), c.request); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+		}
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after refusals", a)
+		}
+	})
+}
+
+// "Another buyer's order is ErrNotFound, like one that does not exist."
+func TestService_Order(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 1)
+		placed, _, err := b.Place(t.Context(), buy("key", "mug", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Order(t.Context(), "ann", placed.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(placed, got); diff != "" {
+			t.Errorf("read back (-placed +got):\n%s", diff)
+		}
+		for _, c := range [][2]string{{"bob", placed.ID}, {"ann", "no-such-order"}} {
+			if _, err := b.Order(t.Context(), c[0], c[1]); !errors.Is(err, order.ErrNotFound) {
+				t.Errorf("Order(%q, %q): %v, want ErrNotFound", c[0], c[1], err)
+			}
+		}
+	})
+}
+
+// New "fails if a strategy's lock is missing".
+func TestNew_lockMissing(t *testing.T) {
+	_, err := order.New(order.Config{Lockers: map[string]order.Locker{order.RedisLock: noLocker{}}})
+	if err == nil {
+		t.Error("a strategy without its lock was accepted")
+	}
+}
+
+type noLocker struct{}
+
+func (noLocker) Do(context.Context, string, func(context.Context, *lock.Lease) error) error {
+	return nil
+}
