@@ -57,8 +57,8 @@ type Grant struct {
 
 	// Fence is higher than that of every earlier grant of the key, and than
 	// every number that Renew and Release were told. The Locker numbers its
-	// hand-offs with those that follow, one for each microsecond at most. Zero:
-	// the store mints none.
+	// hand-offs with those that follow, 65,535 at most and one for each
+	// microsecond at most. Zero: the store mints none.
 	Fence int64
 
 	// Retry is how long a waiter that hears nothing should wait at most. It is

@@ -102,6 +102,7 @@ func TestOptions_Validate(t *testing.T) {
 		"Margin":      {TTL: time.Second, Margin: 600 * time.Millisecond},
 		"MaxHold":     {MaxHold: -1},
 		"MaxQueue":    {MaxQueue: -1},
+		"MaxHandoffs": {MaxHandoffs: 1 << 16},
 		"HandoffTime": {HandoffTime: -1},
 	} {
 		err := o.Validate()

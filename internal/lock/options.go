@@ -32,7 +32,8 @@ type Options struct {
 
 	// MaxHandoffs is how often in a row a lease is handed to the next waiter of
 	// this process before it goes back to the store, where other processes wait.
-	// Default 100; negative: never handed over.
+	// Default 100, at most 65,535, which is how many numbers a store leaves free
+	// after each fence; negative: never handed over.
 	MaxHandoffs int
 
 	// HandoffTime is for how long it is handed over in a row. Default 50 ms.
@@ -53,6 +54,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("lock: MaxHold %v: want 0 for no limit, or more", o.MaxHold)
 	case d.MaxQueue < 0:
 		return fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
+	case d.MaxHandoffs > 65_535:
+		return fmt.Errorf("lock: MaxHandoffs %d: want at most 65535", o.MaxHandoffs)
 	case d.HandoffTime < 0:
 		return fmt.Errorf("lock: HandoffTime %v: want 0 for the default, or more", o.HandoffTime)
 	}

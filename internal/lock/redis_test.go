@@ -22,7 +22,10 @@ func TestRedis(t *testing.T) {
 				addr := start(t)
 				return locktest.Harness{
 					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t, addr)) },
+					Expires:         true,
+					Notifies:        true,
 					Fences:          true,
+					Raises:          true,
 					FirstInFirstOut: true,
 					Forget: func(t testing.TB) {
 						t.Helper()

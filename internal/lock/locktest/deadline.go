@@ -18,6 +18,7 @@ func deadline(t *testing.T, h Harness) {
 		"store cannot be heard":  (*Tap).Cut,
 	} {
 		t.Run(name, func(t *testing.T) {
+			need(t, h.Expires, "Expires")
 			ps, k := h.processes(t, 2, lock.Options{TTL: short}), key(t)
 			lease := acquire(t, ps[0].Locker, k)
 			fault(ps[0].tap)
@@ -39,6 +40,7 @@ func deadline(t *testing.T, h Harness) {
 // crashedHolder: a holder that the store hears no more of blocks the key until
 // its TTL has passed, and no longer.
 func crashedHolder(t *testing.T, h Harness) {
+	need(t, h.Expires, "Expires")
 	ps, k := h.processes(t, 3, lock.Options{TTL: short}), key(t)
 	acquire(t, ps[0].Locker, k)
 	ps[0].tap.Cut()

@@ -9,9 +9,7 @@ import (
 // fenceRises: "strictly higher for every later lease [...] of a key", also after
 // one that ran out.
 func fenceRises(t *testing.T, h Harness) {
-	if !h.Fences {
-		t.Skip("capability Fences: this store mints none")
-	}
+	need(t, h.Fences, "Fences")
 	ps, k := h.processes(t, 3, lock.Options{TTL: short}), key(t)
 	var last int64
 	for _, p := range []process{ps[0], ps[1], ps[0]} {
@@ -21,6 +19,9 @@ func fenceRises(t *testing.T, h Harness) {
 		}
 		last = lease.Fence()
 		release(t, lease)
+	}
+	if !h.Expires {
+		return
 	}
 	crashed := acquire(t, ps[1].Locker, k)
 	ps[1].tap.Cut()
@@ -32,12 +33,8 @@ func fenceRises(t *testing.T, h Harness) {
 // fenceSurvivesForgetting: the fence "survives FLUSHALL [and] restart without
 // persistence".
 func fenceSurvivesForgetting(t *testing.T, h Harness) {
-	if !h.Fences {
-		t.Skip("capability Fences: this store mints none")
-	}
-	if h.Forget == nil {
-		t.Skip("capability Forget: this store cannot lose its memory")
-	}
+	need(t, h.Fences, "Fences")
+	need(t, h.Forget != nil, "Forget")
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0].Locker, k)
 	h.Forget(t)
@@ -51,9 +48,8 @@ func fenceSurvivesForgetting(t *testing.T, h Harness) {
 // fenceRaised: a number that the guarded resource has seen already "costs a
 // retry, never a wedge"; one who lost the lease cannot get a new number.
 func fenceRaised(t *testing.T, h Harness) {
-	if !h.Fences {
-		t.Skip("capability Fences: this store mints none")
-	}
+	need(t, h.Raises, "Raises")
+	need(t, h.Expires, "Expires")
 	ps, k := h.processes(t, 2, lock.Options{TTL: short}), key(t)
 	lease := acquire(t, ps[0].Locker, k)
 	seen := lease.Fence() + 3_600_000_000 // an hour ahead

@@ -113,9 +113,7 @@ func handoffIsBounded(t *testing.T, h Harness) {
 // storeLine: waiters of several processes are served in the order in which they
 // came.
 func storeLine(t *testing.T, h Harness) {
-	if !h.FirstInFirstOut {
-		t.Skip("capability FirstInFirstOut: this store keeps no order between processes")
-	}
+	need(t, h.FirstInFirstOut, "FirstInFirstOut")
 	const waiters = 6
 	ps, k := h.processes(t, 1+waiters, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0].Locker, k)

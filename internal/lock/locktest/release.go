@@ -38,9 +38,7 @@ func releaseAfterCancel(t *testing.T, h Harness) {
 
 // releaseTellsLoss: Release "reports ErrLost if the lease was gone".
 func releaseTellsLoss(t *testing.T, h Harness) {
-	if h.Forget == nil {
-		t.Skip("capability Forget: this store cannot lose its memory")
-	}
+	need(t, h.Forget != nil, "Forget")
 	p, k := h.processes(t, 1, lock.Options{TTL: long})[0], key(t)
 	lease := acquire(t, p.Locker, k)
 	h.Forget(t)

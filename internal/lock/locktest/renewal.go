@@ -48,6 +48,7 @@ func maxHold(t *testing.T, h Harness) {
 
 // renewalNeverRevives: renewal "never recreates an expired key".
 func renewalNeverRevives(t *testing.T, h Harness) {
+	need(t, h.Expires, "Expires")
 	b, k := h.backend(t), key(t)
 	first := lock.Claim{Key: k, Owner: "first", TTL: 50 * time.Millisecond}
 	if g, err := b.Acquire(bounded(t), first); err != nil || g.Held {

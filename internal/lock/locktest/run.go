@@ -17,12 +17,21 @@ type Harness struct {
 	// t.Cleanup.
 	Connect func(t testing.TB) lock.Backend
 
-	// Fences: the backend mints fencing tokens.
-	Fences bool
+	// Expires: a lease whose holder is heard of no more ends after its TTL.
+	Expires bool
+
+	// Notifies: who waits is told of a release, and one process at most.
+	Notifies bool
 
 	// FirstInFirstOut: waiters of several processes are served in the order in
 	// which they came.
 	FirstInFirstOut bool
+
+	// Fences: the backend mints fencing tokens.
+	Fences bool
+
+	// Raises: a fence can be lifted above a number seen elsewhere.
+	Raises bool
 
 	// Forget makes the store lose its memory, as FLUSHALL does; nil if it cannot.
 	Forget func(t testing.TB)
@@ -85,6 +94,14 @@ const short = 300 * time.Millisecond
 type process struct {
 	*lock.Locker
 	tap *Tap
+}
+
+// need skips a test that this store has no means for.
+func need(t *testing.T, has bool, capability string) {
+	t.Helper()
+	if !has {
+		t.Skipf("capability %s: this store does not have it", capability)
+	}
 }
 
 // backend returns one that is closed at the end of the test.

@@ -9,6 +9,7 @@ import (
 // wokenByRelease: a waiter "wakes by notification": the holder's TTL is longer
 // than the test.
 func wokenByRelease(t *testing.T, h Harness) {
+	need(t, h.Notifies, "Notifies")
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0].Locker, k)
 	done := make(chan error, 1)
@@ -32,6 +33,7 @@ func wokenByRelease(t *testing.T, h Harness) {
 
 // oneWokenPerRelease: "at most one process woken per release".
 func oneWokenPerRelease(t *testing.T, h Harness) {
+	need(t, h.Notifies, "Notifies")
 	const waiters = 8
 	ps, k := h.processes(t, 1+waiters, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0].Locker, k)
