@@ -1,0 +1,28 @@
+# The shop as one static binary on nothing: no shell, no root, no writes but to /tmp, which the run has to mount:
+#   docker run --read-only --tmpfs /tmp -p 8080:8080 shop
+# Two ways to build it:
+#   docker build -t shop .                     in the image golang:1.26
+#   docker build -t shop --target prebuilt .   from the binary .build/shop, where no registry can be reached:
+#                                              CGO_ENABLED=0 go build -o .build/shop ./cmd/shop
+ARG BUILD_IMAGE=golang:1.26
+
+FROM ${BUILD_IMAGE} AS build
+WORKDIR /src
+# The modules are a layer of their own: they change less often than the code.
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /shop ./cmd/shop
+
+FROM scratch AS runtime
+USER 65532:65532
+ENV SHOP_LISTEN=:8080
+EXPOSE 8080
+ENTRYPOINT ["/shop"]
+CMD ["serve"]
+
+FROM runtime AS prebuilt
+COPY .build/shop /shop
+
+FROM runtime AS shop
+COPY --from=build /shop /shop

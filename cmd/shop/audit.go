@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/order/orderhttp"
+	"example.com/shop/internal/stock"
+)
+
+type auditCommand struct {
+	JSON          bool   `name:"json" help:"Print what GET /v1/audit answers."`
+	SKU           string `name:"sku" placeholder:"NAME" help:"Look at this SKU alone."`
+	databaseFlags `embed:""`
+}
+
+// Help is shown below the flags.
+func (auditCommand) Help() string {
+	return `Each difference is one line: the invariant, where, and what. The shop may go on selling meanwhile.
+
+Examples:
+  shop audit --data ./data
+  shop audit --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --json`
+}
+
+// Run audits.
+func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
+	if err := a.check(); err != nil {
+		return usage("audit", err)
+	}
+	database, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if err := database.UpToDate(ctx); err != nil {
+		return err
+	}
+	if a.SKU != "" {
+		if _, err := database.Stock().SKU(ctx, a.SKU); err != nil {
+			return fmt.Errorf("sku %.80q: %w", a.SKU, err)
+		}
+	}
+	if a.JSON {
+		return a.asJSON(ctx, p, database)
+	}
+	return a.asLines(ctx, p, database)
+}
+
+func (a *auditCommand) asJSON(ctx context.Context, p *program, database *app.Database) error {
+	report := orderhttp.NewAuditReport()
+	if err := database.Orders().Audit(ctx, a.SKU, report.Account, report.Difference); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(report); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	if !report.OK {
+		return errDifferences
+	}
+	return nil
+}
+
+// asLines prints as it goes, so that memory does not grow with what is found.
+func (a *auditCommand) asLines(ctx context.Context, p *program, database *app.Database) error {
+	var sum summary
+	err := database.Orders().Audit(ctx, a.SKU,
+		func(account stock.Account) error {
+			sum.add(account)
+			return nil
+		},
+		func(d stock.Difference) error {
+			sum.differences++
+			return printDifference(p.stdout, d)
+		})
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	fmt.Fprintf(p.stdout, "%d SKUs, %d orders, %d units ordered of %d supplied, %d oversold: %d differences\n",
+		sum.skus, sum.orders, sum.ordered, sum.supplied, sum.oversold, sum.differences)
+	if sum.differences > 0 {
+		return errDifferences
+	}
+	return nil
+}
+
+type summary struct {
+	skus, orders, ordered, supplied, oversold, differences int64
+}
+
+func (s *summary) add(a stock.Account) {
+	s.skus++
+	s.orders += a.Orders
+	s.ordered += a.OrderedUnits
+	s.supplied += a.Level.Supplied
+	s.oversold += a.Oversold()
+}
+
+func printDifference(w io.Writer, d stock.Difference) error {
+	where := ""
+	if d.SKU != "" {
+		where += " sku " + d.SKU
+	}
+	if d.OrderID != "" {
+		where += " order " + d.OrderID
+	}
+	_, err := fmt.Fprintf(w, "%s%s: %s\n", d.Invariant, where, d.Detail)
+	return err
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
+)
+
+// commandLine is everything that can be typed.
+type commandLine struct {
+	LogFormat string `help:"How to log: text or json." enum:"text,json" default:"text" variable:"SHOP_LOG_FORMAT"`
+	LogLevel  string `help:"What to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" variable:"SHOP_LOG_LEVEL"`
+
+	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on an embedded database and lock server."`
+	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
+	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
+	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
+	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
+	Version versionCommand `cmd:"" help:"Print what was built."`
+}
+
+// program is what a command works with, beside its context.
+type program struct {
+	stdout io.Writer
+	log    *slog.Logger
+}
+
+// execute reads the command line and runs the command.
+func execute(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	var line commandLine
+	helped := false
+	parser, err := kong.New(&line,
+		kong.Name("shop"),
+		kong.Description("A shop that never oversells."),
+		kong.Writers(stdout, stderr),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Resolvers(environment(getenv)),
+		kong.ValueFormatter(nameVariable),
+	)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if helped {
+		return nil
+	}
+	if err != nil {
+		return &usageError{command: mistaken(err), cause: err}
+	}
+	log := newLog(stderr, line.LogFormat, line.LogLevel)
+	redis.SetLogger(redisLog{log})
+	return parsed.Run(&program{stdout: stdout, log: log})
+}
+
+// mistaken returns the command whose use was wrong.
+func mistaken(err error) string {
+	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) && wrong.Context != nil {
+		if node := wrong.Context.Selected(); node != nil {
+			return node.FullPath()
+		}
+	}
+	return "shop"
+}

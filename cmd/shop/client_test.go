@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/app"
+)
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error
+}
+
+// send sends a request; lines are headers. Each call has a connection of its
+// own, as buyers have.
+func send(method, url, body string, lines ...string) answer {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer{err: err}
+	}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	w, err := client.Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	return answer{w.StatusCode, w.Header, string(text), err}
+}
+
+// want fails unless the request was answered with the status.
+func (a answer) want(t *testing.T, status int) {
+	t.Helper()
+	if a.err != nil || a.status != status {
+		t.Fatalf("got %d %s, %v; want status %d", a.status, a.body, a.err, status)
+	}
+}
+
+// buy orders one mug.
+func buy(url, key string, lines ...string) answer {
+	lines = append(lines, "Content-Type: application/json", "Idempotency-Key: "+key)
+	return send(http.MethodPost, url+"/v1/orders", `{"lines":[{"sku":"demo-mug","quantity":1}]}`, lines...)
+}
+
+// lockServer starts a Redis-protocol server that outlives the shops of a test.
+func lockServer(t *testing.T) (addr string) {
+	t.Helper()
+	e, err := app.StartEmbedded(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e.Redis()
+}
+
+// awaitHolder returns once somebody holds the lease of a SKU.
+func awaitHolder(t *testing.T, addr, sku string) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	until(t, "somebody holds the lease of "+sku, patience, func() bool {
+		return client.HGet(t.Context(), "lock:{sku:"+sku+"}", "owner").Val() != ""
+	})
+}
+
+// until polls a condition; what it waits for cannot signal.
+func until(t *testing.T, what string, limit time.Duration, condition func() bool) {
+	t.Helper()
+	end := time.Now().Add(limit)
+	for !condition() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

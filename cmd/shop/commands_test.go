@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A wrong flag says what is right, with exit code 2.
+func TestRun_usage(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for name, c := range map[string]struct {
+		variables []string
+		args      string
+		want      string
+	}{
+		"unknown command":     {nil, "sell", "shop --help"},
+		"unknown flag":        {nil, "serve --lisen :0", "--listen"},
+		"bad duration":        {nil, "serve --think 2", "--think"},
+		"bad log format":      {nil, "serve --log-format xml", `"text","json"`},
+		"bad listen":          {nil, "serve --listen 8080", "host:port"},
+		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(127.0.0.1:3306)/shop"},
+		"bad redis":           {nil, "serve --redis cache", "host:port"},
+		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql and --data"},
+		"think without lab":   {nil, "serve --think 2ms", "--lab"},
+		"lab on TLS":          {nil, "serve --lab --redis rediss://cache:6379", "redis: has TLS"},
+		"lab by variable":     {[]string{"SHOP_LAB=true", "SHOP_REDIS=rediss://cache:6379"}, "serve", "redis: has TLS"},
+		"lab password":        {nil, "serve --mysql shop:lab-only@tcp(db:1)/shop --redis cache:1", "lab-only"},
+		"bad variable":        {[]string{"SHOP_LOCK_TTL=soon"}, "serve", "lock-ttl"},
+		"audit of what":       {nil, "audit", "--data DIR"},
+		"migrate what":        {nil, "migrate", "--mysql DSN"},
+		"seed nothing":        {nil, "seed --data " + data, "--sku NAME"},
+		"seed without units":  {nil, "seed --data " + data + " --sku mug", "1 --sku and 0 --units"},
+		"seed units too many": {nil, "seed --data " + data + " --sku mug --units 1 --units 2", "1 --sku and 2 --units"},
+		"seed name":           {nil, "seed --data " + data + " --sku Mug --units 1", "a-z"},
+		"seed twice":          {nil, "seed --data " + data + " --sku mug --units 1 --sku mug --units 2", "twice"},
+		"seed negative":       {nil, "seed --data " + data + " --sku mug --units=-1", "want 0 to"},
+		"seed currency":       {nil, "seed --data " + data + " --sku mug --units 1 --currency euro", "EUR"},
+		"ready where":         {nil, "ready --url localhost", "http://127.0.0.1:8080"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := shopWith(t, c.variables, strings.Fields(c.args)...)
+			r.want(t, exitUsage, c.want, "--help")
+			if r.stdout != "" {
+				t.Errorf("got %s on standard output, want nothing", r.stdout)
+			}
+		})
+	}
+}
+
+func TestRun_help(t *testing.T) {
+	t.Parallel()
+	shop(t, "--help").want(t, exitDone, "serve", "migrate", "seed", "audit", "ready", "version")
+	for _, name := range []string{"serve", "migrate", "seed", "audit", "ready"} {
+		shop(t, name, "--help").want(t, exitDone, "Example", "shop "+name)
+	}
+	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS")
+	shop(t, "version").want(t, exitDone, "shop ", "go1.")
+}
+
+// "Waits for them at start with a deadline and a clear error."
+func TestServe_serverDown(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	listener.Close()
+	for name, args := range map[string][]string{
+		"mysql": {"--mysql", "shop:geheim@tcp(" + addr + ")/shop"},
+		"redis": {"--redis", "redis://:geheim@" + addr},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			r := shop(t, append([]string{"serve", "--start-timeout", "500ms"}, args...)...)
+			r.want(t, exitFailed, name, addr, "connection refused", "check")
+			if strings.Contains(r.stderr, "geheim") {
+				t.Errorf("got %s, want no password in it", r.stderr)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("got the error after %v, want it after 500ms", took)
+			}
+		})
+	}
+}
+
+func TestSeed_existing(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3", "--sku", "cup", "--units", "4", "--price", "250").
+		want(t, exitDone, "mug: 3 units at 250 EUR", "cup: 4 units at 250 EUR")
+	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
+		want(t, exitFailed, "nothing was created", "mug: SKU exists already, with 3 of 3 units available")
+	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 orders, 0 units ordered of 7 supplied")
+}
+
+func TestMigrate_again(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "new")
+	shop(t, "migrate", "--data", data).want(t, exitDone, "steps")
+	shopWith(t, []string{"SHOP_DATA=" + data}, "migrate").want(t, exitDone, "is up to date")
+}
+
+func TestAudit_exitCodes(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	shop(t, "audit", "--data", data).want(t, exitFailed, "no shop in")
+	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3").want(t, exitDone)
+	shop(t, "audit", "--data", data).want(t, exitDone, "0 differences")
+	shop(t, "audit", "--data", data, "--sku", "cup").want(t, exitFailed, "unknown SKU")
+
+	spoil(t, data)
+	shop(t, "audit", "--data", data).want(t, exitFailed, "I1 sku mug: ", "I5 sku mug: ", "differences")
+	r := shop(t, "audit", "--data", data, "--sku", "mug", "--json")
+	r.want(t, exitFailed)
+	var report struct {
+		OK          bool
+		Differences []struct{ Invariant, SKU string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.OK || len(report.Differences) == 0 || report.Differences[0].SKU != "mug" {
+		t.Errorf("got %s, want differences of mug", r.stdout)
+	}
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	s := startShop(t, "--drain-delay", "1m")
+	shop(t, "ready", "--url", s.url).want(t, exitDone, "ready")
+	shopWith(t, []string{"SHOP_URL=" + s.url + "/"}, "ready").want(t, exitDone, "ready")
+	s.signal(t, syscall.SIGTERM)
+	until(t, "readiness fails", patience, func() bool {
+		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+	})
+	shop(t, "ready", "--url", s.url).want(t, exitFailed, "shutting down")
+	s.signal(t, syscall.SIGKILL)
+	s.wait(t)
+	shop(t, "ready", "--url", s.url).want(t, exitFailed, "not ready")
+}
+
+func TestServe_jsonLog(t *testing.T) {
+	t.Parallel()
+	s := startShop(t, "--log-format", "json")
+	s.signal(t, syscall.SIGTERM)
+	s.wait(t)
+	for line := range strings.Lines(s.stderr.String()) {
+		var entry struct{ Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Msg == "" {
+			t.Errorf("got log line %s, want JSON: %v", line, err)
+		}
+	}
+}

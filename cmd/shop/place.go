@@ -1,0 +1,56 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"example.com/shop/internal/app"
+)
+
+// place is where a shop runs without servers, or with one of them: a folder for
+// the database file and a lock server in this process.
+type place struct {
+	dir       string        // empty with MySQL
+	temporary bool          // dir is removed at the end
+	embedded  *app.Embedded // nil with --redis
+}
+
+// place makes what the flags leave open.
+func (s *serveCommand) place() (at *place, err error) {
+	if s.MySQL != "" && s.Data != "" {
+		return nil, usage("serve", errors.New("--mysql and --data: want one database, not both"))
+	}
+	at = &place{dir: s.Data}
+	switch {
+	case s.MySQL != "":
+	case at.dir != "":
+		err = os.MkdirAll(at.dir, 0o750)
+	default:
+		at.temporary = true
+		at.dir, err = os.MkdirTemp("", "shop-")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if s.Redis != "" {
+		return at, nil
+	}
+	if at.embedded, err = app.StartEmbedded(cmp.Or(at.dir, os.TempDir())); err != nil {
+		return nil, errors.Join(err, at.close())
+	}
+	return at, nil
+}
+
+// close stops the lock server and removes a temporary folder.
+func (p *place) close() error {
+	var errs []error
+	if p.embedded != nil {
+		errs = append(errs, p.embedded.Close())
+	}
+	if p.temporary {
+		errs = append(errs, os.RemoveAll(p.dir))
+	}
+	return errors.Join(errs...)
+}

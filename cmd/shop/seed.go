@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/stock"
+)
+
+type seedCommand struct {
+	SKU           []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU; repeat it, each with its --units."`
+	Units         []int64  `placeholder:"N" sep:"none" help:"Units that the SKU named at the same place is supplied with."`
+	Price         int64    `default:"1000" help:"Price of one unit, in the minor unit of the currency (cents)."`
+	Currency      string   `default:"EUR" help:"Currency of the price, three capital letters."`
+	databaseFlags `embed:""`
+}
+
+// Help is shown below the flags.
+func (seedCommand) Help() string {
+	return `If one of the SKUs exists already, none is created and nothing is changed.
+
+Examples:
+  shop seed --data ./data --sku mug --units 100
+  shop seed --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --units 100 --sku shirt --units 25 --price 1900`
+}
+
+// Run creates the SKUs.
+func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
+	skus, err := s.skus(time.Now())
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return usage("seed", err)
+	}
+	database, err := s.create(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if err := database.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := refuseExisting(ctx, database, skus); err != nil {
+		return err
+	}
+	for _, sku := range skus {
+		if err := database.Stock().Create(ctx, sku); err != nil {
+			return fmt.Errorf("create SKU %s: %w", sku.Name, err)
+		}
+		fmt.Fprintf(p.stdout, "%s: %d units at %d %s (minor units)\n", sku.Name, sku.Level.Supplied, sku.Price.Minor, sku.Price.Currency)
+	}
+	return nil
+}
+
+// skus pairs names and units in the order in which they were typed.
+func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
+	if len(s.SKU) == 0 {
+		return nil, errors.New("what to create? Add --sku NAME --units N, repeated as needed")
+	}
+	if len(s.SKU) != len(s.Units) {
+		return nil, fmt.Errorf("got %d --sku and %d --units: want one of each for every SKU", len(s.SKU), len(s.Units))
+	}
+	seen := map[string]bool{}
+	skus := make([]stock.SKU, len(s.SKU))
+	for i, name := range s.SKU {
+		if seen[name] {
+			return nil, fmt.Errorf("--sku %s comes twice", name)
+		}
+		seen[name] = true
+		sku, err := stock.NewSKU(name, stock.Money{Minor: s.Price, Currency: s.Currency}, s.Units[i], now)
+		if err != nil {
+			return nil, err
+		}
+		skus[i] = sku
+	}
+	return skus, nil
+}
+
+// refuseExisting finds the SKUs that are there before any is created.
+func refuseExisting(ctx context.Context, database *app.Database, skus []stock.SKU) error {
+	var found []error
+	for _, sku := range skus {
+		existing, err := database.Stock().SKU(ctx, sku.Name)
+		switch {
+		case err == nil:
+			found = append(found, fmt.Errorf("%s: %w, with %d of %d units available", sku.Name, stock.ErrExists,
+				existing.Level.Available, existing.Level.Supplied))
+		case !errors.Is(err, stock.ErrUnknownSKU):
+			return fmt.Errorf("look for SKU %s: %w", sku.Name, err)
+		}
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("nothing was created: %w", errors.Join(found...))
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// curlLines returns the commands that serve prints for pasting.
+func curlLines(t *testing.T, greeting string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(greeting) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 2 {
+		t.Fatalf("got %d curl lines in %s, want 2", len(lines), greeting)
+	}
+	return lines
+}
+
+// words splits a command as a shell does, as far as single quotes go.
+func words(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
+// paste sends the request that a curl line stands for.
+func paste(t *testing.T, line string) answer {
+	t.Helper()
+	method, url, body := http.MethodGet, "", ""
+	var headers []string
+	arguments := words(line)[1:]
+	for i := 0; i < len(arguments); i++ {
+		switch word := arguments[i]; word {
+		case "-i":
+		case "-H":
+			i++
+			headers = append(headers, arguments[i])
+		case "-d":
+			i++
+			method, body = http.MethodPost, arguments[i]
+		default:
+			url = word
+		}
+	}
+	return send(method, url, body, headers...)
+}
+
+// "prints the address and two curl lines that work when pasted"
+func TestServe_curlLines(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	lines := curlLines(t, s.stdout)
+	order := paste(t, lines[0])
+	order.want(t, http.StatusCreated)
+	paste(t, lines[0]).want(t, http.StatusCreated) // pasted twice: the same order
+	level := paste(t, lines[1])
+	level.want(t, http.StatusOK)
+	var sku struct{ Supplied, Available, Reserved int64 }
+	if err := json.Unmarshal([]byte(level.body), &sku); err != nil {
+		t.Fatal(err)
+	}
+	if sku.Reserved != 1 || sku.Available != sku.Supplied-1 {
+		t.Errorf("got %s, want one reserved", level.body)
+	}
+	send(http.MethodGet, s.url+order.header.Get("Location"), "").want(t, http.StatusOK)
+
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not here; net/http has run its lines")
+	}
+	for _, line := range lines {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
+		if err != nil || !strings.Contains(string(out), `"sku":"demo-mug"`) {
+			t.Errorf("%s: got %s, %v", line, out, err)
+		}
+	}
+}
+
+// A temporary folder is gone at the end; one of the user's own is not, and is
+// not supplied twice.
+func TestServe_data(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	folder := textBetween(t, s.stdout, "Its data is in ", " and removed")
+	if _, err := os.Stat(folder); err != nil {
+		t.Error(err)
+	}
+	s.signal(t, syscall.SIGINT)
+	if code := s.wait(t); code != exitDone {
+		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("got %v for %s, want it removed", err, folder)
+	}
+
+	kept := filepath.Join(t.TempDir(), "new", "folder")
+	first := startShop(t, "--data", kept)
+	buy(first.url, "key-1").want(t, http.StatusCreated)
+	first.signal(t, syscall.SIGTERM)
+	first.wait(t)
+	again := startShop(t, "--data", kept)
+	replay := buy(again.url, "key-1")
+	replay.want(t, http.StatusCreated)
+	if replay.header.Get("Idempotent-Replayed") != "true" {
+		t.Error("got a new order after a restart, want the old one")
+	}
+	shop(t, "audit", "--data", kept).want(t, exitDone, "1 orders", "0 differences")
+}
+
+func textBetween(t *testing.T, text, before, after string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, before)
+	inside, _, ended := strings.Cut(rest, after)
+	if !found || !ended {
+		t.Fatalf("got %s, want something between %q and %q", text, before, after)
+	}
+	return inside
+}
+
+// "SIGTERM: readiness fails first, in-flight orders finish, exit 0."
+func TestServe_terminated(t *testing.T) {
+	t.Parallel()
+	locks, data := lockServer(t), t.TempDir()
+	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "800ms")
+	send(http.MethodGet, s.url+"/readyz", "").want(t, http.StatusOK)
+	order := make(chan answer, 1)
+	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
+	awaitHolder(t, locks, "demo-mug")
+	s.signal(t, syscall.SIGTERM)
+	until(t, "readiness fails", 800*time.Millisecond, func() bool {
+		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+	})
+	got := <-order
+	got.want(t, http.StatusCreated)
+	if code := s.wait(t); code != exitDone {
+		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
+	}
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 orders", "0 differences")
+}
+
+// "a second signal ends at once"
+func TestServe_secondSignal(t *testing.T) {
+	t.Parallel()
+	s := startShop(t, "--drain-delay", "1m")
+	s.signal(t, syscall.SIGTERM)
+	until(t, "readiness fails", patience, func() bool {
+		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+	})
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code == exitDone {
+		t.Error("got exit code 0, want the signal's")
+	}
+}
+
+// "50 at once with one key create one order", over two instances.
+func TestServe_oneKey(t *testing.T) {
+	t.Parallel()
+	locks, data := lockServer(t), t.TempDir()
+	shops := []*running{
+		startShop(t, "--data", data, "--redis", locks),
+		startShop(t, "--data", data, "--redis", locks),
+	}
+	answers := make([]answer, 50)
+	var wait sync.WaitGroup
+	for i := range answers {
+		wait.Go(func() { answers[i] = buy(shops[i%2].url, "key-1") })
+	}
+	wait.Wait()
+	bodies := map[string]int{}
+	for _, a := range answers {
+		if a.status == http.StatusConflict && strings.Contains(a.body, "in-progress") {
+			continue
+		}
+		a.want(t, http.StatusCreated)
+		bodies[a.body]++
+	}
+	if len(bodies) != 1 {
+		t.Errorf("got %d orders %v, want 1", len(bodies), bodies)
+	}
+	repeat := buy(shops[1].url, "key-1")
+	repeat.want(t, http.StatusCreated)
+	if bodies[repeat.body] == 0 {
+		t.Errorf("got %s for a repeat, want one of %v", repeat.body, bodies)
+	}
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 orders", "0 differences")
+}

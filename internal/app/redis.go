@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// redisOptions reads host:port or a URL. Its errors do not repeat a URL: it may
+// hold a password.
+func redisOptions(address string) (*redis.Options, error) {
+	options := &redis.Options{Addr: address}
+	if strings.Contains(address, "://") {
+		parsed, err := redis.ParseURL(address)
+		if err != nil {
+			return nil, errors.New("redis: want host:port or redis://user:password@host:6379/0")
+		}
+		options = parsed
+	}
+	if _, port, err := net.SplitHostPort(options.Addr); err != nil || port == "" {
+		return nil, fmt.Errorf("redis: %q: want host:port or a redis:// URL", options.Addr)
+	}
+	options.ContextTimeoutEnabled = true
+	// Notices of a cloud service's upgrades, which plain servers do not know.
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return options, nil
+}
+
+// openRedis returns a client of a Redis that has answered. It asks until ctx
+// ends.
+func openRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
+	options, err := redisOptions(address)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitRedis(ctx, *options); err != nil {
+		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, and its password", options.Addr, err)
+	}
+	return redis.NewClient(options), nil
+}
+
+// awaitRedis asks with a client that does not retry by itself, so that an error
+// is the server's word and not that the time was over.
+func awaitRedis(ctx context.Context, options redis.Options) (err error) {
+	options.MaxRetries, options.DialerRetries = -1, 1
+	client := redis.NewClient(&options)
+	defer func() { err = errors.Join(err, client.Close()) }()
+	retry := time.NewTicker(100 * time.Millisecond)
+	defer retry.Stop()
+	var last error
+	for {
+		err := client.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if hopeless(err) {
+			return last
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-retry.C:
+		}
+	}
+}
+
+// hopeless reports whether waiting cannot help: a wrong password stays wrong.
+func hopeless(err error) bool {
+	return redis.IsAuthError(err) || redis.IsPermissionError(err) ||
+		strings.HasPrefix(err.Error(), "ERR AUTH") // a password for a server that has none
+}

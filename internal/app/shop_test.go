@@ -1,0 +1,85 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"example.com/shop/internal/app"
+)
+
+// "Several shops in one process are as separate as in several", and together
+// they sell what there is.
+func TestShop_threeShareOne(t *testing.T) {
+	t.Parallel()
+	const units, buyers = 20, 60
+	s := embedded(t, units)
+	shops := []*app.Shop{start(t, s), start(t, s), start(t, s)}
+	var sold, refused atomic.Int64
+	var wait sync.WaitGroup
+	for i := range buyers {
+		wait.Go(func() {
+			w, err := buy(t, shops[i%len(shops)], fmt.Sprintf("key-%d", i), "Shop-Think: 1ms")
+			switch {
+			case err == nil && w.status == http.StatusCreated:
+				sold.Add(1)
+			case err == nil && w.status == http.StatusConflict && strings.Contains(w.body, "sold-out"):
+				refused.Add(1)
+			default:
+				t.Errorf("got %d %s, %v", w.status, w.body, err)
+			}
+		})
+	}
+	wait.Wait()
+	if sold.Load() != units || refused.Load() != buyers-units {
+		t.Errorf("got %d sold and %d refused, want %d and %d", sold.Load(), refused.Load(), units, buyers-units)
+	}
+	wantAudit(t, shops[0], units)
+}
+
+// A key is known to all instances.
+func TestShop_replayElsewhere(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 5)
+	one, two := start(t, s), start(t, s)
+	first, err := buy(t, one, "key-1")
+	wantStatus(t, first, err, http.StatusCreated)
+	again, err := buy(t, two, "key-1")
+	wantStatus(t, again, err, http.StatusCreated)
+	if first.body != again.body {
+		t.Errorf("got %s, want %s", again.body, first.body)
+	}
+	wantAudit(t, one, 1)
+}
+
+// Readiness tells which server is gone; the process lives on.
+func TestShop_redisGone(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 1)
+	server := miniredis.RunT(t)
+	s.Redis = server.Addr()
+	shop := start(t, s)
+	w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+	wantStatus(t, w, err, http.StatusOK)
+	server.Close()
+	w, err = call(t, http.MethodGet, shop.URL()+"/readyz", "")
+	wantStatus(t, w, err, http.StatusServiceUnavailable)
+	if !strings.Contains(w.body, `"failing":["redis"]`) {
+		t.Errorf("got %s, want it to name redis", w.body)
+	}
+	w, err = call(t, http.MethodGet, shop.URL()+"/healthz", "")
+	wantStatus(t, w, err, http.StatusOK)
+}
+
+// The limit of a request's header is the server's: net/http answers it itself.
+func TestShop_hugeHeader(t *testing.T) {
+	t.Parallel()
+	shop := start(t, embedded(t, 1))
+	w, err := call(t, http.MethodGet, shop.URL()+"/healthz", "", "X-Long: "+strings.Repeat("x", 64<<10))
+	wantStatus(t, w, err, http.StatusRequestHeaderFieldsTooLarge)
+}

@@ -1,0 +1,79 @@
+package app_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/app"
+)
+
+// inFlight places an order that thinks, and returns once it holds the lease.
+func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan answer {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: s.Redis})
+	defer client.Close()
+	done := make(chan answer, 1)
+	go func() {
+		w, err := buy(t, shop, "in-flight", "Shop-Think: "+think)
+		if err != nil {
+			w.body = err.Error()
+		}
+		done <- w
+	}()
+	until(t, "the order holds the lease", 10*time.Second, func() bool {
+		return client.HGet(t.Context(), "lock:{sku:mug}", "owner").Val() != ""
+	})
+	return done
+}
+
+// "Shutdown lets readiness fail before it refuses connections, finishes the
+// orders in flight"
+func TestShutdown_finishesOrders(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 5)
+	s.DrainDelay = time.Second
+	shop := start(t, s)
+	order := inFlight(t, s, shop, "1s")
+	closed := make(chan error, 1)
+	go func() { closed <- shop.Shutdown(context.Background()) }()
+	until(t, "readiness fails", time.Second, func() bool {
+		w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+		return err == nil && w.status == http.StatusServiceUnavailable
+	})
+	http.DefaultClient.CloseIdleConnections()
+	if w := <-order; w.status != http.StatusCreated {
+		t.Errorf("got %d %s for the order in flight, want 201", w.status, w.body)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	<-shop.Done()
+	if err := shop.Err(); err != nil {
+		t.Errorf("got %v after a Shutdown, want nil", err)
+	}
+	if err := shop.Shutdown(t.Context()); err != nil {
+		t.Errorf("got %v from a second Shutdown, want nil", err)
+	}
+	wantAudit(t, start(t, s), 1)
+}
+
+// An order that takes too long is cut off, Shutdown says so, and the accounts
+// agree all the same.
+func TestShutdown_cutsOff(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 5)
+	s.DrainTimeout = 50 * time.Millisecond
+	shop := start(t, s)
+	order := inFlight(t, s, shop, "1s")
+	if err := shop.Shutdown(t.Context()); err == nil {
+		t.Error("got nil, want an error about the order that was cut off")
+	}
+	if w := <-order; w.status != 0 {
+		t.Errorf("got %d %s for the order, want none", w.status, w.body)
+	}
+	wantAudit(t, start(t, s), 0)
+}

@@ -1,0 +1,124 @@
+package app_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lock/testserver"
+)
+
+// closedPort returns an address at which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// "an error that names the server which did not and what to check"
+func TestStart_serverDown(t *testing.T) {
+	t.Parallel()
+	addr := closedPort(t)
+	for name, c := range map[string]struct {
+		change func(*app.Settings)
+		want   []string
+	}{
+		"mysql": {func(s *app.Settings) { s.SQLite, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
+		"redis": {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, 1)
+			s.StartTimeout = 300 * time.Millisecond
+			c.change(&s)
+			began := time.Now()
+			_, err := app.Start(t.Context(), s)
+			if err == nil {
+				t.Fatal("got a shop without its " + name)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("got the error after %v, want it after %v", took, s.StartTimeout)
+			}
+			for _, word := range c.want {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("got %v, want %q in it", err, word)
+				}
+			}
+			if strings.Contains(err.Error(), "geheim") {
+				t.Errorf("got %v, want no password in it", err)
+			}
+		})
+	}
+}
+
+// A wrong password stays wrong: nobody waits for it.
+func TestStart_wrongRedisPassword(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	server.RequireAuth("right")
+	s := embedded(t, 1)
+	s.Redis = "redis://:geheim@" + server.Addr()
+	s.StartTimeout = time.Minute
+	began := time.Now()
+	_, err := app.Start(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "password") || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("got %v, want an error about the password, without it", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("got the error after %v, want it at once", took)
+	}
+}
+
+func TestStart_portTaken(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 1)
+	first := start(t, s)
+	s.Listen = first.Addr()
+	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("got %v, want an error that names --listen", err)
+	}
+}
+
+func TestStart_cancelled(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 1)
+	s.Redis = closedPort(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := app.Start(ctx, s); err == nil {
+		t.Error("got a shop on a cancelled context")
+	}
+}
+
+// An old schema on a server is refused, and the message says what helps.
+func TestStart_unmigrated(t *testing.T) {
+	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			s := embedded(t, 1)
+			s.SQLite, s.MySQL = "", dsn(t)
+			if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "shop migrate") {
+				t.Fatalf("got %v, want an error that names shop migrate", err)
+			}
+			database, err := app.OpenDatabase(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer database.Close()
+			if _, err := database.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w, err := call(t, http.MethodGet, start(t, s).URL()+"/readyz", "")
+			wantStatus(t, w, err, http.StatusOK)
+		})
+	}
+}

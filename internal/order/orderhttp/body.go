@@ -1,0 +1,74 @@
+package orderhttp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+)
+
+// MaxBody is how many bytes a request's body may have.
+const MaxBody = 64 << 10
+
+// decode reads the body, which must be one JSON object, into v. A field that v
+// does not have is an error.
+func decode(c *gin.Context, v any) error {
+	if err := wantJSON(c.Request.Header); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, MaxBody)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errSlowBody
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the body ends too early", errMalformed)
+	}
+	if !utf8.Valid(body) {
+		return fmt.Errorf("%w: the body is not UTF-8", errMalformed)
+	}
+	if err := checkStrict(body); err != nil {
+		return fmt.Errorf("%w: body: %w", errMalformed, err)
+	}
+	reader := json.NewDecoder(strings.NewReader(string(body)))
+	reader.DisallowUnknownFields()
+	if err := reader.Decode(v); err != nil {
+		return fmt.Errorf("%w: body: %s", errMalformed, plainWords(err))
+	}
+	return nil
+}
+
+// wantJSON accepts application/json, in UTF-8 and not compressed.
+func wantJSON(h http.Header) error {
+	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return fmt.Errorf("%w: want the header Content-Type: application/json", errMediaType)
+	}
+	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return fmt.Errorf("%w: want charset utf-8", errMediaType)
+	}
+	if coding := h.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return fmt.Errorf("%w: want a body without Content-Encoding", errMediaType)
+	}
+	return nil
+}
+
+// plainWords says what is wrong without naming types of this program.
+func plainWords(err error) string {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		if wrong.Field == "" {
+			return "want an object, not " + wrong.Value
+		}
+		return fmt.Sprintf("%s must not be %s", wrong.Field, wrong.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}

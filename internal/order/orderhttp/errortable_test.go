@@ -1,0 +1,113 @@
+package orderhttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/orderhttp"
+	"example.com/shop/internal/stock"
+)
+
+// broken is an order service that fails in one way.
+type broken struct{ err error }
+
+func (b broken) Place(context.Context, order.Request) (order.Order, bool, error) {
+	return order.Order{}, false, b.err
+}
+
+func (b broken) Order(context.Context, string, string) (order.Order, error) {
+	return order.Order{}, b.err
+}
+
+// Every error that the service documents, as its row of the table answers it.
+func TestErrorTable_rows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		slug   string
+		again  bool // retry_safe, and Retry-After unless it is a 500
+	}{
+		{order.ErrKeyMissing, 400, "key-missing", false},
+		{order.ErrKeyInvalid, 400, "key-invalid", false},
+		{order.ErrUnknownStrategy, 400, "unknown-strategy", false},
+		{order.ErrInvalid, 422, "invalid-order", false},
+		{order.ErrKeyReused, 422, "key-reused", false},
+		{order.ErrInProgress, 409, "in-progress", true},
+		{order.ErrNotFound, 404, "order-not-found", false},
+		{order.ErrTooLate, 503, "too-late", true},
+		{order.ErrBusy, 503, "busy", true},
+		{order.ErrUnknownOutcome, 503, "unknown-outcome", true},
+		{stock.ErrUnknownSKU, 422, "unknown-sku", false},
+		{stock.ErrSoldOut, 409, "sold-out", false},
+		{stock.ErrExists, 409, "sku-exists", false},
+		{stock.ErrInvalid, 422, "invalid-sku", false},
+		{stock.ErrStaleFence, 503, "lock-lost", true},
+		{lock.ErrNotAcquired, 503, "lock-wait", true},
+		{lock.ErrLost, 503, "lock-lost", true},
+		{lock.ErrReleased, 503, "lock-lost", true},
+		{lock.ErrClosed, 503, "shutting-down", true},
+		{lock.ErrQueueFull, 503, "queue-full", true},
+		{context.Canceled, 503, "interrupted", true},
+		{context.DeadlineExceeded, 503, "interrupted", true},
+		{errors.Join(lock.ErrNotAcquired, context.DeadlineExceeded), 503, "lock-wait", true},
+		{errors.Join(lock.ErrNotAcquired, lock.ErrQueueFull), 503, "queue-full", true},
+		{errors.Join(order.ErrUnknownOutcome, lock.ErrLost), 503, "unknown-outcome", true},
+		{errors.Join(order.ErrUnknownOutcome, context.DeadlineExceeded), 503, "unknown-outcome", true},
+		{errors.New("dial tcp 10.0.0.7:3306: secret"), 500, "internal", true},
+		{order.ErrKeyTaken, 500, "internal", true}, // the service never lets it out
+	} {
+		t.Run(strings.ReplaceAll(c.err.Error(), "\n", " and "), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, func(config *orderhttp.Config) { config.Orders = broken{fmt.Errorf("sku %q: %w", "mug", c.err)} })
+			w := b.buy(t, "key-1", goodOrder)
+			problem := wantProblem(t, w, c.status, c.slug)
+			if problem["retry_safe"] != c.again {
+				t.Errorf("got retry_safe %v, want %v", problem["retry_safe"], c.again)
+			}
+			if after := w.Header().Get("Retry-After"); (after != "") != (c.again && c.status != 500) {
+				t.Errorf("got Retry-After %q with status %d", after, c.status)
+			}
+		})
+	}
+}
+
+// panics is a service with a bug.
+type panics struct{ broken }
+
+func (panics) Place(context.Context, order.Request) (order.Order, bool, error) {
+	panic("secret: index out of range")
+}
+
+// "What no row of the table knows is a 500 whose cause is logged and not told."
+func TestErrorTable_causesAreNotTold(t *testing.T) {
+	t.Parallel()
+	for name, orders := range map[string]orderhttp.Orders{
+		"error": broken{errors.New("secret: password of the database")},
+		"panic": panics{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var logged bytes.Buffer
+			b := setup(t, func(config *orderhttp.Config) {
+				config.Orders = orders
+				config.Log = slog.New(slog.NewJSONHandler(&logged, nil))
+			})
+			w := b.buy(t, "key-1", goodOrder)
+			wantProblem(t, w, 500, "internal")
+			if strings.Contains(w.Body.String(), "secret") {
+				t.Errorf("got %s, want no cause", w.Body)
+			}
+			if !strings.Contains(logged.String(), "secret") || !strings.Contains(logged.String(), `"level":"ERROR"`) {
+				t.Errorf("got log %s, want the cause as an error", logged.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package orderhttp_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/shop/internal/order"
+)
+
+func TestLab_strategies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lab)
+	w := b.call(t, http.MethodGet, "/v1/strategies", "")
+	wantStatus(t, w, http.StatusOK)
+	var got struct {
+		Strategies []struct {
+			Name            string `json:"name"`
+			Lock            string `json:"lock"`
+			Take            string `json:"take"`
+			PromisesCorrect bool   `json:"promises_correct"`
+			Lesson          string `json:"lesson"`
+		} `json:"strategies"`
+	}
+	unmarshal(t, w, &got)
+	table := order.Strategies()
+	if len(got.Strategies) != len(table) {
+		t.Fatalf("got %d strategies, want %d", len(got.Strategies), len(table))
+	}
+	for i, s := range table {
+		row := got.Strategies[i]
+		if row.Name != s.Name || row.Lock != s.Lock || row.Take != string(s.Take) ||
+			row.PromisesCorrect != s.Promises || row.Lesson != s.Lesson {
+			t.Errorf("got %+v, want %+v", row, s)
+		}
+	}
+	b.supply(t, "mug", 50)
+	for _, s := range table {
+		wantStatus(t, b.buy(t, "by-"+s.Name, goodOrder, "Shop-Strategy: "+s.Name, "Shop-Think: 1ms"), http.StatusCreated)
+	}
+	b.wantClean(t)
+}
+
+func TestLab_badHeaders(t *testing.T) {
+	b := setup(t, lab)
+	b.supply(t, "mug", 5)
+	for name, c := range map[string]struct {
+		header string
+		status int
+		slug   string
+	}{
+		"unknown strategy":  {"Shop-Strategy: hope", 400, "unknown-strategy"},
+		"other case":        {"Shop-Strategy: Redis", 400, "unknown-strategy"},
+		"empty strategy":    {"Shop-Strategy: ", 400, "malformed"},
+		"long strategy":     {"Shop-Strategy: " + strings.Repeat("s", 5_000), 400, "unknown-strategy"},
+		"think without s":   {"Shop-Think: 2", 400, "malformed"},
+		"think a word":      {"Shop-Think: long", 400, "malformed"},
+		"think empty":       {"Shop-Think: ", 400, "malformed"},
+		"think overflow":    {"Shop-Think: 9999999999h", 400, "malformed"},
+		"think NaN":         {"Shop-Think: NaNs", 400, "malformed"},
+		"think negative":    {"Shop-Think: -1ms", 422, "invalid-order"},
+		"think over limit":  {"Shop-Think: 1001ms", 422, "invalid-order"},
+		"think over by far": {"Shop-Think: 24h", 422, "invalid-order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, b.buy(t, "key-1", goodOrder, c.header), c.status, c.slug)
+		})
+	}
+	b.wantUntouched(t, "mug", 5)
+}
+
+func TestLab_createSKU(t *testing.T) {
+	b := setup(t, lab)
+	create := func(body string) (status int, slug string) {
+		t.Helper()
+		w := b.call(t, http.MethodPost, "/v1/skus", body, asJSON)
+		if w.Code < 400 {
+			return w.Code, w.Header().Get("Location")
+		}
+		var p struct{ Type string }
+		unmarshal(t, w, &p)
+		return w.Code, strings.TrimPrefix(p.Type, "/problems/")
+	}
+	for _, c := range []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"new", `{"sku":"mug","price":{"minor":1250,"currency":"EUR"},"units":5}`, 201, "/v1/skus/mug"},
+		{"again", `{"sku":"mug","price":{"minor":1250,"currency":"EUR"},"units":5}`, 409, "sku-exists"},
+		{"free and empty", `{"sku":"leaflet","price":{"minor":0,"currency":"EUR"},"units":0}`, 201, "/v1/skus/leaflet"},
+		{"no name", `{"price":{"minor":1250,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
+		{"bad name", `{"sku":"My Mug","price":{"minor":1250,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
+		{"no price", `{"sku":"cup","units":5}`, 422, "invalid-sku"},
+		{"price negative", `{"sku":"cup","price":{"minor":-1,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
+		{"price huge", `{"sku":"cup","price":{"minor":99999999999999999999,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
+		{"price float", `{"sku":"cup","price":{"minor":12.5,"currency":"EUR"},"units":5}`, 400, "malformed"},
+		{"price number", `{"sku":"cup","price":1250,"units":5}`, 400, "malformed"},
+		{"currency", `{"sku":"cup","price":{"minor":1,"currency":"euro"},"units":5}`, 422, "invalid-sku"},
+		{"units negative", `{"sku":"cup","price":{"minor":1,"currency":"EUR"},"units":-1}`, 422, "invalid-sku"},
+		{"units huge", `{"sku":"cup","price":{"minor":1,"currency":"EUR"},"units":1000000001}`, 422, "invalid-sku"},
+		{"units null", `{"sku":"cup","price":{"minor":1,"currency":"EUR"},"units":null}`, 400, "malformed"},
+		{"unknown field", `{"sku":"cup","price":{"minor":1,"currency":"EUR"},"units":1,"sold":1}`, 400, "malformed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if status, got := create(c.body); status != c.status || got != c.want {
+				t.Errorf("got %d %s, want %d %s", status, got, c.status, c.want)
+			}
+		})
+	}
+	b.wantUntouched(t, "mug", 5)
+	wantProblem(t, b.call(t, http.MethodGet, "/v1/skus/cup", ""), http.StatusNotFound, "sku-not-found")
+}

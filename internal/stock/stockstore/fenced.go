@@ -1,0 +1,31 @@
+package stockstore
+
+import (
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"example.com/shop/internal/stock"
+)
+
+// fenced is conditional with one more comparison: the row must not have been
+// written under this fence or a higher one. A buyer whose lease passed on to
+// somebody else while it slept is caught here, in the database, whatever the
+// lock's store believes. See "How to do distributed locking", M. Kleppmann,
+// 2016.
+func fenced(tx *gorm.DB, t stock.Take) error {
+	taken := tx.Model(&skuRow{}).
+		Where("name = ? AND available >= ? AND fence < ?", t.SKU, t.Units, t.Fence).
+		Updates(map[string]any{
+			"available": gorm.Expr("available - ?", t.Units),
+			"reserved":  gorm.Expr("reserved + ?", t.Units),
+			"fence":     t.Fence,
+		})
+	if taken.Error != nil {
+		return fmt.Errorf("take units of %q: %w", t.SKU, taken.Error)
+	}
+	if taken.RowsAffected == 0 {
+		return refusal(tx, t, stock.Fenced)
+	}
+	return nil
+}

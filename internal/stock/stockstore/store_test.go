@@ -1,0 +1,88 @@
+package stockstore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gorm.io/gorm"
+
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/stock/stockstore"
+	"example.com/shop/internal/store/storetest"
+)
+
+func TestStore_SKU(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		s := stockstore.New(db)
+		want := create(t, s, mug, 100)
+		if diff := cmp.Diff(want, read(t, s, mug)); diff != "" {
+			t.Errorf("read back (-want +got):\n%s", diff)
+		}
+		if _, err := s.SKU(t.Context(), "hat"); !errors.Is(err, stock.ErrUnknownSKU) {
+			t.Errorf("unknown SKU: got %v, want ErrUnknownSKU", err)
+		}
+	})
+}
+
+// "List returns at most limit SKUs whose names sort after the given one, in the
+// order of their names."
+func TestStore_List(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		s := stockstore.New(db)
+		for _, name := range []string{"hat", "a.1", "mug", "a-1", "a_1"} {
+			create(t, s, name, 1)
+		}
+		for _, c := range []struct {
+			after string
+			limit int
+			want  []string
+		}{
+			{"", 10, []string{"a-1", "a.1", "a_1", "hat", "mug"}}, // by bytes: '-' < '.' < '_'
+			{"", 2, []string{"a-1", "a.1"}},
+			{"a.1", 2, []string{"a_1", "hat"}},
+			{"b", 10, []string{"hat", "mug"}},
+			{"mug", 10, []string{}},
+		} {
+			skus, err := s.List(t.Context(), c.after, c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{}
+			for _, sku := range skus {
+				names = append(names, sku.Name)
+			}
+			if diff := cmp.Diff(c.want, names); diff != "" {
+				t.Errorf("after %q, at most %d (-want +got):\n%s", c.after, c.limit, diff)
+			}
+		}
+	})
+}
+
+// "Create adds a SKU and the supply of its units to the ledger, both or
+// neither. A name that is there already is stock.ErrExists."
+func TestStore_Create(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		s := withMugs(t, db, 100)
+		again, err := stock.NewSKU(mug, stock.Money{Minor: 1, Currency: "USD"}, 7, created)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Create(t.Context(), again); !errors.Is(err, stock.ErrExists) {
+			t.Errorf("second of a name: got %v, want ErrExists", err)
+		}
+		if got, want := read(t, s, mug).Level, level(100, 100, 0); got != want {
+			t.Errorf("level: got %+v, want %+v", got, want)
+		}
+		var ledger []stock.Level
+		if err := db.Table("movements").Where("sku = ? AND kind = 'supply' AND order_id IS NULL", mug).Find(&ledger).Error; err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]stock.Level{level(100, 100, 0)}, ledger); diff != "" {
+			t.Errorf("ledger (-want +got):\n%s", diff)
+		}
+	})
+}

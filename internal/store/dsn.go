@@ -1,0 +1,106 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlConfig reads a DSN and adds what the shop relies on. The user's own
+// timeouts, lock wait, TLS and other parameters win; those that would change
+// what a statement means are set here, whatever the DSN says.
+func mysqlConfig(dsn string) (*mysql.Config, error) {
+	c, err := parseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
+	}
+
+	// The shape of a result.
+	c.ParseTime, c.Loc = true, time.UTC
+	c.ClientFoundRows = true // 0 rows affected: nothing matched
+	c.ColumnsWithAlias = false
+
+	// One round trip a statement instead of prepare, execute, close. The driver
+	// quotes the bound values itself; that is safe because the character set is
+	// fixed to utf8mb4, in which no character has a quote or a backslash as its
+	// second byte, and because no connection changes it later.
+	c.InterpolateParams = true
+	if err := c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
+		return nil, fmt.Errorf("%w: mysql DSN: charset: %w", ErrSettings, err)
+	}
+	c.MultiStatements, c.AllowAllFiles = false, false
+
+	// A server that became read-only (a failover) is left, not asked again.
+	c.RejectReadOnly = true
+	c.Logger = &mysql.NopLogger{} // errors are returned
+
+	// No answer for so long means that none comes. Statements end earlier, with
+	// their context. A migration of a huge table may need more: readTimeout=1h.
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	c.Params["time_zone"] = "'+00:00'"
+	c.Params["sql_mode"] = "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	if c.Params["innodb_lock_wait_timeout"] == "" {
+		c.Params["innodb_lock_wait_timeout"] = "5" // seconds; the server's default is 50
+	}
+	return c, nil
+}
+
+// parseDSN is mysql.ParseDSN with errors that name the setting. The driver's
+// own can quote a part of the password when the DSN is cut wrongly.
+func parseDSN(dsn string) (c *mysql.Config, err error) {
+	const form = "want user:password@tcp(host:port)/database"
+	if strings.TrimSpace(dsn) == "" {
+		return nil, fmt.Errorf("it is empty: %s", form)
+	}
+	c, err = readDSN(dsn)
+	if err != nil {
+		if name := brokenParam(dsn); name != "" {
+			return nil, fmt.Errorf("parameter %s has a value that cannot be used", name)
+		}
+		if !strings.Contains(dsn, "/") {
+			return nil, fmt.Errorf("the database is missing: %s", form)
+		}
+		return nil, fmt.Errorf("the part before the parameters cannot be read: %s", form)
+	}
+	switch {
+	case c.DBName == "":
+		return nil, fmt.Errorf("the database is missing: %s", form)
+	case !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
+		return nil, fmt.Errorf("the network is none of tcp, tcp4, tcp6, unix: %s", form)
+	}
+	return c, nil
+}
+
+// brokenParam returns the name of the first parameter that cannot be read.
+func brokenParam(dsn string) string {
+	_, params, _ := strings.Cut(dsn[strings.LastIndexByte(dsn, '/')+1:], "?")
+	for param := range strings.SplitSeq(params, "&") {
+		if _, err := readDSN("/?" + param); err != nil {
+			name, _, _ := strings.Cut(param, "=")
+			return name
+		}
+	}
+	return ""
+}
+
+// readDSN turns the panic that the driver has for the parameter strict into an
+// error.
+func readDSN(dsn string) (c *mysql.Config, err error) {
+	defer func() {
+		if recover() != nil {
+			c, err = nil, errors.New("parameter has been removed")
+		}
+	}()
+	return mysql.ParseDSN(dsn)
+}

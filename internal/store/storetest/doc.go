@@ -1,0 +1,6 @@
+// Package storetest gives a test each database that a shop can have: SQLite
+// always, MySQL and MariaDB in containers. A promise that holds in one and not
+// in another is no promise; Each runs the same test on all of them.
+//
+// A package that uses it has a TestMain that calls testserver.Main or Wrap.
+package storetest

@@ -1,0 +1,100 @@
+package shopclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxAnswer bounds how much of an answer is read.
+const maxAnswer = 4 << 20
+
+// NewConnections returns connections to shops: at most n that rest per shop, and
+// a limit for each request from its first byte to the last of the answer. Close
+// them with CloseIdleConnections.
+func NewConnections(n int, timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			MaxIdleConns:        0, // no limit over all shops
+			MaxIdleConnsPerHost: n,
+			IdleConnTimeout:     5 * time.Minute,
+			DisableCompression:  true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Client speaks to one shop.
+type Client struct {
+	base  string
+	conns *http.Client
+}
+
+// New returns a client of the shop at base, such as http://127.0.0.1:8080.
+func New(base string, conns *http.Client) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
+}
+
+// Connect makes sure that a connection to the shop stands, by a request that
+// costs the shop nothing. Any answer will do.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.do(ctx, http.MethodGet, "/healthz", nil, nil)
+	return err
+}
+
+// response is an answer that was read to its end.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c *Client) do(ctx context.Context, method, path string, header http.Header, body any) (response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return response{}, err
+	}
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return response{}, err
+		}
+		// Without GetBody the transport cannot send the request a second time on
+		// its own account, which it does for one with an Idempotency-Key.
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := c.conns.Do(req)
+	if err != nil {
+		return response{}, err
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return response{}, fmt.Errorf("%s %s: answer %d broke off: %w", method, path, resp.StatusCode, err)
+	}
+	if len(read) > maxAnswer {
+		return response{}, fmt.Errorf("%s %s: answer is longer than %d bytes", method, path, maxAnswer)
+	}
+	return response{resp.StatusCode, resp.Header, read}, nil
+}
+
+// decode reads the answer into v if it has the status that is wanted.
+func (r response) decode(want int, v any) error {
+	if r.status != want {
+		return r.unexpected()
+	}
+	if err := json.Unmarshal(r.body, v); err != nil {
+		return fmt.Errorf("answer %d is not the JSON it should be: %w", r.status, err)
+	}
+	return nil
+}

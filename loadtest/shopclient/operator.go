@@ -1,0 +1,120 @@
+package shopclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Strategy is a way to sell, as the shop's table of them describes it.
+type Strategy struct {
+	Name            string `json:"name"`
+	Lock            string `json:"lock"`
+	Take            string `json:"take"`
+	PromisesCorrect bool   `json:"promises_correct"`
+	Lesson          string `json:"lesson"`
+}
+
+// Books are what the shop's audit says about one SKU.
+type Books struct {
+	SKU          string `json:"sku"`
+	Supplied     int64  `json:"supplied"`
+	Available    int64  `json:"available"`
+	Reserved     int64  `json:"reserved"`
+	Sold         int64  `json:"sold"`
+	Orders       int64  `json:"orders"`
+	OrderedUnits int64  `json:"ordered_units"`
+	Oversold     int64  `json:"oversold"`
+}
+
+// Difference is a place where the shop's books disagree.
+type Difference struct {
+	Invariant string `json:"invariant"`
+	SKU       string `json:"sku"`
+	OrderID   string `json:"order_id"`
+	Detail    string `json:"detail"`
+}
+
+// Audit is the shop's own check of its books.
+type Audit struct {
+	OK          bool         `json:"ok"`
+	SKUs        []Books      `json:"skus"`
+	Differences []Difference `json:"differences"`
+	Truncated   bool         `json:"truncated"`
+}
+
+// Strategies returns the shop's table of strategies, or ErrNotLab.
+func (c *Client) Strategies(ctx context.Context) ([]Strategy, error) {
+	const path = "/v1/strategies"
+	r, err := c.do(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.status == http.StatusNotFound {
+		return nil, ErrNotLab
+	}
+	var table struct {
+		Strategies []Strategy `json:"strategies"`
+	}
+	if err := r.decode(http.StatusOK, &table); err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
+	}
+	if len(table.Strategies) == 0 {
+		return nil, fmt.Errorf("GET %s: %w: its table is empty", path, ErrNotLab)
+	}
+	return table.Strategies, nil
+}
+
+// Create puts units of a new SKU up for sale.
+func (c *Client) Create(ctx context.Context, sku string, units int64) error {
+	const path = "/v1/skus"
+	type price struct {
+		Minor    int64  `json:"minor"`
+		Currency string `json:"currency"`
+	}
+	body := struct {
+		SKU   string `json:"sku"`
+		Price price  `json:"price"`
+		Units int64  `json:"units"`
+	}{sku, price{Minor: 100, Currency: "EUR"}, units}
+	r, err := c.do(ctx, http.MethodPost, path, nil, body)
+	if err == nil && r.status != http.StatusCreated {
+		err = r.unexpected()
+	}
+	if err != nil {
+		return fmt.Errorf("POST %s for %s: %w", path, sku, err)
+	}
+	return nil
+}
+
+// Audit returns the shop's check of its books for one SKU.
+func (c *Client) Audit(ctx context.Context, sku string) (Audit, Books, error) {
+	path := "/v1/audit?sku=" + url.QueryEscape(sku)
+	r, err := c.do(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return Audit{}, Books{}, err
+	}
+	var a Audit
+	if err := r.decode(http.StatusOK, &a); err != nil {
+		return Audit{}, Books{}, fmt.Errorf("GET %s: %w", path, err)
+	}
+	for _, books := range a.SKUs {
+		if books.SKU == sku {
+			return a, books, nil
+		}
+	}
+	return Audit{}, Books{}, fmt.Errorf("GET %s: the SKU is missing in the answer", path)
+}
+
+// Ready reports, by a nil error, that the shop takes orders.
+func (c *Client) Ready(ctx context.Context) error {
+	r, err := c.do(ctx, http.MethodGet, "/readyz", nil, nil)
+	if err == nil && r.status != http.StatusOK {
+		err = r.unexpected()
+	}
+	if err != nil {
+		return fmt.Errorf("GET /readyz: %w", err)
+	}
+	return nil
+}

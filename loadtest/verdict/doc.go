@@ -1,0 +1,13 @@
+// Package verdict compares the two sides of a race's story: the books of the
+// shop and what the buyers were told. It asks nobody; both sides are handed in.
+//
+// Units are counted from orders, never from a stock column: a lost update
+// oversells while the column reads zero.
+//
+//   - Oversold: units in accepted orders beyond those supplied.
+//   - Undersold: units in no order, as far as buyers went away without one.
+//   - The buyers' side agrees if each order that a buyer was told of exists, no
+//     two buyers were told of the same one, and there is no other. Where some
+//     buyers never had an answer, there may be up to as many others; that is
+//     noted and is nobody's fault.
+package verdict
