@@ -30,7 +30,7 @@ func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, err erro
 		return nil, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for its strategies: %w", set.URLs[0], err)
+		return nil, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
 	}
 	return pick(table, l.Strategies)
 }

@@ -51,7 +51,7 @@ func lines(w io.Writer, strategy string, all int) func(*buyers.Tally, bool) {
 			fmt.Fprintf(w, "%s: %s of %s buyers at the door\n", strategy, humanize.Comma(connected), humanize.Comma(int64(all)))
 			return
 		}
-		fmt.Fprintf(w, "%s: %s of %s buyers served: %s\n", strategy,
+		fmt.Fprintf(w, "%s: %s of %s buyers answered: %s\n", strategy,
 			humanize.Comma(t.Answered()), humanize.Comma(int64(all)), state(t))
 	}
 }
@@ -64,12 +64,12 @@ func bar(w io.Writer, strategy string, all int) func(*buyers.Tally, bool) {
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
 	return func(t *buyers.Tally, last bool) {
 		// The screen being gone is no reason to stop a race.
-		b.Describe(fmt.Sprintf(" %-12s %s", strategy, state(t)))
 		_ = b.Set64(t.Answered())
+		b.Describe(fmt.Sprintf(" %-12s %s", strategy, state(t)))
 		if last {
 			_ = b.Exit()
 			fmt.Fprintln(w)

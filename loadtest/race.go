@@ -15,6 +15,10 @@ import (
 	"example.com/shop/loadtest/verdict"
 )
 
+// buying is the limit of one try to buy. A shop gives up by itself before that,
+// and its own answer says more than silence.
+const buying = 45 * time.Second
+
 // race holds the race of one strategy, in shops of its own, and judges it.
 func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.Strategy, err error) {
 	set, err := l.source(l.instances()).Open(ctx)
@@ -32,7 +36,7 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 		SKU:            freshSKU(how.Name),
 		Buyers:         l.Buyers,
 		Think:          l.Think,
-		RequestTimeout: asking,
+		RequestTimeout: buying,
 		Timeout:        l.Timeout,
 		Retry:          buyers.DefaultRetry(),
 		Tally:          new(buyers.Tally),
@@ -46,7 +50,7 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, err
 	}
-	audit, books, err := operator.Audit(ctx, race.SKU)
+	audit, err := operator.Audit(ctx, race.SKU)
 	if err != nil {
 		return report.Strategy{}, fmt.Errorf("audit: %w", err)
 	}
@@ -54,9 +58,9 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, fmt.Errorf("recheck: %w", err)
 	}
-	judged := verdict.Judge(ledger(audit, books), told(l.Stock, log, lost))
+	judged := verdict.Judge(ledger(audit), told(l.Stock, log, lost))
 	result = measured(how, log)
-	result.SKU, result.Supplied, result.Orders, result.UnitsSold = race.SKU, l.Stock, books.Orders, books.OrderedUnits
+	result.SKU, result.Supplied, result.Orders, result.UnitsSold = race.SKU, l.Stock, audit.Books.Orders, audit.Books.OrderedUnits
 	result.Oversold, result.Undersold, result.Verdict = judged.Oversold, judged.Undersold, string(judged.Verdict)
 	result.Findings = append(result.Findings, judged.Findings...)
 	result.Notes = append(result.Notes, judged.Notes...)
@@ -71,14 +75,22 @@ func freshSKU(strategy string) string {
 }
 
 // ledger is the shop's side of the story.
-func ledger(a shopclient.Audit, b shopclient.Books) verdict.Books {
-	books := verdict.Books{Supplied: b.Supplied, Orders: b.Orders, Units: b.OrderedUnits, Oversold: b.Oversold}
+func ledger(a shopclient.Audit) verdict.Books {
+	books := verdict.Books{
+		Supplied: a.Books.Supplied,
+		Orders:   a.Books.Orders,
+		Units:    a.Books.OrderedUnits,
+		Oversold: a.Books.Oversold,
+	}
 	for _, d := range a.Differences {
 		text := d.Invariant + " " + d.Detail
 		if d.OrderID != "" {
 			text += " (order " + d.OrderID + ")"
 		}
 		books.Differences = append(books.Differences, text)
+	}
+	if !a.OK && len(a.Differences) == 0 {
+		books.Differences = []string{"the audit failed, but names no difference"}
 	}
 	return books
 }

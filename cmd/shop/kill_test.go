@@ -20,7 +20,7 @@ func TestServe_killedHolder(t *testing.T) {
 	})
 	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {
-				database := []string{"--mysql", dsn(t)}
+			database := []string{"--mysql", dsn(t)}
 			shop(t, append([]string{"migrate"}, database...)...).want(t, exitDone, "up to date")
 			shop(t, append([]string{"seed", "--sku", "demo-mug", "--units", "5"}, database...)...).want(t, exitDone, "demo-mug")
 			killHolder(t, testserver.Redis(t), database...)

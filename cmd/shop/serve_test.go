@@ -138,13 +138,13 @@ func textBetween(t *testing.T, text, before, after string) string {
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
-	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "800ms")
+	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "2s")
 	send(http.MethodGet, s.url+"/readyz", "").want(t, http.StatusOK)
 	order := make(chan answer, 1)
 	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
 	awaitHolder(t, locks, "demo-mug")
 	s.signal(t, syscall.SIGTERM)
-	until(t, "readiness fails", 800*time.Millisecond, func() bool {
+	until(t, "readiness fails", 2*time.Second, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
 	})
 	got := <-order

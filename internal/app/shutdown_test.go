@@ -35,12 +35,12 @@ func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan
 func TestShutdown_finishesOrders(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
-	s.DrainDelay = time.Second
+	s.DrainDelay = 2 * time.Second
 	shop := start(t, s)
 	order := inFlight(t, s, shop, "1s")
 	closed := make(chan error, 1)
 	go func() { closed <- shop.Shutdown(context.Background()) }()
-	until(t, "readiness fails", time.Second, func() bool {
+	until(t, "readiness fails", 2*time.Second, func() bool {
 		w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
 		return err == nil && w.status == http.StatusServiceUnavailable
 	})

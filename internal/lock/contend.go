@@ -18,7 +18,7 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 		}
 		return nil, notAcquired(q.key, err)
 	}
-	for {
+	for contended := false; ; {
 		if q.owner == "" {
 			q.owner = newOwner()
 		}
@@ -38,6 +38,10 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 				return fail(ErrNoAnswer)
 			}
 			continue
+		}
+		if !contended {
+			contended = true
+			l.observe(func(o Observer) { o.Contended(q.key) })
 		}
 		if !wait {
 			q.owner = "" // it stands nowhere in the store

@@ -33,6 +33,9 @@
 //   - In one process callers stand in line, first come first served, and only
 //     the first asks the store. A freed lease is handed to the next without a
 //     round trip, a bounded number of times and for a bounded time.
+//   - A key that is held can be taken again, under the lease's context or with
+//     the owner's id of WithOwner; the last release frees it.
+//   - AcquireAll takes several keys, all or none, in sorted order.
 //   - Each lease has a fence, higher than that of every earlier lease on its key,
 //     also after a hand-off, a crash, FLUSHALL, or a restart without persistence.
 //     If the store lost its memory and its clock stepped back, the guarded

@@ -55,8 +55,9 @@ func (l *Locker) enter(ctx context.Context, q *line, sent time.Time, g Grant) *L
 
 // admit makes a lease for the caller whose context ctx is.
 func (h *holding) admit(ctx context.Context) *Lease {
-	lease := &Lease{holding: h, fence: h.fence}
-	lease.ctx, lease.cancel = context.WithCancelCause(ctx)
+	lease := &Lease{holding: h, fence: h.fence, owner: ownerOf(ctx), uses: 1}
+	lease.root = lease
+	lease.bind(ctx)
 	h.lease, h.entered = lease, time.Now()
 	return lease
 }
@@ -92,10 +93,14 @@ func (h *holding) expire() {
 func (h *holding) end(cause error) {
 	l, q := h.locker, h.line
 	h.close()
-	h.lease.cancel(fmt.Errorf("lock %q: %w", q.key, cause))
+	cause = fmt.Errorf("lock %q: %w", q.key, cause)
+	h.lease.cancel(cause)
 	c := h.claim
 	c.Fence = h.fence
-	l.background(func() { l.giveBack(c) })
+	l.background(func() {
+		l.observe(func(o Observer) { o.Lost(q.key, cause) })
+		l.giveBack(c)
+	})
 	l.advance(q)
 }
 

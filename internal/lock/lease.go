@@ -18,7 +18,13 @@ type Lease struct {
 	holding *holding
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	fence   int64 // guarded by Locker.mu
+
+	// Guarded by Locker.mu.
+	fence int64
+	owner string // from WithOwner
+	root  *Lease // of a lease taken again by its holder: the first; else itself
+	uses  int    // of a root: how many leases share it
+	done  bool   // released
 
 	once sync.Once
 	err  error // what Release returned
@@ -36,7 +42,7 @@ func (e *Lease) Context() context.Context { return e.ctx }
 func (e *Lease) Fence() int64 {
 	e.holding.locker.mu.Lock()
 	defer e.holding.locker.mu.Unlock()
-	return e.fence
+	return e.root.fence
 }
 
 // Remaining returns for how long the lease is trusted if it is not renewed any
@@ -47,10 +53,16 @@ func (e *Lease) Remaining() time.Duration {
 	h := e.holding
 	h.locker.mu.Lock()
 	defer h.locker.mu.Unlock()
-	if h.over || h.lease != e {
+	if !e.current() {
 		return 0
 	}
 	return max(0, time.Until(h.until()))
+}
+
+// current reports whether e is a lease that its holding still gives. The caller
+// holds Locker.mu.
+func (e *Lease) current() bool {
+	return !e.done && !e.holding.over && e.holding.lease == e.root
 }
 
 // Raise lifts the lease's fence above a number that the guarded resource has
@@ -61,7 +73,7 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 	h := e.holding
 	l := h.locker
 	l.mu.Lock()
-	if h.over || h.lease != e {
+	if !e.current() {
 		l.mu.Unlock()
 		return fmt.Errorf("lock %q: %w", e.Key(), ErrLost)
 	}
@@ -81,12 +93,12 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case err == nil && (h.over || h.lease != e):
+	case err == nil && !e.current():
 		err = ErrLost
 	case err == nil:
 		h.extend(sent)
 		h.fence = max(h.fence, fence)
-		e.fence = h.fence
+		e.root.fence = h.fence
 		return nil
 	case errors.Is(err, ErrLost) && !h.over:
 		h.end(ErrLost)
@@ -97,6 +109,8 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 // Release gives the key to the next who waits for it. It works whatever became
 // of any context, and takes at most a bounded time. ErrLost: the lease was over
 // before. Calling it again does nothing and returns what the first call did.
+//
+// A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
 	e.once.Do(func() {
 		if err := e.release(); err != nil {
@@ -114,14 +128,24 @@ func (e *Lease) release() error {
 		l.mu.Unlock()
 		return ErrLost
 	}
+	e.done = true
+	if e != e.root {
+		e.cancel(ErrReleased)
+	}
+	if e.root.uses--; e.root.uses > 0 {
+		l.mu.Unlock()
+		return nil
+	}
 	if !time.Now().Before(h.until()) { // the timer is late
 		h.end(ErrLost)
 		l.mu.Unlock()
 		return ErrLost
 	}
+	held := time.Since(h.entered)
 	if h.handOver() {
 		l.mu.Unlock()
-		e.cancel(ErrReleased)
+		e.root.cancel(ErrReleased)
+		l.observe(func(o Observer) { o.Held(e.Key(), held); o.HandedOver(e.Key()) })
 		return nil
 	}
 	h.close()
@@ -130,7 +154,8 @@ func (e *Lease) release() error {
 	c := h.claim
 	c.Fence = h.fence
 	l.mu.Unlock()
-	e.cancel(ErrReleased)
+	e.root.cancel(ErrReleased)
+	l.observe(func(o Observer) { o.Held(e.Key(), held) })
 	err := l.release(c)
 
 	l.mu.Lock()

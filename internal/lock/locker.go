@@ -49,13 +49,13 @@ func New(b Backend, o Options) *Locker {
 // as well, and whatever the store may have granted is given back in the
 // background.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, true)
+	return l.observed(ctx, key, true)
 }
 
 // TryAcquire asks once. If somebody else holds the key, or asks for it in this
 // process, the error is ErrNotAcquired.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, false)
+	return l.observed(ctx, key, false)
 }
 
 // Do runs fn while it holds the lease of key and releases it afterwards, also
@@ -108,6 +108,10 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	if l.closed() {
 		l.mu.Unlock()
 		return nil, notAcquired(key, ErrClosed)
+	}
+	if lease := l.again(ctx, key); lease != nil {
+		l.mu.Unlock()
+		return lease, nil
 	}
 	l.work.Add(1)
 	defer l.work.Done()

@@ -38,6 +38,9 @@ type Options struct {
 
 	// HandoffTime is for how long it is handed over in a row. Default 50 ms.
 	HandoffTime time.Duration
+
+	// Observer is told what happens; nil for none.
+	Observer Observer
 }
 
 // Validate reports the first option that cannot work, by name. New panics with

@@ -49,22 +49,7 @@ var servers = map[string]func(t testing.TB) (addr string){
 func startMiniredis(t testing.TB) *miniredis.Miniredis {
 	t.Helper()
 	server := miniredis.RunT(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		ticker := time.NewTicker(5 * time.Millisecond)
-		defer ticker.Stop()
-		for last := time.Now(); ; {
-			select {
-			case now := <-ticker.C:
-				server.FastForward(now.Sub(last))
-				last = now
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	t.Cleanup(func() { cancel(); ticking.Wait() })
+	server.ClockTTL(true)
 	return server
 }
 

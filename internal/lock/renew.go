@@ -29,6 +29,7 @@ func (h *holding) renew() {
 
 	sent := time.Now()
 	_, err := h.ask(l.open, c)
+	l.observe(func(o Observer) { o.Renewed(c.Key, time.Since(sent), err) })
 
 	l.mu.Lock()
 	defer l.mu.Unlock()

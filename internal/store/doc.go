@@ -10,7 +10,7 @@
 //   - Times are UTC, to the microsecond (type Time).
 //   - "Rows affected" counts the rows that a WHERE matched, so that 0 means that
 //     nothing matched, never that nothing changed.
-//   - Text that is too long is refused, never cut.
+//   - Text is never cut: MySQL refuses what is too long.
 //   - Errors are told apart by their numbers (Classify), never by their text.
 //
 // InTx runs a transaction the way an order needs it: again after a deadlock,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 // Strategy is a way to sell, as the shop's table of them describes it.
@@ -20,9 +21,6 @@ type Strategy struct {
 type Books struct {
 	SKU          string `json:"sku"`
 	Supplied     int64  `json:"supplied"`
-	Available    int64  `json:"available"`
-	Reserved     int64  `json:"reserved"`
-	Sold         int64  `json:"sold"`
 	Orders       int64  `json:"orders"`
 	OrderedUnits int64  `json:"ordered_units"`
 	Oversold     int64  `json:"oversold"`
@@ -31,17 +29,15 @@ type Books struct {
 // Difference is a place where the shop's books disagree.
 type Difference struct {
 	Invariant string `json:"invariant"`
-	SKU       string `json:"sku"`
 	OrderID   string `json:"order_id"`
 	Detail    string `json:"detail"`
 }
 
-// Audit is the shop's own check of its books.
+// Audit is the shop's own check of its books for one SKU.
 type Audit struct {
-	OK          bool         `json:"ok"`
-	SKUs        []Books      `json:"skus"`
-	Differences []Difference `json:"differences"`
-	Truncated   bool         `json:"truncated"`
+	OK          bool
+	Books       Books
+	Differences []Difference
 }
 
 // Strategies returns the shop's table of strategies, or ErrNotLab.
@@ -89,32 +85,23 @@ func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 }
 
 // Audit returns the shop's check of its books for one SKU.
-func (c *Client) Audit(ctx context.Context, sku string) (Audit, Books, error) {
+func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	path := "/v1/audit?sku=" + url.QueryEscape(sku)
 	r, err := c.do(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
-		return Audit{}, Books{}, err
+		return Audit{}, err
 	}
-	var a Audit
+	var a struct {
+		OK          bool         `json:"ok"`
+		SKUs        []Books      `json:"skus"`
+		Differences []Difference `json:"differences"`
+	}
 	if err := r.decode(http.StatusOK, &a); err != nil {
-		return Audit{}, Books{}, fmt.Errorf("GET %s: %w", path, err)
+		return Audit{}, fmt.Errorf("GET %s: %w", path, err)
 	}
-	for _, books := range a.SKUs {
-		if books.SKU == sku {
-			return a, books, nil
-		}
+	i := slices.IndexFunc(a.SKUs, func(b Books) bool { return b.SKU == sku })
+	if i < 0 {
+		return Audit{}, fmt.Errorf("GET %s: the SKU is missing in the answer", path)
 	}
-	return Audit{}, Books{}, fmt.Errorf("GET %s: the SKU is missing in the answer", path)
-}
-
-// Ready reports, by a nil error, that the shop takes orders.
-func (c *Client) Ready(ctx context.Context) error {
-	r, err := c.do(ctx, http.MethodGet, "/readyz", nil, nil)
-	if err == nil && r.status != http.StatusOK {
-		err = r.unexpected()
-	}
-	if err != nil {
-		return fmt.Errorf("GET /readyz: %w", err)
-	}
-	return nil
+	return Audit{OK: a.OK, Books: a.SKUs[i], Differences: a.Differences}, nil
 }

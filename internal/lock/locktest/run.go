@@ -66,6 +66,10 @@ var rules = []struct {
 	{"FenceRises", fenceRises},
 	{"FenceSurvivesForgetting", fenceSurvivesForgetting},
 	{"FenceRaised", fenceRaised},
+	{"Reentrant", reentrant},
+	{"SeveralKeys", severalKeys},
+	{"SeveralKeysInAnyOrder", severalKeysInAnyOrder},
+	{"SeveralKeysOneLost", severalKeysOneLost},
 	{"TryAcquire", tryAcquire},
 	{"Close", closing},
 }

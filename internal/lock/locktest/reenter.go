@@ -1,0 +1,148 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"example.com/shop/internal/lock"
+)
+
+// reentrant: "acquiring a key again under lease.Context() succeeds at once,
+// counts, and only the outermost release frees it." WithOwner "gives the same to
+// code that carries an owner id instead."
+func reentrant(t *testing.T, h Harness) {
+	byOwner := lock.WithOwner(bounded(t), "request 17")
+	for name, c := range map[string]struct {
+		first context.Context
+		again func(*lock.Lease) context.Context
+	}{
+		"by context": {bounded(t), (*lock.Lease).Context},
+		"by owner":   {byOwner, func(*lock.Lease) context.Context { return byOwner }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
+			outer, err := ps[0].Acquire(c.first, k)
+			if err != nil {
+				t.Fatalf("Acquire: %v", err)
+			}
+			inner, err := ps[0].Acquire(c.again(outer), k)
+			if err != nil {
+				t.Fatalf("Acquire again: %v", err)
+			}
+			innermost, err := ps[0].TryAcquire(c.again(inner), k)
+			if err != nil {
+				t.Fatalf("TryAcquire again: %v", err)
+			}
+			if inner.Fence() != outer.Fence() || innermost.Key() != k {
+				t.Errorf("fence %d of key %q, want %d of %q", inner.Fence(), innermost.Key(), outer.Fence(), k)
+			}
+			if n := ps[0].tap.Count(Acquire); n != 1 {
+				t.Errorf("asked the store %d times, want 1", n)
+			}
+			for _, lease := range []*lock.Lease{innermost, inner} {
+				release(t, lease)
+				release(t, lease) // counts once
+				if outer.Remaining() == 0 {
+					t.Fatal("an inner release freed the key")
+				}
+				for i, p := range ps {
+					if _, err := p.TryAcquire(bounded(t), k); !isNotAcquired(err) {
+						t.Errorf("process %d, after an inner release: %v, want ErrNotAcquired", i, err)
+					}
+				}
+			}
+			release(t, outer)
+			release(t, acquire(t, ps[1].Locker, k))
+		})
+	}
+}
+
+// severalKeys: "duplicates merged, taken in sorted order, all or nothing".
+func severalKeys(t *testing.T, h Harness) {
+	ps := h.processes(t, 2, lock.Options{TTL: long})
+	a, b, c := key(t)+"a", key(t)+"b", key(t)+"c"
+
+	all, err := ps[0].AcquireAll(bounded(t), c, a, b, a)
+	if err != nil {
+		t.Fatalf("AcquireAll: %v", err)
+	}
+	if n := ps[0].tap.Count(Acquire); n != 3 {
+		t.Errorf("asked the store %d times, want once for each of 3 keys", n)
+	}
+	if all.Lease(b) == nil || all.Lease("another") != nil {
+		t.Errorf("Lease(%q) = %v, Lease(another) = %v", b, all.Lease(b), all.Lease("another"))
+	}
+	for _, k := range []string{a, b, c} {
+		if _, err := ps[1].TryAcquire(bounded(t), k); !isNotAcquired(err) {
+			t.Errorf("TryAcquire(%q): %v, want ErrNotAcquired", k, err)
+		}
+	}
+	if err := all.Release(); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+
+	// None, if one cannot be had.
+	held := acquire(t, ps[1].Locker, c)
+	ctx, cancel := context.WithCancel(bounded(t))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := ps[0].AcquireAll(ctx, a, b, c)
+		failed <- err
+	}()
+	wait(t, "waiting for the last key", ps[0].tap.Seen(Wait, 1))
+	cancel()
+	if err := <-failed; !isNotAcquired(err, context.Canceled) {
+		t.Errorf("AcquireAll: %v, want ErrNotAcquired and context.Canceled", err)
+	}
+	for _, k := range []string{a, b} {
+		release(t, acquire(t, ps[1].Locker, k))
+	}
+	release(t, held)
+
+	if _, err := ps[0].AcquireAll(bounded(t)); !isNotAcquired(err, lock.ErrKey) {
+		t.Errorf("AcquireAll of nothing: %v, want ErrKey", err)
+	}
+}
+
+// severalKeysInAnyOrder: callers that name the same keys in another order never
+// wait for each other.
+func severalKeysInAnyOrder(t *testing.T, h Harness) {
+	ps := h.processes(t, 2, lock.Options{TTL: long})
+	a, b := key(t)+"a", key(t)+"b"
+	var wg sync.WaitGroup
+	for i, keys := range [][]string{{a, b}, {b, a}, {a, b}, {b, a}} {
+		wg.Go(func() {
+			for range 10 {
+				all, err := ps[i%2].AcquireAll(bounded(t), keys...)
+				if err == nil {
+					err = all.Release()
+				}
+				if err != nil {
+					t.Errorf("AcquireAll: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// severalKeysOneLost: the common context ends when any of the leases ends.
+func severalKeysOneLost(t *testing.T, h Harness) {
+	need(t, h.Forget != nil, "Forget")
+	p := h.processes(t, 1, lock.Options{TTL: short})[0]
+	all, err := p.AcquireAll(bounded(t), key(t)+"a", key(t)+"b")
+	if err != nil {
+		t.Fatalf("AcquireAll: %v", err)
+	}
+	h.Forget(t)
+	wait(t, "loss", all.Context().Done())
+	if cause := context.Cause(all.Context()); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+	if err := all.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrLost", err)
+	}
+}

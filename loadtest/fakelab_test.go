@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// lying is a shop that sells to everybody, whatever it has.
+type lying struct {
+	*httptest.Server
+	mu     sync.Mutex
+	units  int64
+	orders int64
+	sku    string
+}
+
+// newLab starts one with a single strategy, or with none and not in teaching
+// mode if the name is empty.
+func newLab(t *testing.T, strategy string, promises bool) *lying {
+	t.Helper()
+	s := &lying{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /v1/skus", s.create)
+	mux.HandleFunc("POST /v1/orders", s.buy)
+	mux.HandleFunc("GET /v1/orders/{id}", s.show)
+	mux.HandleFunc("GET /v1/audit", s.audit)
+	if strategy != "" {
+		mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"strategies":[{"name":%q,"promises_correct":%v,"lesson":"Trust me."}]}`, strategy, promises)
+		})
+	}
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *lying) create(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		SKU   string
+		Units int64
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sku, s.units = body.SKU, body.Units
+	w.WriteHeader(http.StatusCreated)
+}
+
+func (s *lying) order(w http.ResponseWriter, id string) {
+	fmt.Fprintf(w, `{"id":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.sku)
+}
+
+func (s *lying) buy(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders++
+	w.WriteHeader(http.StatusCreated)
+	s.order(w, strconv.FormatInt(s.orders, 10))
+}
+
+func (s *lying) show(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.order(w, r.PathValue("id"))
+}
+
+func (s *lying) audit(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(w, `{"skus":[{"sku":%q,"supplied":%d,"orders":%d,"ordered_units":%d,"oversold":%d}]}`,
+		s.sku, s.units, s.orders, s.orders, max(0, s.orders-s.units))
+}

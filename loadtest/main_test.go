@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"example.com/shop/loadtest/report"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func noEnv(string) string { return "" }
+
+// The main job, small: real shops on the embedded default, over HTTP.
+func TestRun_embedded(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	file := filepath.Join(t.TempDir(), "report.json")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file}, noEnv, &stdout, &stderr)
+	if code != 0 {
+		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
+	}
+	r := readReport(t, file)
+	if got, want := r.Run, (report.Run{Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10}); got != want {
+		t.Errorf("run: got %+v, want %+v", got, want)
+	}
+	if r.Machine.OS == "" || r.Machine.Go == "" || r.Machine.Database == "" || r.Machine.Redis == "" || r.Machine.CPUs == 0 {
+		t.Errorf("machine: got %+v, want all that is always known", r.Machine)
+	}
+	var names, verdicts []string
+	for _, s := range r.Strategies {
+		names, verdicts = append(names, s.Name), append(verdicts, s.Verdict)
+		sound(t, s, 60)
+	}
+	if diff := cmp.Diff([]string{"none", "mutex", "redis"}, names); diff != "" {
+		t.Errorf("strategies (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"oversold", "oversold", "correct"}, verdicts); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, stdout.String())
+	}
+	for _, want := range []string{"60 buyers want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "Promised to be correct and was: redis."} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
+		}
+	}
+	if strings.Contains(stdout.String(), "\x1b") {
+		t.Error("stdout is coloured, but no terminal")
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: got %v, %v, want nothing", left, err)
+	}
+}
+
+// sound checks what holds for every race without faults, right or wrong.
+func sound(t *testing.T, s report.Strategy, crowd int64) {
+	t.Helper()
+	if s.Errors != 0 {
+		t.Errorf("%s: errors: got %d, want 0: %v", s.Name, s.Errors, s.Notes)
+	}
+	if s.Orders != s.Acknowledged || s.Orders+s.Refused != crowd {
+		t.Errorf("%s: %d orders, %d acknowledged, %d refused, want all %d buyers and no others",
+			s.Name, s.Orders, s.Acknowledged, s.Refused, crowd)
+	}
+	if s.Oversold != max(0, s.UnitsSold-s.Supplied) {
+		t.Errorf("%s: oversold: got %d with %d units sold of %d", s.Name, s.Oversold, s.UnitsSold, s.Supplied)
+	}
+	l := s.LatencyMS
+	if l.P50 <= 0 || l.P50 > l.P90 || l.P90 > l.P99 || l.P99 > l.Max || s.OrdersPerSecond <= 0 {
+		t.Errorf("%s: latency %+v, %v orders/s", s.Name, l, s.OrdersPerSecond)
+	}
+	if s.PromisesCorrect && (s.Oversold != 0 || s.Undersold != 0) {
+		t.Errorf("%s: oversold %d, undersold %d, but promises to be correct", s.Name, s.Oversold, s.Undersold)
+	}
+}
+
+func readReport(t *testing.T, file string) report.Report {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseReport(t, text)
+}
+
+func parseReport(t *testing.T, text []byte) report.Report {
+	t.Helper()
+	var r report.Report
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return r
+}
+
+// A shop that promises and does not keep: exit 1. With --json - the JSON alone
+// is on stdout.
+func TestRun_broken_promise(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "liar", true)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "all", "--buyers", "20", "--stock", "5", "--json", "-"}, noEnv, &stdout, &stderr)
+	if code != 1 {
+		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.String())
+	}
+	r := parseReport(t, stdout.Bytes())
+	if len(r.Strategies) != 1 {
+		t.Fatalf("strategies: got %+v, want one", r.Strategies)
+	}
+	got := r.Strategies[0]
+	if got.Verdict != "oversold" || got.Oversold != 15 || got.Orders != 20 {
+		t.Errorf("got %+v, want 15 oversold of 20 orders", got)
+	}
+	if !strings.Contains(stderr.String(), "Promised to be correct and was not: liar.") {
+		t.Errorf("stderr: want the broken promise in\n%s", stderr.String())
+	}
+}
+
+// The same mistakes without a promise: that is what such a strategy is for.
+func TestRun_no_promise(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "honest", false)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "honest", "--buyers", "20", "--stock", "5"}, noEnv, &stdout, &stderr)
+	if code != 0 || !strings.Contains(stdout.String(), "None of these strategies promises to be correct.") {
+		t.Errorf("exit code: got %d, want 0; stdout:\n%s\nstderr:\n%s", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestRun_not_a_lab(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "", false) // has no table of strategies
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL}, noEnv, &stdout, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "shop serve --lab") {
+		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
+	}
+}
+
+func TestRun_usage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tests := []struct {
+		args []string
+		want string // in the message
+	}{
+		{[]string{"--buyers", "0"}, "--buyers 0: want 1 to 100000"},
+		{[]string{"--buyers", "100001"}, "--buyers 100001"},
+		{[]string{"--buyers", "many"}, "--buyers"},
+		{[]string{"--stock", "0"}, "--stock 0: want 1 to"},
+		{[]string{"--instances", "17"}, "--instances 17: want 1 to 16"},
+		{[]string{"--think=-1ms"}, "--think -1ms: want 0s to 1s"},
+		{[]string{"--think", "2"}, "--think"},
+		{[]string{"--timeout", "1ms"}, "--timeout 1ms: want 1s to 1h"},
+		{[]string{"--target", "localhost"}, "http://localhost:8080"},
+		{[]string{"--target", "http://x", "--redis", "y"}, "--target is a shop that runs already"},
+		{[]string{"--target", "http://x", "--instances", "2"}, "--target is a shop that runs already"},
+		{[]string{"--json", dir}, "is a folder"},
+		{[]string{"--json", filepath.Join(dir, "none", "r.json")}, "there is no folder"},
+		{[]string{"--strategies", ""}, "--strategies"},
+		{[]string{"--strategies", "none,luck"}, `"luck" is not one of redis, conditional, none, mutex`},
+		{[]string{"race"}, "race"},
+		{[]string{"--no-such-flag"}, "--no-such-flag"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), tt.args, noEnv, &stdout, &stderr)
+			if code != 2 {
+				t.Errorf("exit code: got %d, want 2", code)
+			}
+			if !strings.Contains(stderr.String(), tt.want) {
+				t.Errorf("stderr: got %q, want in it: %q", stderr.String(), tt.want)
+			}
+			if stdout.Len() > 0 {
+				t.Errorf("stdout: got %q, want nothing", stdout.String())
+			}
+		})
+	}
+}
+
+func TestRun_help(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != 0 {
+		t.Errorf("exit code: got %d, want 0", code)
+	}
+	for _, want := range []string{"--strategies", "Examples:", "undersold  units in no order", "Exit code:"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("help: want %q in\n%s", want, stdout.String())
+		}
+	}
+}
+
+// cancelAt is a writer that calls cancel when a text was written to it.
+type cancelAt struct {
+	mu     sync.Mutex
+	all    bytes.Buffer
+	text   string
+	cancel func()
+}
+
+func (c *cancelAt) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all.Write(p)
+	if strings.Contains(c.all.String(), c.text) {
+		c.cancel()
+	}
+	return len(p), nil
+}
+
+// Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for
+// what still runs.
+func TestRun_interrupted(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout := &bytes.Buffer{}
+	stderr := &cancelAt{text: "none: ", cancel: cancel} // one race is over
+	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, stdout, stderr)
+	if code != 1 || !strings.Contains(stderr.all.String(), "interrupted") {
+		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.all.String())
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: got %v, %v, want nothing", left, err)
+	}
+}

@@ -1,0 +1,200 @@
+package shopclient_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// connect returns a client of a shop that answers with handle.
+func connect(t *testing.T, handle http.HandlerFunc) *shopclient.Client {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	conns := shopclient.NewConnections(1, 10*time.Second)
+	t.Cleanup(conns.CloseIdleConnections)
+	return shopclient.New(server.URL+"/", conns)
+}
+
+func TestClient_Buy_request(t *testing.T) {
+	t.Parallel()
+	type request struct {
+		Method, Path, Key, Buyer, Strategy, Think, Type string
+		Body                                            map[string]any
+	}
+	var got request
+	client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		got = request{
+			Method: r.Method, Path: r.URL.Path, Key: h.Get("Idempotency-Key"), Buyer: h.Get("Shop-Buyer"),
+			Strategy: h.Get("Shop-Strategy"), Think: h.Get("Shop-Think"), Type: h.Get("Content-Type"),
+		}
+		_ = json.NewDecoder(r.Body).Decode(&got.Body)
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, `{"id":"o-1"}`)
+	})
+	_, err := client.Buy(t.Context(), shopclient.Purchase{
+		Buyer: "buyer-17", Key: "k", SKU: "thing", Units: 1, Strategy: "none", Think: 2 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := request{
+		Method: "POST", Path: "/v1/orders", Key: "k", Buyer: "buyer-17", Strategy: "none", Think: "2ms",
+		Type: "application/json",
+		Body: map[string]any{"lines": []any{map[string]any{"sku": "thing", "quantity": 1.0}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestClient_Buy_answer(t *testing.T) {
+	t.Parallel()
+	soldOut := shopclient.Problem{Type: "/problems/sold-out", Title: "Sold out", Detail: "none left"}
+	tests := []struct {
+		name   string
+		status int
+		header map[string]string
+		body   string
+		want   shopclient.Answer
+		fails  bool
+	}{
+		{
+			name: "placed", status: 201, body: `{"id":"o-1"}`,
+			want: shopclient.Answer{Status: 201, OrderID: "o-1", RetryAfter: -1},
+		},
+		{
+			name: "placed before", status: 201, body: `{"id":"o-1"}`, header: map[string]string{"Idempotent-Replayed": "true"},
+			want: shopclient.Answer{Status: 201, OrderID: "o-1", Replayed: true, RetryAfter: -1},
+		},
+		{
+			name: "refused", status: 409, body: `{"type":"/problems/sold-out","title":"Sold out","detail":"none left"}`,
+			want: shopclient.Answer{Status: 409, Problem: soldOut, RetryAfter: -1},
+		},
+		{
+			name: "busy", status: 503, header: map[string]string{"Retry-After": "2"}, body: `{"title":"Busy"}`,
+			want: shopclient.Answer{Status: 503, Problem: shopclient.Problem{Title: "Busy"}, RetryAfter: 2 * time.Second},
+		},
+		{
+			name: "a load balancer's page", status: 502, body: "<html>",
+			want: shopclient.Answer{Status: 502, Problem: shopclient.Problem{Detail: `"<html>"`}, RetryAfter: -1},
+		},
+		{
+			name: "a date to retry after is left to the buyer", status: 503, body: `{}`,
+			header: map[string]string{"Retry-After": "Sat, 21 Nov 2026 12:00:00 GMT"},
+			want:   shopclient.Answer{Status: 503, RetryAfter: -1},
+		},
+		{name: "a broken order", status: 201, body: `{"id":`, fails: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+				for name, value := range tt.header {
+					w.Header().Set(name, value)
+				}
+				w.WriteHeader(tt.status)
+				fmt.Fprint(w, tt.body)
+			})
+			got, err := client.Buy(t.Context(), shopclient.Purchase{Key: "k"})
+			if (err != nil) != tt.fails {
+				t.Fatalf("error: got %v, want one: %v", err, tt.fails)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// doc.go: "It sends each request once". net/http would by itself send one with
+// an Idempotency-Key again when a connection breaks that was used before.
+func TestClient_Buy_once(t *testing.T) {
+	t.Parallel()
+	var orders atomic.Int64
+	client := connect(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			orders.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	})
+	if err := client.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Buy(t.Context(), shopclient.Purchase{Key: "k"}); err == nil {
+		t.Error("error: got nil, want that the connection broke")
+	}
+	if got := orders.Load(); got != 1 {
+		t.Errorf("requests: got %d, want 1", got)
+	}
+}
+
+func TestClient_Strategies(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		want   []shopclient.Strategy
+		err    error
+	}{
+		{
+			name: "a shop in teaching mode", status: 200,
+			body: `{"strategies":[{"name":"none","lock":"","take":"overwrite","promises_correct":false,"lesson":"L"}]}`,
+			want: []shopclient.Strategy{{Name: "none", Take: "overwrite", Lesson: "L"}},
+		},
+		{name: "a shop that sells", status: 404, body: `{"type":"/problems/lab-off"}`, err: shopclient.ErrNotLab},
+		{name: "something else", status: 200, body: `{}`, err: shopclient.ErrNotLab},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				fmt.Fprint(w, tt.body)
+			})
+			got, err := client.Strategies(t.Context())
+			if !errors.Is(err, tt.err) {
+				t.Errorf("error: got %v, want %v", err, tt.err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("strategies (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClient_Audit(t *testing.T) {
+	t.Parallel()
+	client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if got, want := r.URL.Query().Get("sku"), "lab-none-1"; got != want {
+			t.Errorf("sku: got %q, want %q", got, want)
+		}
+		fmt.Fprint(w, `{"ok":false,"skus":[{"sku":"lab-none-1","supplied":6,"orders":9,"ordered_units":9,"oversold":3}],
+			"differences":[{"invariant":"I1","sku":"lab-none-1","detail":"D"}],"truncated":false}`)
+	})
+	got, err := client.Audit(t.Context(), "lab-none-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := shopclient.Audit{
+		Books:       shopclient.Books{SKU: "lab-none-1", Supplied: 6, Orders: 9, OrderedUnits: 9, Oversold: 3},
+		Differences: []shopclient.Difference{{Invariant: "I1", Detail: "D"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("audit (-want +got):\n%s", diff)
+	}
+}
