@@ -70,7 +70,7 @@ func parse(args []string, stdout, stderr io.Writer) (flags, error) {
 // check returns an errUsage for the first flag that asks for too much, too
 // little or what another flag excludes.
 func (f flags) check() error {
-	problem := ""
+	var problem string
 	switch n := f.instances(); {
 	case f.Buyers < 1 || f.Buyers > maxBuyers:
 		problem = fmt.Sprintf("--buyers %d: want 1 to %d", f.Buyers, maxBuyers)

@@ -38,7 +38,8 @@ var (
 	// with the same idempotency key is safe and tells.
 	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
 
-	// ErrBusy means that the database gave up waiting or kept choosing this
-	// transaction as a deadlock's victim; nothing was changed.
+	// ErrBusy means that the database gave up waiting, kept choosing this
+	// transaction as a deadlock's victim, or was lost before the commit; nothing
+	// was changed.
 	ErrBusy = errors.New("database is busy")
 )

@@ -2,6 +2,8 @@ package order_test
 
 import (
 	"context"
+	"log"
+	"os"
 	"testing"
 	"time"
 
@@ -16,7 +18,15 @@ import (
 	"example.com/shop/internal/stock/stockstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+func TestMain(m *testing.M) {
+	if args := os.Getenv(holderArgs); args != "" {
+		if err := holdForParent(args); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
 
 // bundle is a shop's service on a real database, with a lock that stands for the
 // one that all instances share.

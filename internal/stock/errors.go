@@ -16,6 +16,9 @@ var (
 	// ErrExists means that a SKU of this name is there already.
 	ErrExists = errors.New("SKU exists already")
 
+	// ErrBusy means that the database could not be read now; nothing was changed.
+	ErrBusy = errors.New("stock cannot be read now")
+
 	// ErrInvalid means that a name, price or count breaks a rule of this package.
 	ErrInvalid = errors.New("invalid")
 )

@@ -39,27 +39,31 @@ const (
 	Interrupted Fault = "interrupted"
 )
 
-// faults by MySQL's and MariaDB's error numbers.
-var mysqlFaults = map[uint16]Fault{
-	1062: Duplicate,   // ER_DUP_ENTRY
-	1586: Duplicate,   // ER_DUP_ENTRY_WITH_KEY_NAME
-	1213: Conflict,    // ER_LOCK_DEADLOCK
-	1020: Conflict,    // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
-	3101: Conflict,    // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another one
-	1205: LockWait,    // ER_LOCK_WAIT_TIMEOUT
-	1317: Interrupted, // ER_QUERY_INTERRUPTED
-	1969: Interrupted, // ER_STATEMENT_TIMEOUT (MariaDB)
-	3024: Interrupted, // ER_QUERY_TIMEOUT (MySQL)
-}
-
-// lostNumbers are answers that mean "not on this connection, or not now".
-var lostNumbers = map[uint16]bool{
-	1040: true, // ER_CON_COUNT_ERROR: too many connections
-	1203: true, // ER_TOO_MANY_USER_CONNECTIONS
-	1053: true, // ER_SERVER_SHUTDOWN
-	1927: true, // ER_CONNECTION_KILLED (MariaDB)
-	3169: true, // ER_SESSION_WAS_KILLED (MySQL)
-	4031: true, // ER_CLIENT_INTERACTION_TIMEOUT
+// mysqlFault tells what an error number of MySQL or MariaDB means.
+func mysqlFault(number uint16) Fault {
+	switch number {
+	case 1062, // ER_DUP_ENTRY
+		1586: // ER_DUP_ENTRY_WITH_KEY_NAME
+		return Duplicate
+	case 1213, // ER_LOCK_DEADLOCK
+		1020, // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
+		3101: // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another one
+		return Conflict
+	case 1205: // ER_LOCK_WAIT_TIMEOUT
+		return LockWait
+	case 1317, // ER_QUERY_INTERRUPTED
+		1969, // ER_STATEMENT_TIMEOUT (MariaDB)
+		3024: // ER_QUERY_TIMEOUT (MySQL)
+		return Interrupted
+	case 1040, // ER_CON_COUNT_ERROR: too many connections
+		1203, // ER_TOO_MANY_USER_CONNECTIONS
+		1053, // ER_SERVER_SHUTDOWN
+		1927, // ER_CONNECTION_KILLED (MariaDB)
+		3169, // ER_SESSION_WAS_KILLED (MySQL)
+		4031: // ER_CLIENT_INTERACTION_TIMEOUT
+		return Lost
+	}
+	return Other
 }
 
 // Classify tells what err means. It looks through wrapped errors.
@@ -69,13 +73,7 @@ func Classify(err error) Fault {
 	}
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) {
-		switch fault, known := mysqlFaults[answer.Number]; {
-		case known:
-			return fault
-		case lostNumbers[answer.Number]:
-			return Lost
-		}
-		return Other
+		return mysqlFault(answer.Number)
 	}
 	var local *sqlite.Error
 	if errors.As(err, &local) {

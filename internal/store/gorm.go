@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Names of gorm's dialects, as db.Dialector.Name() tells them. MariaDB is mysql.
+// Names of gorm's dialects, as db.Name() tells them. MariaDB is mysql.
 const (
 	dialectMySQL  = "mysql"
 	dialectSQLite = "sqlite"
@@ -41,7 +41,7 @@ func Close(db *gorm.DB) error {
 // Version names the product and its version, such as "MySQL 9.7.0".
 func Version(ctx context.Context, db *gorm.DB) (string, error) {
 	query := "SELECT VERSION()"
-	if db.Dialector.Name() == dialectSQLite {
+	if db.Name() == dialectSQLite {
 		query = "SELECT sqlite_version()"
 	}
 	var full string
@@ -50,7 +50,7 @@ func Version(ctx context.Context, db *gorm.DB) (string, error) {
 	}
 	number, _, _ := strings.Cut(full, "-") // the rest is the distributor's
 	switch {
-	case db.Dialector.Name() == dialectSQLite:
+	case db.Name() == dialectSQLite:
 		return "SQLite " + number, nil
 	case strings.Contains(full, "MariaDB"):
 		return "MariaDB " + number, nil

@@ -23,7 +23,7 @@ func Migrate(ctx context.Context, db *gorm.DB) (applied int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if db.Dialector.Name() == dialectSQLite {
+	if db.Name() == dialectSQLite {
 		return migrateSQLite(ctx, db, conns)
 	}
 	unlock, err := lockMigrations(ctx, conns)
@@ -34,21 +34,41 @@ func Migrate(ctx context.Context, db *gorm.DB) (applied int, err error) {
 	return up(ctx, goose.DialectMySQL, conns)
 }
 
+// versionTable is what goose makes in SQLite, but for UNIQUE.
+const versionTable = `CREATE TABLE IF NOT EXISTS goose_db_version (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	version_id INTEGER NOT NULL UNIQUE,
+	is_applied INTEGER NOT NULL,
+	tstamp     TIMESTAMP DEFAULT (datetime('now')))`
+
 // migrateSQLite has no lock to take, and needs none: a migration is one
-// transaction there. Whoever comes second fails as a whole, and looks again.
+// transaction there, together with the row that says so. Of two that apply the
+// same one, the second fails, is rolled back as a whole, finds that row, and
+// goes on behind it.
 func migrateSQLite(ctx context.Context, db *gorm.DB, conns *sql.DB) (applied int, err error) {
-	for range attempts {
-		var done int
-		done, err = up(ctx, goose.DialectSQLite3, conns)
+	err = InTx(ctx, db, func(tx *gorm.DB) error {
+		if err := tx.Exec(versionTable).Error; err != nil {
+			return err
+		}
+		return tx.Exec("INSERT OR IGNORE INTO goose_db_version (version_id, is_applied) VALUES (0, TRUE)").Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("migrate: table of migrations: %w", err)
+	}
+	for {
+		done, err := up(ctx, goose.DialectSQLite3, conns)
 		applied += done
-		if err == nil || ctx.Err() != nil {
+		var partial *goose.PartialError
+		if !errors.As(err, &partial) || !isApplied(ctx, db, partial.Failed.Source.Version) {
 			return applied, err
 		}
-		if pending, failed := Pending(ctx, db); failed == nil && !pending {
-			return applied, nil
-		}
 	}
-	return applied, err
+}
+
+func isApplied(ctx context.Context, db *gorm.DB, version int64) bool {
+	var rows int
+	err := db.WithContext(ctx).Raw("SELECT COUNT(*) FROM goose_db_version WHERE version_id = ?", version).Row().Scan(&rows)
+	return err == nil && rows > 0
 }
 
 func up(ctx context.Context, dialect goose.Dialect, conns *sql.DB) (applied int, err error) {

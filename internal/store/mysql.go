@@ -46,5 +46,5 @@ func MySQL(ctx context.Context, dsn string, p Pool) (*gorm.DB, error) {
 // or one that says "not now".
 func notUpYet(err error) bool {
 	var answer *mysql.MySQLError
-	return !errors.As(err, &answer) || lostNumbers[answer.Number]
+	return !errors.As(err, &answer) || mysqlFault(answer.Number) == Lost
 }

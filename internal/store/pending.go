@@ -18,7 +18,7 @@ func Pending(ctx context.Context, db *gorm.DB) (bool, error) {
 		return false, err
 	}
 	tables := "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
-	if db.Dialector.Name() == dialectSQLite {
+	if db.Name() == dialectSQLite {
 		tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 	}
 	db = db.WithContext(ctx)

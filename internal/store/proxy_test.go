@@ -73,7 +73,7 @@ func (p *proxy) serve() {
 			_ = client.Close()
 			continue
 		}
-		server, err := net.Dial("tcp", p.target) //nolint:noctx // ends with the listener
+		server, err := net.Dial("tcp", p.target)
 		if err != nil {
 			_ = client.Close()
 			continue

@@ -37,7 +37,7 @@ func TestTime(t *testing.T) {
 		}
 		for i := range sorted {
 			want := sorted[i].UTC().Truncate(time.Microsecond)
-			if got[i].Time != want { //nolint:staticcheck // UTC itself, not only the same moment
+			if got[i].Time != want { // UTC itself, not only the same moment
 				t.Errorf("moment %d: got %v, want %v", i, got[i].Time, want)
 			}
 			var n int

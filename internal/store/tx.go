@@ -102,8 +102,9 @@ func commit(conn *sql.Conn, tx *sql.Tx) error {
 		return nil
 	case Conflict, LockWait:
 		return fmt.Errorf("commit: %w", err)
+	default:
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
 // finish ends a transaction and gives its connection back, and does not wait

@@ -28,7 +28,7 @@ func wantCount(t *testing.T, db *gorm.DB, want int) {
 	var got int
 	// A lock on the row waits for a transaction that is about to be rolled back.
 	query := "SELECT n FROM counts"
-	if db.Dialector.Name() == "mysql" {
+	if db.Name() == "mysql" {
 		query += " FOR UPDATE"
 	}
 	if err := db.Raw(query).Row().Scan(&got); err != nil || got != want {

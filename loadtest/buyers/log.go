@@ -9,13 +9,14 @@ import (
 type Outcome int
 
 const (
-	// Unknown: no try brought a definite answer; there may be an order.
+	// Unknown means that no try brought a definite answer: there may be an order.
 	Unknown Outcome = iota
-	// Ordered: the shop told the id of an order.
+	// Ordered means that the shop told the id of an order.
 	Ordered
-	// Refused: the shop said that it is sold out.
+	// Refused means that the shop said it is sold out.
 	Refused
-	// Failed: the shop rejected the request for another reason; there is no order.
+	// Failed means that the shop rejected the request for another reason: there is
+	// no order.
 	Failed
 )
 

@@ -66,7 +66,7 @@ func (n Instances) open(ctx context.Context, undo *undo) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
 		}
-		undo.add(func() error { return stop(shop) })
+		undo.add(func() error { return stop(context.WithoutCancel(ctx), shop) })
 		set.URLs = append(set.URLs, shop.URL())
 	}
 	return set, nil
@@ -92,8 +92,8 @@ func migrate(ctx context.Context, settings app.Settings) (err error) {
 }
 
 // stop also tells why a shop had stopped by itself.
-func stop(shop *app.Shop) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopping)
+func stop(ctx context.Context, shop *app.Shop) error {
+	ctx, cancel := context.WithTimeout(ctx, stopping)
 	defer cancel()
 	return errors.Join(shop.Err(), shop.Shutdown(ctx))
 }

@@ -9,17 +9,17 @@ import (
 type Verdict string
 
 const (
-	// Correct: every unit is in exactly one order or still for sale, and nobody
-	// was turned away while there was one.
+	// Correct means that every unit is in exactly one order or still for sale, and
+	// nobody was turned away while there was one.
 	Correct Verdict = "correct"
-	// Oversold: orders hold more units than there are. It covers whatever else
+	// Oversold means that orders hold more units than there are. It covers whatever else
 	// is wrong with the books, which is the same mistake seen from elsewhere.
 	Oversold Verdict = "oversold"
-	// Inconsistent: not oversold, but the books disagree with themselves or with
-	// what the buyers were told.
+	// Inconsistent means that it is not oversold, but the books disagree with
+	// themselves or with what the buyers were told.
 	Inconsistent Verdict = "inconsistent"
-	// Undersold: nothing else is wrong, but buyers went away without units that
-	// were there.
+	// Undersold means that nothing else is wrong, but buyers went away without
+	// units that were there.
 	Undersold Verdict = "undersold"
 )
 

@@ -1,4 +1,4 @@
-// Package testserver gives tests real servers in containers: Redis, MySQL and MariaDB.
+// Package testserver gives tests real servers in containers: Redis, MySQL, MariaDB and ZooKeeper.
 //
 // A package has one container of each kind it asks for. It is started by the first test that needs it and removed when
 // the package's tests have ended, also when they failed. That is the work of TestMain:
@@ -14,6 +14,7 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //	dsn := testserver.MariaDB(t)  // the same
+//	addr := testserver.ZooKeeper(t)
 //
 // A test that breaks its server takes one of its own, which keeps its address over a restart:
 //
@@ -27,12 +28,13 @@
 //
 // # Images
 //
-// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_MYSQL_IMAGE and SHOP_TEST_MARIADB_IMAGE name
-// others, which have to understand the official images' variables and options. The value none says that this machine has no
+// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and
+// SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the official images' variables and options. The value none says that this machine has no
 // such image: the tests skip even with CI=true. The real version of each server is logged once (visible with go test -v).
 //
 // A run that is killed, by go test's -timeout or a panic, leaves its containers to testcontainers' reaper. Where that is
 // switched off, remove them by their label org.testcontainers=true.
 //
-// The shared servers are tuned for tests and lose everything in a crash; those of StartMySQL and StartMariaDB are durable.
+// The shared servers are tuned for tests and lose everything in a crash; those of StartMySQL,
+// StartMariaDB and StartZooKeeper are durable.
 package testserver

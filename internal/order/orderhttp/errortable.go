@@ -61,6 +61,7 @@ func errorTable() table {
 
 		{err: order.ErrTooLate, status: http.StatusServiceUnavailable, slug: "too-late", title: "Lock about to end", detail: again, retrySafe: true, retryAfter: 1},
 		{err: order.ErrBusy, status: http.StatusServiceUnavailable, slug: "busy", title: "Database busy", detail: again, retrySafe: true, retryAfter: 1},
+		{err: stock.ErrBusy, status: http.StatusServiceUnavailable, slug: "busy", title: "Database busy", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrQueueFull, status: http.StatusServiceUnavailable, slug: "queue-full", title: "Too many buyers wait", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrClosed, status: http.StatusServiceUnavailable, slug: "shutting-down", title: "Shutting down", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrNotAcquired, status: http.StatusServiceUnavailable, slug: "lock-wait", title: "Waited too long", detail: again, retrySafe: true, retryAfter: 1},

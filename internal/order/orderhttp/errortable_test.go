@@ -44,6 +44,7 @@ func TestErrorTable_rows(t *testing.T) {
 		{order.ErrNotFound, 404, "order-not-found", false},
 		{order.ErrTooLate, 503, "too-late", true},
 		{order.ErrBusy, 503, "busy", true},
+		{stock.ErrBusy, 503, "busy", true},
 		{order.ErrUnknownOutcome, 503, "unknown-outcome", true},
 		{stock.ErrUnknownSKU, 422, "unknown-sku", false},
 		{stock.ErrSoldOut, 409, "sold-out", false},

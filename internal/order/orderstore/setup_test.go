@@ -2,7 +2,6 @@ package orderstore_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -142,5 +141,3 @@ func (s shop) wantUntouched(t testing.TB, units int64) {
 	}
 	s.wantRows(t, rows{Movements: int64(len(accounts))})
 }
-
-func key(i int) string { return fmt.Sprintf("key-%03d", i) }

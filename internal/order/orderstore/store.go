@@ -52,7 +52,7 @@ func (s *Store) Placed(ctx context.Context, buyer, key string) (order.Order, str
 		Where("k.buyer = ? AND k.idempotency_key = ?", buyer, key).
 		Take(&row).Error
 	if err != nil {
-		return order.Order{}, "", notFound(err, "order of a key")
+		return order.Order{}, "", readError(err, "order of a key")
 	}
 	o, err := s.withLines(ctx, row.Order)
 	return o, row.Fingerprint, err
@@ -62,7 +62,7 @@ func (s *Store) Placed(ctx context.Context, buyer, key string) (order.Order, str
 func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
 	var row orderRow
 	if err := s.db.WithContext(ctx).Where("id = ?", id).Take(&row).Error; err != nil {
-		return order.Order{}, notFound(err, "order")
+		return order.Order{}, readError(err, "order")
 	}
 	return s.withLines(ctx, row)
 }
@@ -71,14 +71,21 @@ func (s *Store) withLines(ctx context.Context, row orderRow) (order.Order, error
 	var lines []lineRow
 	err := s.db.WithContext(ctx).Where("order_id = ?", row.ID).Order("line_no").Find(&lines).Error
 	if err != nil {
-		return order.Order{}, fmt.Errorf("read lines of order %s: %w", row.ID, err)
+		return order.Order{}, readError(err, "lines of order "+row.ID)
 	}
 	return row.order(lines), nil
 }
 
-func notFound(err error, what string) error {
+// readError tells a row that is not there from a database that is not there,
+// which is order.ErrBusy.
+func readError(err error, what string) error {
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return order.ErrNotFound
 	}
-	return fmt.Errorf("read %s: %w", what, err)
+	switch store.Classify(err) {
+	case store.Lost, store.Conflict, store.LockWait:
+		return fmt.Errorf("%w: read %s: %w", order.ErrBusy, what, err)
+	default:
+		return fmt.Errorf("read %s: %w", what, err)
+	}
 }

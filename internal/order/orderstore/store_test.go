@@ -86,3 +86,17 @@ func TestStore_keysDifferInAnyByte(t *testing.T) {
 		}
 	})
 }
+
+// "A database that is not there is order.ErrBusy", also for those who only read.
+func TestStore_readFromLostDatabase(t *testing.T) {
+	t.Parallel()
+	db := storetest.Kinds()[0].New(t, "").Migrated(t)
+	s := newShop(t, db, 10, "mug")
+	storetest.Lose(t, db)
+	if _, _, err := s.orders.Placed(t.Context(), "ann", "k1"); !errors.Is(err, order.ErrBusy) {
+		t.Errorf("placed: got %v, want ErrBusy", err)
+	}
+	if _, err := s.orders.Order(t.Context(), newID()); !errors.Is(err, order.ErrBusy) {
+		t.Errorf("order: got %v, want ErrBusy", err)
+	}
+}

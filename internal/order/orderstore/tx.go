@@ -39,10 +39,12 @@ func (t *tx) ClaimKey(o order.Order, fingerprint string) error {
 		case store.Duplicate:
 			return order.ErrKeyTaken
 		case store.LockWait:
-			// Not wrapped: this wait is the buyer's answer, not a busy database.
-			return fmt.Errorf("%w (%v)", order.ErrInProgress, err)
+			// The cause is not wrapped: this wait is the buyer's answer, and must not
+			// be taken for a busy database.
+			return order.ErrInProgress
+		default:
+			return fmt.Errorf("claim key: %w", err)
 		}
-		return fmt.Errorf("claim key: %w", err)
 	})
 }
 

@@ -28,7 +28,7 @@ func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
 		return stock.SKU{}, stock.ErrUnknownSKU
 	}
 	if err != nil {
-		return stock.SKU{}, fmt.Errorf("read stock of %q: %w", name, err)
+		return stock.SKU{}, readError(err, fmt.Sprintf("stock of %q", name))
 	}
 	return row.sku(), nil
 }
@@ -39,13 +39,23 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
 	if err != nil {
-		return nil, fmt.Errorf("list stock after %q: %w", after, err)
+		return nil, readError(err, fmt.Sprintf("stock after %q", after))
 	}
 	skus := make([]stock.SKU, 0, len(rows))
 	for _, row := range rows {
 		skus = append(skus, row.sku())
 	}
 	return skus, nil
+}
+
+// readError tells a database that is not there from other errors.
+func readError(err error, what string) error {
+	switch store.Classify(err) {
+	case store.Lost, store.Conflict, store.LockWait:
+		return fmt.Errorf("%w: read %s: %w", stock.ErrBusy, what, err)
+	default:
+		return fmt.Errorf("read %s: %w", what, err)
+	}
 }
 
 // Create adds a SKU and the supply of its units to the ledger, both or neither.

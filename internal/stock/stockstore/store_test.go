@@ -26,6 +26,21 @@ func TestStore_SKU(t *testing.T) {
 	})
 }
 
+// "ErrBusy means that the database could not be read now".
+func TestStore_readFromLostDatabase(t *testing.T) {
+	t.Parallel()
+	db := storetest.Kinds()[0].New(t, "").Migrated(t)
+	s := stockstore.New(db)
+	create(t, s, mug, 1)
+	storetest.Lose(t, db)
+	if _, err := s.SKU(t.Context(), mug); !errors.Is(err, stock.ErrBusy) {
+		t.Errorf("SKU: got %v, want ErrBusy", err)
+	}
+	if _, err := s.List(t.Context(), "", 10); !errors.Is(err, stock.ErrBusy) {
+		t.Errorf("List: got %v, want ErrBusy", err)
+	}
+}
+
 // "List returns at most limit SKUs whose names sort after the given one, in the
 // order of their names."
 func TestStore_List(t *testing.T) {

@@ -1,0 +1,123 @@
+package lock_test
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/lock"
+)
+
+// "A timer ends its context then, and no request to the store can delay that": a
+// silent partition swallows what the holder sends, renewals among it. Its
+// context has ended before another process has the key, 100 times.
+func TestRedis_SilentPartition(t *testing.T) {
+	const rounds = 100
+	server := startMiniredis(t)
+	network := startNetwork(t, server.Addr())
+	o := lock.Options{TTL: time.Second}
+	holder := newLocker(t, lock.NewRedis(connect(t, network.addr)), o)
+	other := newLocker(t, lock.NewRedis(connect(t, server.Addr())), o)
+
+	leases := make([]*lock.Lease, rounds)
+	for i := range leases {
+		var err error
+		if leases[i], err = holder.Acquire(t.Context(), fmt.Sprint("key", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	network.freeze()
+	t.Cleanup(network.thaw) // before the holder closes, which wants an answer
+	var wg sync.WaitGroup
+	for i, lease := range leases {
+		wg.Go(func() {
+			next, err := other.Acquire(t.Context(), lease.Key())
+			if err != nil {
+				t.Errorf("round %d: %v", i, err)
+				return
+			}
+			if lease.Context().Err() == nil {
+				t.Errorf("round %d: two live holders", i)
+			}
+			if err := next.Release(); err != nil {
+				t.Errorf("round %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// network is a way to a server that can fall silent without breaking any
+// connection.
+type network struct {
+	addr string
+
+	mu   sync.Mutex
+	open chan struct{} // closed while bytes pass
+}
+
+func startNetwork(t *testing.T, server string) *network {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{addr: listener.Addr().String(), open: make(chan struct{})}
+	close(n.open)
+	var pipes sync.WaitGroup
+	t.Cleanup(func() {
+		n.thaw()
+		_ = listener.Close()
+		pipes.Wait()
+	})
+	pipes.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			pipes.Go(func() { n.pass(behind, client) })
+			pipes.Go(func() { n.pass(client, behind) })
+		}
+	})
+	return n
+}
+
+// pass copies bytes while the network is not frozen.
+func (n *network) pass(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	buffer := make([]byte, 4096)
+	for {
+		count, err := from.Read(buffer)
+		n.mu.Lock()
+		open := n.open
+		n.mu.Unlock()
+		<-open
+		if _, failed := to.Write(buffer[:count]); failed != nil || err != nil {
+			return
+		}
+	}
+}
+
+func (n *network) freeze() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open = make(chan struct{})
+}
+
+func (n *network) thaw() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-n.open:
+	default:
+		close(n.open)
+	}
+}

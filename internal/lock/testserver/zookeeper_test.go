@@ -1,0 +1,27 @@
+package testserver_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"example.com/shop/internal/lock/testserver"
+)
+
+func TestZooKeeper(t *testing.T) {
+	t.Parallel()
+	addr := testserver.ZooKeeper(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.Contains(string(answer), "Mode: standalone") {
+		t.Errorf("srvr: %q, %v; want a server that serves", answer, err)
+	}
+}
