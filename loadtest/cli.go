@@ -29,9 +29,9 @@ type flags struct {
 	Stock      int64    `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
 
 	Instances *int          `placeholder:"N" help:"Shop instances to start (1 to 16); 3 if not given."`
-	Think     time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for a real shop's work and makes the race visible on every run."`
+	Think     time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and is why a race shows on every run."`
 
-	MySQL  string `name:"mysql" placeholder:"DSN" help:"Let the shops that are started use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It gains a SKU and orders."`
+	MySQL  string `name:"mysql" placeholder:"DSN" help:"Let the shops that are started use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests."`
 	Redis  string `placeholder:"ADDR" help:"Let the shops that are started use this Redis: host:port or redis:// URL."`
 	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several."`
 

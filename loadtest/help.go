@@ -15,7 +15,7 @@ const lessons = `
 Examples:
   go run ./loadtest                                   none, mutex and redis, compared
   go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
-  go run ./loadtest --strategies none --think 0s      the race without the pause: rarer, not gone
+  go run ./loadtest --strategies none --think 0s      it oversells without a pause, too
   go run ./loadtest --strategies all --buyers 5000    everything that the shop can do
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379

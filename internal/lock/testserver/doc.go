@@ -29,12 +29,13 @@
 // # Images
 //
 // The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and
-// SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the official images' variables and options. The value none says that this machine has no
-// such image: the tests skip even with CI=true. The real version of each server is logged once (visible with go test -v).
+// SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the official images' variables and options. The value
+// none says that this machine has no such image: the tests skip even with CI=true. The real version of each server is
+// logged once (visible with go test -v).
 //
 // A run that is killed, by go test's -timeout or a panic, leaves its containers to testcontainers' reaper. Where that is
 // switched off, remove them by their label org.testcontainers=true.
 //
-// The shared servers are tuned for tests and lose everything in a crash; those of StartMySQL,
-// StartMariaDB and StartZooKeeper are durable.
+// The shared servers are tuned for tests and lose everything in a crash; those of StartMySQL, StartMariaDB
+// and StartZooKeeper are durable.
 package testserver
