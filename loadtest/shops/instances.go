@@ -102,7 +102,7 @@ func stop(ctx context.Context, shop *app.Shop) error {
 func (n Instances) Stores() Stores {
 	s := Stores{Database: "SQLite, embedded", Redis: "Redis protocol, embedded"}
 	if n.MySQL != "" {
-		s.Database = "MySQL at " + mysqlHost(n.MySQL)
+		s.Database = "MySQL or MariaDB at " + mysqlHost(n.MySQL)
 	}
 	if n.Redis != "" {
 		s.Redis = "Redis at " + redisHost(n.Redis)

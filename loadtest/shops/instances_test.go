@@ -74,10 +74,10 @@ func TestInstances_Stores(t *testing.T) {
 		{
 			"real servers, without passwords",
 			Instances{MySQL: "shop:secret@tcp(db:3306)/shop", Redis: "redis://:secret@cache:6379/0"},
-			Stores{"MySQL at db:3306/shop", "Redis at cache:6379"},
+			Stores{"MySQL or MariaDB at db:3306/shop", "Redis at cache:6379"},
 		},
 		{"an address", Instances{Redis: "cache:6379"}, Stores{"SQLite, embedded", "Redis at cache:6379"}},
-		{"a broken DSN tells nothing", Instances{MySQL: "secret"}, Stores{"MySQL at the DSN given", "Redis protocol, embedded"}},
+		{"a broken DSN tells nothing", Instances{MySQL: "secret"}, Stores{"MySQL or MariaDB at the DSN given", "Redis protocol, embedded"}},
 		{"a running shop", Running{URL: "http://lb"}, Stores{"behind http://lb", "behind http://lb"}},
 	}
 	for _, tt := range tests {
