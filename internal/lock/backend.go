@@ -34,13 +34,18 @@ type Backend interface {
 
 	// Release frees the key and tells at most one of those who wait in line. It
 	// remembers that fences up to c.Fence were used. If the owner does not hold
-	// the key, it leaves the line and the error is ErrLost.
+	// the key, it leaves the line and the error is ErrLost; where a driver repeats
+	// requests by itself, the last one who released gets nil again.
 	Release(ctx context.Context, c Claim) error
 
 	// Close frees what the backend itself has opened. It does not close a client
 	// that it was given.
 	Close() error
 }
+
+// reservation is for how long a key that was released is kept for the waiter
+// that was told so.
+const reservation = 500 * time.Millisecond
 
 // Claim is what an owner asks of a Backend.
 type Claim struct {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (l *Locker) ask(ctx context.Context, q *line, c Claim) (Grant, error) {
 		<-answers
 		l.giveBack(c)
 	})
-	return Grant{}, context.Cause(call)
+	return Grant{}, cmp.Or(context.Cause(call), ErrClosed)
 }
 
 // pause waits until it is worth asking again.

@@ -26,6 +26,8 @@ type Lease struct {
 	uses  int    // of a root: how many leases share it
 	done  bool   // released
 
+	unfollow func() bool // of one that is no root: stops waiting for the root's end
+
 	once sync.Once
 	err  error // what Release returned
 }
@@ -130,6 +132,7 @@ func (e *Lease) release() error {
 	}
 	e.done = true
 	if e != e.root {
+		e.unfollow()
 		e.cancel(ErrReleased)
 	}
 	if e.root.uses--; e.root.uses > 0 {

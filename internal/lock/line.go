@@ -60,7 +60,8 @@ func (l *Locker) await(ctx, bounded context.Context, q *line, w *waiter) (*Lease
 	l.mu.Unlock()
 	// The turn came in the same instant: pass it on.
 	if lease := <-w.turn; lease != nil {
-		_ = lease.Release() // whether it was lost is no concern of one who gave up
+		// Whether it was lost is no concern of one who gave up.
+		l.background(func() { _ = lease.Release() })
 	} else {
 		l.passTurn(q)
 	}

@@ -63,7 +63,8 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an
-// ErrLost joined to fn's.
+// ErrLost joined to fn's. A key that cannot be given back at once, because the
+// store does not answer, is no error: that goes on in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -71,9 +72,8 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	}
 	defer lease.Release() //nolint:errcheck // for a panic in fn; the second call tells what the first did
 	err = fn(lease.Context(), lease)
-	released := lease.Release()
-	if err == nil || errors.Is(released, ErrLost) {
-		return errors.Join(err, released)
+	if lost := lease.Release(); errors.Is(lost, ErrLost) {
+		return errors.Join(err, lost)
 	}
 	return err
 }

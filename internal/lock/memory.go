@@ -27,10 +27,6 @@ type memoryWaiter struct {
 	told  chan struct{} // capacity 1
 }
 
-// reserved is for how long a key that was released is kept for the waiter that
-// was told so.
-const reserved = time.Second
-
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
 	return &Memory{keys: make(map[string]*memoryKey)}
@@ -112,7 +108,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 		if len(k.waiting) > 0 {
 			next := k.waiting[0]
 			k.waiting = k.waiting[1:]
-			k.owner, k.expires = next.owner, now.Add(reserved)
+			k.owner, k.expires = next.owner, now.Add(reservation)
 			wakeUp(next.told)
 		}
 	}

@@ -24,11 +24,9 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// How long Redis keeps what is not a lease.
-const (
-	reservation = 500 * time.Millisecond // a freed key, for the next in line
-	fenceMemory = time.Minute            // a free key's last fence, against small steps of the clock
-)
+// fenceMemory is how long the last fence of a free key is kept, against small
+// steps of the server's clock.
+const fenceMemory = time.Minute
 
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
 // single server, Sentinel or Cluster. See the package comment for its promises.
@@ -36,11 +34,15 @@ const (
 // A key is a hash {owner, fence} with a TTL. Owners that wait stand in a sorted
 // set beside it, in the same slot; a release passes the key to the first of them
 // and publishes to that process's channel.
+//
+// With access lists, the user needs the keys and channels that start with the
+// prefix, such as ~lock:* and &lock:*. Without the right to subscribe, who waits
+// is not told of a release, and asks again when the holder's time is over.
 type Redis struct {
 	client redis.UniversalClient
 	prefix string
 	wake   *wakeups
-	counts bool // PUBLISH tells how many listen, on any node
+	counts bool // PUBLISH tells how many listen: there is only one server
 }
 
 // RedisOption changes a Redis backend.
@@ -62,8 +64,8 @@ func WithPrefix(prefix string) RedisOption {
 // the caller's, to be closed after the Locker. Its ContextTimeoutEnabled should
 // be set, so that a request that nobody waits for any more ends.
 func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
-	_, cluster := client.(*redis.ClusterClient)
-	r := &Redis{client: client, prefix: "lock:", counts: !cluster}
+	_, single := client.(*redis.Client)
+	r := &Redis{client: client, prefix: "lock:", counts: single}
 	for _, o := range options {
 		o(r)
 	}
@@ -82,7 +84,10 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	if err == nil && grant.Held && c.Queue && !queue {
 		// Listen before standing in line, or the call could be missed.
 		if err := r.wake.listen(ctx); err != nil {
-			return Grant{}, err
+			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+				return Grant{}, err
+			}
+			return grant, nil // without a place in line
 		}
 		r.wake.expect(owner)
 		grant, err = r.acquire(ctx, c, owner, true)
@@ -113,7 +118,8 @@ func (r *Redis) acquire(ctx context.Context, c Claim, owner string, queue bool) 
 // Wait implements Backend.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	// The safety net: by then the holder has released, renewed or lost the key.
-	jitter := time.Duration(rand.Int64N(int64(g.Retry/10 + 5*time.Millisecond)))
+	// The jitter keeps processes apart, and is small beside any TTL.
+	jitter := rand.N(min(g.Retry/10, 250*time.Millisecond) + 5*time.Millisecond)
 	net := time.NewTimer(g.Retry + jitter)
 	defer net.Stop()
 	select {

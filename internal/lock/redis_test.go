@@ -117,6 +117,35 @@ func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	}
 }
 
+// "Without the right to subscribe, who waits is not told of a release, and asks
+// again when the holder's time is over."
+func TestRedis_NoRightToSubscribe(t *testing.T) {
+	admin := connect(t, testserver.Redis(t))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := admin.Do(ctx, "ACL", "SETUSER", "deaf", "on", ">deaf", "~*", "+@all", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Do(context.Background(), "ACL", "DELUSER", "deaf").Err() })
+	var wg sync.WaitGroup
+	for range 3 {
+		client := redis.NewClient(&redis.Options{
+			Addr: admin.Options().Addr, Username: "deaf", Password: "deaf", ContextTimeoutEnabled: true,
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		locker := newLocker(t, lock.NewRedis(client), lock.Options{TTL: time.Second})
+		wg.Go(func() {
+			for range 2 {
+				err := locker.Do(ctx, t.Name(), func(context.Context, *lock.Lease) error { return nil })
+				if err != nil {
+					t.Errorf("Do: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // "a stepped-back clock costs a retry, never a wedge": a server that lost its
 // memory and an hour mints lower numbers; Raise gets above those that the
 // database has seen.

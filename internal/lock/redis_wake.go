@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,19 +18,28 @@ type wakeups struct {
 	prefix  string // of channels
 	process string
 
-	mu      sync.Mutex
+	open context.Context // ends with close
+	shut context.CancelFunc
+
+	mu      sync.Mutex               // never held during I/O
 	waiters map[string]chan struct{} // by owner; capacity 1
-	sub     *redis.PubSub            // nil until the first wait, and after close
+	sub     *redis.PubSub            // nil until the first wait
 	up      chan struct{}            // closed when the subscription is confirmed
 	done    chan struct{}            // closed when its goroutine has ended
-	closed  bool
 }
 
+// listenTime is how long the first one to wait gives Redis to confirm the
+// subscription.
+const listenTime = 500 * time.Millisecond
+
 func newWakeups(client redis.UniversalClient, prefix string) *wakeups {
+	open, shut := context.WithCancel(context.Background())
 	return &wakeups{
 		client:  client,
 		prefix:  prefix,
 		process: newOwner(),
+		open:    open,
+		shut:    shut,
 		waiters: make(map[string]chan struct{}),
 	}
 }
@@ -74,32 +84,36 @@ func (w *wakeups) ready() bool {
 // listen opens the subscription, once, and waits until Redis has confirmed it.
 func (w *wakeups) listen(ctx context.Context) error {
 	w.mu.Lock()
-	if w.closed {
+	if w.open.Err() != nil {
 		w.mu.Unlock()
 		return ErrClosed
 	}
 	if w.sub == nil {
-		w.sub = w.client.Subscribe(context.Background(), w.prefix+w.process)
+		w.sub = w.client.Subscribe(w.open) // to nothing yet: no I/O
 		w.up, w.done = make(chan struct{}), make(chan struct{})
-		go w.receive(w.sub.ChannelWithSubscriptions(), w.up, w.done)
+		go w.receive(w.sub, w.up, w.done)
 	}
-	up, done := w.up, w.done
+	up := w.up
 	w.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, listenTime, ErrNoAnswer)
+	defer cancel()
 	select {
 	case <-up:
 		return nil
-	case <-done:
+	case <-w.open.Done():
 		return ErrClosed
 	case <-ctx.Done():
 		return fmt.Errorf("redis: subscribe: %w", context.Cause(ctx))
 	}
 }
 
-// receive passes on what Redis publishes until the subscription is closed.
-func (w *wakeups) receive(messages <-chan any, up, done chan struct{}) {
+// receive subscribes, and passes on what Redis publishes until it is closed. A
+// lost connection is opened again by the client.
+func (w *wakeups) receive(sub *redis.PubSub, up, done chan struct{}) {
 	defer close(done)
+	_ = sub.Subscribe(w.open, w.prefix+w.process) // a failure is tried again by what follows
 	confirmed := false
-	for m := range messages {
+	for m := range sub.ChannelWithSubscriptions() {
 		switch m := m.(type) {
 		case *redis.Message:
 			w.tell(m.Payload)
@@ -140,10 +154,11 @@ func wakeUp(told chan struct{}) {
 
 func (w *wakeups) close() error {
 	w.mu.Lock()
+	first := w.open.Err() == nil
+	w.shut()
 	sub, done := w.sub, w.done
-	w.sub, w.closed = nil, true
 	w.mu.Unlock()
-	if sub == nil {
+	if sub == nil || !first {
 		return nil
 	}
 	err := sub.Close()

@@ -72,6 +72,7 @@ func cancelledInProcessLine(t *testing.T, h Harness) {
 	lease := acquire(t, p.Locker, k)
 	ctx, cancel := context.WithCancelCause(bounded(t))
 	gone := start(ctx, p.Locker, k)
+	inLine(t, p, k, 1)
 	cancel(errShopClosed)
 	if err := <-gone; !isNotAcquired(err, context.Canceled, errShopClosed) {
 		t.Errorf("Acquire: %v, want ErrNotAcquired, context.Canceled and its cause", err)

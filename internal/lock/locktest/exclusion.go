@@ -84,6 +84,7 @@ func closing(t *testing.T, h Harness) {
 		}()
 	}
 	wait(t, "waiter", ps[1].tap.Seen(Wait, 1))
+	inLine(t, ps[1], k, 1)
 	for _, p := range []process{ps[1], ps[0]} {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/lock"
 )
@@ -86,28 +87,35 @@ func handoffSkipsStore(t *testing.T, h Harness) {
 
 // handoffIsBounded: "for a bounded number of hand-offs and a bounded time, so
 // that other processes are not starved": one process's line never gets empty,
-// and yet the other has its turn.
+// and yet the other has its turn, by either bound alone.
 func handoffIsBounded(t *testing.T, h Harness) {
-	ps, k := h.processes(t, 2, lock.Options{TTL: long, MaxHandoffs: 3}), key(t)
-	ctx, stop := context.WithCancel(bounded(t))
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				_ = ps[0].Do(ctx, k, func(context.Context, *lock.Lease) error {
-					for ps[0].Waiting(k) == 0 && ctx.Err() == nil {
-						runtime.Gosched()
+	for name, o := range map[string]lock.Options{
+		"in number": {TTL: long, MaxHandoffs: 3, HandoffTime: long},
+		"in time":   {TTL: long, MaxHandoffs: 65_535, HandoffTime: 5 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ps, k := h.processes(t, 2, o), key(t)
+			ctx, stop := context.WithCancel(bounded(t))
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						_ = ps[0].Do(ctx, k, func(context.Context, *lock.Lease) error {
+							for ps[0].Waiting(k) == 0 && ctx.Err() == nil {
+								runtime.Gosched()
+							}
+							return nil
+						})
 					}
-					return nil
 				})
 			}
+			for range 5 {
+				release(t, acquire(t, ps[1].Locker, k))
+			}
+			stop()
+			wg.Wait()
 		})
 	}
-	for range 5 {
-		release(t, acquire(t, ps[1].Locker, k))
-	}
-	stop()
-	wg.Wait()
 }
 
 // storeLine: waiters of several processes are served in the order in which they

@@ -36,8 +36,9 @@ func ownerAsksAgain(t *testing.T, h Harness) {
 	if err := b.Release(bounded(t), c); err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("second Release: %v, want ErrLost", err)
+	// A repeated request: the store may remember who released last.
+	if err := b.Release(bounded(t), c); err != nil && !errors.Is(err, lock.ErrLost) {
+		t.Errorf("second Release: %v, want nil or ErrLost", err)
 	}
 }
 

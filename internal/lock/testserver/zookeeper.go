@@ -39,7 +39,7 @@ func zookeeperKind() kind {
 			"ZOO_DATA_LOG_DIR":           "/data", // beside the snapshots: one directory to keep in memory
 			"ZOO_4LW_COMMANDS_WHITELIST": "srvr",
 			"ZOO_ADMINSERVER_ENABLED":    "false",
-			"JVMFLAGS":                   "-Xmx256m",
+			"JVMFLAGS":                   "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1", // little work beside a test
 		},
 		data:    "/data",
 		version: zookeeperVersion,

@@ -1,9 +1,11 @@
 package lock_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,10 +51,37 @@ func TestRedis_SilentPartition(t *testing.T) {
 	wg.Wait()
 }
 
+// "A driver repeats a request whose answer was lost": the answer to a release is
+// swallowed with its connection, and the lease was not lost for that.
+func TestRedis_ReleaseAnswerLost(t *testing.T) {
+	server := startMiniredis(t)
+	network := startNetwork(t, server.Addr())
+	locker := newLocker(t, lock.NewRedis(connect(t, network.addr)), lock.Options{})
+	nothing := func(context.Context, *lock.Lease) error { return nil }
+	if err := locker.Do(t.Context(), "key", nothing); err != nil { // now the server knows the scripts
+		t.Fatal(err)
+	}
+	err := locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error {
+		network.loseNextAnswer()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("Do: %v, want nil", err)
+	}
+	lease, err := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{}).TryAcquire(t.Context(), "key")
+	if err != nil {
+		t.Fatalf("the key was not released: %v", err)
+	}
+	if err := lease.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
 // network is a way to a server that can fall silent without breaking any
-// connection.
+// connection, or lose an answer together with its connection.
 type network struct {
 	addr string
+	lose atomic.Bool // the next answer
 
 	mu   sync.Mutex
 	open chan struct{} // closed while bytes pass
@@ -83,15 +112,16 @@ func startNetwork(t *testing.T, server string) *network {
 				_ = client.Close()
 				continue
 			}
-			pipes.Go(func() { n.pass(behind, client) })
-			pipes.Go(func() { n.pass(client, behind) })
+			pipes.Go(func() { n.pass(behind, client, nil) })
+			pipes.Go(func() { n.pass(client, behind, &n.lose) })
 		}
 	})
 	return n
 }
 
-// pass copies bytes while the network is not frozen.
-func (n *network) pass(to, from net.Conn) {
+// pass copies bytes while the network is not frozen, and breaks the connection
+// instead when it is to lose them.
+func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 4096)
 	for {
@@ -100,11 +130,16 @@ func (n *network) pass(to, from net.Conn) {
 		open := n.open
 		n.mu.Unlock()
 		<-open
+		if lose != nil && lose.CompareAndSwap(true, false) {
+			return
+		}
 		if _, failed := to.Write(buffer[:count]); failed != nil || err != nil {
 			return
 		}
 	}
 }
+
+func (n *network) loseNextAnswer() { n.lose.Store(true) }
 
 func (n *network) freeze() {
 	n.mu.Lock()
