@@ -47,10 +47,14 @@ type Backend interface {
 // that was told so.
 const reservation = 500 * time.Millisecond
 
+// untold is by how much the fence has to rise when a holder's time ran out: it
+// may have numbered as many hand-offs without telling.
+const untold = 1 << 16
+
 // Claim is what an owner asks of a Backend.
 type Claim struct {
 	Key   string
-	Owner string        // random, one for each acquisition; compared whole
+	Owner string        // random, for one acquisition by this process; compared whole
 	TTL   time.Duration // whole milliseconds
 	Queue bool          // Acquire: stand in line if the key is held
 	Fence int64         // Renew, Release: the highest fence that was used so far
@@ -66,7 +70,7 @@ type Grant struct {
 	// microsecond at most. Zero: the store mints none.
 	Fence int64
 
-	// Retry is how long a waiter that hears nothing should wait at most. It is
-	// the holder's remaining time, where the store knows it.
+	// Retry is how long a waiter that hears nothing should wait at most: the
+	// holder's remaining time, or the next delay of a store that has to be polled.
 	Retry time.Duration
 }

@@ -49,8 +49,12 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 		return Grant{Held: true, Retry: k.expires.Sub(now)}, nil
 	}
 	k.leave(c.Owner)
+	step := int64(1)
+	if k.owner != "" && k.owner != c.Owner {
+		step = untold // its time ran out
+	}
 	k.owner, k.expires = c.Owner, now.Add(c.TTL)
-	m.fence = max(m.fence+1, now.UnixMicro())
+	m.fence = max(m.fence+step, now.UnixMicro())
 	return Grant{Fence: m.fence}, nil
 }
 

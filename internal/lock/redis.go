@@ -24,14 +24,14 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// fenceMemory is how long the last fence of a free key is kept, against small
-// steps of the server's clock.
+// fenceMemory is how long the last fence of a key is kept after its lease,
+// against steps of the server's clock.
 const fenceMemory = time.Minute
 
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
 // single server, Sentinel or Cluster. See the package comment for its promises.
 //
-// A key is a hash {owner, fence} with a TTL. Owners that wait stand in a sorted
+// A key is a hash {owner, until, fence, released} with a TTL. Owners that wait stand in a sorted
 // set beside it, in the same slot; a release passes the key to the first of them
 // and publishes to that process's channel.
 //
@@ -103,7 +103,8 @@ func (r *Redis) acquire(ctx context.Context, c Claim, owner string, queue bool) 
 	if queue {
 		inLine = 1
 	}
-	reply, err := acquireScript.Run(ctx, r.client, r.keys(c), owner, c.TTL.Milliseconds(), inLine).Int64Slice()
+	reply, err := acquireScript.Run(ctx, r.client, r.keys(c), owner,
+		c.TTL.Milliseconds(), fenceMemory.Milliseconds(), inLine).Int64Slice()
 	switch {
 	case err != nil:
 		return Grant{}, fmt.Errorf("redis: acquire: %w", err)
@@ -134,7 +135,7 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 // Renew implements Backend.
 func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 	fence, err := renewScript.Run(ctx, r.client, r.keys(c)[:1],
-		r.wake.name(c.Owner), c.TTL.Milliseconds(), c.Fence).Int64()
+		r.wake.name(c.Owner), c.TTL.Milliseconds(), fenceMemory.Milliseconds(), c.Fence).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("redis: renew: %w", err)
 	}

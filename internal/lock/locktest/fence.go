@@ -67,6 +67,9 @@ func fenceRaised(t *testing.T, h Harness) {
 	ps[1].tap.Cut()
 	last := acquire(t, ps[0].Locker, k)
 	before := next.Fence()
+	if last.Fence() <= before {
+		t.Errorf("fence %d after %d of a crashed holder, which was ahead of the clock", last.Fence(), before)
+	}
 	if err := next.Raise(bounded(t), seen); err == nil || next.Fence() != before {
 		t.Errorf("Raise of a lost lease: %v, fence %d", err, next.Fence())
 	}

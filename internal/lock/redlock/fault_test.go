@@ -1,0 +1,347 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/lock/testserver"
+)
+
+// long is a TTL that no test waits for.
+const long = 10 * patience
+
+// "With a minority of nodes down, hanging or empty, keys are acquired, renewed
+// and released as if they were not there." In the case "stuck" the NodeTimeout is
+// longer than the test: nothing of this waits for a node that does not answer.
+func TestBackend_MinorityFails(t *testing.T) {
+	for name, fail := range map[string]func(t *testing.T, s []*miniredis.Miniredis, nodes []string){
+		"down": func(_ *testing.T, s []*miniredis.Miniredis, _ []string) { s[0].Close(); s[3].Close() },
+		"deaf": func(t *testing.T, _ []*miniredis.Miniredis, nodes []string) {
+			nodes[0], nodes[3] = listenDeaf(t), listenDeaf(t)
+		},
+		"stuck": nil, // the client does not give up
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := startNodes(t)
+			nodes := addrs(servers)
+			if fail != nil {
+				fail(t, servers, nodes)
+			}
+			timeout := 500 * time.Millisecond
+			if fail == nil {
+				timeout = patience
+			}
+			b, gates := newBackend(t, nodes, redlock.Options{NodeTimeout: timeout})
+			if fail == nil {
+				gates[0].hold()
+				gates[3].hold()
+			}
+			mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
+			other := lock.Claim{Key: "key", Owner: "other", TTL: long}
+			mustGrant(t, b, mine)
+			mustGrant(t, b, mine)
+			if g, err := b.Acquire(bounded(t), other); err != nil || !g.Held {
+				t.Errorf("Acquire by another: %+v, %v; want held", g, err)
+			}
+			if _, err := b.Renew(bounded(t), mine); err != nil {
+				t.Errorf("Renew: %v", err)
+			}
+			if _, err := b.Renew(bounded(t), other); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("Renew by another: %v, want ErrLost", err)
+			}
+			if err := b.Release(bounded(t), mine); err != nil {
+				t.Errorf("Release: %v", err)
+			}
+			if err := b.Release(bounded(t), mine); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("second Release: %v, want ErrLost", err)
+			}
+			mustGrant(t, b, other)
+			if err := b.Release(bounded(t), other); err != nil {
+				t.Errorf("Release by the other: %v", err)
+			}
+			for _, g := range gates {
+				g.open()
+			}
+			mustBeEmpty(t, b, servers[1], servers[2], servers[4])
+			if fail == nil {
+				mustBeEmpty(t, b, servers[0], servers[3]) // what came late was given back
+			}
+		})
+	}
+}
+
+// "Without a majority no lease is granted, and what the living nodes had granted
+// is taken back."
+func TestBackend_MajorityDown(t *testing.T) {
+	servers := startNodes(t)
+	b, _ := newBackend(t, addrs(servers), redlock.Options{Tries: 2, Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: 500 * time.Millisecond})
+	locker := lock.New(b, lock.Options{TTL: long})
+	lease, err := locker.Acquire(bounded(t), "held before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers[:3] {
+		s.Close()
+	}
+	if _, err := locker.TryAcquire(bounded(t), "key"); !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("TryAcquire: %v, want ErrNotAcquired and ErrNoQuorum", err)
+	}
+	_, err = locker.Acquire(bounded(t), "key")
+	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Acquire: %v, want ErrNotAcquired, ErrTries and ErrNoQuorum", err)
+	}
+	c := lock.Claim{Key: "held before", Owner: "another", TTL: long}
+	if _, err := b.Renew(bounded(t), c); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew: %v, want ErrNoQuorum: too few answered to know", err)
+	}
+	if err := lease.Release(); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
+	}
+	if err := locker.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	mustBeEmpty(t, b, servers[3], servers[4])
+}
+
+// "An operation takes Options.NodeTimeout at most, whatever the clients do": each
+// returns while three clients are still at it.
+func TestBackend_MajorityHangs(t *testing.T) {
+	servers := startNodes(t)
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: 300 * time.Millisecond})
+	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
+	mustGrant(t, b, mine)
+	for _, g := range gates[:3] {
+		g.hold()
+	}
+	c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	if g, err := b.Acquire(bounded(t), c); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Acquire: %+v, %v; want ErrNoQuorum", g, err)
+	}
+	if _, err := b.Renew(bounded(t), mine); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew: %v, want ErrNoQuorum: too few answered to know", err)
+	}
+	if err := b.Release(bounded(t), mine); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
+	}
+	for _, g := range gates[:3] {
+		g.open()
+	}
+	mustBeEmpty(t, b, servers...)
+}
+
+// Close waits for two NodeTimeouts at most: it returns while the clients still try.
+func TestBackend_CloseWhileClientsHang(t *testing.T) {
+	b, gates := newBackend(t, addrs(startNodes(t)), redlock.Options{NodeTimeout: 10 * time.Millisecond})
+	for _, g := range gates {
+		g.hold()
+	}
+	if g, err := b.Acquire(bounded(t), lock.Claim{Key: "key", Owner: "me", TTL: long}); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Acquire: %+v, %v; want ErrNoQuorum", g, err)
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// "an answer that comes late leaves nothing behind": two nodes hear of the
+// request only after the lease, got from the other three, was released.
+func TestBackend_StragglersAreReleased(t *testing.T) {
+	servers := startNodes(t)
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
+	for _, g := range gates[:2] {
+		g.hold()
+	}
+	c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	mustGrant(t, b, c)
+	for _, g := range gates[:2] {
+		<-g.arrived
+	}
+	if err := b.Release(bounded(t), c); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	for _, g := range gates[:2] {
+		select {
+		case name := <-g.arrived:
+			t.Errorf("%s overtakes the request before it", name)
+		default:
+		}
+		g.open()
+	}
+	mustBeEmpty(t, b, servers...)
+}
+
+// A caller that leaves does not wait, and what its request gets is given back.
+func TestBackend_CallerLeaves(t *testing.T) {
+	servers := startNodes(t)
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
+	for _, g := range gates {
+		g.hold()
+	}
+	ctx, cancel := context.WithCancelCause(bounded(t))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := b.Acquire(ctx, lock.Claim{Key: "key", Owner: "me", TTL: long})
+		failed <- err
+	}()
+	<-gates[0].arrived
+	left := errors.New("left the shop")
+	cancel(left)
+	if err := <-failed; !errors.Is(err, left) {
+		t.Errorf("Acquire: %v, want the cause", err)
+	}
+	for _, g := range gates {
+		g.open()
+	}
+	mustBeEmpty(t, b, servers...)
+}
+
+// A lease outlives nodes that restart empty, as long as a quorum remembers; its
+// renewal does not take the key there again.
+func TestBackend_NodesForget(t *testing.T) {
+	servers := startNodes(t)
+	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
+	c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
+		t.Fatalf("Acquire: %+v, %v", g, err)
+	}
+	for i, want := range []error{nil, nil, lock.ErrLost} {
+		// The grant's last answers come when they like; a restart is not before them.
+		for ctx := bounded(t); len(servers[i].Keys()) == 0 && ctx.Err() == nil; {
+			time.Sleep(time.Millisecond)
+		}
+		servers[i].FlushAll()
+		if _, err := b.Renew(bounded(t), c); !errors.Is(err, want) {
+			t.Errorf("Renew after %d of 5 forgot: %v, want %v", i+1, err, want)
+		}
+		if keys := servers[i].Keys(); len(keys) > 0 {
+			t.Errorf("node %d has %q after a renewal", i, keys)
+		}
+	}
+}
+
+// Votes split five ways: each contender has one node, and nobody gets a quorum.
+// Random delays bring all of them through.
+func TestBackend_SplitVotes(t *testing.T) {
+	nodes := addrs(startNodes(t))
+	backends := make([]*redlock.Backend, len(nodes))
+	gates := make([][]*gate, len(nodes))
+	for i := range backends {
+		backends[i], gates[i] = newBackend(t, nodes, redlock.Options{NodeTimeout: patience, Jitter: 20 * time.Millisecond})
+		for node, g := range gates[i] {
+			if node != i {
+				g.hold() // until everybody has a node
+			}
+		}
+	}
+	var first, through sync.WaitGroup
+	claim := func(i int) lock.Claim {
+		return lock.Claim{Key: "key", Owner: string(rune('a' + i)), TTL: long, Queue: true}
+	}
+	grants := make([]lock.Grant, len(backends))
+	for i, b := range backends {
+		first.Go(func() {
+			var err error
+			if grants[i], err = b.Acquire(bounded(t), claim(i)); err != nil || !grants[i].Held {
+				t.Errorf("contender %d: %+v, %v; want held: the votes are split", i, grants[i], err)
+			}
+		})
+	}
+	for i := range backends {
+		clients, _ := connect(t, nodes[i:i+1])
+		for ctx := bounded(t); clients[0].DBSize(ctx).Val() == 0 && ctx.Err() == nil; {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for i, all := range gates {
+		all[i].hold() // nobody gives its node back until all have been refused
+	}
+	for i, all := range gates {
+		for node, g := range all {
+			if node != i {
+				g.open()
+			}
+		}
+	}
+	first.Wait()
+	for i, all := range gates {
+		all[i].open()
+	}
+	holders := make(chan struct{}, 1) // one at a time
+	for i, b := range backends {
+		through.Go(func() {
+			for g := grants[i]; g.Held; {
+				if err := b.Wait(bounded(t), claim(i), g); err != nil {
+					t.Errorf("Wait: %v", err)
+					return
+				}
+				var err error
+				if g, err = b.Acquire(bounded(t), claim(i)); err != nil {
+					t.Errorf("contender %d: %v", i, err)
+					return
+				}
+			}
+			select {
+			case holders <- struct{}{}:
+			default:
+				t.Error("two holders")
+				return
+			}
+			<-holders
+			if err := b.Release(bounded(t), claim(i)); err != nil {
+				t.Errorf("Release: %v", err)
+			}
+		})
+	}
+	through.Wait()
+}
+
+// The same faults on real servers: killed, restarted empty, frozen.
+func TestBackend_RealFaults(t *testing.T) {
+	servers := make([]*testserver.Server, 5)
+	nodes := make([]string, 5)
+	for i := range servers {
+		servers[i] = testserver.StartRedis(t)
+		nodes[i] = servers[i].Addr()
+	}
+	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: 250 * time.Millisecond, Tries: 12})
+	locker := lock.New(b, lock.Options{TTL: long})
+	t.Cleanup(func() { _ = locker.Close() })
+	turn := func(what string) {
+		t.Helper()
+		if err := locker.Do(bounded(t), "key", func(context.Context, *lock.Lease) error { return nil }); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	turn("all there")
+	held, err := locker.Acquire(bounded(t), "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers[0].Kill(t)
+	servers[1].Kill(t)
+	turn("two down")
+	servers[0].Restart(t)
+	servers[1].Restart(t)
+	turn("two came back empty")
+	servers[3].Pause(t)
+	servers[4].Pause(t)
+	turn("two frozen")
+	// That lease is on one node that answers, of five.
+	if err := held.Release(); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
+	}
+	servers[2].Kill(t)
+	if _, err := locker.Acquire(bounded(t), "key"); !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("three gone: %v, want ErrTries and ErrNoQuorum", err)
+	}
+	servers[3].Unpause(t)
+	servers[4].Unpause(t)
+	turn("one down") // what the frozen ones heard last has been taken back
+}

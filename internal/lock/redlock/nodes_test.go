@@ -1,0 +1,203 @@
+package redlock_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/redlock"
+)
+
+// patience bounds what hangs; nothing that works takes this long.
+const patience = 30 * time.Second
+
+// startMiniredis returns an in-process server whose TTLs pass in real time.
+func startMiniredis(t testing.TB) *miniredis.Miniredis {
+	t.Helper()
+	server := miniredis.RunT(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case now := <-ticker.C:
+				server.FastForward(now.Sub(last))
+				last = now
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); ticking.Wait() })
+	return server
+}
+
+// startNodes returns five servers in this process.
+func startNodes(t testing.TB) []*miniredis.Miniredis {
+	t.Helper()
+	servers := make([]*miniredis.Miniredis, 5)
+	for i := range servers {
+		servers[i] = startMiniredis(t)
+	}
+	return servers
+}
+
+func addrs(servers []*miniredis.Miniredis) []string {
+	all := make([]string, len(servers))
+	for i, s := range servers {
+		all[i] = s.Addr()
+	}
+	return all
+}
+
+// connect returns clients as New wants them, each behind a gate.
+func connect(t testing.TB, addrs []string) ([]redis.UniversalClient, []*gate) {
+	t.Helper()
+	clients, gates := make([]redis.UniversalClient, len(addrs)), make([]*gate, len(addrs))
+	for i, addr := range addrs {
+		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+		gates[i] = &gate{}
+		client.AddHook(gates[i])
+		clients[i] = client
+		t.Cleanup(func() {
+			if err := client.Close(); err != nil {
+				t.Errorf("close client: %v", err)
+			}
+		})
+	}
+	return clients, gates
+}
+
+// newBackend returns one on clients of its own, closed at the end of the test.
+func newBackend(t testing.TB, addrs []string, o redlock.Options) (*redlock.Backend, []*gate) {
+	t.Helper()
+	clients, gates := connect(t, addrs)
+	b := redlock.New(clients, o)
+	t.Cleanup(func() {
+		for _, g := range gates {
+			g.open()
+		}
+		if err := b.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return b, gates
+}
+
+// gate is a hook of a client that holds its requests, whatever becomes of their
+// contexts: a client that never gives up.
+type gate struct {
+	mu      sync.Mutex
+	barrier chan struct{}
+	arrived chan string // names of the commands that are held; nil: not told
+}
+
+func (g *gate) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.barrier == nil {
+		g.barrier, g.arrived = make(chan struct{}), make(chan string, 100)
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.barrier != nil {
+		close(g.barrier)
+		g.barrier = nil
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		g.mu.Lock()
+		barrier, arrived := g.barrier, g.arrived
+		g.mu.Unlock()
+		if barrier != nil {
+			arrived <- cmd.Name()
+			<-barrier
+			// The request is on its way and will be heard, however late.
+			ctx = context.WithoutCancel(ctx)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// DialHook implements redis.Hook.
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// listenDeaf returns the address of a server that accepts and never answers.
+func listenDeaf(t testing.TB) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var conns []net.Conn
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		accepting.Wait()
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	})
+	return listener.Addr().String()
+}
+
+// bounded returns a context that ends with the tests' patience.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// mustGrant fails the test unless the claim is granted at the first try.
+func mustGrant(t testing.TB, b lock.Backend, c lock.Claim) {
+	t.Helper()
+	if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
+		t.Fatalf("Acquire: %+v, %v; want a grant", g, err)
+	}
+}
+
+// mustBeEmpty fails the test if a node keeps anything. The backend is closed
+// first: what it gives back in the background has been given back then.
+func mustBeEmpty(t testing.TB, b lock.Backend, servers ...*miniredis.Miniredis) {
+	t.Helper()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("node %d keeps %q", i, keys)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/lock/testserver"
+)
+
+func TestRedlock(t *testing.T) {
+	for name, start := range map[string]func(t testing.TB) []string{
+		"embedded": func(t testing.TB) []string { return addrs(startNodes(t)) },
+		"containers": func(t testing.TB) (all []string) {
+			for range 5 {
+				all = append(all, testserver.StartRedis(t).Addr())
+			}
+			return all
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			locktest.Run(t, func(t *testing.T) locktest.Harness {
+				nodes := start(t)
+				return locktest.Harness{
+					Connect: func(t testing.TB) lock.Backend {
+						clients, _ := connect(t, nodes)
+						// Every node answers here: on a busy machine a slow one is no outage.
+						return redlock.New(clients, redlock.Options{NodeTimeout: time.Second})
+					},
+					Expires: true,
+					Forget: func(t testing.TB) {
+						t.Helper()
+						clients, _ := connect(t, nodes)
+						for _, client := range clients {
+							if err := client.FlushAll(t.Context()).Err(); err != nil {
+								t.Fatalf("FLUSHALL: %v", err)
+							}
+						}
+					},
+				}
+			})
+		})
+	}
+}
+
+// "There is no fence: Lease.Fence is 0."
+func TestBackend_NoFence(t *testing.T) {
+	b, _ := newBackend(t, addrs(startNodes(t)), redlock.Options{NodeTimeout: patience})
+	locker := lock.New(b, lock.Options{})
+	defer func() { _ = locker.Close() }()
+	err := locker.Do(bounded(t), "key", func(ctx context.Context, lease *lock.Lease) error {
+		if lease.Fence() != 0 {
+			t.Errorf("fence %d, want 0", lease.Fence())
+		}
+		if lease.Raise(ctx, 1) == nil {
+			t.Error("raised a fence that does not exist")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// "a grant without any [validity] is not a grant": the TTL is over before the
+// third node answers.
+func TestBackend_NoValidityLeft(t *testing.T) {
+	servers := startNodes(t)
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
+	c := lock.Claim{Key: "key", Owner: "me", TTL: 30 * time.Millisecond, Queue: true}
+	for _, g := range gates[:3] {
+		g.hold()
+	}
+	answer := make(chan lock.Grant, 1)
+	began := time.Now()
+	go func() {
+		g, err := b.Acquire(bounded(t), c)
+		if err != nil {
+			t.Errorf("Acquire: %v", err)
+		}
+		answer <- g
+	}()
+	<-gates[0].arrived
+	time.Sleep(time.Until(began.Add(c.TTL))) // what is tested is that time passes
+	for _, g := range gates[:3] {
+		g.open()
+	}
+	if g := <-answer; !g.Held {
+		t.Errorf("%+v, want no grant", g)
+	}
+	mustBeEmpty(t, b, servers...)
+}
+
+// "When Tries are used up": one who waits gets an ErrTries, and tries of their own
+// when they ask again. What a caller that gave up has used does not count.
+func TestBackend_Tries(t *testing.T) {
+	nodes := addrs(startNodes(t))
+	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: patience, Tries: 3, Delay: time.Microsecond, Jitter: time.Microsecond})
+	mustGrant(t, b, lock.Claim{Key: "key", Owner: "holder", TTL: patience})
+	c := lock.Claim{Key: "key", Owner: "waiter", TTL: patience, Queue: true}
+	attempt := func(want error) {
+		t.Helper()
+		g, err := b.Acquire(bounded(t), c)
+		if !errors.Is(err, want) || (err == nil) != g.Held {
+			t.Fatalf("Acquire: %+v, %v; want %v", g, err, want)
+		}
+		if errors.Is(err, redlock.ErrNoQuorum) {
+			t.Errorf("%v: all nodes answered", err)
+		}
+	}
+	for range 2 {
+		attempt(nil)
+		attempt(nil)
+		attempt(redlock.ErrTries)
+	}
+	attempt(nil)
+	attempt(nil)
+	gone, cancel := context.WithCancel(bounded(t))
+	cancel()
+	if err := b.Wait(gone, c, lock.Grant{Retry: patience}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait: %v, want context.Canceled", err)
+	}
+	attempt(nil)
+	attempt(nil)
+	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release by a waiter: %v, want ErrLost", err)
+	}
+	attempt(nil)
+
+	locker := lock.New(b, lock.Options{})
+	defer func() { _ = locker.Close() }()
+	if _, err := locker.Acquire(bounded(t), "key"); !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrTries) {
+		t.Errorf("Acquire: %v, want ErrNotAcquired and ErrTries", err)
+	}
+	if _, err := locker.TryAcquire(bounded(t), "key"); !errors.Is(err, lock.ErrNotAcquired) || errors.Is(err, redlock.ErrTries) {
+		t.Errorf("TryAcquire: %v, want ErrNotAcquired alone", err)
+	}
+}
+
+// New panics without clients and with options that cannot work.
+func TestNew_Panics(t *testing.T) {
+	client := redis.NewClient(&redis.Options{})
+	defer func() { _ = client.Close() }()
+	for name, f := range map[string]func(){
+		"no clients": func() { redlock.New(nil, redlock.Options{}) },
+		"options":    func() { redlock.New([]redis.UniversalClient{client}, redlock.Options{Tries: -1}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: New accepts it", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
