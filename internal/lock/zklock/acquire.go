@@ -1,0 +1,151 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/shop/internal/lock"
+)
+
+// Acquire implements lock.Backend. It outlasts lost connections and sessions for
+// as long as ctx allows.
+func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	grant, err := b.acquire(ctx, c)
+	if err != nil {
+		return lock.Grant{}, fmt.Errorf("zookeeper: acquire: %w", err)
+	}
+	return grant, nil
+}
+
+func (b *Backend) acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	for {
+		p, err := b.place(ctx, c)
+		if err != nil {
+			return lock.Grant{}, err
+		}
+		grant, err := do(ctx, b, p, func() (lock.Grant, error) { return b.persist(ctx, p, c) })
+		switch {
+		case errors.Is(err, lock.ErrLost): // the owner was leaving
+			continue
+		case err != nil || !grant.Held || c.Queue:
+			return grant, err
+		}
+		if err := b.leave(ctx, p); !errors.Is(err, lock.ErrLost) {
+			return grant, err
+		}
+		return grant, nil
+	}
+}
+
+// persist asks until there is an answer.
+func (b *Backend) persist(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
+	for {
+		grant, err := b.ask(ctx, p, c)
+		if !again(err) || ctx.Err() != nil || b.closed() {
+			return grant, err
+		}
+	}
+}
+
+// ask goes once through the recipe: stand in line, see who is first.
+func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
+	s, err := b.sessions.wait(ctx, b.open)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	if err := s.bears(c.TTL); err != nil {
+		return lock.Grant{}, err
+	}
+	held := lock.Grant{Held: true, Retry: c.TTL}
+	p.enter(s.id)
+	if p.doubt {
+		if err := b.find(p); err != nil {
+			return lock.Grant{}, err
+		}
+	}
+	created := p.path == ""
+	if created {
+		if !c.Queue {
+			if busy, err := b.busy(p); busy || err != nil {
+				return held, err
+			}
+		}
+		if err := b.create(p); err != nil {
+			return lock.Grant{}, err
+		}
+	}
+	children, stat, err := b.conn.Children(b.dir(p.key))
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	next, ok := before(children, path.Base(p.path))
+	switch {
+	case b.sessions.now() != s: // the answers may be of two sessions
+		return lock.Grant{}, zk.ErrSessionExpired
+	case !ok:
+		p.path, p.held = "", false
+		return lock.Grant{}, errVanished
+	case next != "":
+		p.held, p.before = false, b.dir(p.key)+"/"+next
+		return held, nil
+	}
+	return b.grant(p, s, created, stat.Pzxid)
+}
+
+// grant makes the first in line the holder. Two things have to be true: the
+// session lived after the request was sent, which only a write proves, and the
+// fence is higher than all before. A node that was just made is such a write, and
+// the last change of the line is at least as late; it cost no further request,
+// and the next holder's is later, since the line has changed by then. For a node
+// that was made by an earlier request, the write is made up for.
+func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
+	zxid := changed
+	if !created {
+		var err error
+		zxid, err = b.touch(p)
+		if errors.Is(err, lock.ErrLost) {
+			p.path, p.held = "", false
+			err = errVanished
+		}
+		if err != nil {
+			return lock.Grant{}, err
+		}
+	}
+	if b.sessions.now() != s {
+		return lock.Grant{}, zk.ErrSessionExpired
+	}
+	fence, err := fenceOf(zxid)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	p.held, p.before = true, ""
+	return lock.Grant{Fence: fence}, nil
+}
+
+// busy reports whether somebody else stands in line. The server asked may lag
+// behind the others: a yes is not believed before it has caught up.
+func (b *Backend) busy(p *place) (bool, error) {
+	dir := b.dir(p.key)
+	for _, sync := range []bool{false, true} {
+		if sync {
+			if _, err := b.conn.Sync(dir); err != nil {
+				return false, err
+			}
+		}
+		children, _, err := b.conn.Children(dir)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return false, err
+		}
+		if len(children) == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,129 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/zklock"
+)
+
+// patience bounds every wait. Nothing takes this long unless it hangs.
+const patience = 20 * time.Second
+
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// wait fails the test if the signal does not come.
+func wait[T any](t testing.TB, what string, signal <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-signal:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing happened for %v", what, patience)
+		panic("not reached")
+	}
+}
+
+// newRoot returns a path that no other test uses.
+func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
+
+// connect returns a Backend that is closed at the end of the test. Servers that
+// are given twice are dialled again at once, where the library would wait for a
+// second before it tries a single one again.
+func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
+	t.Helper()
+	b, err := zklock.New([]string{addr, addr}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close backend: %v", err)
+		}
+	})
+	return b
+}
+
+// newLocker returns one that is closed at the end of the test, with its Backend.
+func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
+	t.Helper()
+	l := lock.New(b, o)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+// tree is a plain client that looks at the nodes.
+type tree struct {
+	*zk.Conn
+	t testing.TB
+}
+
+func lookAt(t testing.TB, addr string) tree {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events {
+		}
+	})
+	return tree{conn, t}
+}
+
+// under returns the names of a node's children; none if it does not exist.
+func (v tree) under(path string) []string {
+	v.t.Helper()
+	names, _, err := v.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		v.t.Fatalf("children of %s: %v", path, err)
+	}
+	return names
+}
+
+// awaitCount waits until the node has n children.
+func (v tree) awaitCount(path string, n int) []string {
+	v.t.Helper()
+	for {
+		names, _, changed, err := v.ChildrenW(path)
+		if err != nil {
+			v.t.Fatalf("children of %s: %v", path, err)
+		}
+		if len(names) == n {
+			return names
+		}
+		wait(v.t, fmt.Sprintf("%d nodes under %s, now %q", n, path, names), changed)
+	}
+}
+
+// clear removes the node and all below it.
+func (v tree) clear(path string) {
+	v.t.Helper()
+	for _, name := range v.under(path) {
+		v.clear(path + "/" + name)
+	}
+	if err := v.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		v.t.Fatalf("delete %s: %v", path, err)
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
