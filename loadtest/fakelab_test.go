@@ -13,10 +13,13 @@ import (
 // lying is a shop that sells to everybody, whatever it has.
 type lying struct {
 	*httptest.Server
+	silent bool // the first buyer gets no answer, and an order right after the first audit
+
 	mu     sync.Mutex
 	units  int64
 	orders int64
 	sku    string
+	unsure string // idempotency key of the buyer without an answer
 }
 
 // newLab starts one with a single strategy, or with none and not in teaching
@@ -56,9 +59,17 @@ func (s *lying) order(w http.ResponseWriter, id string) {
 	fmt.Fprintf(w, `{"id":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.sku)
 }
 
-func (s *lying) buy(w http.ResponseWriter, _ *http.Request) {
+func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	key := r.Header.Get("Idempotency-Key")
+	if s.silent {
+		s.silent, s.unsure = false, key
+	}
+	if key == s.unsure {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	s.orders++
 	w.WriteHeader(http.StatusCreated)
 	s.order(w, strconv.FormatInt(s.orders, 10))
@@ -73,6 +84,10 @@ func (s *lying) show(w http.ResponseWriter, r *http.Request) {
 func (s *lying) audit(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(w, `{"skus":[{"sku":%q,"supplied":%d,"orders":%d,"ordered_units":%d,"oversold":%d}]}`,
-		s.sku, s.units, s.orders, s.orders, max(0, s.orders-s.units))
+	fmt.Fprintf(w, `{"ok":%v,"skus":[{"sku":%q,"supplied":%d,"orders":%d,"ordered_units":%d,"oversold":%d}]}`,
+		s.orders <= s.units, s.sku, s.units, s.orders, s.orders, max(0, s.orders-s.units))
+	if s.unsure != "" {
+		s.orders++
+		s.unsure = ""
+	}
 }

@@ -35,8 +35,11 @@ The columns:
   verdict    correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree
              with themselves or with what the buyers were told
 
-Exit code: 0 if every strategy that promises to be correct was, 1 if one was not or the test could
-not be done, 2 if the flags make no sense. That 'none' and 'mutex' oversell is what they are for.
+The JSON of --json has one of these four words as "verdict".
+
+Exit code: 0 if every strategy that promises to be correct was and left no buyer without an answer
+(errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense. That 'none'
+and 'mutex' oversell is what they are for.
 `
 
 func help(options kong.HelpOptions, ctx *kong.Context) error {

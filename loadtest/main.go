@@ -12,8 +12,8 @@ import (
 
 // Exit codes.
 const (
-	exitOK     = 0 // every strategy that promises to be correct was
-	exitBroken = 1 // one was not, or the test could not be done
+	exitOK     = 0 // every strategy that promises to be correct was, and answered every buyer
+	exitBroken = 1 // one did not, or the test could not be done
 	exitUsage  = 2
 )
 

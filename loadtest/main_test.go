@@ -13,10 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/lock/testserver"
 	"example.com/shop/loadtest/report"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 func noEnv(string) string { return "" }
 

@@ -50,17 +50,21 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, err
 	}
-	audit, err := operator.Audit(ctx, race.SKU)
-	if err != nil {
-		return report.Strategy{}, fmt.Errorf("audit: %w", err)
-	}
 	lost, err := race.Recheck(ctx, log)
 	if err != nil {
 		return report.Strategy{}, fmt.Errorf("recheck: %w", err)
 	}
-	judged := verdict.Judge(ledger(audit), told(l.Stock, log, lost))
+	audit := func(ctx context.Context) (shopclient.Audit, error) { return operator.Audit(ctx, race.SKU) }
+	if log.Count(buyers.Unknown) > 0 {
+		audit = settled(audit)
+	}
+	books, err := audit(ctx)
+	if err != nil {
+		return report.Strategy{}, fmt.Errorf("audit: %w", err)
+	}
+	judged := verdict.Judge(ledger(books), told(l.Stock, log, lost))
 	result = measured(how, log)
-	result.SKU, result.Supplied, result.Orders, result.UnitsSold = race.SKU, l.Stock, audit.Books.Orders, audit.Books.OrderedUnits
+	result.SKU, result.Supplied, result.Orders, result.UnitsSold = race.SKU, l.Stock, books.Books.Orders, books.Books.OrderedUnits
 	result.Oversold, result.Undersold, result.Verdict = judged.Oversold, judged.Undersold, string(judged.Verdict)
 	result.Findings = append(result.Findings, judged.Findings...)
 	result.Notes = append(result.Notes, judged.Notes...)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dustin/go-humanize/english"
+
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/order/orderhttp"
 	"example.com/shop/internal/stock"
@@ -22,6 +24,11 @@ type auditCommand struct {
 func (auditCommand) Help() string {
 	return `Each difference is one line: the invariant, where, and what. The shop may go on selling meanwhile.
 
+Invariants:
+  I1  No unit is sold twice: available, reserved and sold add up to supplied, and orders hold no more.
+  I2  One idempotency key, one order: each order's key is on record for it, and no key is without its order.
+  I5  The ledger explains the rest: its movements add up to the level, and each order's line has its own.
+
 Examples:
   shop audit --data ./data
   shop audit --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --json`
@@ -32,18 +39,13 @@ func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := a.check(); err != nil {
 		return usage("audit", err)
 	}
-	database, err := a.open(ctx)
+	database, err := a.open(ctx, p.log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	if err := database.UpToDate(ctx); err != nil {
 		return err
-	}
-	if a.SKU != "" {
-		if _, err := database.Stock().SKU(ctx, a.SKU); err != nil {
-			return fmt.Errorf("sku %.80q: %w", a.SKU, err)
-		}
 	}
 	if a.JSON {
 		return a.asJSON(ctx, p, database)
@@ -82,8 +84,9 @@ func (a *auditCommand) asLines(ctx context.Context, p *program, database *app.Da
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	fmt.Fprintf(p.stdout, "%d SKUs, %d orders, %d units ordered of %d supplied, %d oversold: %d differences\n",
-		sum.skus, sum.orders, sum.ordered, sum.supplied, sum.oversold, sum.differences)
+	fmt.Fprintf(p.stdout, "%s, %s, %s ordered of %d supplied, %d oversold: %s\n",
+		english.Plural(int(sum.skus), "SKU", ""), english.Plural(int(sum.orders), "order", ""), english.Plural(int(sum.ordered), "unit", ""),
+		sum.supplied, sum.oversold, english.Plural(int(sum.differences), "difference", ""))
 	if sum.differences > 0 {
 		return errDifferences
 	}

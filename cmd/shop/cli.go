@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,8 @@ import (
 type commandLine struct {
 	LogFormat string `help:"How to log: text or json." enum:"text,json" default:"text" variable:"SHOP_LOG_FORMAT"`
 	LogLevel  string `help:"What to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" variable:"SHOP_LOG_LEVEL"`
+
+	ShowVersion versionFlag `name:"version" help:"Print what was built."`
 
 	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on an embedded database and lock server."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
@@ -32,13 +35,13 @@ type program struct {
 // execute reads the command line and runs the command.
 func execute(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	var line commandLine
-	helped := false
+	answered := false // by --help or --version
 	parser, err := kong.New(&line,
 		kong.Name("shop"),
 		kong.Description("A shop that never oversells."),
 		kong.Writers(stdout, stderr),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Exit(func(int) { helped = true }),
+		kong.Exit(func(int) { answered = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Resolvers(environment(getenv)),
 		kong.ValueFormatter(nameVariable),
@@ -46,11 +49,11 @@ func execute(ctx context.Context, args []string, getenv func(string) string, std
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
+	if len(args) == 0 || args[0] == "help" { // shop help serve
+		args = slices.Concat(args[min(1, len(args)):], []string{"--help"})
 	}
 	parsed, err := parser.Parse(args)
-	if helped {
+	if answered {
 		return nil
 	}
 	if err != nil {
@@ -59,6 +62,15 @@ func execute(ctx context.Context, args []string, getenv func(string) string, std
 	log := newLog(stderr, line.LogFormat, line.LogLevel)
 	redis.SetLogger(redisLog{log})
 	return parsed.Run(&program{stdout: stdout, log: log})
+}
+
+// versionFlag is the version command for those who look for a flag.
+type versionFlag bool
+
+// BeforeReset answers before anything else on the command line is judged.
+func (versionFlag) BeforeReset(k *kong.Kong) error {
+	k.Exit(exitDone)
+	return versionCommand{}.Run(&program{stdout: k.Stdout})
 }
 
 // mistaken returns the command whose use was wrong.

@@ -25,9 +25,14 @@ func TestRun_usage(t *testing.T) {
 		"bad duration":        {nil, "serve --think 2", "--think"},
 		"bad log format":      {nil, "serve --log-format xml", `"text","json"`},
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},
-		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(127.0.0.1:3306)/shop"},
+		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(host:port)/database"},
 		"bad redis":           {nil, "serve --redis cache", "host:port"},
-		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql and --data"},
+		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
+		"two by variables":    {[]string{"SHOP_MYSQL=a:b@tcp(c:1)/d", "SHOP_DATA=" + data}, "audit", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
+		"negative wait":       {nil, "serve --lock-wait=-1s", "lock-wait: -1s: want at least"},
+		"negative, apart":     {nil, "serve --think -1s", `--think="-1s"`},
+		"seed price negative": {nil, "seed --data " + data + " --sku mug --units 1 --price=-5", "price: want 0 to"},
+		"help on what":        {nil, "help sell", "unexpected argument sell"},
 		"think without lab":   {nil, "serve --think 2ms", "--lab"},
 		"lab on TLS":          {nil, "serve --lab --redis rediss://cache:6379", "redis: has TLS"},
 		"lab by variable":     {[]string{"SHOP_LAB=true", "SHOP_REDIS=rediss://cache:6379"}, "serve", "redis: has TLS"},
@@ -61,19 +66,34 @@ func TestRun_help(t *testing.T) {
 	for _, name := range []string{"serve", "migrate", "seed", "audit", "ready"} {
 		shop(t, name, "--help").want(t, exitDone, "Example", "shop "+name)
 	}
-	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS")
+	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS", `--listen="127.0.0.1:8080"`)
+	shop(t, "audit", "--help").want(t, exitDone, "I1 ", "I2 ", "I5 ")
 	shop(t, "version").want(t, exitDone, "shop ", "go1.")
+	for typed, same := range map[string]string{
+		"": "--help", "help": "--help", "help serve": "serve --help", "--version": "version", "serve --version": "version",
+	} {
+		got, want := shop(t, strings.Fields(typed)...), shop(t, strings.Fields(same)...)
+		if got != want {
+			t.Errorf("shop %s: got %+v, want what shop %s answers, %+v", typed, got, same, want)
+		}
+	}
+}
+
+// closedPort returns an address at which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // "Waits for them at start with a deadline and a clear error."
 func TestServe_serverDown(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	listener.Close()
+	addr := closedPort(t)
 	for name, args := range map[string][]string{
 		"mysql": {"--mysql", "shop:geheim@tcp(" + addr + ")/shop"},
 		"redis": {"--redis", "redis://:geheim@" + addr},
@@ -82,7 +102,7 @@ func TestServe_serverDown(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			r := shop(t, append([]string{"serve", "--start-timeout", "500ms"}, args...)...)
-			r.want(t, exitFailed, name, addr, "connection refused", "check")
+			r.want(t, exitFailed, name, addr, "connection refused", "check", "waiting for "+name+" at "+addr)
 			if strings.Contains(r.stderr, "geheim") {
 				t.Errorf("got %s, want no password in it", r.stderr)
 			}
@@ -97,10 +117,21 @@ func TestSeed_existing(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3", "--sku", "cup", "--units", "4", "--price", "250").
-		want(t, exitDone, "mug: 3 units at 250 EUR", "cup: 4 units at 250 EUR")
+		want(t, exitDone, "mug: 3 units at 2.50 EUR", "cup: 4 units at 2.50 EUR")
 	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
 		want(t, exitFailed, "nothing was created", "mug: SKU exists already, with 3 of 3 units available")
 	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 orders, 0 units ordered of 7 supplied")
+}
+
+// "--data also stands before the variable of --mysql, and the other way round."
+func TestDatabaseFlags_rivals(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	mysql, folder := "shop:geheim@tcp("+closedPort(t)+")/shop", []string{"SHOP_DATA=" + data}
+	shopWith(t, []string{"SHOP_MYSQL=" + mysql}, "seed", "--data", data, "--sku", "mug", "--units", "1").
+		want(t, exitDone, "mug: 1 unit at 10.00 EUR")
+	shopWith(t, folder, "audit").want(t, exitDone, "1 SKU, 0 orders, 0 units ordered of 1 supplied, 0 oversold: 0 differences")
+	shopWith(t, folder, "audit", "--mysql", mysql, "--start-timeout", "10ms").want(t, exitFailed, "mysql")
 }
 
 func TestMigrate_again(t *testing.T) {

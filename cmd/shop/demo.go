@@ -65,7 +65,7 @@ func seedDemo(ctx context.Context, s app.Settings) (sample string, err error) {
 	for _, demo := range skus {
 		// Another shop on the same folder may be as fast.
 		if err := database.Stock().Create(ctx, demo); err != nil && !errors.Is(err, stock.ErrExists) {
-			return "", fmt.Errorf("create %s: %w", demo.Name, err)
+			return "", err
 		}
 	}
 	return skus[0].Name, nil

@@ -5,6 +5,9 @@ import "errors"
 // errDifferences means that the audit found some.
 var errDifferences = errors.New("the accounts differ")
 
+// errInterrupted means that a signal came before the work was done.
+var errInterrupted = errors.New("interrupted")
+
 // usageError is a mistake on the command line or in the environment.
 type usageError struct {
 	command string // whose --help tells what is right

@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // greet prints where the shop is and, where there is something to buy, two lines
 // to paste.
 func greet(w io.Writer, addr string, lab bool, at *place, sample string) error {
-	url := "http://" + reachable(addr)
+	where, url, note := reachable(addr)
 	var text strings.Builder
-	fmt.Fprintf(&text, "The shop is open at %s\n", url)
+	fmt.Fprintf(&text, "The shop is open %s\n", where)
 	if lab {
 		text.WriteString("Teaching mode: requests choose their strategy; GET /v1/strategies lists them.\n")
 	}
@@ -28,24 +31,32 @@ func greet(w io.Writer, addr string, lab bool, at *place, sample string) error {
 	}
 	if sample != "" {
 		key := strings.ToLower(rand.Text()[:12])
-		fmt.Fprintf(&text, "\nBuy one, and see what is left:\n")
+		fmt.Fprintf(&text, "\nBuy one%s, and see what is left:\n", note)
 		fmt.Fprintf(&text, `  curl -i %s/v1/orders -H 'Content-Type: application/json' -H 'Idempotency-Key: %s' -d '{"lines":[{"sku":"%s","quantity":1}]}'`+"\n", url, key, sample)
 		fmt.Fprintf(&text, "  curl %s/v1/skus/%s\n", url, sample)
 	}
-	text.WriteString("\nStop it with Ctrl-C.\n")
+	fmt.Fprintf(&text, "\nStop it with %s.\n", howToStop(w))
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// reachable turns an address that stands for all interfaces into one that a
-// client on this machine can use.
-func reachable(addr string) string {
+// reachable says where an address is, and by which URL a client reaches it. One
+// that stands for all of a machine's addresses has no URL that holds everywhere:
+// inside a container, localhost is the container.
+func reachable(addr string) (where, url, note string) {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return addr
+	if ip := net.ParseIP(host); err == nil && (host == "" || (ip != nil && ip.IsUnspecified())) {
+		return "on all addresses, port " + port,
+			"http://" + net.JoinHostPort("localhost", port),
+			" from this machine (elsewhere, write its name for localhost)"
 	}
-	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		return net.JoinHostPort("localhost", port)
+	return "at http://" + addr, "http://" + addr, ""
+}
+
+// howToStop returns what ends the shop: Ctrl-C is for who sits at its terminal.
+func howToStop(w io.Writer) string {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return "Ctrl-C"
 	}
-	return addr
+	return "SIGTERM"
 }

@@ -22,7 +22,7 @@ func main() {
 }
 
 // run is the program. The first SIGINT or SIGTERM ends ctx; a second one ends
-// the process at once.
+// the process at once, unless the command has a use for it.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -36,8 +36,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "shop: %v\nRun `%s --help` for what is right.\n", wrong.cause, wrong.command)
 		return exitUsage
 	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errInterrupted // what it was about to do is no news to who ended it
+	}
 	if !errors.Is(err, errDifferences) { // they are printed already
 		fmt.Fprintf(stderr, "shop: %v\n", err)
+	}
+	if second := (*signalError)(nil); errors.As(err, &second) {
+		return second.exitCode()
 	}
 	return exitFailed
 }

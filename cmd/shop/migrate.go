@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 type migrateCommand struct {
@@ -23,7 +25,7 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := m.check(); err != nil {
 		return usage("migrate", err)
 	}
-	database, err := m.create(ctx)
+	database, err := m.create(ctx, p.log)
 	if err != nil {
 		return err
 	}
@@ -36,6 +38,6 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 		fmt.Fprintf(p.stdout, "%s: the schema is up to date\n", database.Name())
 		return nil
 	}
-	fmt.Fprintf(p.stdout, "%s: the schema took %d steps and is up to date\n", database.Name(), applied)
+	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil
 }

@@ -19,8 +19,8 @@ type place struct {
 
 // place makes what the flags leave open.
 func (s *serveCommand) place() (at *place, err error) {
-	if s.MySQL != "" && s.Data != "" {
-		return nil, usage("serve", errors.New("--mysql and --data: want one database, not both"))
+	if err := s.both(); err != nil {
+		return nil, usage("serve", err)
 	}
 	at = &place{dir: s.Data}
 	switch {

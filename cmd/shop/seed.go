@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/stock"
 )
@@ -36,7 +38,7 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return usage("seed", err)
 	}
-	database, err := s.create(ctx)
+	database, err := s.create(ctx, p.log)
 	if err != nil {
 		return err
 	}
@@ -49,9 +51,9 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	}
 	for _, sku := range skus {
 		if err := database.Stock().Create(ctx, sku); err != nil {
-			return fmt.Errorf("create SKU %s: %w", sku.Name, err)
+			return err
 		}
-		fmt.Fprintf(p.stdout, "%s: %d units at %d %s (minor units)\n", sku.Name, sku.Level.Supplied, sku.Price.Minor, sku.Price.Currency)
+		fmt.Fprintf(p.stdout, "%s: %s at %v\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price)
 	}
 	return nil
 }

@@ -10,20 +10,20 @@ import (
 )
 
 type serveCommand struct {
-	Listen        string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve on; port 0 takes a free one." variable:"SHOP_LISTEN"`
+	Listen        string `default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one." variable:"SHOP_LISTEN"`
 	databaseFlags `embed:""`
 	Redis         string        `placeholder:"ADDR" help:"Redis that keeps the locks: host:port or a redis:// URL." variable:"SHOP_REDIS"`
 	LockTTL       time.Duration `name:"lock-ttl" default:"10s" help:"How long a crashed instance keeps a SKU locked." variable:"SHOP_LOCK_TTL"`
-	LockWait      time.Duration `default:"10s" help:"How long an order waits for the lock of its SKU." variable:"SHOP_LOCK_WAIT"`
-	DrainDelay    time.Duration `default:"0s" help:"At the end: how long readiness fails before connections are refused, for load balancers." variable:"SHOP_DRAIN_DELAY"`
+	LockWait      time.Duration `default:"15s" help:"How long an order waits for the lock of its SKU; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early." variable:"SHOP_LOCK_WAIT"`
+	DrainDelay    time.Duration `default:"0s" help:"At the end: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once." variable:"SHOP_DRAIN_DELAY"`
 	Drain         time.Duration `default:"20s" help:"At the end: how long orders in flight may take." variable:"SHOP_DRAIN"`
-	Lab           bool          `help:"Teaching mode: requests choose their strategy, also one that oversells." variable:"SHOP_LAB"`
+	Lab           bool          `help:"Teaching mode: requests choose their strategy, also one that oversells. Refused on servers with TLS, the only sign by which production is known." variable:"SHOP_LAB"`
 	Think         time.Duration `default:"0s" help:"Teaching mode: pause between reading stock and writing it." variable:"SHOP_THINK"`
 }
 
 // Help is shown below the flags.
 func (serveCommand) Help() string {
-	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis it runs a lock server of its own; several instances need one they share. SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one ends at once.
+	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis it runs a lock server of its own; several instances need one they share. SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
 Examples:
   shop serve                                   try it: nothing to install
@@ -34,6 +34,8 @@ Examples:
 
 // Run serves until it is told to stop.
 func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
+	second, stop := untilSecond(ctx)
+	defer stop()
 	place, err := s.place()
 	if err != nil {
 		return err
@@ -62,8 +64,11 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	case <-shop.Done():
 	}
 	// The drain timeout limits it; the signal has ended ctx already.
-	if err := shop.Shutdown(context.WithoutCancel(ctx)); err != nil {
+	if err := shop.Shutdown(second); err != nil {
 		return fmt.Errorf("close the shop: %w", err)
+	}
+	if second.Err() != nil {
+		return context.Cause(second)
 	}
 	return shop.Err()
 }

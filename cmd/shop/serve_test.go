@@ -121,7 +121,7 @@ func TestServe_data(t *testing.T) {
 	if replay.header.Get("Idempotent-Replayed") != "true" {
 		t.Error("got a new order after a restart, want the old one")
 	}
-	shop(t, "audit", "--data", kept).want(t, exitDone, "1 orders", "0 differences")
+	shop(t, "audit", "--data", kept).want(t, exitDone, "1 order,", "0 differences")
 }
 
 func textBetween(t *testing.T, text, before, after string) string {
@@ -152,20 +152,96 @@ func TestServe_terminated(t *testing.T) {
 	if code := s.wait(t); code != exitDone {
 		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
 	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 orders", "0 differences")
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 order,", "0 differences")
 }
 
-// "a second signal ends at once"
+// "a second one cuts them off", and the temporary folder is gone all the same.
 func TestServe_secondSignal(t *testing.T) {
 	t.Parallel()
-	s := startShop(t, "--drain-delay", "1m")
+	for name, c := range map[string]struct {
+		inFlight bool
+		want     string
+	}{
+		"idle":     {false, "shop: a second signal came: terminated"},
+		"in order": {true, "orders in flight were cut off: a second signal came: terminated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := lockServer(t)
+			s := startShop(t, "--redis", locks, "--lab", "--think", "1s", "--drain-delay", "1m")
+			folder := textBetween(t, s.stdout, "Its data is in ", " and removed")
+			s.signal(t, syscall.SIGTERM)
+			until(t, "readiness fails", patience, func() bool {
+				return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+			})
+			time.Sleep(2 * doubled) // sooner, it counts as the first
+			if c.inFlight {
+				go buy(s.url, "key-1")
+				awaitHolder(t, locks, "demo-mug")
+			}
+			s.signal(t, syscall.SIGTERM)
+			if code, want := s.wait(t), 128+int(syscall.SIGTERM); code != want {
+				t.Errorf("got exit code %d, want %d", code, want)
+			}
+			if !strings.Contains(s.stderr.String(), c.want) {
+				t.Errorf("got %s, want %q in it", s.stderr, c.want)
+			}
+			if _, err := os.Stat(folder); !os.IsNotExist(err) {
+				t.Errorf("got %v for %s, want it removed", err, folder)
+			}
+		})
+	}
+}
+
+// "timeout(1) sends one to the process and one to its group": no reason to cut
+// anything off.
+func TestServe_doubledSignal(t *testing.T) {
+	t.Parallel()
+	locks := lockServer(t)
+	s := startShop(t, "--redis", locks, "--lab", "--think", "500ms")
+	order := make(chan answer, 1)
+	go func() { order <- buy(s.url, "key-1") }()
+	awaitHolder(t, locks, "demo-mug")
 	s.signal(t, syscall.SIGTERM)
-	until(t, "readiness fails", patience, func() bool {
-		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
-	})
 	s.signal(t, syscall.SIGTERM)
-	if code := s.wait(t); code == exitDone {
-		t.Error("got exit code 0, want the signal's")
+	got := <-order
+	got.want(t, http.StatusCreated)
+	if code := s.wait(t); code != exitDone {
+		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
+	}
+}
+
+// Ctrl-C while a server is waited for is told as that and nothing more.
+func TestServe_interruptedWait(t *testing.T) {
+	t.Parallel()
+	addr := closedPort(t)
+	for name, args := range map[string][]string{
+		"mysql": {"--mysql", "shop:geheim@tcp(" + addr + ")/shop"},
+		"redis": {"--redis", addr},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := command(t, []string{"TMPDIR=" + t.TempDir()}, append([]string{"serve"}, args...)...)
+			stderr := &output{}
+			c.Stderr = stderr
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Process.Kill() })
+			waiting := "waiting for " + name + " at " + addr
+			until(t, waiting, patience, func() bool { return strings.Contains(stderr.String(), waiting) })
+			if err := c.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			if code := c.ProcessState.ExitCode(); code != exitFailed {
+				t.Errorf("got exit code %d, want %d", code, exitFailed)
+			}
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+			if len(lines) != 2 || lines[1] != "shop: interrupted" {
+				t.Errorf("got %q, want that it waits and that it was interrupted", lines)
+			}
+		})
 	}
 }
 
@@ -199,5 +275,5 @@ func TestServe_oneKey(t *testing.T) {
 	if bodies[repeat.body] == 0 {
 		t.Errorf("got %s for a repeat, want one of %v", repeat.body, bodies)
 	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 orders", "0 differences")
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 order,", "0 differences")
 }

@@ -31,7 +31,7 @@ func TestServe_servers(t *testing.T) {
 			buy(both.url, "key-1").want(t, 201) // a replay
 			buy(both.url, "key-2").want(t, 201)
 			buy(both.url, "key-3").want(t, 409)
-			shop(t, with("audit")...).want(t, exitDone, "1 SKUs, 2 orders, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
+			shop(t, with("audit")...).want(t, exitDone, "1 SKU, 2 orders, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
 		})
 	}
 }

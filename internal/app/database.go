@@ -33,15 +33,16 @@ func OpenDatabase(ctx context.Context, s Settings) (*Database, error) {
 		}
 		return &Database{db: db, sqlite: true, name: "sqlite file " + s.SQLite}, nil
 	}
-	c, err := mysqlConfig(s.MySQL)
+	dsn, err := readDSN(s.MySQL)
 	if err != nil {
 		return nil, err
 	}
+	defer s.announce("mysql at " + dsn.Address())()
 	db, err := store.MySQL(ctx, s.MySQL, store.Pool{})
 	if err != nil {
 		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL)", err)
 	}
-	return &Database{db: db, name: fmt.Sprintf("mysql at %s, database %s", c.Addr, c.DBName)}, nil
+	return &Database{db: db, name: fmt.Sprintf("mysql at %s, database %s", dsn.Address(), dsn.Database())}, nil
 }
 
 // Name tells which database it is, without a password.

@@ -37,7 +37,7 @@ func openParts(ctx context.Context, s Settings) (p *parts, err error) {
 	if err = open.database.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	if open.redis, err = openRedis(ctx, s.Redis); err != nil {
+	if open.redis, err = openRedis(ctx, s); err != nil {
 		return nil, err
 	}
 	open.lockers = map[string]*lock.Locker{

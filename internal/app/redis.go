@@ -34,12 +34,16 @@ func redisOptions(address string) (*redis.Options, error) {
 
 // openRedis returns a client of a Redis that has answered. It asks until ctx
 // ends.
-func openRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
-	options, err := redisOptions(address)
+func openRedis(ctx context.Context, s Settings) (redis.UniversalClient, error) {
+	options, err := redisOptions(s.Redis)
 	if err != nil {
 		return nil, err
 	}
+	defer s.announce("redis at " + options.Addr)()
 	if err := awaitRedis(ctx, *options); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, context.Cause(ctx)
+		}
 		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, and its password", options.Addr, err)
 	}
 	return redis.NewClient(options), nil

@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+
+	"example.com/shop/internal/store"
 )
 
 // labPassword is the one that docker-compose.yml gives its servers. It is
@@ -12,9 +14,8 @@ const labPassword = "lab-only"
 // validMode keeps teaching mode and production apart, both ways.
 func (s Settings) validMode() error {
 	var mysqlTLS, mysqlLab, redisTLS, redisLab bool
-	if c, err := mysqlConfig(s.MySQL); err == nil && s.MySQL != "" {
-		mysqlTLS = c.TLSConfig != "" && c.TLSConfig != "false"
-		mysqlLab = c.Passwd == labPassword
+	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
+		mysqlTLS, mysqlLab = dsn.TLS(), dsn.HasPassword(labPassword)
 	}
 	if o, err := redisOptions(s.Redis); err == nil {
 		redisTLS = o.TLSConfig != nil

@@ -30,7 +30,7 @@ type Settings struct {
 	Think time.Duration
 
 	LockTTL  time.Duration // how long a crashed holder keeps its lease
-	LockWait time.Duration // how long an order waits for the lease
+	LockWait time.Duration // how long an order waits for the lease; longer than LockTTL by a second at least
 
 	StartTimeout time.Duration // to wait for database and Redis
 	DrainDelay   time.Duration // from failing readiness until the listener closes
@@ -46,7 +46,7 @@ func Default() Settings {
 	return Settings{
 		Listen:       "127.0.0.1:8080",
 		LockTTL:      10 * time.Second,
-		LockWait:     10 * time.Second,
+		LockWait:     15 * time.Second,
 		StartTimeout: 30 * time.Second,
 		DrainTimeout: 20 * time.Second,
 	}

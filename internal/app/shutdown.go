@@ -9,8 +9,8 @@ import (
 
 // Shutdown lets readiness fail, waits for load balancers to see it, finishes
 // the orders in flight, and closes what Start opened. When ctx or the drain
-// timeout ends first, it cuts the rest off and returns an error. Calling it
-// again returns the first outcome.
+// timeout ends first, it cuts the rest off and returns an error with the cause.
+// Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
 	return s.stopped
@@ -25,7 +25,7 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	defer cancel()
 	var cut error
 	if err := s.server.Shutdown(ctx); err != nil {
-		cut = errors.Join(fmt.Errorf("orders in flight were cut off: %w", err), s.server.Close())
+		cut = errors.Join(fmt.Errorf("orders in flight were cut off: %w", context.Cause(ctx)), s.server.Close())
 	}
 	<-s.done
 	if err := errors.Join(cut, s.parts.close()); err != nil {

@@ -15,7 +15,10 @@ import (
 const (
 	minLockTTL = 100 * time.Millisecond
 	maxLockTTL = 10 * time.Minute
-	maxWait    = 10 * time.Minute
+	maxWait    = 15 * time.Minute
+
+	// takeOver is what a waiting order needs to get the lease of a crashed instance once that has ended.
+	takeOver = time.Second
 )
 
 // Validate reports everything that is wrong with s, by the names of the command
@@ -26,7 +29,7 @@ func (s Settings) Validate() error {
 		s.ValidateDatabase(),
 		validRedis(s.Redis),
 		validTTL(s.LockTTL),
-		within("lock-wait", s.LockWait, time.Millisecond, maxWait),
+		s.validLockWait(),
 		within("start-timeout", s.StartTimeout, time.Millisecond, maxWait),
 		within("drain-delay", s.DrainDelay, 0, maxWait),
 		within("drain", s.DrainTimeout, time.Millisecond, maxWait),
@@ -50,6 +53,15 @@ func validTTL(ttl time.Duration) error {
 	return within("lock-ttl", ttl, minLockTTL, maxLockTTL)
 }
 
+// validLockWait wants orders to outlast a crash: one that comes right after it
+// finds a lease that has all of its time left.
+func (s Settings) validLockWait() error {
+	if least := s.LockTTL + takeOver; s.LockWait < least {
+		return fmt.Errorf("lock-wait: %v: want at least %v, lock-ttl and a second: an order that comes right after a crash has to wait until the lease of the crashed instance ends", s.LockWait, least)
+	}
+	return within("lock-wait", s.LockWait, 0, maxWait)
+}
+
 func validListen(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
@@ -69,7 +81,7 @@ func (s Settings) ValidateDatabase() error {
 	case s.MySQL == "" && s.SQLite == "":
 		return errors.New("mysql: a database is missing: want a DSN, or the path of a SQLite file")
 	case s.MySQL != "":
-		_, err := mysqlConfig(s.MySQL)
+		_, err := readDSN(s.MySQL)
 		return err
 	}
 	return nil

@@ -121,7 +121,12 @@ func (s *Service) overtake(ctx context.Context, name string, lease *lock.Lease) 
 	if err != nil {
 		return fmt.Errorf("sku %q: %w", name, err)
 	}
-	return lease.Raise(ctx, sku.Fence)
+	err = lease.Raise(ctx, sku.Fence)
+	if err != nil && !errors.Is(err, lock.ErrLost) {
+		// Whatever the lock's store said, it gave no number: nothing was written, asking again is safe.
+		return fmt.Errorf("sku %q: %w: %w", name, lock.ErrNoAnswer, err)
+	}
+	return err
 }
 
 // draft turns a request into an order at today's price.

@@ -23,6 +23,9 @@
 //   - A buyer's idempotency key makes at most one order. The same request again
 //     gets the same order; another request with the same key is refused.
 //   - A refused order changes no row.
+//   - A COMMIT whose answer is lost is ErrUnknownOutcome. This version does not
+//     find out by itself: that is left to the buyer, whose retry with the same
+//     key gets the order if it was placed and places it if not.
 //
 // The package knows neither HTTP nor a database: orderhttp and orderstore do.
 package order

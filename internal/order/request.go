@@ -55,8 +55,11 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: think time %v: want 0 to %v", ErrInvalid, r.Think, MaxThinking)
 	}
 	for i, line := range r.Lines {
-		if line.Units < 1 || line.Units > MaxUnits {
-			return fmt.Errorf("%w: line %d: quantity %d: want 1 to %d", ErrInvalid, i+1, line.Units, MaxUnits)
+		switch {
+		case line.Units < 1:
+			return fmt.Errorf("%w: line %d: quantity is less than 1", ErrInvalid, i+1)
+		case line.Units > MaxUnits:
+			return fmt.Errorf("%w: line %d: quantity is more than %d", ErrInvalid, i+1, MaxUnits)
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 //
 // Errors: ErrInvalid, ErrKeyMissing, ErrKeyInvalid, ErrKeyReused, ErrInProgress,
 // ErrUnknownStrategy, stock.ErrUnknownSKU, stock.ErrSoldOut,
-// lock.ErrNotAcquired, lock.ErrLost, ErrTooLate, ErrBusy, ErrUnknownOutcome.
+// lock.ErrNotAcquired, lock.ErrNoAnswer, lock.ErrLost, ErrTooLate, ErrBusy, ErrUnknownOutcome.
 func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err

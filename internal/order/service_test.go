@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,114 +17,12 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "The same request again gets the same order; another request with the same key
-// is refused."
-func TestService_Place_replay(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 10)
-		first, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
-		if err != nil || replayed {
-			t.Fatalf("Place: replayed %v, %v", replayed, err)
-		}
-		again, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
-		if err != nil || !replayed {
-			t.Fatalf("Place again: replayed %v, %v", replayed, err)
-		}
-		if diff := cmp.Diff(first, again); diff != "" {
-			t.Errorf("another order (-first +again):\n%s", diff)
-		}
-		if _, _, err := b.Place(t.Context(), buy("key", "mug", 3)); !errors.Is(err, order.ErrKeyReused) {
-			t.Errorf("another request with the key: %v, want ErrKeyReused", err)
-		}
-		other := buy("key", "mug", 3)
-		other.Buyer = "bob"
-		if _, replayed, err := b.Place(t.Context(), other); err != nil || replayed {
-			t.Errorf("another buyer with the key: replayed %v, %v", replayed, err)
-		}
-		want := stock.Level{Supplied: 10, Available: 5, Reserved: 5}
-		if got := b.audit(t, "mug").Level; got != want {
-			t.Errorf("level %+v, want %+v", got, want)
-		}
-	})
-}
-
-// "A buyer's idempotency key makes at most one order": 50 requests at once, by
-// every strategy, also the wrong ones, on three instances.
-func TestService_Place_twins(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		backend := lock.NewMemory()
-		var shops []*bundle
-		for range 3 {
-			shops = append(shops, setup(t, db, backend, 10*time.Second))
-		}
-		for _, s := range order.Strategies() {
-			t.Run(s.Name, func(t *testing.T) {
-				name := "mug-" + s.Name
-				shops[0].supply(t, name, 1)
-				r := buy("key-"+s.Name, name, 1)
-				r.Strategy = s.Name
-				var wg sync.WaitGroup
-				ids := make([]string, 50)
-				for i := range ids {
-					wg.Go(func() {
-						o, _, err := shops[i%3].Place(t.Context(), r)
-						if err != nil {
-							t.Errorf("Place: %v", err)
-						}
-						ids[i] = o.ID
-					})
-				}
-				wg.Wait()
-				for _, id := range ids {
-					if id != ids[0] {
-						t.Fatalf("two orders for one key: %s and %s", ids[0], id)
-					}
-				}
-				if n := shops[0].audit(t, name).Orders; n != 1 {
-					t.Errorf("%d orders, want 1", n)
-				}
-			})
-		}
-	})
-}
-
-// While a request waits, its twin may take the last units: then it is not sold
-// out but replayed.
-func TestService_Place_twinTookTheLast(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 1)
-		r := buy("key", "mug", 1)
-		r.Strategy = "conditional" // no lock, so that the twin can come in between
-		var twin order.Order
-		b.stock.afterRead = func() {
-			var err error
-			if twin, _, err = b.Place(t.Context(), r); err != nil {
-				t.Errorf("twin: %v", err)
-			}
-		}
-		o, replayed, err := b.Place(t.Context(), r)
-		if err != nil || !replayed || o.ID != twin.ID {
-			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
-		}
-		b.audit(t, "mug")
-	})
-}
-
 // "Never oversold, by every strategy that Promises it", and never undersold: 40
 // buyers, 10 units, three instances.
 func TestService_Place_neverOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		backend := lock.NewMemory()
-		var shops []*bundle
-		for range 3 {
-			shops = append(shops, setup(t, db, backend, 10*time.Second))
-		}
+		shops := threeShops(t, db)
 		for _, s := range order.Strategies() {
 			if !s.Promises {
 				continue
@@ -133,18 +30,14 @@ func TestService_Place_neverOversold(t *testing.T) {
 			t.Run(s.Name, func(t *testing.T) {
 				name := "mug-" + s.Name
 				shops[0].supply(t, name, 10)
-				var wg sync.WaitGroup
-				for i := range 40 {
-					wg.Go(func() {
-						r := buy(fmt.Sprint(s.Name, i), name, 1)
-						r.Strategy = s.Name
-						_, _, err := shops[i%3].Place(t.Context(), r)
-						if err != nil && !errors.Is(err, stock.ErrSoldOut) {
-							t.Errorf("Place: %v", err)
-						}
-					})
-				}
-				wg.Wait()
+				atOnce(40, func(i int) {
+					r := buy(fmt.Sprint(s.Name, i), name, 1)
+					r.Strategy = s.Name
+					_, _, err := shops[i%3].Place(t.Context(), r)
+					if err != nil && !errors.Is(err, stock.ErrSoldOut) {
+						t.Errorf("Place: %v", err)
+					}
+				})
 				a := shops[0].audit(t, name)
 				if want := (stock.Level{Supplied: 10, Reserved: 10}); a.Level != want || a.Orders != 10 {
 					t.Errorf("%d orders, level %+v; want 10 and %+v", a.Orders, a.Level, want)
@@ -221,10 +114,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 		b := setup(t, db, lock.NewMemory(), 10*time.Second)
 		b.supply(t, "mug", 2)
 		ahead := time.Now().Add(time.Hour).UnixMicro()
-		err := db.Exec("UPDATE skus SET fence = ? WHERE name = ?", ahead, "mug").Error
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.raiseFence(t, "mug", ahead)
 		for i := range 2 {
 			if _, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1)); err != nil {
 				t.Fatalf("Place: %v", err)
@@ -238,6 +128,28 @@ func TestService_Place_overtakesFence(t *testing.T) {
 			t.Errorf("fence %d, want above %d", sku.Fence, ahead+1)
 		}
 		b.audit(t, "mug")
+	})
+}
+
+// Where the lock's store cannot give a higher fence, nothing was sold, and asking
+// again is safe.
+func TestService_Place_overtakesInVain(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		tap := locktest.NewTap(lock.NewMemory())
+		b := setup(t, db, tap, 10*time.Second)
+		b.supply(t, "mug", 1)
+		b.stock.afterRead = func() {
+			b.raiseFence(t, "mug", time.Now().Add(time.Hour).UnixMicro())
+			b.stock.afterRead = tap.Cut
+		}
+		_, _, err := b.Place(t.Context(), buy("key", "mug", 1))
+		if !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, locktest.ErrCut) {
+			t.Errorf("Place: %v, want ErrNoAnswer and why", err)
+		}
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after a refusal", a)
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	if args := os.Getenv(holderArgs); args != "" {
 		if err := holdForParent(args); err != nil {
-			log.Fatal(err)
+			log.Fatal(err) //nolint:forbidigo // this process is the holder, not the test
 		}
 		return
 	}
@@ -85,6 +86,26 @@ func setup(t *testing.T, db *gorm.DB, backend lock.Backend, ttl time.Duration) *
 	return b
 }
 
+// threeShops returns three instances of one shop.
+func threeShops(t *testing.T, db *gorm.DB) []*bundle {
+	t.Helper()
+	backend := lock.NewMemory()
+	var shops []*bundle
+	for range 3 {
+		shops = append(shops, setup(t, db, backend, 10*time.Second))
+	}
+	return shops
+}
+
+// atOnce calls f n times, with 0 to n-1, and waits for all.
+func atOnce(n int, f func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
+}
+
 // supply creates a SKU.
 func (b *bundle) supply(t *testing.T, name string, units int64) {
 	t.Helper()
@@ -93,6 +114,14 @@ func (b *bundle) supply(t *testing.T, name string, units int64) {
 		t.Fatal(err)
 	}
 	if err := b.stock.Create(t.Context(), sku); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raiseFence makes the database remember a fence that no lease had.
+func (b *bundle) raiseFence(t *testing.T, name string, fence int64) {
+	t.Helper()
+	if err := b.db.Exec("UPDATE skus SET fence = ? WHERE name = ?", fence, name).Error; err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/shop/internal/stock"
 )
@@ -54,7 +55,11 @@ func strategy(name string) (Strategy, error) {
 	}
 	i := slices.IndexFunc(table, func(s Strategy) bool { return s.Name == name })
 	if i < 0 {
-		return Strategy{}, fmt.Errorf("%w %.80q", ErrUnknownStrategy, name)
+		var names []string
+		for _, s := range table {
+			names = append(names, s.Name)
+		}
+		return Strategy{}, fmt.Errorf("%w %.80q: want one of %s", ErrUnknownStrategy, name, strings.Join(names, ", "))
 	}
 	return table[i], nil
 }

@@ -45,7 +45,7 @@ func (a Account) Check() []Difference {
 		differ("I1", "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
 	}
 	if a.Level != a.Ledger {
-		differ("I5", "level %+v, but the ledger adds up to %+v", a.Level, a.Ledger)
+		differ("I5", "level says %v; the ledger adds up to %v", a.Level, a.Ledger)
 	}
 	return found
 }

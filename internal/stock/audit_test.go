@@ -32,12 +32,12 @@ func TestAccount_Check(t *testing.T) {
 			want: []stock.Difference{
 				{Invariant: "I1", SKU: "mug", Detail: "oversold by 2: 12 orders hold 12 units of 10 supplied"},
 				{Invariant: "I1", SKU: "mug", Detail: "reserved 10, but open orders hold 12 units"},
-				{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:10 Available:0 Reserved:10 Sold:0}, but the ledger adds up to {Supplied:10 Available:-2 Reserved:12 Sold:0}"},
+				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 10, available 0, reserved 10, sold 0; the ledger adds up to supplied 10, available -2, reserved 12, sold 0"},
 			},
 		},
 		"ledger differs": {
 			account: stock.Account{SKU: "mug", Level: stock.Level{Supplied: 1, Available: 1}},
-			want:    []stock.Difference{{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:1 Available:1 Reserved:0 Sold:0}, but the ledger adds up to {Supplied:0 Available:0 Reserved:0 Sold:0}"}},
+			want:    []stock.Difference{{Invariant: "I5", SKU: "mug", Detail: "level says supplied 1, available 1, reserved 0, sold 0; the ledger adds up to supplied 0, available 0, reserved 0, sold 0"}},
 		},
 	} {
 		if diff := cmp.Diff(c.want, c.account.Check()); diff != "" {

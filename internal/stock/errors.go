@@ -4,7 +4,7 @@ import "errors"
 
 var (
 	// ErrSoldOut means that fewer units are available than were asked for.
-	ErrSoldOut = errors.New("sold out")
+	ErrSoldOut = errors.New("not enough units are available")
 
 	// ErrStaleFence means that the stock row was already written under the same
 	// or a higher fence: whoever asks may no longer hold the lease.

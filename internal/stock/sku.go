@@ -12,17 +12,6 @@ const (
 	MaxPrice = 1_000_000_000_00
 )
 
-// Money is an amount in the minor unit of its currency (cents for EUR).
-type Money struct {
-	Minor    int64
-	Currency string // ISO 4217, three capital letters
-}
-
-// Times returns the price of n units.
-func (m Money) Times(n int64) Money {
-	return Money{Minor: m.Minor * n, Currency: m.Currency}
-}
-
 // Level says where the units of a SKU are.
 type Level struct {
 	Supplied  int64 // units ever received
@@ -31,14 +20,9 @@ type Level struct {
 	Sold      int64 // paid for
 }
 
-// Add returns the level after the changes that d lists.
-func (l Level) Add(d Level) Level {
-	return Level{
-		Supplied:  l.Supplied + d.Supplied,
-		Available: l.Available + d.Available,
-		Reserved:  l.Reserved + d.Reserved,
-		Sold:      l.Sold + d.Sold,
-	}
+// String lists where the units are.
+func (l Level) String() string {
+	return fmt.Sprintf("supplied %d, available %d, reserved %d, sold %d", l.Supplied, l.Available, l.Reserved, l.Sold)
 }
 
 // Balanced reports whether every supplied unit is in exactly one place.
@@ -71,11 +55,11 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	case !ValidName(name):
 		return SKU{}, fmt.Errorf("%w: sku %.80q: want 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit", ErrInvalid, name)
 	case price.Minor < 0 || price.Minor > MaxPrice:
-		return SKU{}, fmt.Errorf("%w: price %d: want 0 to %d minor units", ErrInvalid, price.Minor, int64(MaxPrice))
+		return SKU{}, fmt.Errorf("%w: sku %q: price: want 0 to %d minor units", ErrInvalid, name, int64(MaxPrice))
 	case !currencyRule.MatchString(price.Currency):
-		return SKU{}, fmt.Errorf("%w: currency %.20q: want three capital letters such as EUR", ErrInvalid, price.Currency)
+		return SKU{}, fmt.Errorf("%w: sku %q: currency %.20q: want three capital letters such as EUR", ErrInvalid, name, price.Currency)
 	case units < 0 || units > MaxUnits:
-		return SKU{}, fmt.Errorf("%w: units %d: want 0 to %d", ErrInvalid, units, int64(MaxUnits))
+		return SKU{}, fmt.Errorf("%w: sku %q: units: want 0 to %d", ErrInvalid, name, int64(MaxUnits))
 	}
 	return SKU{
 		Name:      name,

@@ -58,11 +58,11 @@ func TestNewSKU(t *testing.T) {
 	}
 }
 
-func TestMoney_Times(t *testing.T) {
+func TestLevel_String(t *testing.T) {
 	t.Parallel()
-	got := stock.Money{Minor: 1250, Currency: "EUR"}.Times(3)
-	if want := (stock.Money{Minor: 3750, Currency: "EUR"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	got := stock.Level{Supplied: 10, Available: 7, Reserved: 2, Sold: 1}.String()
+	if want := "supplied 10, available 7, reserved 2, sold 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -84,13 +84,5 @@ func TestLevel_Balanced(t *testing.T) {
 		if got := c.level.Balanced(); got != c.want {
 			t.Errorf("%+v: got %v, want %v", c.level, got, c.want)
 		}
-	}
-}
-
-func TestLevel_Add(t *testing.T) {
-	t.Parallel()
-	got := stock.Level{Supplied: 10, Available: 10}.Add(stock.Level{Available: -3, Reserved: 2, Sold: 1})
-	if want := (stock.Level{Supplied: 10, Available: 7, Reserved: 2, Sold: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -11,6 +11,29 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
+// DSN is a data source name that has been read, for whoever wants to know where
+// it leads. Printing one shows no password.
+type DSN struct{ config *mysql.Config }
+
+// ReadDSN reads a DSN without asking any server. Its errors say what is wrong
+// and never show a password.
+func ReadDSN(dsn string) (DSN, error) {
+	c, err := parseDSN(dsn)
+	return DSN{c}, err
+}
+
+// Address returns host:port, or the path of a socket.
+func (d DSN) Address() string { return d.config.Addr }
+
+// Database returns the name of the database.
+func (d DSN) Database() string { return d.config.DBName }
+
+// TLS reports whether the connection may be encrypted.
+func (d DSN) TLS() bool { return d.config.TLSConfig != "" && d.config.TLSConfig != "false" }
+
+// HasPassword reports whether the password is this one.
+func (d DSN) HasPassword(password string) bool { return d.config.Passwd == password }
+
 // mysqlConfig reads a DSN and adds what the shop relies on. The user's own
 // timeouts, lock wait, TLS and other parameters win; those that would change
 // what a statement means are set here, whatever the DSN says.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,39 @@ func TestMySQL_refusesDSN(t *testing.T) {
 				t.Errorf("%q: got %q, which shows the password", c.dsn, err)
 			}
 		}
+	}
+}
+
+// "Printing one shows no password."
+func TestReadDSN(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dsn, address string
+		tls          bool
+	}{
+		{"shop:s3cret@tcp(db:3307)/shop", "db:3307", false},
+		{"shop:s3cret@tcp(db)/shop?tls=false", "db:3306", false},
+		{"shop:s3cret@tcp(db)/shop?tls=true", "db:3306", true},
+		{"shop:s3cret@tcp(db)/shop?tls=preferred", "db:3306", true},
+		{"shop:s3cret@unix(/run/mysqld.sock)/shop", "/run/mysqld.sock", false},
+	} {
+		d, err := store.ReadDSN(c.dsn)
+		if err != nil {
+			t.Errorf("%s: %v", c.dsn, err)
+			continue
+		}
+		if d.Address() != c.address || d.Database() != "shop" || d.TLS() != c.tls {
+			t.Errorf("%s: got %s, %s, TLS %v", c.dsn, d.Address(), d.Database(), d.TLS())
+		}
+		if !d.HasPassword("s3cret") || d.HasPassword("") {
+			t.Errorf("%s: HasPassword does not know the password", c.dsn)
+		}
+		if printed := fmt.Sprintf("%v %+v %#v", d, d, d); strings.Contains(printed, "s3cret") {
+			t.Errorf("%s: got %s, which shows the password", c.dsn, printed)
+		}
+	}
+	if _, err := store.ReadDSN("shop:s3cret@tcp(db)"); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v, want an error without the password", err)
 	}
 }
 

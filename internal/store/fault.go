@@ -87,6 +87,13 @@ func Classify(err error) Fault {
 	return Other
 }
 
+// Unavailable reports whether err means that the database cannot answer now and
+// may do so later.
+func Unavailable(err error) bool {
+	fault := Classify(err)
+	return fault == Lost || fault == Conflict || fault == LockWait
+}
+
 // isNetwork leaves out a context's own error, which has the same methods.
 func isNetwork(err error, target *net.Error) bool {
 	return errors.As(err, target) && !isContext(err)

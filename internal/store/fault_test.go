@@ -51,6 +51,10 @@ func TestClassify(t *testing.T) {
 		if got := store.Classify(c.err); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
+		later := c.want == store.Conflict || c.want == store.LockWait || c.want == store.Lost
+		if got := store.Unavailable(c.err); got != later {
+			t.Errorf("%v: got unavailable %v, want %v", c.err, got, later)
+		}
 		if c.err != nil {
 			wrapped := fmt.Errorf("sku %q: %w", "mug", errors.Join(errors.New("more"), c.err))
 			if got := store.Classify(wrapped); got != c.want {

@@ -26,7 +26,7 @@ const (
 //   - A Conflict runs the whole fn again, a few times, with jitter; then it is
 //     ErrBusy. fn must be fit to be run again.
 //   - A LockWait or Lost is ErrBusy, after a rollback: nothing was changed.
-//   - Statements heed ctx, and a ctx that ends before the COMMIT rolls back. The
+//   - BEGIN and statements heed ctx, and a ctx that ends before the COMMIT rolls back. The
 //     error then holds ctx.Err() and its cause. The COMMIT itself heeds no ctx:
 //     cutting it off would only make its outcome unknown.
 //   - A COMMIT whose answer is lost is ErrOutcomeUnknown, joined with the cause.
@@ -62,9 +62,11 @@ func inTxOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err
 	}
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), txBound)
 	defer cancel()
+	deaf := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too
 	tx, err := conn.BeginTx(bound, nil)
+	deaf()
 	if err != nil {
-		return errors.Join(fmt.Errorf("begin: %w", err), conn.Close())
+		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
 	}
 	committing := false
 	defer func() { // also while fn panics
@@ -73,6 +75,9 @@ func inTxOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err
 		}
 	}()
 
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
 	err = fn(statements(ctx, db, tx))
 	switch {
 	case bound.Err() != nil:

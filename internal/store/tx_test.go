@@ -108,7 +108,28 @@ func TestInTx_commitHeedsNoContext(t *testing.T) {
 	})
 }
 
-// "Statements heed ctx": one that waits for a lock is cut off.
+// "BEGIN and statements heed ctx": a BEGIN whose answer does not come is cut off.
+func TestInTx_beginHeedsContext(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, dsn string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		silence := make(chan struct{})
+		defer close(silence)
+		db := open(t, through(t, dsn, &proxy{word: []byte("START TRANSACTION"), spotted: func() {
+			cancel()
+			<-silence
+		}}))
+		err := store.InTx(ctx, db, func(*gorm.DB) error {
+			t.Error("the transaction has begun")
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	})
+}
+
+// "BEGIN and statements heed ctx": one that waits for a lock is cut off.
 func TestInTx_statementHeedsContext(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, dsn string) {

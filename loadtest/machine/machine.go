@@ -2,7 +2,8 @@ package machine
 
 import (
 	"runtime"
-	"runtime/debug"
+
+	"example.com/shop/internal/app"
 )
 
 // Machine is what figures depend on. What is not known is empty.
@@ -11,7 +12,7 @@ type Machine struct {
 	CPUs     int    // that this process may use
 	CPUModel string // as the maker calls it
 	Go       string
-	Commit   string // of this program; ends in "+changes" if it was built from changed files
+	Commit   string // of this program, as app.Build has it
 }
 
 // Look returns the machine of this process.
@@ -22,27 +23,6 @@ func Look() Machine {
 		CPUs:     runtime.GOMAXPROCS(0),
 		CPUModel: cpuModel(),
 		Go:       runtime.Version(),
-		Commit:   commit(),
+		Commit:   app.ThisBuild().Commit,
 	}
-}
-
-// commit is there in a built program; `go run` leaves it out.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	var revision, changes string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changes = "+changes"
-		}
-	}
-	if revision == "" {
-		return ""
-	}
-	return revision + changes
 }

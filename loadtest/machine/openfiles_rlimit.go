@@ -2,10 +2,16 @@
 
 package machine
 
-import "syscall"
+import (
+	"fmt"
+	"syscall"
+)
+
+// spare are open files beside the connections: the database's, Redis', logs.
+const spare = 500
 
 // AllowConnections raises the limit on open files to what n connections need, as
-// far as this process may, or returns a TooManyError.
+// far as this process may, or says what the user can do.
 func AllowConnections(n int) error {
 	want := uint64(n + spare)
 	var limit syscall.Rlimit
@@ -21,7 +27,8 @@ func AllowConnections(n int) error {
 		raised.Max = want // an administrator may
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err != nil {
-		return &TooManyError{Connections: n, Allowed: int(limit.Max)}
+		return fmt.Errorf("%d connections need more open files than the %d allowed here; allow more with `ulimit -n %d`, or have fewer buyers",
+			n, limit.Max, want)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (p Printer) Explain(r Report) error {
 	}
 	var b strings.Builder
 	for _, s := range r.Strategies {
-		says := slices.Concat([]string{s.Lesson, happened(s)}, remarks(s))
+		says := slices.Concat([]string{s.Lesson, happened(s), unanswered(s)}, remarks(s))
 		for i, line := range says {
 			if line == "" {
 				continue
@@ -57,15 +57,27 @@ func happened(s Strategy) string {
 	case "inconsistent":
 		return fmt.Sprintf("Sold %s units of %s, but the shop's books and what the buyers were told disagree.", units, supplied)
 	}
-	sentence := fmt.Sprintf("Sold %s units of %s, none twice, and turned nobody away.", units, supplied)
-	if s.Refused > 0 {
-		sentence = fmt.Sprintf("Sold %s units of %s, none twice, and turned the other %s away.",
-			units, supplied, count(s.Refused, "buyer", "buyers"))
+	sentence := fmt.Sprintf("Sold %s units of %s, none twice", units, supplied)
+	switch {
+	case s.Errors > 0:
+		sentence += fmt.Sprintf(", and turned %s away.", count(s.Refused+s.Errors, "buyer", "buyers"))
+	case s.Refused > 0:
+		sentence += fmt.Sprintf(", and turned the other %s away.", count(s.Refused, "buyer", "buyers"))
+	default:
+		sentence += ", and turned nobody away."
 	}
 	if !s.PromisesCorrect {
 		sentence += " It does not promise that: more instances or other timing can break it."
 	}
 	return sentence
+}
+
+// unanswered is a sentence on the buyers who do not know where they stand.
+func unanswered(s Strategy) string {
+	if s.Errors == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s told neither of an order nor that it is sold out.", count(s.Errors, "buyer was", "buyers were"))
 }
 
 // remarks are what the table does not show. What is wrong inside the books of a
@@ -88,15 +100,28 @@ func remarks(s Strategy) []string {
 
 // promises is the last line: it says what the exit code says.
 func (p Printer) promises(r Report) string {
-	var kept []string
+	var kept, wrong, silent []string
 	for _, s := range r.Strategies {
-		if s.PromisesCorrect && s.Correct() {
+		switch {
+		case !s.PromisesCorrect:
+		case !s.Correct():
+			wrong = append(wrong, s.Name)
+		case s.Errors > 0:
+			silent = append(silent, fmt.Sprintf("%s (%s)", s.Name, count(s.Errors, "buyer", "buyers")))
+		default:
 			kept = append(kept, s.Name)
 		}
 	}
-	switch broken := r.Broken(); {
+	var broken []string
+	if len(wrong) > 0 {
+		broken = append(broken, "Promised to be correct and was not: "+strings.Join(wrong, ", ")+".")
+	}
+	if len(silent) > 0 {
+		broken = append(broken, "Promised to be correct, but left buyers without an answer: "+strings.Join(silent, ", ")+".")
+	}
+	switch {
 	case len(broken) > 0:
-		return p.paint("31", "Promised to be correct and was not: "+strings.Join(broken, ", ")+".")
+		return p.paint("31", strings.Join(broken, "\n"))
 	case len(kept) > 0:
 		return p.paint("32", "Promised to be correct and was: "+strings.Join(kept, ", ")+".")
 	}

@@ -71,11 +71,13 @@ const correct = "correct"
 // Correct reports whether nothing was wrong.
 func (s Strategy) Correct() bool { return s.Verdict == correct }
 
-// Broken returns the names of strategies that promise to be correct and were not.
+// Broken returns the names of strategies that promise to be correct and were
+// not, or left buyers without an answer: whoever knows nothing is not served
+// correctly, however well the books look.
 func (r Report) Broken() []string {
 	var names []string
 	for _, s := range r.Strategies {
-		if s.PromisesCorrect && !s.Correct() {
+		if s.PromisesCorrect && (!s.Correct() || s.Errors > 0) {
 			names = append(names, s.Name)
 		}
 	}

@@ -121,6 +121,25 @@ func TestPrinter_Explain(t *testing.T) {
 			[]string{"Sold 60 units of 100, none twice, and turned nobody away."},
 		},
 		{
+			"buyers without an answer were turned away, and the promise was not kept",
+			func(_, right *report.Strategy) { right.UnitsSold, right.Refused, right.Errors = 60, 0, 3 },
+			[]string{
+				"Sold 60 units of 100, none twice, and turned 3 buyers away.\n",
+				"3 buyers were told neither of an order nor that it is sold out.\n",
+				"\nPromised to be correct, but left buyers without an answer: redis (3 buyers).\n",
+			},
+		},
+		{
+			"wrong and without an answer",
+			func(wrong, right *report.Strategy) {
+				wrong.PromisesCorrect, wrong.Errors, right.Errors = true, 7, 1
+			},
+			[]string{
+				"7 buyers were told neither", "1 buyer was told neither", "turned 901 buyers away",
+				"\nPromised to be correct and was not: none.\nPromised to be correct, but left buyers without an answer: redis (1 buyer).\n",
+			},
+		},
+		{
 			"errors and retries are told",
 			func(_, right *report.Strategy) {
 				right.Errors, right.Retries = 3, 1200
@@ -169,5 +188,9 @@ func TestReport_WriteJSON(t *testing.T) {
 	}
 	if got := r.Broken(); got != nil {
 		t.Errorf("broken promises: got %v, want none", got)
+	}
+	r.Strategies[1].Errors = 1
+	if diff := cmp.Diff([]string{"redis"}, r.Broken()); diff != "" {
+		t.Errorf("broken promises (-want +got):\n%s", diff)
 	}
 }

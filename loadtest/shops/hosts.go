@@ -1,29 +1,21 @@
 package shops
 
-import (
-	"net/url"
-	"strings"
-
-	"github.com/go-sql-driver/mysql"
-)
+import "example.com/shop/internal/app"
 
 // mysqlHost returns the address and database of a DSN, without its password.
 func mysqlHost(dsn string) string {
-	c, err := mysql.ParseDSN(dsn)
+	address, err := app.MySQLAddress(dsn)
 	if err != nil {
 		return "the DSN given"
 	}
-	return c.Addr + "/" + c.DBName
+	return address
 }
 
 // redisHost returns the address of host:port or a URL, without its password.
 func redisHost(address string) string {
-	if !strings.Contains(address, "://") {
-		return address
-	}
-	u, err := url.Parse(address)
+	host, err := app.RedisAddress(address)
 	if err != nil {
-		return "the URL given"
+		return "the address given"
 	}
-	return u.Host
+	return host
 }

@@ -77,7 +77,11 @@ func TestInstances_Stores(t *testing.T) {
 			Stores{"MySQL or MariaDB at db:3306/shop", "Redis at cache:6379"},
 		},
 		{"an address", Instances{Redis: "cache:6379"}, Stores{"SQLite, embedded", "Redis at cache:6379"}},
-		{"a broken DSN tells nothing", Instances{MySQL: "secret"}, Stores{"MySQL or MariaDB at the DSN given", "Redis protocol, embedded"}},
+		{
+			"broken ones tell nothing",
+			Instances{MySQL: "secret", Redis: "http://:secret@cache"},
+			Stores{"MySQL or MariaDB at the DSN given", "Redis at the address given"},
+		},
 		{"a running shop", Running{URL: "http://lb"}, Stores{"behind http://lb", "behind http://lb"}},
 	}
 	for _, tt := range tests {

@@ -14,17 +14,10 @@ func (a *api) audit(c *gin.Context) {
 		a.fail(c, err)
 		return
 	}
-	name := q["sku"]
-	if name != "" {
-		if _, err := a.sku(c, name); err != nil {
-			a.fail(c, err)
-			return
-		}
-	}
 	report := NewAuditReport()
-	err = a.Auditor.Audit(c.Request.Context(), name, report.Account, report.Difference)
+	err = a.Auditor.Audit(c.Request.Context(), q["sku"], report.Account, report.Difference)
 	if err != nil {
-		a.fail(c, err)
+		a.fail(c, inURL(q["sku"], err))
 		return
 	}
 	a.answer(c, http.StatusOK, report)

@@ -8,14 +8,15 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 )
 
-// MaxBody is how many bytes a request's body may have.
-const MaxBody = 64 << 10
+// maxBody is how many bytes a request's body may have.
+const maxBody = 64 << 10
 
 // decode reads the body, which must be one JSON object, into v. A field that v
 // does not have is an error.
@@ -23,9 +24,9 @@ func decode(c *gin.Context, v any) error {
 	if err := wantJSON(c.Request.Header); err != nil {
 		return err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, MaxBody)
+		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errSlowBody
@@ -67,6 +68,9 @@ func plainWords(err error) string {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return "want an object, not " + wrong.Value
+		}
+		if wrong.Type == reflect.TypeFor[count]() {
+			return fmt.Sprintf("%s: want a whole number, not %s", wrong.Field, wrong.Value)
 		}
 		return fmt.Sprintf("%s must not be %s", wrong.Field, wrong.Value)
 	}

@@ -1,9 +1,10 @@
 package orderhttp
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strconv"
 )
 
@@ -16,7 +17,8 @@ func (n *count) UnmarshalJSON(text []byte) error {
 	switch {
 	case err == nil:
 	case !errors.Is(err, strconv.ErrRange):
-		return errors.New("want a whole number, not " + string(bytes.TrimSpace(text[:min(len(text), 40)])))
+		// Of this error, encoding/json fills in the field.
+		return &json.UnmarshalTypeError{Value: string(text[:min(len(text), 40)]), Type: reflect.TypeFor[count]()}
 	case text[0] == '-':
 		value = math.MinInt64
 	default:

@@ -5,7 +5,8 @@
 //	GET  /v1/orders/{id}    the buyer's own         GET /v1/skus/{sku}  one of them
 //	GET  /v1/audit          do the accounts agree?  /healthz /readyz    for load balancers
 //
-// and in teaching mode GET /v1/strategies and POST /v1/skus.
+// and in teaching mode GET /v1/strategies and POST /v1/skus, where a SKU without a
+// price costs 10.00 EUR.
 //
 // A handler decodes, calls the service, encodes; rules live in the service. The
 // JSON types are this package's own and are mapped in plain sight.
@@ -19,7 +20,7 @@
 // # Bodies
 //
 // JSON is read strictly: one object, no unknown or repeated field, no null, no
-// trailing data, whole numbers where units are counted, at most MaxBody bytes.
+// trailing data, whole numbers where units are counted, at most 64 KiB.
 //
 // # Errors
 //

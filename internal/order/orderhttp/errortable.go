@@ -64,7 +64,9 @@ func errorTable() table {
 		{err: stock.ErrBusy, status: http.StatusServiceUnavailable, slug: "busy", title: "Database busy", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrQueueFull, status: http.StatusServiceUnavailable, slug: "queue-full", title: "Too many buyers wait", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrClosed, status: http.StatusServiceUnavailable, slug: "shutting-down", title: "Shutting down", detail: again, retrySafe: true, retryAfter: 1},
-		{err: lock.ErrNotAcquired, status: http.StatusServiceUnavailable, slug: "lock-wait", title: "Waited too long", detail: again, retrySafe: true, retryAfter: 1},
+		{err: lock.ErrNoAnswer, status: http.StatusServiceUnavailable, slug: "lock-no-answer", title: "Lock's store does not answer", detail: again, retrySafe: true, retryAfter: 1},
+		{err: lock.ErrTimeout, status: http.StatusServiceUnavailable, slug: "lock-wait", title: "Waited too long", detail: again, retrySafe: true, retryAfter: 1},
+		{err: lock.ErrNotAcquired, status: http.StatusServiceUnavailable, slug: "lock-unavailable", title: "Lock not available", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrLost, status: http.StatusServiceUnavailable, slug: "lock-lost", title: "Lock lost", detail: again, retrySafe: true, retryAfter: 1},
 		{err: lock.ErrReleased, status: http.StatusServiceUnavailable, slug: "lock-lost", title: "Lock lost", detail: again, retrySafe: true, retryAfter: 1},
 

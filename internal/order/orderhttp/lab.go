@@ -54,14 +54,13 @@ func (a *api) createSKU(c *gin.Context) {
 		a.fail(c, err)
 		return
 	}
-	price := stock.Money{Minor: int64(body.Price.Minor), Currency: body.Price.Currency}
-	sku, err := stock.NewSKU(body.SKU, price, int64(body.Units), time.Now())
+	sku, err := stock.NewSKU(body.SKU, body.price(), int64(body.Units), time.Now())
 	if err != nil {
 		a.fail(c, err)
 		return
 	}
 	if err := a.Stock.Create(c.Request.Context(), sku); err != nil {
-		a.fail(c, fmt.Errorf("sku %q: %w", sku.Name, err))
+		a.fail(c, err)
 		return
 	}
 	c.Header("Location", "/v1/skus/"+sku.Name)

@@ -91,7 +91,8 @@ func TestLab_createSKU(t *testing.T) {
 		{"free and empty", `{"sku":"leaflet","price":{"minor":0,"currency":"EUR"},"units":0}`, 201, "/v1/skus/leaflet"},
 		{"no name", `{"price":{"minor":1250,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
 		{"bad name", `{"sku":"My Mug","price":{"minor":1250,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
-		{"no price", `{"sku":"cup","units":5}`, 422, "invalid-sku"},
+		{"no price", `{"sku":"pen","units":5}`, 201, "/v1/skus/pen"},
+		{"no currency", `{"sku":"cup","price":{"minor":1250},"units":5}`, 422, "invalid-sku"},
 		{"price negative", `{"sku":"cup","price":{"minor":-1,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
 		{"price huge", `{"sku":"cup","price":{"minor":99999999999999999999,"currency":"EUR"},"units":5}`, 422, "invalid-sku"},
 		{"price float", `{"sku":"cup","price":{"minor":12.5,"currency":"EUR"},"units":5}`, 400, "malformed"},
@@ -109,5 +110,8 @@ func TestLab_createSKU(t *testing.T) {
 		})
 	}
 	b.wantUntouched(t, "mug", 5)
+	if pen, err := b.stock.SKU(t.Context(), "pen"); err != nil || pen.Price.String() != "10.00 EUR" {
+		t.Errorf("got price %v, %v, want 10.00 EUR", pen.Price, err)
+	}
 	wantProblem(t, b.call(t, http.MethodGet, "/v1/skus/cup", ""), http.StatusNotFound, "sku-not-found")
 }

@@ -103,8 +103,8 @@ func (b *bundle) buy(t *testing.T, key, body string, headers ...string) *httptes
 	return b.call(t, http.MethodPost, "/v1/orders", body, append(headers, asJSON, "Idempotency-Key: "+key)...)
 }
 
-// wantStatus fails unless the answer has the status and the media type that
-// goes with it.
+// wantStatus fails unless the answer has the status, the media type that goes
+// with it, and an end of line.
 func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
 	t.Helper()
 	if w.Code != want {
@@ -116,6 +116,9 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
 	}
 	if got := w.Header().Get("Content-Type"); got != media {
 		t.Errorf("got Content-Type %q, want %q", got, media)
+	}
+	if !strings.HasSuffix(w.Body.String(), "}\n") {
+		t.Errorf("got body %q, want JSON and an end of line", w.Body)
 	}
 }
 

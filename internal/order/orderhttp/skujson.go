@@ -29,10 +29,22 @@ func skuToJSON(s stock.SKU) skuJSON {
 
 // skuBody is what POST /v1/skus reads.
 type skuBody struct {
-	SKU   string `json:"sku"`
-	Price struct {
-		Minor    count  `json:"minor"`
-		Currency string `json:"currency"`
-	} `json:"price"`
-	Units count `json:"units"`
+	SKU   string     `json:"sku"`
+	Price *priceBody `json:"price"` // absent: defaultPrice
+	Units count      `json:"units"`
 }
+
+type priceBody struct {
+	Minor    count  `json:"minor"`
+	Currency string `json:"currency"`
+}
+
+func (b skuBody) price() stock.Money {
+	if b.Price == nil {
+		return stock.Money{Minor: defaultPrice, Currency: "EUR"}
+	}
+	return stock.Money{Minor: int64(b.Price.Minor), Currency: b.Price.Currency}
+}
+
+// defaultPrice is that of a SKU which a lesson creates without caring: 10.00 EUR.
+const defaultPrice = 10_00

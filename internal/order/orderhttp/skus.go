@@ -69,15 +69,20 @@ func (a *api) getSKU(c *gin.Context) {
 	a.answer(c, http.StatusOK, skuToJSON(sku))
 }
 
-// sku returns the SKU that the URL asks for. There, an unknown one is not found;
-// in a body it is a mistake in the order.
+// sku returns the SKU that the URL asks for.
 func (a *api) sku(c *gin.Context, name string) (stock.SKU, error) {
 	if !stock.ValidName(name) {
-		return stock.SKU{}, fmt.Errorf("sku %.80q: %w", name, errNoSKU)
+		return stock.SKU{}, inURL(name, stock.ErrUnknownSKU)
 	}
 	sku, err := a.Stock.SKU(c.Request.Context(), name)
+	return sku, inURL(name, err)
+}
+
+// inURL turns the error of a SKU that a URL names: there, an unknown one is not
+// found; in a body it is a mistake in the order.
+func inURL(name string, err error) error {
 	if errors.Is(err, stock.ErrUnknownSKU) {
-		return stock.SKU{}, fmt.Errorf("sku %q: %w", name, errNoSKU)
+		return fmt.Errorf("sku %.80q: %w", name, errNoSKU)
 	}
-	return sku, err
+	return err
 }

@@ -82,10 +82,8 @@ func readError(err error, what string) error {
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return order.ErrNotFound
 	}
-	switch store.Classify(err) {
-	case store.Lost, store.Conflict, store.LockWait:
+	if store.Unavailable(err) {
 		return fmt.Errorf("%w: read %s: %w", order.ErrBusy, what, err)
-	default:
-		return fmt.Errorf("read %s: %w", what, err)
 	}
+	return fmt.Errorf("read %s: %w", what, err)
 }

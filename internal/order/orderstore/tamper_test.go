@@ -27,14 +27,14 @@ func tamperings() []tampering {
 			damage: []string{"UPDATE skus SET sold = 1 WHERE name = 'mug'"},
 			want: []stock.Difference{
 				{Invariant: "I1", SKU: "mug", Detail: "supplied 10 is not available 6 + reserved 4 + sold 1, none negative"},
-				{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:10 Available:6 Reserved:4 Sold:1}, but the ledger adds up to {Supplied:10 Available:6 Reserved:4 Sold:0}"},
+				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 10, available 6, reserved 4, sold 1; the ledger adds up to supplied 10, available 6, reserved 4, sold 0"},
 			},
 		},
 		{
 			name:   "units came from nowhere",
 			damage: []string{"UPDATE skus SET supplied = 11, available = 7 WHERE name = 'mug'"},
 			want: []stock.Difference{
-				{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:11 Available:7 Reserved:4 Sold:0}, but the ledger adds up to {Supplied:10 Available:6 Reserved:4 Sold:0}"},
+				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 11, available 7, reserved 4, sold 0; the ledger adds up to supplied 10, available 6, reserved 4, sold 0"},
 			},
 		},
 		{
@@ -57,7 +57,7 @@ func tamperings() []tampering {
 			want: []stock.Difference{
 				{Invariant: "I1", SKU: "mug", Detail: "oversold by 1: 2 orders hold 4 units of 3 supplied"},
 				{Invariant: "I1", SKU: "mug", Detail: "reserved 3, but open orders hold 4 units"},
-				{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:3 Available:0 Reserved:3 Sold:0}, but the ledger adds up to {Supplied:3 Available:-1 Reserved:4 Sold:0}"},
+				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 3, available 0, reserved 3, sold 0; the ledger adds up to supplied 3, available -1, reserved 4, sold 0"},
 			},
 		},
 		{
@@ -124,7 +124,7 @@ func tamperings() []tampering {
 			name:   "line without its movement",
 			damage: []string{"DELETE FROM movements WHERE id = '{move}'"},
 			want: []stock.Difference{
-				{Invariant: "I5", SKU: "mug", Detail: "level {Supplied:10 Available:6 Reserved:4 Sold:0}, but the ledger adds up to {Supplied:10 Available:8 Reserved:2 Sold:0}"},
+				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 10, available 6, reserved 4, sold 0; the ledger adds up to supplied 10, available 8, reserved 2, sold 0"},
 				{Invariant: "I5", SKU: "mug", OrderID: "{bob}", Detail: "line of 2 units has no movement that reserves them"},
 			},
 		},

@@ -50,12 +50,10 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 
 // readError tells a database that is not there from other errors.
 func readError(err error, what string) error {
-	switch store.Classify(err) {
-	case store.Lost, store.Conflict, store.LockWait:
+	if store.Unavailable(err) {
 		return fmt.Errorf("%w: read %s: %w", stock.ErrBusy, what, err)
-	default:
-		return fmt.Errorf("read %s: %w", what, err)
 	}
+	return fmt.Errorf("read %s: %w", what, err)
 }
 
 // Create adds a SKU and the supply of its units to the ledger, both or neither.
