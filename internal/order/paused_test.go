@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	pausedTTL  = 100 * time.Millisecond
+	pausedTTL  = 100 * time.Millisecond // of the one that is stopped
 	pausedKey  = "sku:mug"
 	holderArgs = "SHOP_TEST_HOLDER" // "redis address|SQLite file": this process is the holder
 )
@@ -171,7 +171,7 @@ func (h *holderProcess) signal(t *testing.T, s syscall.Signal) {
 func newRedisLocker(t *testing.T, addr string) *lock.Locker {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: pausedTTL})
+	locker := lock.New(lock.NewRedis(client), lock.Options{})
 	t.Cleanup(func() {
 		if err := errors.Join(locker.Close(), client.Close()); err != nil {
 			t.Errorf("close: %v", err)
