@@ -65,11 +65,8 @@ func tryAcquire(t *testing.T, h Harness) {
 		t.Errorf("asked the store %d times, want 1", n)
 	}
 	release(t, lease)
-	lease, err = ps[1].TryAcquire(bounded(t), k)
-	if err != nil {
-		t.Fatalf("TryAcquire after the release: %v", err)
-	}
-	release(t, lease)
+	// Not tried once: of a store of many nodes some may not know of the release.
+	release(t, acquire(t, ps[1].Locker, k))
 }
 
 // closing: Close ends waiting, and gives held keys back.
