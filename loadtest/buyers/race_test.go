@@ -199,7 +199,10 @@ func TestRace_Run_slow_answer(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := log.Records[0]
-	want := Record{Buyer: "buyer-1", Outcome: Ordered, OrderID: "order-1", Tries: 2, Replayed: true, Latency: got.Latency}
+	if got.Tries < 2 { // more on a machine that is too busy to answer in time
+		t.Errorf("%d tries, want another one after the first", got.Tries)
+	}
+	want := Record{Buyer: "buyer-1", Outcome: Ordered, OrderID: "order-1", Tries: got.Tries, Replayed: true, Latency: got.Latency}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
