@@ -57,7 +57,7 @@
 //
 // Redis replicates asynchronously. After a failover the new primary may not know
 // of a lease, and grant the key again while its first holder still trusts it.
-// The fence covers that as well.
+// The fence covers that as well, and Raise a new primary whose clock is behind.
 //
 // Waiters of several processes are served in the order in which they came, as
 // far as all goes well; after a crash or a lost connection the order may differ.

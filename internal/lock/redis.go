@@ -63,6 +63,10 @@ func WithPrefix(prefix string) RedisOption {
 // NewRedis returns a Backend over the client, for one Locker. The client stays
 // the caller's, to be closed after the Locker. Its ContextTimeoutEnabled should
 // be set, so that a request that nobody waits for any more ends.
+//
+// A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and
+// Sentinel a FailoverClient without ReplicaOnly. Options that route reads to
+// replicas do no harm: the lock only asks masters.
 func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
 	_, single := client.(*redis.Client)
 	r := &Redis{client: client, prefix: "lock:", counts: single}
@@ -107,7 +111,7 @@ func (r *Redis) acquire(ctx context.Context, c Claim, owner string, queue bool) 
 		c.TTL.Milliseconds(), fenceMemory.Milliseconds(), inLine).Int64Slice()
 	switch {
 	case err != nil:
-		return Grant{}, fmt.Errorf("redis: acquire: %w", err)
+		return Grant{}, r.failed("acquire", err)
 	case len(reply) != 2:
 		return Grant{}, fmt.Errorf("redis: acquire: unexpected answer %v", reply)
 	case reply[0] == 1:
@@ -126,6 +130,7 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	select {
 	case <-r.wake.expect(r.wake.name(c.Owner)):
 	case <-net.C:
+		r.seekMasters() // the call may be lost because the subscription's server is
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -137,7 +142,7 @@ func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 	fence, err := renewScript.Run(ctx, r.client, r.keys(c)[:1],
 		r.wake.name(c.Owner), c.TTL.Milliseconds(), fenceMemory.Milliseconds(), c.Fence).Int64()
 	if err != nil {
-		return 0, fmt.Errorf("redis: renew: %w", err)
+		return 0, r.failed("renew", err)
 	}
 	if fence == 0 {
 		return 0, ErrLost
@@ -156,12 +161,30 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 	held, err := releaseScript.Run(ctx, r.client, r.keys(c), owner, c.Fence,
 		reservation.Milliseconds(), fenceMemory.Milliseconds(), r.wake.prefix, counts).Bool()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("redis: release: %w", err)
+		return r.failed("release", err)
 	}
 	if !held {
 		return ErrLost
 	}
 	return nil
+}
+
+// failed is the error of a request.
+func (r *Redis) failed(request string, err error) error {
+	var answer redis.Error
+	if !errors.As(err, &answer) && !errors.Is(err, context.Canceled) {
+		r.seekMasters()
+	}
+	return fmt.Errorf("redis: %s: %w", request, err)
+}
+
+// seekMasters makes the client of a cluster ask, in the background, which
+// servers are its masters. By itself it does so when one refuses a request, but
+// not when one is gone: then it goes on asking that one for up to a minute.
+func (r *Redis) seekMasters() {
+	if c, ok := r.client.(interface{ ReloadState(ctx context.Context) }); ok {
+		c.ReloadState(context.Background())
+	}
 }
 
 // Close ends the subscription. The client stays open.

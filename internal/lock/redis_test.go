@@ -16,33 +16,38 @@ import (
 )
 
 func TestRedis(t *testing.T) {
+	t.Parallel()
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			locktest.Run(t, func(t *testing.T) locktest.Harness {
-				addr := start(t)
+				connect := start(t)
 				return locktest.Harness{
-					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t, addr)) },
+					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
 					Expires:         true,
 					Notifies:        true,
 					Fences:          true,
 					Raises:          true,
 					FirstInFirstOut: true,
-					Forget: func(t testing.TB) {
-						t.Helper()
-						if err := connect(t, addr).FlushAll(t.Context()).Err(); err != nil {
-							t.Fatalf("FLUSHALL: %v", err)
-						}
-					},
+					Forget:          func(t testing.TB) { flush(t, connect(t)) },
 				}
 			})
 		})
 	}
 }
 
-// servers are those that the tests of this file run against.
-var servers = map[string]func(t testing.TB) (addr string){
-	"embedded":  func(t testing.TB) string { return startMiniredis(t).Addr() },
-	"container": testserver.Redis,
+// servers are those that the suite runs against: all that people run. Nothing
+// else uses them while it does, for it flushes them.
+var servers = map[string]func(t testing.TB) dial{
+	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
+	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
+	"redis 7":  func(t testing.TB) dial { return single(testserver.Redis7(t)) },
+	"valkey 9": func(t testing.TB) dial { return single(testserver.Valkey(t)) },
+	"cluster":  func(t testing.TB) dial { return cluster(testserver.StartRedisCluster(t)) },
+	"sentinel": func(t testing.TB) dial {
+		_, sentinels := testserver.StartRedisSentinel(t)
+		return sentinel(sentinels)
+	},
 }
 
 // startMiniredis returns an in-process server whose TTLs pass in real time.
@@ -53,17 +58,8 @@ func startMiniredis(t testing.TB) *miniredis.Miniredis {
 	return server
 }
 
-// connect returns a client as NewRedis wants it.
-func connect(t testing.TB, addr string) *redis.Client {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Errorf("close client: %v", err)
-		}
-	})
-	return client
-}
+// nothing is what one does who only wants the lock.
+func nothing(context.Context, *lock.Lease) error { return nil }
 
 // newLocker returns one that is closed at the end of the test.
 func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
@@ -136,7 +132,7 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 		locker := newLocker(t, lock.NewRedis(client), lock.Options{TTL: time.Second})
 		wg.Go(func() {
 			for range 2 {
-				err := locker.Do(ctx, t.Name(), func(context.Context, *lock.Lease) error { return nil })
+				err := locker.Do(ctx, t.Name(), nothing)
 				if err != nil {
 					t.Errorf("Do: %v", err)
 				}

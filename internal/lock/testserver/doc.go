@@ -1,4 +1,4 @@
-// Package testserver gives tests real servers in containers: Redis, MySQL, MariaDB and ZooKeeper.
+// Package testserver gives tests real servers in containers: Redis, Valkey, MySQL, MariaDB and ZooKeeper.
 //
 // A package has one container of each kind it asks for. It is started by the first test that needs it and removed when
 // the package's tests have ended, also when they failed. That is the work of TestMain:
@@ -12,6 +12,8 @@
 // A test then asks for an address or a data source name:
 //
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
+//	addr := testserver.Redis7(t)  // the same on Redis 7
+//	addr := testserver.Valkey(t)  // the same on Valkey 9
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //	dsn := testserver.MariaDB(t)  // the same
 //	addr := testserver.ZooKeeper(t)
@@ -21,6 +23,13 @@
 //	server := testserver.StartRedis(t)
 //	server.Pause(t)
 //
+// A cluster, or a master with its Sentinels, is several processes in one container. Each test starts its own, reaches them
+// at the addresses that they tell each other, on 127.0.0.1, and can kill them one by one:
+//
+//	nodes := testserver.StartRedisCluster(t)
+//	master, sentinels := testserver.StartRedisSentinel(t)
+//	testserver.KillProcess(t, master)
+//
 // # Without Docker
 //
 // The test skips and says what it needs. With CI=true it fails instead: there, a skipped test is a test that nobody ran.
@@ -28,10 +37,10 @@
 //
 // # Images
 //
-// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and
-// SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the official images' variables and options. The value
-// none says that this machine has no such image: the tests skip even with CI=true. The real version of each server is
-// logged once (visible with go test -v).
+// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_REDIS7_IMAGE, SHOP_TEST_VALKEY_IMAGE,
+// SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the
+// official images' variables and options. The value none says that this machine has no such image: the tests skip even
+// with CI=true. The real version of each server is logged once (visible with go test -v).
 //
 // A run that is killed, by go test's -timeout or a panic, leaves its containers to testcontainers' reaper. Where that is
 // switched off, remove them by their label org.testcontainers=true.

@@ -40,6 +40,19 @@ func redisKind() kind {
 	}
 }
 
+func redis7Kind() kind {
+	k := redisKind()
+	k.name, k.variable, k.image = "Redis 7", "SHOP_TEST_REDIS7_IMAGE", "redis:7"
+	return k
+}
+
+func valkeyKind() kind {
+	k := redisKind()
+	k.name, k.variable, k.image = "Valkey", "SHOP_TEST_VALKEY_IMAGE", "valkey/valkey:9"
+	k.fast[0] = "valkey-server"
+	return k
+}
+
 func mysqlKind() kind {
 	return kind{
 		name:     "MySQL",

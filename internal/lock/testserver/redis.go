@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -17,20 +18,47 @@ func Redis(t testing.TB) (addr string) {
 	return pool.shared(t, redisKind()).addr
 }
 
-func redisVersion(ctx context.Context, addr string) (string, error) {
+// Redis7 is Redis on one of version 7.
+func Redis7(t testing.TB) (addr string) {
+	t.Helper()
+	return pool.shared(t, redis7Kind()).addr
+}
+
+// Valkey is Redis on a Valkey 9.
+func Valkey(t testing.TB) (addr string) {
+	t.Helper()
+	return pool.shared(t, valkeyKind()).addr
+}
+
+func redisVersion(ctx context.Context, addr string) (version string, err error) {
+	err = withRedis(addr, func(rdb *redis.Client) error {
+		info, err := rdb.Info(ctx, "server").Result()
+		// What a Valkey tells as redis_version is the last Redis that it is compatible with.
+		version = cmp.Or(field(info, "valkey_version"), field(info, "redis_version"))
+		if err == nil && version == "" {
+			err = errors.New("INFO server tells no version")
+		}
+		return err
+	})
+	return version, err
+}
+
+// withRedis calls f with a client that neither repeats nor waits.
+func withRedis(addr string, f func(*redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 		DialerRetries: 1, // the default waits 0.4 s over a refused connection
 	})
 	defer func() { _ = rdb.Close() }()
-	info, err := rdb.Info(ctx, "server").Result()
-	if err != nil {
-		return "", err
-	}
+	return f(rdb)
+}
+
+// field returns what INFO or CLUSTER INFO tells under a name, "" if nothing.
+func field(info, name string) string {
 	for line := range strings.Lines(info) {
-		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "redis_version:"); ok {
-			return version, nil
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
 		}
 	}
-	return "", errors.New("INFO server tells no redis_version")
+	return ""
 }

@@ -27,6 +27,7 @@ type Server struct {
 	container *testcontainers.DockerContainer
 	addr      string
 	version   string
+	ports     []int // of a server that is several processes
 }
 
 // String names the server and its real version.
@@ -38,8 +39,9 @@ func (s *Server) String() string {
 func (s *Server) Addr() string { return s.addr }
 
 type startOptions struct {
-	durable   bool // data on disk, flushed by each commit
-	fixedPort bool // Docker gives a restarted container another port, unless it was asked for one
+	durable   bool  // data on disk, flushed by each commit
+	fixedPort bool  // Docker gives a restarted container another port, unless it was asked for one
+	ports     []int // published as themselves, where servers tell clients each other's
 }
 
 // start runs a container and returns when the server answers.
@@ -47,7 +49,7 @@ func start(ctx context.Context, k kind, o startOptions) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 
-	s := &Server{kind: k}
+	s := &Server{kind: k, ports: o.ports}
 	options := []testcontainers.ContainerCustomizer{
 		testcontainers.WithExposedPorts(k.port),
 		testcontainers.WithEnv(k.env),
@@ -60,13 +62,16 @@ func start(ctx context.Context, k kind, o startOptions) (*Server, error) {
 			testcontainers.WithTmpfs(map[string]string{k.data: "rw"}))
 	}
 	if o.fixedPort {
-		free, err := freePort(ctx)
+		free, err := freePorts(ctx, 1)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
-			host.PortBindings = network.PortMap{network.MustParsePort(k.port): {{HostPort: strconv.Itoa(free)}}}
+			host.PortBindings = network.PortMap{network.MustParsePort(k.port): {{HostPort: strconv.Itoa(free[0])}}}
 		}))
+	}
+	if len(o.ports) > 0 {
+		options = append(options, publish(o.ports))
 	}
 	running, err := testcontainers.Run(ctx, k.imageName(), options...)
 	if err != nil {
@@ -131,15 +136,6 @@ func StartMariaDB(t testing.TB) *Server {
 // terminate kills and removes the container, paused or not; nothing in it is worth a shutdown.
 func (s *Server) terminate(ctx context.Context) error {
 	return s.container.Terminate(ctx, testcontainers.StopTimeout(0))
-}
-
-func freePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 func joinCleanup(err, cleanup error) error {

@@ -1,0 +1,202 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+)
+
+// failover is a Redis whose master can die, to be replaced by a replica.
+type failover struct {
+	connect  dial
+	key      string // kept by that master
+	master   string
+	replicas []string // of that master
+	kill     func(t *testing.T)
+	ttl      time.Duration // longer than it takes until there is a new master
+}
+
+// failoverTime is for how long a master is missed at most: until it is replaced
+// and the clients have found the new one.
+const failoverTime = 15 * time.Second
+
+// masterDies: a lease that the replicas know of outlives its master, and those
+// who wait have the key after its holder, with higher fences.
+func masterDies(t *testing.T, f failover) {
+	o := lock.Options{TTL: f.ttl}
+	holder := &renewals{Backend: lock.NewRedis(f.connect(t)), ok: make(chan struct{}, 1)}
+	lease, err := newLocker(t, holder, o).Acquire(t.Context(), f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := &database{highest: lease.Fence()}
+	w := f.wait(t, db, o)
+	f.awaitReplicas(t)
+
+	f.kill(t)
+	select {
+	case <-holder.ok: // of before: only the one that comes next counts
+	default:
+	}
+	select {
+	case <-holder.ok:
+	case <-lease.Context().Done():
+		t.Fatalf("the lease did not outlive the master: %v", context.Cause(lease.Context()))
+	}
+	if n := w.served.Load(); n > 0 {
+		t.Errorf("the key was had %d times while it was held", n)
+	}
+	if err := lease.Release(); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	w.Wait()
+}
+
+// masterDiesAhead: "After a failover the new primary may not know of a lease, and
+// grant the key again while its first holder still trusts it. The fence covers
+// that as well."
+func masterDiesAhead(t *testing.T, f failover) {
+	o := lock.Options{TTL: f.ttl}
+	f.cutReplicas(t)
+	lease, err := newLocker(t, lock.NewRedis(f.connect(t)), o).Acquire(t.Context(), f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := &database{highest: lease.Fence()}
+	w := f.wait(t, db, o)
+
+	f.kill(t)
+	f.joinReplicas(t)
+	w.Wait()
+	if db.accepts(lease.Fence()) {
+		t.Errorf("the database accepts %d of a holder whose successors wrote", lease.Fence())
+	}
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(o.TTL):
+		t.Error("the first holder still trusts its lease")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+}
+
+// waiters are other processes that want the key.
+type waiters struct {
+	sync.WaitGroup
+	served atomic.Int64
+}
+
+// wait returns when several processes stand in line for the key. Each has it a
+// few times within a bounded time, and asks again when it hears of a failure.
+func (f failover) wait(t *testing.T, db *database, o lock.Options) *waiters {
+	t.Helper()
+	const processes, turns = 3, 5
+	ctx, cancel := context.WithTimeout(t.Context(), o.TTL+failoverTime)
+	t.Cleanup(cancel)
+	w := &waiters{}
+	for range processes {
+		tap := locktest.NewTap(lock.NewRedis(f.connect(t)))
+		locker := newLocker(t, tap, o)
+		w.Go(func() {
+			for n := 0; n < turns; {
+				err := locker.Do(ctx, f.key, func(ctx context.Context, lease *lock.Lease) error {
+					if !db.accepts(lease.Fence()) && ctx.Err() == nil {
+						t.Errorf("fence %d is refused", lease.Fence())
+					}
+					w.served.Add(1)
+					n++
+					return nil
+				})
+				if ctx.Err() != nil {
+					t.Errorf("%d of %d turns: %v", n, turns, err)
+					return
+				}
+			}
+		})
+		<-tap.Seen(locktest.Wait, 1)
+	}
+	return w
+}
+
+// awaitReplicas returns when the replicas know all that their master knows.
+func (f failover) awaitReplicas(t *testing.T) {
+	t.Helper()
+	conn := connect(t, f.master).Conn() // WAIT is about what its own connection wrote
+	defer func() { _ = conn.Close() }()
+	if err := conn.Set(t.Context(), "{"+f.key+"}:last", "", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := conn.Wait(t.Context(), len(f.replicas), 2*time.Second).Result()
+	if err != nil || int(n) < len(f.replicas) {
+		t.Fatalf("%d of %d replicas are up to date: %v", n, len(f.replicas), err)
+	}
+}
+
+// cutReplicas keeps the replicas from their master, which refuses the name that
+// they connect with.
+func (f failover) cutReplicas(t *testing.T) {
+	t.Helper()
+	f.configure(t, "nobody")
+	for _, replica := range f.replicas {
+		if err := connect(t, replica).ClientKillByFilter(t.Context(), "TYPE", "master").Err(); err != nil {
+			t.Fatalf("CLIENT KILL: %v", err)
+		}
+	}
+}
+
+func (f failover) joinReplicas(t *testing.T) {
+	t.Helper()
+	f.configure(t, "")
+}
+
+func (f failover) configure(t *testing.T, user string) {
+	t.Helper()
+	for _, replica := range f.replicas {
+		rdb := connect(t, replica)
+		for _, name := range []string{"masteruser", "masterauth"} {
+			if err := rdb.ConfigSet(t.Context(), name, user).Err(); err != nil {
+				t.Fatalf("CONFIG SET %s: %v", name, err)
+			}
+		}
+	}
+}
+
+// database is what the lock guards: it accepts no fence below one that it saw.
+type database struct {
+	mu      sync.Mutex
+	highest int64
+}
+
+func (d *database) accepts(fence int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if fence <= d.highest {
+		return false
+	}
+	d.highest = fence
+	return true
+}
+
+// renewals is a Backend that tells of each renewal that worked.
+type renewals struct {
+	lock.Backend
+	ok chan struct{}
+}
+
+func (r *renewals) Renew(ctx context.Context, c lock.Claim) (int64, error) {
+	fence, err := r.Backend.Renew(ctx, c)
+	if err == nil {
+		select {
+		case r.ok <- struct{}{}:
+		default:
+		}
+	}
+	return fence, err
+}
