@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,11 +32,13 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 			if lease := l.enter(ctx, q, sent, grant); lease != nil {
 				return lease, nil
 			}
-			// The answer took too long for the lease to be trusted. It is still
-			// ours in the store: asking again renews it.
+			// The answer took too long for the lease to be trusted. Who asked in
+			// vain goes to the end of the store's line: others may be nearer to it.
 			if !wait || bounded.Err() != nil || l.closed() {
 				return fail(ErrNoAnswer)
 			}
+			q.owner = ""
+			l.background(func() { l.giveBack(claim) })
 			continue
 		}
 		if !contended {
@@ -56,10 +57,10 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 
 // ask sends one request. If the caller gives up before the answer, what the
 // request may have taken is given back after the answer has come, so that the
-// two cannot overtake each other.
+// two cannot overtake each other. That is why the request does not end with the
+// caller's context: a driver that returns sooner leaves it on its way.
 func (l *Locker) ask(ctx context.Context, q *line, c Claim) (Grant, error) {
-	call, cancel := context.WithTimeoutCause(ctx, l.patience(), ErrNoAnswer)
-	defer cancel()
+	call, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.patience(), ErrNoAnswer)
 	type answer struct {
 		grant Grant
 		err   error
@@ -69,18 +70,24 @@ func (l *Locker) ask(ctx context.Context, q *line, c Claim) (Grant, error) {
 		grant, err := l.backend.Acquire(call, c)
 		answers <- answer{grant, err}
 	})
+	err := ErrClosed
 	select {
 	case a := <-answers:
+		cancel()
 		return a.grant, a.err
 	case <-call.Done():
+		err = context.Cause(call)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
 	case <-l.open.Done():
 	}
 	q.owner = "" // whoever asks next is not to be mixed up with this request
 	l.background(func() {
 		<-answers
+		cancel()
 		l.giveBack(c)
 	})
-	return Grant{}, cmp.Or(context.Cause(call), ErrClosed)
+	return Grant{}, err
 }
 
 // pause waits until it is worth asking again.

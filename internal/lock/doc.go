@@ -45,8 +45,9 @@
 //
 // A lease is not exclusion. A process can be paused between its last look at the
 // clock and its write: by the scheduler, the garbage collector, or a laptop's
-// lid, which stops the monotonic clock too. It then acts while somebody else
-// holds the key, and no lock service can prevent that. What does is the fence,
+// lid, which stops the monotonic clock too. Or the store's clock leaps ahead, and
+// takes the lease for over. The process then acts while somebody else holds the
+// key, and no lock service can prevent that. What does is the fence,
 // compared by the database in the same transaction as the write:
 //
 //	UPDATE stock SET available = available - ?, fence = ?

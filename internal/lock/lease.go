@@ -70,7 +70,8 @@ func (e *Lease) current() bool {
 // Raise lifts the lease's fence above a number that the guarded resource has
 // seen already. That is needed when the store lost its memory and its clock
 // stepped back, so that it mints lower numbers than before. The store checks
-// that the lease is still held: one who lost it gets ErrLost and no number.
+// that the lease is still held: one who lost it gets ErrLost and no number. Read
+// again what you are about to write: somebody else may have written meanwhile.
 func (e *Lease) Raise(ctx context.Context, above int64) error {
 	h := e.holding
 	l := h.locker

@@ -71,7 +71,7 @@ func TestObserver(t *testing.T) {
 	told := newRecord()
 	store := lock.NewMemory()
 	tap := locktest.NewTap(store)
-	locker := newLocker(t, tap, lock.Options{TTL: 60 * time.Millisecond, Observer: told})
+	locker := newLocker(t, tap, lock.Options{TTL: 100 * time.Millisecond, Observer: told})
 	other := newLocker(t, store, lock.Options{})
 
 	held, err := other.Acquire(t.Context(), "key")

@@ -10,7 +10,7 @@ import (
 type Options struct {
 	// TTL is how long the store keeps a lease that is not renewed, and so how
 	// long a crashed holder blocks the key. It is renewed every third of it.
-	// Default 10 s, at least 30 ms, a whole number of milliseconds.
+	// Default 10 s, at least 100 ms, a whole number of milliseconds.
 	TTL time.Duration
 
 	// Margin is how much earlier than the store a lease's holder stops trusting
@@ -47,8 +47,8 @@ type Options struct {
 // what Validate returns: call it first where options come from a user.
 func (o Options) Validate() error {
 	switch d := o.withDefaults(); {
-	case d.TTL < 30*time.Millisecond:
-		return fmt.Errorf("lock: TTL %v: want at least 30ms", o.TTL)
+	case d.TTL < 100*time.Millisecond:
+		return fmt.Errorf("lock: TTL %v: want at least 100ms", o.TTL)
 	case d.TTL%time.Millisecond != 0:
 		return fmt.Errorf("lock: TTL %v: want whole milliseconds", o.TTL)
 	case d.Margin < 0 || d.Margin > d.TTL/2:
