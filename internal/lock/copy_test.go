@@ -36,7 +36,8 @@ func TestCopy(t *testing.T) {
 	}
 	const goRedis = "github.com/redis/go-redis/v9"
 	version := run(t, ".", "go", "list", "-m", "-f", "{{.Version}}", goRedis)
-	sums, err := os.ReadFile("../../go.sum")
+	module := filepath.Dir(run(t, ".", "go", "env", "GOMOD"))
+	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
