@@ -1,9 +1,9 @@
 # What one does daily. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test race integration lint bench
+.PHONY: help run demo test race integration lint bench bench-sale audit-million fuzz
 
 help: ## list these targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
 run: ## start a shop on the embedded default, http://127.0.0.1:8080
 	go run ./cmd/shop serve
@@ -20,8 +20,17 @@ race: ## all tests under the race detector
 integration: ## all tests, and a test that lacks its server fails
 	CI=true go test -race ./...
 
-lint: ## formatting, vet, and the import rules of the layout
+lint: ## formatting, vet, and the import rules of the layout; needs golangci-lint v2
 	golangci-lint run
 
 bench: ## the lock alone: one goroutine, many keys, one hot key
 	go test -run '^$$' -bench . -benchmem ./internal/lock
+
+bench-sale: ## orders per second over HTTP by each strategy, three shops; FLAGS='--database mysql', '--quick', '--help'
+	go run ./loadtest/sale $(FLAGS)
+
+audit-million: ## time and memory of shop audit on 1,000,000 orders, in SQLite and MySQL
+	go test -count=1 -v -timeout 30m -run TestAudit_size ./cmd/shop -args -audit-orders=1000000
+
+fuzz: ## each fuzz target for a minute: order body, idempotency key, cursor, token and names of locks
+	.ci/fuzz 1m
