@@ -28,7 +28,17 @@
 //
 //	nodes := testserver.StartRedisCluster(t)
 //	master, sentinels := testserver.StartRedisSentinel(t)
-//	testserver.KillProcess(t, master)
+//	testserver.KillSentinelMaster(t, master, sentinels)
+//
+// An ensemble of ZooKeepers is a container for each, with the faults of a server of one's own:
+//
+//	servers := testserver.StartZooKeeperEnsemble(t)
+//	testserver.ZooKeeperLeader(t, servers).Kill(t)
+//
+// Whether a client insists on TLS is tried on servers with a certificate of the test's own, and on one without TLS:
+//
+//	server := testserver.StartMySQLTLS(t, testserver.Certificate{CA: ca, Cert: cert, Key: key})
+//	server := testserver.StartMySQLPlaintext(t)
 //
 // # Without Docker
 //
@@ -46,5 +56,5 @@
 // switched off, remove them by their label org.testcontainers=true.
 //
 // The shared servers are tuned for tests and lose everything in a crash; those of StartMySQL, StartMariaDB
-// and StartZooKeeper are durable.
+// and the ZooKeepers that a test starts are durable.
 package testserver

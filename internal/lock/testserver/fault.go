@@ -3,6 +3,7 @@ package testserver
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 )
@@ -39,8 +40,15 @@ func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	if err := s.container.Start(ctx); err != nil {
-		t.Fatalf("testserver: restart %s: %v", s, err)
+	for try := 1; ; try++ {
+		err := s.container.Start(ctx)
+		if err == nil {
+			return
+		}
+		if try == restartTries || !portTaken(err) {
+			t.Fatalf("testserver: restart %s: %v", s, err)
+		}
+		time.Sleep(time.Second) // somebody may only have looked whether the port is free
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/testcontainers/testcontainers-go"
 )
 
 // pool holds the servers of this process. It is a global because nothing but TestMain spans the tests of a package, and
@@ -20,6 +22,7 @@ type servers struct {
 	starting sync.WaitGroup
 	byKind   map[string]*shared
 	alive    map[*Server]struct{} // shared or a test's own: all that close has to remove
+	networks map[*testcontainers.DockerNetwork]struct{}
 }
 
 // shared is one container, started at most once; a failure is remembered, so that each test fails with it at once.
@@ -34,6 +37,7 @@ func (p *servers) open() {
 	defer p.mu.Unlock()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.byKind, p.alive = map[string]*shared{}, map[*Server]struct{}{}
+	p.networks = map[*testcontainers.DockerNetwork]struct{}{}
 }
 
 // shared returns the package's server of a kind, and starts it if this is the first call.
@@ -68,13 +72,19 @@ func (p *servers) own(t testing.TB, k kind, o startOptions) *Server {
 	if err != nil {
 		t.Fatalf("testserver: %v", err)
 	}
+	p.owned(t, s)
+	return s
+}
+
+// owned lets the server be removed when t ends.
+func (p *servers) owned(t testing.TB, s *Server) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := p.remove(s); err != nil {
 			t.Errorf("testserver: remove %s: %v", s, err)
 		}
 	})
 	t.Logf("testserver: %s", s)
-	return s
 }
 
 // ready skips or fails the test unless a server of this kind can be started and will be removed.
@@ -113,18 +123,23 @@ func (p *servers) remove(s *Server) error {
 	return s.terminate(ctx)
 }
 
-// close removes every container, also one that a test is starting when the process is interrupted.
+// close removes every container, also one that a test is starting when the process is interrupted, and the networks.
 func (p *servers) close() error {
 	p.cancel()
 	p.starting.Wait()
 	p.mu.Lock()
-	left := p.alive
-	p.alive = map[*Server]struct{}{}
+	left, networks := p.alive, p.networks
+	p.alive, p.networks = nil, nil
 	p.mu.Unlock()
 	var failed []error
 	for s := range left {
 		if err := p.remove(s); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", s, err))
+		}
+	}
+	for n := range networks {
+		if err := p.removeNetwork(n); err != nil {
+			failed = append(failed, fmt.Errorf("network %s: %w", n.Name, err))
 		}
 	}
 	return errors.Join(failed...)

@@ -2,27 +2,58 @@ package testserver
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// freePorts returns n different ports that nobody listens on.
+// The ports of servers are above those of rediscluster.sh's buses and below 32768, where Linux begins to take the ports of
+// outgoing connections and Docker those that it may choose: neither takes one before its server binds it, or while its
+// server is killed.
+const firstPort, endPort = 12000, 32000
+
+var (
+	givenMu sync.Mutex
+	given   = map[int]bool{} // by freePorts, in this process
+)
+
+// freePorts returns n ports that nobody listens on, at no address, and that no call returned before.
 func freePorts(ctx context.Context, n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	givenMu.Lock()
+	defer givenMu.Unlock()
+	var ports []int
+	var err error
+	for tries := 0; len(ports) < n; tries++ {
+		if tries == 100*n { // most are free
+			return nil, fmt.Errorf("found %d of %d free ports: %w", len(ports), n, err)
 		}
-		defer func() { _ = listener.Close() }() // all at the end: the same port is not given twice
-		ports[i] = listener.Addr().(*net.TCPAddr).Port
+		port := firstPort + rand.IntN(endPort-firstPort)
+		if given[port] {
+			continue
+		}
+		var listener net.Listener
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(port)); err != nil {
+			continue
+		}
+		_ = listener.Close()
+		given[port] = true
+		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// portTaken tells whether Docker did not start a container because somebody else has one of its ports. A server that says
+// so of a port inside writes a capital A.
+func portTaken(err error) bool {
+	return strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "address already in use")
 }
 
 // publish makes ports of the container the same ones of this machine's loopback.

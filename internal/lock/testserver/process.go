@@ -13,11 +13,17 @@ import (
 )
 
 // groupKind is a Redis image in which a shell script starts several servers.
-func groupKind(name, script string, ports []int) kind {
+func groupKind(name, script string) kind {
 	k := redisKind()
 	k.name = name
-	k.port = strconv.Itoa(ports[0]) + "/tcp"
 	k.fast = []string{"sh", "-c", script, name}
+	return k
+}
+
+// on is the kind with its servers on these ports.
+func (k kind) on(ports []int) kind {
+	k.port = strconv.Itoa(ports[0]) + "/tcp"
+	k.fast = slices.Clone(k.fast)
 	for _, port := range ports {
 		k.fast = append(k.fast, strconv.Itoa(port)) // the script's arguments
 	}
@@ -27,12 +33,7 @@ func groupKind(name, script string, ports []int) kind {
 // startGroup starts n servers in one container.
 func startGroup(t testing.TB, name, script string, n int) (addrs []string) {
 	t.Helper()
-	ports, err := freePorts(t.Context(), n)
-	if err != nil {
-		t.Fatalf("testserver: ports for %s: %v", name, err)
-	}
-	pool.own(t, groupKind(name, script, ports), startOptions{ports: ports})
-	for _, port := range ports {
+	for _, port := range pool.own(t, groupKind(name, script), startOptions{processes: n}).ports {
 		addrs = append(addrs, local(port))
 	}
 	return addrs

@@ -3,6 +3,7 @@ package testserver
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"strings"
 	"testing"
@@ -32,21 +33,31 @@ func Valkey(t testing.TB) (addr string) {
 
 func redisVersion(ctx context.Context, addr string) (version string, err error) {
 	err = withRedis(addr, func(rdb *redis.Client) error {
-		info, err := rdb.Info(ctx, "server").Result()
-		// What a Valkey tells as redis_version is the last Redis that it is compatible with.
-		version = cmp.Or(field(info, "valkey_version"), field(info, "redis_version"))
-		if err == nil && version == "" {
-			err = errors.New("INFO server tells no version")
-		}
+		version, err = askVersion(ctx, rdb)
 		return err
 	})
 	return version, err
 }
 
+func askVersion(ctx context.Context, rdb *redis.Client) (string, error) {
+	info, err := rdb.Info(ctx, "server").Result()
+	// What a Valkey tells as redis_version is the last Redis that it is compatible with.
+	version := cmp.Or(field(info, "valkey_version"), field(info, "redis_version"))
+	if err == nil && version == "" {
+		err = errors.New("INFO server tells no version")
+	}
+	return version, err
+}
+
 // withRedis calls f with a client that neither repeats nor waits.
 func withRedis(addr string, f func(*redis.Client) error) error {
+	return withRedisTLS(addr, nil, f)
+}
+
+// withRedisTLS is withRedis for a server that speaks TLS; nil for one that does not.
+func withRedisTLS(addr string, config *tls.Config, f func(*redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+		Addr: addr, TLSConfig: config, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 		DialerRetries: 1, // the default waits 0.4 s over a refused connection
 	})
 	defer func() { _ = rdb.Close() }()

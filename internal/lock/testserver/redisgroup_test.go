@@ -37,7 +37,7 @@ func TestStartRedisSentinel(t *testing.T) {
 	if err := rdb.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	testserver.KillProcess(t, master)
+	testserver.KillSentinelMaster(t, master, sentinels)
 	for t.Context().Err() == nil {
 		if rdb.Set(t.Context(), "k", "w", 0).Err() == nil {
 			return // the new master

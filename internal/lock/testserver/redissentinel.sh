@@ -15,6 +15,8 @@ for port; do
     fi
     # A Sentinel that finds the replicas at its first look need not wait ten seconds for its second.
     until redis-cli -p "$master" info replication | grep -q connected_slaves:2; do sleep 0.05; done
+    # A master that is only short of CPU is left in place: KillSentinelMaster makes the Sentinels hurry.
+    # An election that came to nothing is held again after twice the failover-timeout.
     cat >"/tmp/$port/sentinel.conf" <<CONF
 port $port
 dir /tmp/$port
@@ -23,8 +25,8 @@ protected-mode no
 sentinel announce-ip 127.0.0.1
 sentinel announce-port $port
 sentinel monitor main 127.0.0.1 $master 2
-sentinel down-after-milliseconds main 1000
-sentinel failover-timeout main 5000
+sentinel down-after-milliseconds main 30000
+sentinel failover-timeout main 1000
 CONF
     redis-server "/tmp/$port/sentinel.conf" --sentinel &
 done

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,14 +12,18 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
+	dockernet "github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
 const (
-	startLimit = 2 * time.Minute // an official image sets up its data directory first
+	startLimit = 5 * time.Minute // an official image sets up its data directory first
 	faultLimit = 30 * time.Second
+
+	startTries   = 3 // where somebody takes a port that was free
+	restartTries = 5 // a second apart, as the port stays the same
 )
 
 // Server is one running container.
@@ -39,9 +44,13 @@ func (s *Server) String() string {
 func (s *Server) Addr() string { return s.addr }
 
 type startOptions struct {
-	durable   bool  // data on disk, flushed by each commit
-	fixedPort bool  // Docker gives a restarted container another port, unless it was asked for one
-	ports     []int // published as themselves, where servers tell clients each other's
+	durable   bool // data on disk, flushed by each commit
+	fixedPort bool // Docker gives a restarted container another port, unless it was asked for one
+	processes int  // how many, each at a port published as itself: servers tell clients each other's
+
+	network string            // on which the servers of a test find each other
+	alias   string            // the server's name on it
+	files   map[string][]byte // put there before the server starts, by path
 }
 
 // start runs a container and returns when the server answers.
@@ -49,7 +58,35 @@ func start(ctx context.Context, k kind, o startOptions) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 
-	s := &Server{kind: k, ports: o.ports}
+	for try := 1; ; try++ {
+		s := &Server{kind: k}
+		options, err := s.options(ctx, o) // with other ports each time
+		if err != nil {
+			return nil, err
+		}
+		running, err := testcontainers.Run(ctx, k.imageName(), options...)
+		if err == nil {
+			s.container = running
+			return s, nil
+		}
+		// Run returns the container with the error where one was made. ctx may have ended: that can be the error.
+		cleanup := testcontainers.TerminateContainer(running)
+		if cleanup != nil || try == startTries || !portTaken(err) {
+			return nil, fmt.Errorf("start %s from %s: %w", k.name, k.imageName(), joinCleanup(err, cleanup))
+		}
+	}
+}
+
+// options returns how the container is run, and finds the ports for it.
+func (s *Server) options(ctx context.Context, o startOptions) ([]testcontainers.ContainerCustomizer, error) {
+	if o.processes > 0 {
+		free, err := freePorts(ctx, o.processes)
+		if err != nil {
+			return nil, err
+		}
+		s.ports, s.kind = free, s.kind.on(free)
+	}
+	k := s.kind
 	options := []testcontainers.ContainerCustomizer{
 		testcontainers.WithExposedPorts(k.port),
 		testcontainers.WithEnv(k.env),
@@ -67,20 +104,21 @@ func start(ctx context.Context, k kind, o startOptions) (*Server, error) {
 			return nil, err
 		}
 		options = append(options, testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
-			host.PortBindings = network.PortMap{network.MustParsePort(k.port): {{HostPort: strconv.Itoa(free[0])}}}
+			host.PortBindings = dockernet.PortMap{dockernet.MustParsePort(k.port): {{HostPort: strconv.Itoa(free[0])}}}
 		}))
 	}
-	if len(o.ports) > 0 {
-		options = append(options, publish(o.ports))
+	if len(s.ports) > 0 {
+		options = append(options, publish(s.ports))
 	}
-	running, err := testcontainers.Run(ctx, k.imageName(), options...)
-	if err != nil {
-		// Run returns the container with the error where one was made. ctx may have ended: that can be the error.
-		return nil, fmt.Errorf("start %s from %s: %w", k.name, k.imageName(),
-			joinCleanup(err, testcontainers.TerminateContainer(running)))
+	if o.network != "" {
+		options = append(options, network.WithNetworkName([]string{o.alias}, o.network))
 	}
-	s.container = running
-	return s, nil
+	for path, text := range o.files {
+		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
+			Reader: bytes.NewReader(text), ContainerFilePath: path, FileMode: 0o644,
+		}))
+	}
+	return options, nil
 }
 
 // awaitReady polls until the server tells its version. The strategies that come with testcontainers look for log lines

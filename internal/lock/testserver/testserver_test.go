@@ -2,8 +2,11 @@ package testserver_test
 
 import (
 	"database/sql"
+	"errors"
+	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,13 +84,15 @@ func testSchema(t *testing.T, server func(testing.TB) string) (version string) {
 func TestServer_Faults(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartRedis(t)
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: 200 * time.Millisecond})
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer func() { _ = rdb.Close() }()
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
+	hasty := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: 200 * time.Millisecond})
+	defer func() { _ = hasty.Close() }()
 	server.Pause(t)
-	if err := rdb.Ping(t.Context()).Err(); err == nil {
+	if err := hasty.Ping(t.Context()).Err(); err == nil {
 		t.Error("a paused server answered")
 	}
 	server.Unpause(t)
@@ -105,6 +110,27 @@ func TestServer_Faults(t *testing.T) {
 	}
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("after restart: %v", err)
+	}
+}
+
+// A port that somebody else has for a moment is waited for.
+func TestServer_RestartPortTaken(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartRedis(t)
+	server.Kill(t)
+	var listener net.Listener
+	for listener == nil { // Docker may give it back a little later
+		var err error
+		if listener, err = net.Listen("tcp", server.Addr()); err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
+	time.AfterFunc(500*time.Millisecond, func() { _ = listener.Close() })
+	server.Restart(t)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer func() { _ = rdb.Close() }()
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
 	}
 }
 

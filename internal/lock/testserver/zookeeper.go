@@ -46,8 +46,23 @@ func zookeeperKind() kind {
 	}
 }
 
-// zookeeperVersion sends the four-letter word srvr. A server that listens but does not serve yet answers without a mode.
 func zookeeperVersion(ctx context.Context, addr string) (string, error) {
+	text, err := zookeeperStatus(ctx, addr)
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	version, told := strings.CutPrefix(first, "Zookeeper version: ")
+	if !told {
+		return "", errors.New("srvr tells no version")
+	}
+	version, _, _ = strings.Cut(version, "-") // what follows names the build
+	return version, nil
+}
+
+// zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode, which
+// is an error here.
+func zookeeperStatus(ctx context.Context, addr string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -70,11 +85,5 @@ func zookeeperVersion(ctx context.Context, addr string) (string, error) {
 	if !strings.Contains(text, "\nMode: ") {
 		return "", fmt.Errorf("srvr tells no mode: %q", text)
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	version, told := strings.CutPrefix(first, "Zookeeper version: ")
-	if !told {
-		return "", errors.New("srvr tells no version")
-	}
-	version, _, _ = strings.Cut(version, "-") // what follows names the build
-	return version, nil
+	return text, nil
 }

@@ -25,3 +25,19 @@ func TestZooKeeper(t *testing.T) {
 		t.Errorf("srvr: %q, %v; want a server that serves", answer, err)
 	}
 }
+
+func TestStartZooKeeperEnsemble(t *testing.T) {
+	t.Parallel()
+	servers := testserver.StartZooKeeperEnsemble(t)
+	leader := testserver.ZooKeeperLeader(t, servers)
+	leader.Kill(t)
+	next := testserver.ZooKeeperLeader(t, servers)
+	if next == leader {
+		t.Fatalf("%s leads though it was killed", leader)
+	}
+	leader.Restart(t) // returns when it follows
+	next.Pause(t)
+	if last := testserver.ZooKeeperLeader(t, servers); last == next {
+		t.Errorf("%s leads though it is paused", next)
+	}
+}
