@@ -13,8 +13,8 @@
 // run out, or is one's own, UPDATE, COMMIT. A renewal is the same, and a release is
 // one UPDATE, on the condition that the owner still holds the key. Nobody has to
 // clean up after a holder that crashed: whoever comes next finds that the deadline
-// has passed. No lock of the database outlives these statements, and no connection
-// is kept while a lease is held.
+// has passed. No lock of the database outlives these transactions (but see below for
+// a host that vanishes within one), and no connection is kept while a lease is held.
 //
 // The transaction is READ COMMITTED, set for itself alone. At REPEATABLE READ, the
 // look at a key that has no row yet would lock the gap in which other keys are to
@@ -51,6 +51,15 @@
 // transaction as the write. Do not hold locks on rows of this table in
 // transactions of your own.
 //
+// A transaction whose client vanishes without a word (its host loses power, the
+// network is cut) keeps the row locked, whatever the TTL: who asks for the key gets
+// no answer until the server ends that connection, after the session's wait_timeout,
+// 8 hours by default, or when TCP keepalive of the server's host gives it up. (A
+// process that dies on a host that lives is noticed at once.) So give the sessions of
+// the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a
+// SetConnMaxIdleTime below it. Pools that package store opens have 90 s,
+// unless the DSN says otherwise.
+//
 // A failover to a replica that lags can forget a lease, and a clock that jumps
 // ahead ends leases early; the fence covers both, if the clock does not fall back
 // by more than the time since the last lease.
@@ -69,7 +78,12 @@
 // themselves (autocommit, the default). An acquisition takes one connection for a
 // moment: a pool that the shop's own transactions have used up delays renewals, so
 // give the locks a pool of their own if in doubt. interpolateParams=true in the DSN
-// halves the round trips. Statement-based replication (binlog_format=STATEMENT)
+// halves the round trips. The driver's COMMIT and ROLLBACK know no contexts: one
+// without an answer is left behind at the deadline, and keeps a goroutine and its
+// connection of the pool until TCP gives up. Set readTimeout and writeTimeout in the
+// DSN, longer than an answer is waited for (a third of the TTL, or a second if that
+// is longer), so that they end earlier; pools of package store have 2 min and 30 s.
+// Statement-based replication (binlog_format=STATEMENT)
 // cannot replicate READ COMMITTED.
 //
 // # Sources

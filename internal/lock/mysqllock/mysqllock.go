@@ -78,7 +78,12 @@ func (b *Backend) take(ctx context.Context, c lock.Claim) (g lock.Grant, err err
 	return g, err
 }
 
-// Wait implements lock.Backend. It looks at the row until the key is free.
+// lookLimit is how long a waiter's look at the row may take, so that a connection
+// that fell silent does not keep it from a key that is free.
+const lookLimit = time.Second
+
+// Wait implements lock.Backend. It looks at the row until the key is free, or
+// until a look finds no answer: whoever asks again takes another connection.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := b.opt.PollMin; ; nap = min(nap*3/2, b.opt.PollMax) {
@@ -90,9 +95,9 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 			look.Stop()
 			return ctx.Err()
 		}
-		r, err := scan(b.db.QueryRowContext(ctx, b.sql.look, []byte(c.Key)))
+		r, err := b.look(ctx, c.Key)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
+		case errors.Is(err, sql.ErrNoRows), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			return nil
 		case err != nil:
 			return fmt.Errorf("mysqllock: wait: %w", err)
@@ -101,6 +106,13 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 		}
 		left = r.left
 	}
+}
+
+// look is one, locks nothing, and takes lookLimit at most.
+func (b *Backend) look(ctx context.Context, key string) (row, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	return scan(b.db.QueryRowContext(ctx, b.sql.look, []byte(key)))
 }
 
 // Renew implements lock.Backend.

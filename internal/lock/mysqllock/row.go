@@ -53,7 +53,12 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after COMMIT it does nothing; where it fails, so has the connection
+	committing := false
+	defer func() { // also while decide panics
+		if !committing {
+			_ = within(ctx, tx.Rollback) // where it fails, so has the connection
+		}
+	}()
 	r, err := scan(tx.QueryRowContext(ctx, b.sql.lock, []byte(c.Key)))
 	if err != nil {
 		return err
@@ -66,5 +71,22 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 	if err != nil {
 		return err
 	}
-	return tx.Commit()
+	committing = true
+	return within(ctx, tx.Commit)
+}
+
+// within ends a transaction, and waits for that until ctx ends: neither COMMIT nor
+// ROLLBACK takes a context. What is left behind does no harm, whenever it gets to
+// the server: the row is locked until then, so that who releases or asks again
+// waits for it; and the deadline that a COMMIT makes known was set before, by the
+// UPDATE.
+func within(ctx context.Context, end func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

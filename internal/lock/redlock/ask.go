@@ -70,9 +70,11 @@ func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, e
 // send makes a request to each node, in goroutines that nobody has to wait for.
 // They heed no caller's context: the answer of a node that may have granted the
 // key is awaited even if nobody wants it any more, so that a release comes after
-// it.
+// it. Where the NodeTimeout ends even that, its number tells a node what it comes
+// after.
 func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 	answers := make(chan answer, len(b.nodes)) // nobody may be left to read them
+	number := b.sent.Add(1)
 	for i, n := range b.nodes {
 		turn, ok := n.enqueue(contender{c.Key, c.Owner})
 		if !ok {
@@ -85,10 +87,10 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 			if turn.wait(); script != releaseScript && time.Since(sent) >= b.opt.NodeTimeout {
 				return // taken for silent already: what is not sent need not be taken back
 			}
-			yes, err := b.run(n, script, c)
+			yes, err := b.run(n, script, c, number)
 			answers <- answer{i, yes, err}
 			if script == releaseScript && err != nil {
-				b.insist(n, c, sent)
+				b.insist(n, c, number, sent)
 			}
 		})
 	}
@@ -96,16 +98,16 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 }
 
 // run sends one request to one node.
-func (b *Backend) run(n *node, script *redis.Script, c lock.Claim) (bool, error) {
+func (b *Backend) run(n *node, script *redis.Script, c lock.Claim, number int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
 	defer cancel()
-	return script.Run(ctx, n.client, []string{b.opt.Prefix + c.Key}, c.Owner, c.TTL.Milliseconds()).Bool()
+	return script.Run(ctx, n.client, []string{b.opt.Prefix + c.Key}, c.Owner, c.TTL.Milliseconds(), number).Bool()
 }
 
 // insist repeats a release that a node did not answer, for as long as the node
 // would keep the key: one that comes back after a moment is not blocked by what
 // it heard last.
-func (b *Backend) insist(n *node, c lock.Claim, since time.Time) {
+func (b *Backend) insist(n *node, c lock.Claim, number int64, since time.Time) {
 	const most = time.Second
 	for nap := b.opt.NodeTimeout; time.Since(since) < c.TTL; nap = min(2*nap, most) {
 		select {
@@ -113,7 +115,7 @@ func (b *Backend) insist(n *node, c lock.Claim, since time.Time) {
 		case <-b.open.Done():
 			return
 		}
-		if _, err := b.run(n, releaseScript, c); err == nil {
+		if _, err := b.run(n, releaseScript, c, number); err == nil {
 			return
 		}
 	}

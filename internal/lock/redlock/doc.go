@@ -14,9 +14,14 @@
 // those that refused or said nothing. Whoever got no quorum tries again after a
 // random delay, Options.Tries times.
 //
-// The requests of one owner to one node go one after another, also those that
-// nobody waits for any more. So a release cannot overtake the request that it is
-// to undo, and an answer that comes late leaves nothing behind.
+// The requests of one owner to one node go one after another, for as long as the
+// client waits for their ends, also where the caller does not any more: a release
+// cannot overtake the request that it is to undo, and an answer that comes late
+// leaves nothing behind. What the client gave up at the NodeTimeout may still
+// arrive at any time. So requests are numbered, and nodes compare: a late release
+// frees nothing that a later request took. A late acquisition can leave a vote that
+// nobody wants, for one TTL at most: it blocks its node for the key, and grants
+// nobody anything.
 //
 // # What is promised
 //

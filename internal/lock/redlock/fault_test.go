@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,7 +36,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 			if fail != nil {
 				fail(t, servers, nodes)
 			}
-			timeout := 500 * time.Millisecond
+			timeout := time.Second
 			if fail == nil {
 				timeout = patience
 			}
@@ -69,6 +71,9 @@ func TestBackend_MinorityFails(t *testing.T) {
 			for _, g := range gates {
 				g.open()
 			}
+			if fail != nil {
+				awaitEmpty(t, servers[1], servers[2], servers[4])
+			}
 			mustBeEmpty(t, b, servers[1], servers[2], servers[4])
 			if fail == nil {
 				mustBeEmpty(t, b, servers[0], servers[3]) // what came late was given back
@@ -81,7 +86,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 // is taken back."
 func TestBackend_MajorityDown(t *testing.T) {
 	servers := startNodes(t)
-	b, _ := newBackend(t, addrs(servers), redlock.Options{Tries: 2, Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: 500 * time.Millisecond})
+	b, _ := newBackend(t, addrs(servers), redlock.Options{Tries: 2, Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: time.Second})
 	locker := lock.New(b, lock.Options{TTL: long})
 	lease, err := locker.Acquire(bounded(t), "held before")
 	if err != nil {
@@ -104,6 +109,7 @@ func TestBackend_MajorityDown(t *testing.T) {
 	if err := lease.Release(); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
 	}
+	awaitEmpty(t, servers[3], servers[4])
 	if err := locker.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -114,7 +120,7 @@ func TestBackend_MajorityDown(t *testing.T) {
 // returns while three clients are still at it.
 func TestBackend_MajorityHangs(t *testing.T) {
 	servers := startNodes(t)
-	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: 300 * time.Millisecond})
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	mustGrant(t, b, mine)
 	for _, g := range gates[:3] {
@@ -133,6 +139,7 @@ func TestBackend_MajorityHangs(t *testing.T) {
 	for _, g := range gates[:3] {
 		g.open()
 	}
+	awaitEmpty(t, servers...)
 	mustBeEmpty(t, b, servers...)
 }
 
@@ -175,6 +182,49 @@ func TestBackend_StragglersAreReleased(t *testing.T) {
 		g.open()
 	}
 	mustBeEmpty(t, b, servers...)
+}
+
+// "a late release frees nothing that a later request took": what the client gave up
+// of a first attempt arrives at a node when the owner has its vote by another one.
+func TestBackend_LateRequests(t *testing.T) {
+	for _, late := range [][]string{{"release"}, {"acquire", "release"}} {
+		t.Run(strings.Join(late, " and "), func(t *testing.T) {
+			nodes := addrs(startNodes(t)[:3])
+			b, gates := newBackend(t, nodes, redlock.Options{Delay: time.Millisecond, Tries: math.MaxInt})
+			c := lock.Claim{Key: "key", Owner: "me", TTL: long, Queue: true}
+			other := lock.Claim{Key: "key", Owner: "other", TTL: long}
+			second, _ := newBackend(t, nodes[1:2], redlock.Options{NodeTimeout: patience})
+			third, _ := newBackend(t, nodes[2:], redlock.Options{NodeTimeout: patience})
+			mustGrant(t, second, other)
+			mustGrant(t, third, other)
+
+			gates[0].delay(late...)
+			g, err := b.Acquire(bounded(t), c)
+			if err != nil || !g.Held {
+				t.Fatalf("Acquire: %+v, %v; want held", g, err)
+			}
+			if err := second.Release(bounded(t), other); err != nil {
+				t.Fatal(err)
+			}
+			for g.Held { // until the first and the second node agree
+				if err := b.Wait(bounded(t), c, g); err != nil {
+					t.Fatal(err)
+				}
+				if g, err = b.Acquire(bounded(t), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			gates[0].deliver(t, len(late))
+
+			if err := third.Release(bounded(t), other); err != nil {
+				t.Fatal(err)
+			}
+			all, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: patience})
+			if g, err := all.Acquire(bounded(t), other); err != nil || !g.Held {
+				t.Errorf("Acquire by another: %+v, %v; want held: there are two holders", g, err)
+			}
+		})
+	}
 }
 
 // A caller that leaves does not wait, and what its request gets is given back.
@@ -310,7 +360,7 @@ func TestBackend_RealFaults(t *testing.T) {
 		servers[i] = testserver.StartRedis(t)
 		nodes[i] = servers[i].Addr()
 	}
-	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: 250 * time.Millisecond, Tries: 12})
+	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: time.Second, Tries: 12})
 	locker := lock.New(b, lock.Options{TTL: long})
 	t.Cleanup(func() { _ = locker.Close() })
 	turn := func(what string) {
@@ -338,7 +388,10 @@ func TestBackend_RealFaults(t *testing.T) {
 		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
 	}
 	servers[2].Kill(t)
-	if _, err := locker.Acquire(bounded(t), "key"); !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
+	b, _ = newBackend(t, nodes, redlock.Options{NodeTimeout: time.Second, Tries: 3}) // each takes all of its time
+	few := lock.New(b, lock.Options{TTL: long})
+	t.Cleanup(func() { _ = few.Close() })
+	if _, err := few.Acquire(bounded(t), "key"); !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Errorf("three gone: %v, want ErrTries and ErrNoQuorum", err)
 	}
 	servers[3].Unpause(t)

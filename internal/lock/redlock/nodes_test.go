@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -98,6 +99,32 @@ type gate struct {
 	mu      sync.Mutex
 	barrier chan struct{}
 	arrived chan string // names of the commands that are held; nil: not told
+
+	late []string       // scripts, the next request of each of which is delayed
+	kept []func() error // those requests
+}
+
+// delay keeps the next request of each script, as a network does that delivers it
+// after the client has given it up.
+func (g *gate) delay(scripts ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.late = scripts
+}
+
+// deliver sends what was kept, in its order.
+func (g *gate) deliver(t testing.TB, want int) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.kept) != want {
+		t.Errorf("%d requests are late, want %d", len(g.kept), want)
+	}
+	for _, send := range g.kept {
+		if err := send(); err != nil {
+			t.Errorf("late request: %v", err)
+		}
+	}
 }
 
 func (g *gate) hold() {
@@ -122,7 +149,18 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		g.mu.Lock()
 		barrier, arrived := g.barrier, g.arrived
+		late := slices.IndexFunc(g.late, func(script string) bool {
+			return cmd.Name() == "evalsha" && redlock.ScriptName(cmd.Args()[1].(string)) == script
+		})
+		if late >= 0 {
+			g.late = slices.Delete(g.late, late, late+1)
+			again := redis.NewCmd(context.WithoutCancel(ctx), cmd.Args()...)
+			g.kept = append(g.kept, func() error { return next(context.WithoutCancel(ctx), again) })
+		}
 		g.mu.Unlock()
+		if late >= 0 {
+			return context.DeadlineExceeded
+		}
 		if barrier != nil {
 			arrived <- cmd.Name()
 			<-barrier
@@ -198,6 +236,18 @@ func mustBeEmpty(t testing.TB, b lock.Backend, servers ...*miniredis.Miniredis) 
 	for i, s := range servers {
 		if keys := s.Keys(); len(keys) > 0 {
 			t.Errorf("node %d keeps %q", i, keys)
+		}
+	}
+}
+
+// awaitEmpty waits until the nodes keep nothing. It goes before mustBeEmpty where
+// the NodeTimeout is short: Close does not wait longer for what is given back.
+func awaitEmpty(t testing.TB, servers ...*miniredis.Miniredis) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, s := range servers {
+		for len(s.Keys()) > 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

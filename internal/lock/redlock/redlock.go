@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,7 @@ type Backend struct {
 	nodes []*node
 	opt   Options
 	tries tries
+	sent  atomic.Int64 // requests, which are numbered: a late release must not undo a later request
 
 	work sync.WaitGroup  // requests under way
 	open context.Context // ends with Close

@@ -1,11 +1,13 @@
--- Free the key on this node, if it is the owner's.
+-- Free the key on this node, if it is the owner's and was not taken by a later
+-- request than this one.
 --
--- KEYS[1]  the owner's name
--- ARGV     owner, TTL in ms (not used)
+-- KEYS[1]  "<request> <owner>", see acquire.lua
+-- ARGV     owner, TTL in ms (not used), number of this request
 --
 -- Returns 1, or 0 if the owner did not hold the key here.
 
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+local request, owner = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (.*)$')
+if owner ~= ARGV[1] or tonumber(request) > tonumber(ARGV[3]) then
   return 0
 end
 return redis.call('DEL', KEYS[1])

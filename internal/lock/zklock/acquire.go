@@ -126,7 +126,7 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 		return lock.Grant{}, err
 	}
 	p.held, p.before = true, ""
-	return lock.Grant{Fence: fence}, nil
+	return lock.Grant{Fence: fence, Lost: s.ended}, nil
 }
 
 // busy reports whether somebody else stands in line. The server asked may lag

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -29,6 +30,8 @@ type Backend struct {
 	mu      sync.Mutex // never held during I/O
 	places  map[ticket]*place
 	watches map[string]<-chan struct{} // by path; closed when the node is gone
+
+	watching atomic.Int64 // as many watches as the library has, or more
 }
 
 var _ lock.Backend = (*Backend)(nil)
@@ -59,7 +62,7 @@ func New(servers []string, o Options) (*Backend, error) {
 		watches:      make(map[string]<-chan struct{}),
 	}
 	patience := min(max(o.SessionTimeout/3, time.Second), 5*time.Second)
-	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.sessions.set}
+	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.granted}
 	var err error
 	// Its events are not read: each thing that they tell shows in an answer, in a
 	// watch, or in the handshake. The library drops those that nobody takes.
@@ -70,6 +73,12 @@ func New(servers []string, o Options) (*Backend, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// granted takes what a server grants on a new connection. It reports whether the
+// library may have watches to tell it again.
+func (b *Backend) granted(s session) (watching bool) {
+	return b.sessions.set(s) && b.watching.Load() > 0
 }
 
 // Close ends the session, and with it all nodes. It takes a few seconds at most;
@@ -87,6 +96,7 @@ func (b *Backend) Close() error {
 	for range b.events { // closed by the library's last goroutine
 	}
 	b.work.Wait()
+	b.sessions.set(session{})
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 type dialer struct {
 	dial     zk.Dialer
 	patience time.Duration // for a server's first answer
-	granted  func(session)
+	granted  func(session) (watching bool)
 
 	mu     sync.Mutex
 	last   net.Conn
@@ -65,9 +65,10 @@ func (d *dialer) close() {
 type handshake struct {
 	net.Conn
 	patience time.Duration
-	granted  func(session)
+	granted  func(session) (watching bool)
 	answer   []byte
 	over     bool
+	resumed  *resumption // nil: there is nothing to wait for
 }
 
 const answerLen = 4 + 4 + 4 + 8
@@ -77,6 +78,9 @@ const answerLen = 4 + 4 + 4 + 8
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if h.over {
+		if h.resumed != nil && n > 0 {
+			h.resumed.wait()
+		}
 		return n, err
 	}
 	if h.answer = append(h.answer, p[:n]...); len(h.answer) >= answerLen {
@@ -88,9 +92,19 @@ func (h *handshake) Read(p []byte) (int, error) {
 			s.timeout = 0
 		}
 		h.over, h.answer = true, nil
-		h.granted(s)
+		if h.granted(s) {
+			h.resumed = newResumption()
+		}
 	}
 	return n, err
+}
+
+// Write is called with one request at a time.
+func (h *handshake) Write(p []byte) (int, error) {
+	if h.resumed != nil {
+		h.resumed.wrote(p)
+	}
+	return h.Conn.Write(p)
 }
 
 // SetReadDeadline is called by the library in the goroutine that reads.

@@ -58,9 +58,17 @@
 // default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
 // A connection that is lost does not end a lease. Renewals fail then, and if none
-// succeeds before its deadline, the Locker ends it. A session that has expired
-// ends its leases with ErrLost at their next renewal, a third of the TTL later at
-// most; whoever waits in it makes a node in the next session, at the line's end.
+// succeeds before its deadline, the Locker ends it. That a session has expired is
+// told by the server to which the next connection is made. Grant.Lost of all its
+// leases is closed then; one that is cut off for longer is never told in time, and
+// its lease ends by its deadline as well. Whoever waits in the session makes a
+// node in the next one, at the line's end.
+//
+// The loss of a leader ends no session: the next one counts from its election. A
+// lease goes on if it is renewed in time through another server. The library
+// leaves a server that hangs up at once; one that hangs only after two thirds of
+// the session's timeout, which is at least 2 TTLs: the leases held through that
+// server end by their deadline, and their keys are free once it has been left.
 //
 // # The fence
 //
@@ -91,7 +99,8 @@
 //   - Any text is a key and an owner: what is no letter, digit or one of -_:=,@.
 //     becomes %XX in the node's name.
 //   - Each call ends with its context, though the library's do not; what was begun
-//     goes on in the background. Close waits for that, a few seconds at most.
+//     goes on in the background. Close waits for that, a few seconds at most. A
+//     call whose context has ended before begins nothing, but for Release.
 //
 // # What is not
 //

@@ -65,11 +65,24 @@ func (b *Backend) known(c lock.Claim) *place {
 	return b.places[ticket{c.Key, c.Owner}]
 }
 
+// leaving reports whether the place is being given up, or was.
+func (b *Backend) leaving(p *place) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return p.left != nil
+}
+
 // do makes a call that the library does not bound, in the place's turn. If ctx
 // ends first, do returns, and the call goes on and keeps the turn. ErrLost: the
 // place is being left.
 func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)) (T, error) {
 	var none T
+	if ctx.Err() != nil { // nothing is begun
+		return none, context.Cause(ctx)
+	}
+	if b.leaving(p) { // which keeps the turn for as long as it takes
+		return none, lock.ErrLost
+	}
 	select {
 	case p.turn <- struct{}{}:
 	case <-ctx.Done():

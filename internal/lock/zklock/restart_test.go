@@ -59,20 +59,14 @@ func TestBackend_ServerHangs(t *testing.T) {
 	server := testserver.StartZooKeeper(t)
 	o := zklock.Options{SessionTimeout: shortSession}
 	locker := newLocker(t, connect(t, server.Addr(), o), lock.Options{TTL: shortTTL})
-	lease, err := locker.Acquire(bounded(t), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := acquire(t, locker, "key")
 	server.Pause(t)
 	wait(t, "the lease's end", lease.Context().Done())
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("cause %v, want ErrLost", cause)
 	}
 	server.Unpause(t)
-	next, err := locker.Acquire(bounded(t), "key")
-	if err != nil {
-		t.Fatalf("Acquire: %v", err)
-	}
+	next := acquire(t, locker, "key")
 	if next.Fence() <= lease.Fence() {
 		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
 	}

@@ -17,6 +17,7 @@ const perTTL = 3
 type session struct {
 	id      int64
 	timeout time.Duration
+	ended   chan struct{} // closed when the Backend is told that it has ended
 }
 
 // bears returns an ErrTTL if leases of this TTL could outlive the session.
@@ -34,15 +35,27 @@ type sessions struct {
 	changed chan struct{} // closed at the next change; nil if nobody waits
 }
 
-// set is called before any request can be sent in the session.
-func (s *sessions) set(granted session) {
+// set is called before any request can be sent in the session. One that goes on
+// over another connection stays the same; any other, or none, ends the former.
+func (s *sessions) set(granted session) (goesOn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if goesOn = granted.id == s.current.id; goesOn {
+		granted.ended = s.current.ended
+	} else {
+		if s.current.ended != nil {
+			close(s.current.ended)
+		}
+		if granted.id != 0 {
+			granted.ended = make(chan struct{})
+		}
+	}
 	s.current = granted
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
 	}
+	return goesOn
 }
 
 func (s *sessions) now() session {

@@ -18,13 +18,12 @@ const (
 	shortSession = 3 * shortTTL
 )
 
-// "A lost session ends its leases": at the next renewal, and the next session
-// acquires again.
+// A session that has expired ends its leases, and the next session acquires again.
 func TestBackend_SessionExpires(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{TTL: time.Second})
+	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
 	lease, err := locker.Acquire(bounded(t), "key")
 	if err != nil {
 		t.Fatal(err)
@@ -36,10 +35,7 @@ func TestBackend_SessionExpires(t *testing.T) {
 		t.Errorf("cause %v, want ErrLost", cause)
 	}
 	t.Logf("the lease ended %v after its session", time.Since(began))
-	next, err := locker.Acquire(bounded(t), "key")
-	if err != nil {
-		t.Fatalf("Acquire in a new session: %v", err)
-	}
+	next := acquire(t, locker, "key")
 	if next.Fence() <= lease.Fence() {
 		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
 	}
@@ -60,12 +56,8 @@ func TestBackend_SessionExpiresUnderClaim(t *testing.T) {
 			t.Fatalf("Acquire: %+v, %v", g, err)
 		}
 		proxy.expire(t)
-		_, err := b.Renew(bounded(t), c)
-		for err != nil && !errors.Is(err, lock.ErrLost) { // the connection that was cut
-			_, err = b.Renew(bounded(t), c)
-		}
-		if err == nil {
-			t.Fatal("Renew after the session's end: no error, want ErrLost")
+		if err := renew(t, b, c); !errors.Is(err, lock.ErrLost) {
+			t.Fatalf("Renew after the session's end: %v, want ErrLost", err)
 		}
 	}
 	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) {
@@ -110,16 +102,10 @@ func TestBackend_Partition(t *testing.T) {
 		proxy := newProxy(t, addr)
 		b := connect(t, proxy.addr(), zklock.Options{Root: root, SessionTimeout: shortSession})
 		locker := newLocker(t, b, o)
-		lease, err := locker.Acquire(bounded(t), "key")
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := acquire(t, locker, "key")
 		began := time.Now()
 		proxy.freeze()
-		next, err := other.Acquire(bounded(t), "key")
-		if err != nil {
-			t.Fatalf("Acquire by the other: %v", err)
-		}
+		next := acquire(t, other, "key")
 		if lease.Context().Err() == nil {
 			t.Error("two live holders")
 		}
@@ -150,11 +136,7 @@ func TestBackend_Reconnects(t *testing.T) {
 	}
 	for range 3 {
 		proxy.cut()
-		_, err := b.Renew(bounded(t), c)
-		for err != nil && !errors.Is(err, lock.ErrLost) {
-			_, err = b.Renew(bounded(t), c)
-		}
-		if err != nil {
+		if err := renew(t, b, c); err != nil {
 			t.Fatalf("Renew: %v", err)
 		}
 	}

@@ -44,7 +44,12 @@ func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
 // second before it tries a single one again.
 func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
 	t.Helper()
-	b, err := zklock.New([]string{addr, addr}, o)
+	return connectAll(t, []string{addr, addr}, o)
+}
+
+func connectAll(t testing.TB, addrs []string, o zklock.Options) *zklock.Backend {
+	t.Helper()
+	b, err := zklock.New(addrs, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +71,32 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 		}
 	})
 	return l
+}
+
+// acquire asks until there is an answer: a server that was away, or a machine that
+// stood still, can cost a request all of its time.
+func acquire(t testing.TB, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	for ctx := bounded(t); ; {
+		lease, err := l.Acquire(ctx, key)
+		if err == nil {
+			return lease
+		}
+		if !errors.Is(err, lock.ErrNoAnswer) || ctx.Err() != nil {
+			t.Fatalf("Acquire: %v", err)
+		}
+	}
+}
+
+// renew asks until there is an answer, on whichever connection: nil or ErrLost.
+func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
+	t.Helper()
+	for ctx := bounded(t); ; {
+		_, err := b.Renew(ctx, c)
+		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // tree is a plain client that looks at the nodes.
@@ -91,7 +122,8 @@ func lookAt(t testing.TB, addr string) tree {
 // under returns the names of a node's children; none if it does not exist.
 func (v tree) under(path string) []string {
 	v.t.Helper()
-	names, _, err := v.Children(path)
+	var names []string
+	err := v.repeat(func() (err error) { names, _, err = v.Children(path); return err })
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		v.t.Fatalf("children of %s: %v", path, err)
 	}
@@ -102,7 +134,9 @@ func (v tree) under(path string) []string {
 func (v tree) awaitCount(path string, n int) []string {
 	v.t.Helper()
 	for {
-		names, _, changed, err := v.ChildrenW(path)
+		var names []string
+		var changed <-chan zk.Event
+		err := v.repeat(func() (err error) { names, _, changed, err = v.ChildrenW(path); return err })
 		if err != nil {
 			v.t.Fatalf("children of %s: %v", path, err)
 		}
@@ -110,6 +144,18 @@ func (v tree) awaitCount(path string, n int) []string {
 			return names
 		}
 		wait(v.t, fmt.Sprintf("%d nodes under %s, now %q", n, path, names), changed)
+	}
+}
+
+// repeat asks until the connection lasts for an answer.
+func (v tree) repeat(ask func() error) error {
+	v.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		err := ask()
+		lost := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
+		if !lost || time.Now().After(end) {
+			return err
+		}
 	}
 }
 

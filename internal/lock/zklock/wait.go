@@ -62,8 +62,10 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	if gone != nil {
 		return gone, nil
 	}
+	b.watching.Add(1)
 	_, _, events, err := b.conn.ChildrenW(path)
 	if err != nil {
+		b.watching.Add(-1)
 		return nil, err
 	}
 	done := make(chan struct{})
@@ -71,6 +73,7 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	defer b.mu.Unlock()
 	begun := b.background(func() {
 		<-events
+		b.watching.Add(-1)
 		b.mu.Lock()
 		if b.watches[path] == done {
 			delete(b.watches, path)

@@ -1,0 +1,274 @@
+package mysqllock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/mysqllock"
+)
+
+// commit is that request, and not the READ COMMITTED of another.
+const commit = "\x03COMMIT"
+
+// "Acquire, Renew and Release get a context with a deadline, and return by then,
+// also where the store is silent or the driver knows no contexts": whatever the
+// request is on which the connection falls silent.
+func TestBackend_SilentConnection(t *testing.T) {
+	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
+	acquire := func(key string) func(context.Context, *mysqllock.Backend) error {
+		return func(ctx context.Context, b *mysqllock.Backend) error {
+			_, err := b.Acquire(ctx, lock.Claim{Key: key, Owner: "me", TTL: long})
+			return err
+		}
+	}
+	renew := func(ctx context.Context, b *mysqllock.Backend) error {
+		_, err := b.Renew(ctx, mine)
+		return err
+	}
+	for name, c := range map[string]struct {
+		request string
+		call    func(context.Context, *mysqllock.Backend) error
+		known   bool // what became of the claim
+	}{
+		"Acquire, BEGIN":    {request: "START TRANSACTION", call: acquire("free")},
+		"Acquire, look":     {request: "FOR UPDATE", call: acquire("free")},
+		"Acquire, ROLLBACK": {request: "ROLLBACK", call: acquire("theirs"), known: true},
+		"Acquire, COMMIT":   {request: commit, call: acquire("free")},
+		"Renew, COMMIT":     {request: commit, call: renew},
+		"Release": {request: "SET owner = ''", call: func(ctx context.Context, b *mysqllock.Backend) error {
+			return b.Release(ctx, mine)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, dsn string) {
+				direct := newBackend(t, open(t, dsn), mysqllock.Options{})
+				mustGrant(t, direct, mine)
+				mustGrant(t, direct, lock.Claim{Key: "theirs", Owner: "they", TTL: long})
+				mustGrant(t, direct, lock.Claim{Key: "free", Owner: "they", TTL: long})
+				if err := direct.Release(bounded(t), lock.Claim{Key: "free", Owner: "they"}); err != nil {
+					t.Fatal(err)
+				}
+				w, dsn := throughWire(t, dsn)
+				b := mysqllock.New(open(t, dsn), mysqllock.Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				fell := w.silence(c.request)
+				returned := make(chan error, 1)
+				go func() { returned <- c.call(ctx, b) }()
+				await(t, fell)
+				cancel()
+				if err := await(t, returned); errors.Is(err, context.Canceled) == c.known || c.known && err != nil {
+					t.Errorf("got %v, want the context's error: %t", err, !c.known)
+				}
+			})
+		})
+	}
+}
+
+// "If the answer to the COMMIT is lost, asking again or a release settles it", also
+// where the COMMIT itself is late: both wait for it at the row.
+func TestBackend_LateCommit(t *testing.T) {
+	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	for name, settle := range map[string]func(context.Context, lock.Backend) error{
+		"Release": func(ctx context.Context, b lock.Backend) error { return b.Release(ctx, mine) },
+		"asking again": func(ctx context.Context, b lock.Backend) error {
+			g, err := b.Acquire(ctx, mine)
+			if err == nil && g.Held {
+				err = errors.New("held by another")
+			}
+			return errors.Join(err, b.Release(ctx, mine))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, dsn string) {
+				pool := open(t, dsn)
+				direct := newBackend(t, pool, mysqllock.Options{})
+				w, dsn := throughWire(t, dsn)
+				b := mysqllock.New(open(t, dsn), mysqllock.Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				fell := w.silence(commit)
+				go func() { <-fell; cancel() }()
+				acquired := make(chan error, 1)
+				go func() {
+					_, err := b.Acquire(ctx, mine)
+					acquired <- err
+				}()
+				if err := await(t, acquired); err == nil {
+					t.Fatal("Acquire: granted without an answer to the COMMIT")
+				}
+				settled := make(chan error, 1)
+				go func() { settled <- settle(bounded(t), b) }() // the wire is silent for that one connection
+				blocked(t, pool)
+				w.speak()
+				if err := await(t, settled); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				mustGrant(t, direct, lock.Claim{Key: "key", Owner: "next", TTL: long})
+			})
+		})
+	}
+}
+
+// The same by the Locker's promise: Acquire ends "after a third of the TTL (a
+// second, if that is longer)", and Close "returns when that is done".
+func TestLocker_SilentCommit(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		newBackend(t, open(t, dsn), mysqllock.Options{})
+		w, dsn := throughWire(t, dsn)
+		locker := lock.New(mysqllock.New(open(t, dsn), mysqllock.Options{}), lock.Options{TTL: 3 * time.Second})
+		acquired, closed := make(chan error, 1), make(chan error, 1)
+		fell := w.silence(commit)
+		go func() {
+			_, err := locker.Acquire(t.Context(), "key")
+			acquired <- err
+		}()
+		await(t, fell)
+		if err := await(t, acquired); !errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("Acquire: %v, want ErrNoAnswer", err)
+		}
+		go func() { closed <- locker.Close() }()
+		if err := await(t, closed); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// "It looks at the row until the key is free, or until a look finds no answer": a
+// connection that falls silent keeps nobody waiting for a key that is free.
+func TestBackend_SilentLook(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		holder := lock.Claim{Key: "key", Owner: "holder", TTL: long}
+		waiter := lock.Claim{Key: "key", Owner: "waiter", TTL: long, Queue: true}
+		direct := newBackend(t, open(t, dsn), mysqllock.Options{})
+		mustGrant(t, direct, holder)
+		w, dsn := throughWire(t, dsn)
+		b := mysqllock.New(open(t, dsn), mysqllock.Options{})
+		g := mustBeHeld(t, b, waiter)
+		fell := w.silence("FROM `locks`")
+		waited := make(chan error, 1)
+		go func() { waited <- b.Wait(t.Context(), waiter, g) }()
+		await(t, fell)
+		if err := direct.Release(bounded(t), holder); err != nil {
+			t.Fatal(err)
+		}
+		if err := await(t, waited); err != nil {
+			t.Errorf("Wait: %v, want nil: asking again takes another connection", err)
+		}
+		mustGrant(t, b, waiter)
+	})
+}
+
+// await fails the test if nothing comes.
+func await[T any](t testing.TB, c <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-c:
+	case <-bounded(t).Done():
+		t.Fatalf("nothing for %v", patience)
+	}
+	return value
+}
+
+// wire is a way to a server on which one connection can fall silent, without
+// breaking, when a request is sent.
+type wire struct {
+	mu     sync.Mutex
+	word   []byte        // of the request that gets stuck; nil: none
+	fell   chan struct{} // closed when it is stuck
+	speaks chan struct{} // closed when it goes on
+}
+
+// throughWire returns the DSN that leads through it, until the test ends. The
+// pools have to be closed by then.
+func throughWire(t *testing.T, dsn string) (w *wire, through string) {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = &wire{speaks: make(chan struct{})}
+	server := config.Addr
+	var pipes sync.WaitGroup
+	t.Cleanup(func() {
+		w.speak()
+		_ = listener.Close()
+		pipes.Wait()
+	})
+	pipes.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.DialTimeout("tcp", server, patience)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			pipes.Go(func() { pass(behind, client, w.hear) })
+			pipes.Go(func() { pass(client, behind, func([]byte) {}) })
+		}
+	})
+	config.Addr = listener.Addr().String()
+	return w, config.FormatDSN()
+}
+
+// pass copies what one side sends, after hear has returned.
+func pass(to, from net.Conn, hear func([]byte)) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	buffer := make([]byte, 4096)
+	for {
+		n, err := from.Read(buffer)
+		hear(buffer[:n])
+		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
+			return
+		}
+	}
+}
+
+// silence lets the next request that holds the word get stuck, and all that
+// follows on its connection. The channel is closed when that has happened.
+func (w *wire) silence(word string) (fell <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.word, w.fell = []byte(word), make(chan struct{})
+	return w.fell
+}
+
+func (w *wire) hear(request []byte) {
+	w.mu.Lock()
+	stuck := w.word != nil && bytes.Contains(request, w.word)
+	if stuck {
+		w.word = nil
+		close(w.fell)
+	}
+	w.mu.Unlock()
+	if stuck {
+		<-w.speaks
+	}
+}
+
+// speak lets it go on.
+func (w *wire) speak() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.word = nil
+	select {
+	case <-w.speaks:
+	default:
+		close(w.speaks)
+	}
+}
