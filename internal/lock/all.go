@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // MaxKeys is how many keys AcquireAll takes.
@@ -52,12 +53,14 @@ func (a *Leases) Lease(key string) *Lease {
 	return a.sorted[i]
 }
 
-// Release gives all keys back, as Lease.Release does. Its error joins those of
-// the leases.
+// Release gives all keys back at the same time, each as Lease.Release does. Its
+// error joins those of the leases.
 func (a *Leases) Release() error {
-	var errs []error
-	for _, lease := range slices.Backward(a.sorted) {
-		errs = append(errs, lease.Release())
+	errs := make([]error, len(a.sorted))
+	var all sync.WaitGroup
+	for i, lease := range a.sorted {
+		all.Go(func() { errs[i] = lease.Release() })
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }

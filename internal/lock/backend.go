@@ -9,6 +9,10 @@ import (
 // same for all stores, so that a backend is small; package locktest checks one.
 // Its methods may be called from many goroutines at once.
 //
+// Acquire, Renew and Release get a context with a deadline, and return by then,
+// also where the store is silent or the driver knows no contexts. Wait returns
+// as soon as its context ends.
+//
 // A backend never trusts a client's clock: durations go to the store, never
 // points in time.
 type Backend interface {
@@ -73,4 +77,8 @@ type Grant struct {
 	// Retry is how long a waiter that hears nothing should wait at most: the
 	// holder's remaining time, or the next delay of a store that has to be polled.
 	Retry time.Duration
+
+	// Lost of a lease that was granted is closed when the store tells by itself
+	// that the lease is gone. Nil: it does not tell, and Renew finds out.
+	Lost <-chan struct{}
 }

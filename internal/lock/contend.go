@@ -3,39 +3,36 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
 // contend asks the store for the key, as the only caller of this process that
 // does. One that fails leaves its turn to the next in line.
-func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lease, error) {
-	fail := func(err error) (*Lease, error) {
-		l.passTurn(q)
-		if bounded.Err() != nil || l.closed() {
-			return nil, l.gaveUp(ctx, q.key)
-		}
-		return nil, notAcquired(q.key, err)
-	}
+func (l *Locker) contend(c caller, q *line) (*Lease, error) {
 	for contended := false; ; {
+		if l.over(c) != nil { // also: its turn, or a call, came in the same instant
+			return nil, l.fail(c, q, nil)
+		}
 		if q.owner == "" {
 			q.owner = newOwner()
 		}
-		claim := Claim{Key: q.key, Owner: q.owner, TTL: l.opt.TTL, Queue: wait}
+		claim := Claim{Key: q.key, Owner: q.owner, TTL: l.opt.TTL, Queue: c.wait}
 		sent := time.Now()
-		grant, err := l.ask(bounded, q, claim)
+		grant, err := l.ask(c, q, claim)
 		if err != nil {
-			return fail(err)
+			return nil, l.fail(c, q, err)
 		}
 		if !grant.Held {
-			if lease := l.enter(ctx, q, sent, grant); lease != nil {
+			if lease := l.enter(c.ctx, q, sent, grant); lease != nil {
 				return lease, nil
 			}
-			// The answer took too long for the lease to be trusted. Who asked in
-			// vain goes to the end of the store's line: others may be nearer to it.
-			if !wait || bounded.Err() != nil || l.closed() {
-				return fail(ErrNoAnswer)
+			// The caller has gone, or the answer took too long for the lease to be
+			// trusted. Who asked in vain goes to the end of the store's line: others
+			// may be nearer to it.
+			if !c.wait || l.over(c) != nil {
+				return nil, l.fail(c, q, ErrNoAnswer)
 			}
 			q.owner = ""
 			l.background(func() { l.giveBack(claim) })
@@ -45,57 +42,104 @@ func (l *Locker) contend(ctx, bounded context.Context, q *line, wait bool) (*Lea
 			contended = true
 			l.observe(func(o Observer) { o.Contended(q.key) })
 		}
-		if !wait {
+		if !c.wait {
 			q.owner = "" // it stands nowhere in the store
-			return fail(nil)
+			return nil, l.fail(c, q, nil)
 		}
-		if err := l.pause(bounded, claim, grant); err != nil {
-			return fail(err)
+		if err := l.pause(c, q, claim, grant); err != nil {
+			return nil, l.fail(c, q, err)
 		}
 	}
 }
 
-// ask sends one request. If the caller gives up before the answer, what the
-// request may have taken is given back after the answer has come, so that the
-// two cannot overtake each other. That is why the request does not end with the
-// caller's context: a driver that returns sooner leaves it on its way.
-func (l *Locker) ask(ctx context.Context, q *line, c Claim) (Grant, error) {
-	call, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.patience(), ErrNoAnswer)
-	type answer struct {
-		grant Grant
-		err   error
+// fail ends the caller's turn. Its error is why it waits no longer, or else err.
+func (l *Locker) fail(c caller, q *line, err error) error {
+	l.passTurn(q)
+	if over := l.over(c); over != nil {
+		err = over
 	}
-	answers := make(chan answer, 1)
+	return notAcquired(q.key, err)
+}
+
+// ask sends one request, in the caller's own goroutine unless its time may end
+// before the answer comes. Then the caller returns, and leaves the request to
+// another. What an unanswered request may have taken is given back.
+func (l *Locker) ask(c caller, q *line, claim Claim) (Grant, error) {
+	if end, ok := c.end(); ok && time.Until(end) < l.patience() {
+		return l.askWithin(c, q, claim)
+	}
+	grant, err := l.send(c.ctx, claim)
+	if err != nil {
+		q.owner = "" // whoever asks next is not to be mixed up with this request
+		l.background(func() { l.giveBack(claim) })
+	}
+	return grant, err
+}
+
+func (l *Locker) askWithin(c caller, q *line, claim Claim) (Grant, error) {
+	ctx, stop := l.waiting(c, q)
+	defer stop()
+	var grant Grant
+	var err error
+	answered := make(chan struct{})
 	l.background(func() {
-		grant, err := l.backend.Acquire(call, c)
-		answers <- answer{grant, err}
+		grant, err = l.send(c.ctx, claim)
+		close(answered)
 	})
-	err := ErrClosed
 	select {
-	case a := <-answers:
-		cancel()
-		return a.grant, a.err
-	case <-call.Done():
-		err = context.Cause(call)
+	case <-answered:
+		if err == nil {
+			return grant, nil
+		}
 	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-l.open.Done():
 	}
-	q.owner = "" // whoever asks next is not to be mixed up with this request
+	q.owner = ""
 	l.background(func() {
-		<-answers
-		cancel()
-		l.giveBack(c)
+		<-answered // so that giving back cannot overtake the request
+		l.giveBack(claim)
 	})
+	if ctx.Err() != nil {
+		return Grant{}, ctx.Err()
+	}
 	return Grant{}, err
 }
 
+// send does not end with the caller's context: a driver would return, and the
+// request be still on its way.
+func (l *Locker) send(ctx context.Context, claim Claim) (Grant, error) {
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r := l.request(ctx, l.patience())
+	grant, err := l.backend.Acquire(r, claim)
+	return grant, l.end(r, err)
+}
+
 // pause waits until it is worth asking again.
-func (l *Locker) pause(ctx context.Context, c Claim, g Grant) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.open, cancel)()
-	return l.backend.Wait(ctx, c, g)
+func (l *Locker) pause(c caller, q *line, claim Claim, g Grant) error {
+	ctx, stop := l.waiting(c, q)
+	defer stop()
+	return l.backend.Wait(ctx, claim, g)
+}
+
+// waiting returns a context that ends when the caller's wait does: with its
+// context, after MaxWait, and with Close.
+func (l *Locker) waiting(c caller, q *line) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	late := &alarm{wake: func() { cancel(ErrTimeout) }}
+	if !c.until.IsZero() {
+		l.waits.set(late, c.until)
+	}
+	l.mu.Lock()
+	q.quit = cancel
+	if l.closed() {
+		cancel(ErrClosed)
+	}
+	l.mu.Unlock()
+	return ctx, func() {
+		l.waits.clear(late)
+		cancel(nil)
+	}
 }
 
 // giveBack releases what the owner may hold, or its place in line. It tries for
@@ -117,16 +161,8 @@ func (l *Locker) giveBack(c Claim) {
 
 // release is one bounded attempt, independent of any caller's context.
 func (l *Locker) release(c Claim) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), l.patience(), ErrNoAnswer)
-	defer cancel()
-	done := make(chan error, 1)
-	l.background(func() { done <- l.backend.Release(ctx, c) })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	r := l.request(context.Background(), l.patience())
+	return l.end(r, l.backend.Release(r, c))
 }
 
 // patience is how long an answer of the store is waited for.
@@ -136,5 +172,6 @@ func (l *Locker) patience() time.Duration {
 
 // newOwner returns a name that no other acquisition has.
 func newOwner() string {
-	return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	name := strconv.AppendUint(make([]byte, 0, 26), rand.Uint64(), 36)
+	return string(strconv.AppendUint(name, rand.Uint64(), 36))
 }

@@ -24,6 +24,8 @@
 //     one for each acquisition, and compared whole.
 //   - A caller that gives up leaves nothing behind: what the store may have
 //     granted is given back in the background, after the answer has come.
+//   - A lease ends as soon as a store that notices by itself tells that it is
+//     gone.
 //   - Release compares the owner and frees the key in one step. It works
 //     whatever became of any context, and tells if the lease was lost.
 //   - Only durations go to the store, never a client's time.
@@ -38,8 +40,8 @@
 //   - AcquireAll takes several keys, all or none, in sorted order.
 //   - Each lease has a fence, higher than that of every earlier lease on its key,
 //     also after a hand-off, a crash, FLUSHALL, or a restart without persistence.
-//     If the store lost its memory and its clock stepped back, the guarded
-//     database refuses, and Lease.Raise gets over it.
+//     If the store lost its memory and its clock stepped back, a database that
+//     has seen a higher one refuses, and Lease.Raise gets over it.
 //
 // # What is not
 //

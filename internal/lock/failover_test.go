@@ -99,8 +99,8 @@ func (f failover) wait(t *testing.T, db *database, o lock.Options) *waiters {
 	t.Helper()
 	const processes, turns = 3, 5
 	ctx, cancel := context.WithTimeout(t.Context(), o.TTL+failoverTime)
-	t.Cleanup(cancel)
 	w := &waiters{}
+	t.Cleanup(func() { cancel(); w.Wait() })
 	for range processes {
 		tap := locktest.NewTap(lock.NewRedis(f.connect(t)))
 		locker := newLocker(t, tap, o)
@@ -120,7 +120,7 @@ func (f failover) wait(t *testing.T, db *database, o lock.Options) *waiters {
 				}
 			}
 		})
-		<-tap.Seen(locktest.Wait, 1)
+		await(t, "waiter", tap.Seen(locktest.Wait, 1))
 	}
 	return w
 }
@@ -133,7 +133,7 @@ func (f failover) awaitReplicas(t *testing.T) {
 	if err := conn.Set(t.Context(), "{"+f.key+"}:last", "", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := conn.Wait(t.Context(), len(f.replicas), 2*time.Second).Result()
+	n, err := conn.Wait(t.Context(), len(f.replicas), 20*time.Second).Result()
 	if err != nil || int(n) < len(f.replicas) {
 		t.Fatalf("%d of %d replicas are up to date: %v", n, len(f.replicas), err)
 	}

@@ -12,7 +12,7 @@ import "time"
 // have passed since the grant.
 func (h *holding) handOver() bool {
 	now, o := time.Now(), h.locker.opt
-	held := now.Sub(h.since)
+	held := now.Sub(h.granted)
 	if h.handoffs >= o.MaxHandoffs || held > o.HandoffTime ||
 		h.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
 		int64(h.handoffs) >= held.Microseconds() {
@@ -26,6 +26,6 @@ func (h *holding) handOver() bool {
 	if h.fence != 0 {
 		h.fence++
 	}
-	w.turn <- h.admit(w.ctx)
+	w.turn <- turn{lease: h.admit(w.ctx)}
 	return true
 }

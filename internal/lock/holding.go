@@ -15,26 +15,29 @@ type holding struct {
 	claim  Claim
 
 	since    time.Time // when the granted request was sent
+	granted  time.Time // when its answer was here
 	deadline time.Time // until when the store's word is trusted
 	fence    int64     // the highest in use
 	handoffs int
 
 	lease    *Lease
 	entered  time.Time // when the current lease began
-	expiry   *time.Timer
-	renewal  *time.Timer
+	expiry   alarm
+	renewal  alarm
 	renewals int // the next one is due at since + renewals x a third of the TTL
 
-	over bool // released or lost: nothing more happens
+	over   bool          // released or lost: nothing more happens
+	closed chan struct{} // closed then; nil if nobody asks
 }
 
 // enter turns a grant into a lease. It returns nil if the answer came too late
-// to be trusted, or the Locker was closed meanwhile.
+// to be trusted, the caller has gone, or the Locker was closed meanwhile.
 func (l *Locker) enter(ctx context.Context, q *line, sent time.Time, g Grant) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	deadline := sent.Add(l.opt.TTL - l.opt.Margin)
-	if l.closed() || !time.Now().Before(deadline) {
+	now := time.Now()
+	if l.closed() || ctx.Err() != nil || !now.Before(deadline) {
 		return nil
 	}
 	h := &holding{
@@ -42,14 +45,20 @@ func (l *Locker) enter(ctx context.Context, q *line, sent time.Time, g Grant) *L
 		line:     q,
 		claim:    Claim{Key: q.key, Owner: q.owner, TTL: l.opt.TTL},
 		since:    sent,
+		granted:  now,
 		deadline: deadline,
 		fence:    g.Fence,
 		renewals: 1,
 	}
 	q.held = h
 	lease := h.admit(ctx)
-	h.expiry = time.AfterFunc(time.Until(h.until()), h.expire)
-	h.renewal = time.AfterFunc(time.Until(h.due()), h.renew)
+	h.expiry.wake, h.renewal.wake = h.expire, h.renew
+	l.deadlines.set(&h.expiry, h.until())
+	l.renewals.set(&h.renewal, h.due())
+	if g.Lost != nil {
+		h.closed = make(chan struct{})
+		l.background(func() { h.watch(g.Lost) })
+	}
 	return lease
 }
 
@@ -72,7 +81,7 @@ func (h *holding) until() time.Time {
 	return h.deadline
 }
 
-// expire is the deadline's timer. Nothing that talks to a store stands between
+// expire is the deadline's alarm. Nothing that talks to a store stands between
 // it and the end of the lease.
 func (h *holding) expire() {
 	h.locker.mu.Lock()
@@ -80,11 +89,25 @@ func (h *holding) expire() {
 	if h.over {
 		return
 	}
-	if left := time.Until(h.until()); left > 0 {
-		h.expiry.Reset(left) // renewed, or handed over, meanwhile
+	if until := h.until(); time.Now().Before(until) {
+		h.locker.deadlines.set(&h.expiry, until) // renewed, or handed over, meanwhile
 		return
 	}
 	h.end(ErrLost)
+}
+
+// watch ends the lease when the store tells by itself that it is gone.
+func (h *holding) watch(lost <-chan struct{}) {
+	select {
+	case <-lost:
+	case <-h.closed:
+		return
+	}
+	h.locker.mu.Lock()
+	defer h.locker.mu.Unlock()
+	if !h.over {
+		h.end(ErrLost)
+	}
 }
 
 // end takes the lease from its holder, gives the key back to the store in the
@@ -104,11 +127,14 @@ func (h *holding) end(cause error) {
 	l.advance(q)
 }
 
-// close stops the timers for good. The caller holds Locker.mu.
+// close stops the alarms for good. The caller holds Locker.mu.
 func (h *holding) close() {
 	h.over = true
 	h.line.held = nil
 	h.line.owner = ""
-	h.expiry.Stop()
-	h.renewal.Stop()
+	h.locker.deadlines.clear(&h.expiry)
+	h.locker.renewals.clear(&h.renewal)
+	if h.closed != nil {
+		close(h.closed)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -16,7 +15,7 @@ import (
 // the database in the same transaction.
 type Lease struct {
 	holding *holding
-	ctx     context.Context
+	ctx     leaseContext
 	cancel  context.CancelCauseFunc
 
 	// Guarded by Locker.mu.
@@ -24,12 +23,13 @@ type Lease struct {
 	owner string // from WithOwner
 	root  *Lease // of a lease taken again by its holder: the first; else itself
 	uses  int    // of a root: how many leases share it
-	done  bool   // released
+	done  bool   // Release was called
 
 	unfollow func() bool // of one that is no root: stops waiting for the root's end
 
-	once sync.Once
-	err  error // what Release returned
+	settled bool          // Release has returned
+	err     error         // with this
+	told    chan struct{} // closed then; nil if no second call waits for it
 }
 
 // Key returns the key that is locked.
@@ -37,7 +37,7 @@ func (e *Lease) Key() string { return e.holding.line.key }
 
 // Context returns a child of the context given to Acquire. It ends when the
 // lease ends: context.Cause is then an ErrReleased, ErrLost or ErrClosed.
-func (e *Lease) Context() context.Context { return e.ctx }
+func (e *Lease) Context() context.Context { return &e.ctx }
 
 // Fence returns the lease's fencing token: higher than that of every earlier
 // lease on the key. It is 0 if the backend mints none.
@@ -72,6 +72,9 @@ func (e *Lease) current() bool {
 // stepped back, so that it mints lower numbers than before. The store checks
 // that the lease is still held: one who lost it gets ErrLost and no number. Read
 // again what you are about to write: somebody else may have written meanwhile.
+//
+// A number that leaves no room for those to come is refused: one of 1<<52 or more
+// in Redis, whose scripts count in doubles, and of 1<<62 or more anywhere.
 func (e *Lease) Raise(ctx context.Context, above int64) error {
 	h := e.holding
 	l := h.locker
@@ -83,6 +86,10 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 	if h.fence == 0 {
 		l.mu.Unlock()
 		return fmt.Errorf("lock %q: the backend mints no fences", e.Key())
+	}
+	if above >= 1<<62 {
+		l.mu.Unlock()
+		return fmt.Errorf("lock %q: raise fence above %d: out of range", e.Key(), above)
 	}
 	l.work.Add(1)
 	defer l.work.Done()
@@ -115,55 +122,76 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 //
 // A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
-	e.once.Do(func() {
-		if err := e.release(); err != nil {
-			e.err = fmt.Errorf("lock %q: release: %w", e.Key(), err)
-		}
-	})
+	l := e.holding.locker
+	l.mu.Lock()
+	if e.done {
+		return e.settlement()
+	}
+	e.done = true
+	err := e.release()
+	if err != nil {
+		err = fmt.Errorf("lock %q: release: %w", e.Key(), err)
+	}
+	e.settled, e.err = true, err
+	if e.told != nil {
+		close(e.told)
+	}
+	l.mu.Unlock()
+	return err
+}
+
+// settlement returns what the first call of Release returns, when it does. The
+// caller holds Locker.mu, and no longer afterwards.
+func (e *Lease) settlement() error {
+	l := e.holding.locker
+	if !e.settled && e.told == nil {
+		e.told = make(chan struct{})
+	}
+	settled, told := e.settled, e.told
+	l.mu.Unlock()
+	if !settled {
+		<-told
+	}
 	return e.err
 }
 
+// release does it. The caller holds Locker.mu, which is not held during I/O.
 func (e *Lease) release() error {
 	h := e.holding
 	l := h.locker
-	l.mu.Lock()
 	if h.over {
-		l.mu.Unlock()
 		return ErrLost
 	}
-	e.done = true
 	if e != e.root {
 		e.unfollow()
 		e.cancel(ErrReleased)
 	}
 	if e.root.uses--; e.root.uses > 0 {
-		l.mu.Unlock()
 		return nil
 	}
-	if !time.Now().Before(h.until()) { // the timer is late
+	if !time.Now().Before(h.until()) { // the alarm is late
 		h.end(ErrLost)
-		l.mu.Unlock()
 		return ErrLost
 	}
 	held := time.Since(h.entered)
-	if h.handOver() {
-		l.mu.Unlock()
-		e.root.cancel(ErrReleased)
-		l.observe(func(o Observer) { o.Held(e.Key(), held); o.HandedOver(e.Key()) })
-		return nil
+	handed := h.handOver()
+	if !handed {
+		h.close()
+		l.work.Add(1)
+		defer l.work.Done()
 	}
-	h.close()
-	l.work.Add(1)
-	defer l.work.Done()
 	c := h.claim
 	c.Fence = h.fence
 	l.mu.Unlock()
 	e.root.cancel(ErrReleased)
-	l.observe(func(o Observer) { o.Held(e.Key(), held) })
+	l.observe(func(o Observer) { o.Held(c.Key, held) })
+	if handed {
+		l.observe(func(o Observer) { o.HandedOver(c.Key) })
+		l.mu.Lock()
+		return nil
+	}
 	err := l.release(c)
-
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err != nil && !errors.Is(err, ErrLost) {
 		l.background(func() { l.giveBack(c) })
 	}

@@ -13,18 +13,28 @@ type line struct {
 	owner   string    // under which the store knows this process; empty: not yet
 	held    *holding  // nil while the first in line asks the store
 	waiting list.List // of *waiter
+
+	quit context.CancelCauseFunc // ends the latest wait of the first in line for the store
 }
 
 // waiter is a caller that stands in line.
 type waiter struct {
-	ctx  context.Context
-	turn chan *Lease // capacity 1: a lease handed over, or nil for "ask the store"
+	caller
+	turn chan turn // capacity 1
 	at   *list.Element
+	late alarm
+}
+
+// turn is what a waiter is told: a lease that was handed over, or why it waits no
+// longer; neither: to ask the store.
+type turn struct {
+	lease *Lease
+	err   error
 }
 
 // join puts a caller at the end of the line.
-func (q *line) join(ctx context.Context) *waiter {
-	w := &waiter{ctx: ctx, turn: make(chan *Lease, 1)}
+func (q *line) join(c caller) *waiter {
+	w := &waiter{caller: c, turn: make(chan turn, 1)}
 	w.at = q.waiting.PushBack(w)
 	return w
 }
@@ -40,32 +50,58 @@ func (q *line) next() *waiter {
 	return w
 }
 
+// close ends the lease and all waiting. The caller holds Locker.mu.
+func (q *line) close() {
+	for w := q.next(); w != nil; w = q.next() {
+		w.turn <- turn{err: ErrClosed}
+	}
+	if q.quit != nil {
+		q.quit(ErrClosed)
+	}
+	if q.held != nil {
+		q.held.end(ErrClosed)
+	}
+}
+
 // await waits in line for a lease or for the turn to ask the store.
-func (l *Locker) await(ctx, bounded context.Context, q *line, w *waiter) (*Lease, error) {
+func (l *Locker) await(q *line, w *waiter) (*Lease, error) {
+	if !w.until.IsZero() {
+		w.late.wake = func() { l.dismiss(q, w, ErrTimeout) }
+		l.waits.set(&w.late, w.until)
+		defer l.waits.clear(&w.late)
+	}
 	select {
-	case lease := <-w.turn:
-		if lease != nil {
-			return lease, nil
+	case t := <-w.turn:
+		switch {
+		case t.err != nil:
+			return nil, notAcquired(q.key, t.err)
+		case t.lease != nil:
+			return t.lease, nil
 		}
-		return l.contend(ctx, bounded, q, true)
-	case <-bounded.Done():
-	case <-l.open.Done():
+		return l.contend(w.caller, q)
+	case <-w.ctx.Done():
 	}
-	l.mu.Lock()
-	if w.at != nil {
-		q.waiting.Remove(w.at)
-		l.mu.Unlock()
-		return nil, l.gaveUp(ctx, q.key)
-	}
-	l.mu.Unlock()
-	// The turn came in the same instant: pass it on.
-	if lease := <-w.turn; lease != nil {
+	l.dismiss(q, w, ended(w.ctx))
+	// The turn may have come in the same instant: pass it on.
+	switch t := <-w.turn; {
+	case t.lease != nil:
 		// Whether it was lost is no concern of one who gave up.
-		l.background(func() { _ = lease.Release() })
-	} else {
+		l.background(func() { _ = t.lease.Release() })
+	case t.err == nil:
 		l.passTurn(q)
 	}
-	return nil, l.gaveUp(ctx, q.key)
+	return nil, notAcquired(q.key, ended(w.ctx))
+}
+
+// dismiss tells a waiter to wait no longer, unless its turn has come.
+func (l *Locker) dismiss(q *line, w *waiter, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.at != nil {
+		q.waiting.Remove(w.at)
+		w.at = nil
+		w.turn <- turn{err: err}
+	}
 }
 
 // passTurn ends a caller's turn that led to nothing. If nobody else waits, the
@@ -84,7 +120,7 @@ func (l *Locker) passTurn(q *line) {
 // Locker.mu.
 func (l *Locker) advance(q *line) {
 	if w := q.next(); w != nil {
-		w.turn <- nil
+		w.turn <- turn{}
 		return
 	}
 	delete(l.lines, q.key)

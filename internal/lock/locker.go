@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // MaxKey is how many bytes a key may have.
@@ -21,6 +22,11 @@ type Locker struct {
 	open context.Context // ends with Close
 	shut context.CancelFunc
 	work sync.WaitGroup // calls and background releases under way
+
+	deadlines alarms // of leases
+	renewals  alarms
+	requests  alarms // that wait for an answer
+	waits     alarms // of callers, for MaxWait
 
 	mu    sync.Mutex       // never held during I/O
 	lines map[string]*line // keys that this process holds or asks for
@@ -47,7 +53,10 @@ func New(b Backend, o Options) *Locker {
 //
 // The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err()
 // as well, and whatever the store may have granted is given back in the
-// background.
+// background. Acquire returns when ctx does, with one exception: while the store
+// is being asked and ctx, far from its deadline, is cancelled. Then it returns
+// with the store's answer, or after a third of the TTL (a second, if that is
+// longer), whichever comes first.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	return l.observed(ctx, key, true)
 }
@@ -88,12 +97,13 @@ func (l *Locker) Close() error {
 	}
 	l.shut()
 	for _, q := range l.lines {
-		if q.held != nil {
-			q.held.end(ErrClosed)
-		}
+		q.close()
 	}
 	l.mu.Unlock()
 	l.work.Wait()
+	for _, a := range []*alarms{&l.deadlines, &l.renewals, &l.requests, &l.waits} {
+		a.stop()
+	}
 	return l.backend.Close()
 }
 
@@ -101,13 +111,14 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	if key == "" || len(key) > MaxKey || key[0] == '}' {
 		return nil, notAcquired(key, fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey))
 	}
-	if ctx.Err() != nil {
-		return nil, notAcquired(key, ended(ctx))
+	c := caller{ctx: ctx, wait: wait}
+	if l.opt.MaxWait >= 0 {
+		c.until = time.Now().Add(l.opt.MaxWait)
 	}
 	l.mu.Lock()
-	if l.closed() {
+	if err := l.over(c); err != nil {
 		l.mu.Unlock()
-		return nil, notAcquired(key, ErrClosed)
+		return nil, notAcquired(key, err)
 	}
 	if lease := l.again(ctx, key); lease != nil {
 		l.mu.Unlock()
@@ -116,14 +127,12 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	l.work.Add(1)
 	defer l.work.Done()
 
-	bounded, cancel := l.bound(ctx)
-	defer cancel()
 	q := l.lines[key]
 	if q == nil {
 		q = &line{key: key}
 		l.lines[key] = q
 		l.mu.Unlock()
-		return l.contend(ctx, bounded, q, wait)
+		return l.contend(c, q)
 	}
 	if !wait {
 		l.mu.Unlock()
@@ -133,35 +142,62 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		l.mu.Unlock()
 		return nil, notAcquired(key, ErrQueueFull)
 	}
-	w := q.join(ctx)
+	w := q.join(c)
 	l.mu.Unlock()
-	return l.await(ctx, bounded, q, w)
+	return l.await(q, w)
 }
 
 func (l *Locker) closed() bool { return l.open.Err() != nil }
 
-// bound limits a wait to MaxWait.
-func (l *Locker) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if l.opt.MaxWait < 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, l.opt.MaxWait, ErrTimeout)
+// caller is one call of Acquire or TryAcquire.
+type caller struct {
+	ctx   context.Context
+	wait  bool
+	until time.Time // MaxWait from its beginning; zero: no limit
 }
 
-// gaveUp is the error of a caller that stopped waiting.
-func (l *Locker) gaveUp(ctx context.Context, key string) error {
-	switch {
-	case ctx.Err() != nil:
-		return notAcquired(key, ended(ctx))
-	case l.closed():
-		return notAcquired(key, ErrClosed)
+// end returns when its wait ends at the latest; not ok: never.
+func (c caller) end() (end time.Time, ok bool) {
+	end, ok = c.ctx.Deadline()
+	if !c.until.IsZero() && (!ok || c.until.Before(end)) {
+		return c.until, true
 	}
-	return notAcquired(key, ErrTimeout)
+	return end, ok
+}
+
+// over returns why the caller waits no longer, or nil.
+func (l *Locker) over(c caller) error {
+	if c.ctx.Err() != nil {
+		return ended(c.ctx)
+	}
+	if l.closed() {
+		return ErrClosed
+	}
+	end, ok := c.end()
+	switch {
+	case !ok || time.Now().Before(end):
+		return nil
+	case end.Equal(c.until):
+		return ErrTimeout
+	}
+	return context.DeadlineExceeded // its timer is late
 }
 
 // background runs fn in a goroutine that Close waits for. Its caller is counted
 // in l.work itself, or holds l.mu while the Locker is open.
 func (l *Locker) background(fn func()) { l.work.Go(fn) }
+
+// Queued returns how many callers of this process stand in line, for all keys
+// together.
+func (l *Locker) Queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, q := range l.lines {
+		n += q.waiting.Len()
+	}
+	return n
+}
 
 // Waiting returns how many callers of this process stand in line for the key.
 // The one who holds it, or asks the store for it, is not counted.

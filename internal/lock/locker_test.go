@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -34,6 +35,38 @@ func TestLocker_MaxWait(t *testing.T) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Acquire: %v blames the caller's context", err)
 	}
+}
+
+// Queued is "how many callers of this process stand in line, for all keys
+// together".
+func TestLocker_Queued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(lock.NewMemory(), lock.Options{})
+		for _, key := range []string{"one", "two"} {
+			if _, err := locker.Acquire(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var waiting sync.WaitGroup
+		for _, key := range []string{"one", "one", "two"} {
+			waiting.Go(func() {
+				if _, err := locker.Acquire(t.Context(), key); !errors.Is(err, lock.ErrClosed) {
+					t.Errorf("Acquire: %v, want ErrClosed", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := locker.Queued(); n != 3 {
+			t.Errorf("got %d in line, want 3", n)
+		}
+		if err := locker.Close(); err != nil {
+			t.Fatal(err)
+		}
+		waiting.Wait()
+		if n := locker.Queued(); n != 0 {
+			t.Errorf("got %d in line after Close, want 0", n)
+		}
+	})
 }
 
 // MaxQueue "is how many callers of this process may wait for one key".
@@ -121,5 +154,44 @@ func TestOptions_Validate(t *testing.T) {
 	}
 	if err := (lock.Options{}).Validate(); err != nil {
 		t.Errorf("zero value: %v", err)
+	}
+}
+
+// teller is a Backend that notices by itself when a lease is gone.
+type teller struct {
+	lock.Backend
+	lost chan struct{}
+}
+
+func (b teller) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, c)
+	g.Lost = b.lost
+	return g, err
+}
+
+// "A lease ends as soon as a store that notices by itself tells that it is gone."
+func TestLocker_StoreTellsLoss(t *testing.T) {
+	t.Parallel()
+	lost := make(chan struct{})
+	locker := lock.New(teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
+	defer locker.Close()
+	lease, err := locker.Acquire(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	released, err := locker.Acquire(t.Context(), "another") // what watches it ends, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := released.Release(); err != nil {
+		t.Fatal(err)
+	}
+	close(lost)
+	<-lease.Context().Done()
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrLost", err)
 	}
 }

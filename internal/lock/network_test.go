@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
 )
 
 // "A timer ends its context then, and no request to the store can delay that": a
@@ -26,10 +27,14 @@ func TestRedis_SilentPartition(t *testing.T) {
 
 	leases := make([]*lock.Lease, rounds)
 	for i := range leases {
-		var err error
-		if leases[i], err = holder.Acquire(t.Context(), fmt.Sprint("key", i)); err != nil {
+		lease, err := holder.Acquire(t.Context(), fmt.Sprint("key", i))
+		for errors.Is(err, lock.ErrNoAnswer) {
+			lease, err = holder.Acquire(t.Context(), fmt.Sprint("key", i))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		leases[i] = lease
 	}
 	network.freeze()
 	t.Cleanup(network.thaw) // before the holder closes, which wants an answer
@@ -47,12 +52,51 @@ func TestRedis_SilentPartition(t *testing.T) {
 			if lease.Context().Err() == nil {
 				t.Errorf("round %d: two live holders", i)
 			}
-			if err := next.Release(); err != nil {
+			if err := next.Release(); err != nil && !paused(err) {
 				t.Errorf("round %d: %v", i, err)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// "A lost call delays until the holder's time would have run out": where the
+// subscription's connection died in silence not as long, for it is tried, opened
+// again, and who waits asks again.
+func TestRedis_SilentSubscription(t *testing.T) {
+	t.Parallel()
+	server := startMiniredis(t)
+	network := startNetwork(t, server.Addr())
+	o := lock.Options{TTL: time.Hour, MaxWait: 2 * time.Hour}
+	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr())), o)
+	tap := locktest.NewTap(lock.NewRedis(connect(t, network.addr)))
+	waiter := newLocker(t, tap, o)
+	lease, err := holder.Acquire(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), "k", nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+	network.die()
+	await(t, "waiter that asks again", tap.Seen(locktest.Wait, 2))
+	mustPass(t, lease, served)
+}
+
+// mustPass releases a lease, whose key one who waits has to get then.
+func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
+	t.Helper()
+	if err := lease.Release(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the call of a release does not arrive")
+	}
 }
 
 // "A driver repeats a request whose answer was lost": the answer to a release is
@@ -84,7 +128,8 @@ func TestRedis_ReleaseAnswerLost(t *testing.T) {
 // connection, or lose an answer together with its connection.
 type network struct {
 	addr string
-	lose atomic.Bool // the next answer
+	lose atomic.Bool  // the next answer
+	dead atomic.Int64 // so often have all connections died
 
 	mu   sync.Mutex
 	open chan struct{} // closed while bytes pass
@@ -127,8 +172,12 @@ func startNetwork(t *testing.T, server string) *network {
 func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 4096)
+	dead := n.dead.Load()
 	for {
 		count, err := from.Read(buffer)
+		if err == nil && n.dead.Load() != dead {
+			continue // into the void
+		}
 		n.mu.Lock()
 		open := n.open
 		n.mu.Unlock()
@@ -141,6 +190,9 @@ func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 		}
 	}
 }
+
+// die makes the connections of now carry nothing any more, without a sign.
+func (n *network) die() { n.dead.Add(1) }
 
 func (n *network) loseNextAnswer() { n.lose.Store(true) }
 

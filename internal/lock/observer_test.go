@@ -40,15 +40,24 @@ func (r *record) count(event string) int {
 // until waits for an event.
 func (r *record) until(t *testing.T, event string) {
 	t.Helper()
+	if err := r.wait(event); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait is until, for other goroutines than the test's.
+func (r *record) wait(event string) error {
 	timeout := time.After(20 * time.Second)
 	for {
 		select {
 		case e := <-r.told:
 			if e == event {
-				return
+				return nil
 			}
 		case <-timeout:
-			t.Fatalf("not told of %q; told so far: %v", event, r.counts)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return fmt.Errorf("not told of %q; told so far: %v", event, r.counts)
 		}
 	}
 }
@@ -71,7 +80,7 @@ func TestObserver(t *testing.T) {
 	told := newRecord()
 	store := lock.NewMemory()
 	tap := locktest.NewTap(store)
-	locker := newLocker(t, tap, lock.Options{TTL: 100 * time.Millisecond, Observer: told})
+	locker := newLocker(t, tap, lock.Options{TTL: time.Second, HandoffTime: time.Minute, Observer: told})
 	other := newLocker(t, store, lock.Options{})
 
 	held, err := other.Acquire(t.Context(), "key")
@@ -85,7 +94,9 @@ func TestObserver(t *testing.T) {
 			go func() {
 				next <- locker.Do(context.Background(), "key", func(context.Context, *lock.Lease) error { return nil })
 			}()
-			told.until(t, "renewed true")
+			if err := told.wait("renewed true"); err != nil {
+				return err
+			}
 			for locker.Waiting("key") == 0 && ctx.Err() == nil {
 				runtime.Gosched()
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,10 +20,16 @@ var (
 	//go:embed redis_release.lua
 	releaseSource string
 
-	acquireScript = redis.NewScript(acquireSource)
-	renewScript   = redis.NewScript(renewSource)
-	releaseScript = redis.NewScript(releaseSource)
+	acquireScript = newScript(acquireSource)
+	renewScript   = newScript(renewSource)
+	releaseScript = newScript(releaseSource)
 )
+
+// newScript gives a script the durations that do not change, in milliseconds.
+func newScript(source string) *redis.Script {
+	return redis.NewScript(fmt.Sprintf("local memory, reservation = %d, %d\n\n%s",
+		fenceMemory.Milliseconds(), reservation.Milliseconds(), source))
+}
 
 // fenceMemory is how long the last fence of a key is kept after its lease,
 // against steps of the server's clock.
@@ -31,18 +38,19 @@ const fenceMemory = time.Minute
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
 // single server, Sentinel or Cluster. See the package comment for its promises.
 //
-// A key is a hash {owner, until, fence, released} with a TTL. Owners that wait stand in a sorted
-// set beside it, in the same slot; a release passes the key to the first of them
-// and publishes to that process's channel.
+// A key is a string with a TTL: owner, fence, and whether others wait. They stand
+// in a sorted set beside it, in the same slot; a release passes the key to the
+// first of them and publishes to that process's channel.
 //
 // With access lists, the user needs the keys and channels that start with the
 // prefix, such as ~lock:* and &lock:*. Without the right to subscribe, who waits
 // is not told of a release, and asks again when the holder's time is over.
 type Redis struct {
-	client redis.UniversalClient
-	prefix string
-	wake   *wakeups
-	counts bool // PUBLISH tells how many listen: there is only one server
+	client  redis.UniversalClient
+	prefix  string
+	wake    *wakeups
+	send    batches
+	cluster bool // PUBLISH does not tell how many listen: there may be several servers
 }
 
 // RedisOption changes a Redis backend.
@@ -69,55 +77,56 @@ func WithPrefix(prefix string) RedisOption {
 // replicas do no harm: the lock only asks masters.
 func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
 	_, single := client.(*redis.Client)
-	r := &Redis{client: client, prefix: "lock:", counts: single}
+	r := &Redis{client: client, prefix: "lock:", cluster: !single}
 	for _, o := range options {
 		o(r)
 	}
 	r.wake = newWakeups(client, r.prefix+"wake:")
+	r.send = batches{client: client, off: !single}
 	return r
 }
 
 // Acquire implements Backend.
 func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
-	owner := r.wake.name(c.Owner)
 	queue := c.Queue && r.wake.ready()
 	if queue {
-		r.wake.expect(owner)
+		r.wake.expect(c.Owner)
 	}
-	grant, err := r.acquire(ctx, c, owner, queue)
+	grant, err := r.acquire(ctx, c, queue)
 	if err == nil && grant.Held && c.Queue && !queue {
 		// Listen before standing in line, or the call could be missed.
-		if err := r.wake.listen(ctx); err != nil {
-			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
-				return Grant{}, err
-			}
+		if err := r.wake.listen(ctx); err != nil && (ctx.Err() != nil || errors.Is(err, ErrClosed)) {
+			return Grant{}, err
+		}
+		r.wake.expect(c.Owner) // where it does not listen yet, to be told when it does
+		if !r.wake.ready() {
 			return grant, nil // without a place in line
 		}
-		r.wake.expect(owner)
-		grant, err = r.acquire(ctx, c, owner, true)
+		grant, err = r.acquire(ctx, c, true)
 	}
 	if err == nil && !grant.Held {
-		r.wake.forget(owner)
+		r.wake.forget(c.Owner)
 	}
 	return grant, err
 }
 
-func (r *Redis) acquire(ctx context.Context, c Claim, owner string, queue bool) (Grant, error) {
-	inLine := 0
+func (r *Redis) acquire(ctx context.Context, c Claim, queue bool) (Grant, error) {
+	lease, line := r.keys(c)
+	owner, ttl := r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()
+	var cmd *redis.Cmd
 	if queue {
-		inLine = 1
+		cmd = r.send.run(ctx, acquireScript, 2, lease, line, owner, ttl)
+	} else {
+		cmd = r.send.run(ctx, acquireScript, 1, lease, owner, ttl)
 	}
-	reply, err := acquireScript.Run(ctx, r.client, r.keys(c), owner,
-		c.TTL.Milliseconds(), fenceMemory.Milliseconds(), inLine).Int64Slice()
+	answer, err := cmd.Int64()
 	switch {
 	case err != nil:
 		return Grant{}, r.failed("acquire", err)
-	case len(reply) != 2:
-		return Grant{}, fmt.Errorf("redis: acquire: unexpected answer %v", reply)
-	case reply[0] == 1:
-		return Grant{Fence: reply[1]}, nil
+	case answer > 0:
+		return Grant{Fence: answer}, nil
 	}
-	return Grant{Held: true, Retry: max(0, time.Duration(reply[1])*time.Millisecond)}, nil
+	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
 // Wait implements Backend.
@@ -128,7 +137,7 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	net := time.NewTimer(g.Retry + jitter)
 	defer net.Stop()
 	select {
-	case <-r.wake.expect(r.wake.name(c.Owner)):
+	case <-r.wake.expect(c.Owner):
 	case <-net.C:
 		r.seekMasters() // the call may be lost because the subscription's server is
 	case <-ctx.Done():
@@ -139,8 +148,9 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 
 // Renew implements Backend.
 func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
-	fence, err := renewScript.Run(ctx, r.client, r.keys(c)[:1],
-		r.wake.name(c.Owner), c.TTL.Milliseconds(), fenceMemory.Milliseconds(), c.Fence).Int64()
+	lease, _ := r.keys(c)
+	fence, err := r.send.run(ctx, renewScript, 1,
+		lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds(), c.Fence).Int64()
 	if err != nil {
 		return 0, r.failed("renew", err)
 	}
@@ -152,14 +162,14 @@ func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 
 // Release implements Backend.
 func (r *Redis) Release(ctx context.Context, c Claim) error {
-	owner := r.wake.name(c.Owner)
-	r.wake.forget(owner)
-	counts := 0
-	if r.counts {
-		counts = 1
+	r.wake.forget(c.Owner)
+	lease, line := r.keys(c)
+	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
+	args := []any{lease, line, fence + "+" + owner + " ", fence + "-" + owner}
+	if r.cluster {
+		args = append(args, "cluster")
 	}
-	held, err := releaseScript.Run(ctx, r.client, r.keys(c), owner, c.Fence,
-		reservation.Milliseconds(), fenceMemory.Milliseconds(), r.wake.prefix, counts).Bool()
+	held, err := r.send.run(ctx, releaseScript, 2, args...).Bool()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return r.failed("release", err)
 	}
@@ -188,10 +198,14 @@ func (r *Redis) seekMasters() {
 }
 
 // Close ends the subscription. The client stays open.
-func (r *Redis) Close() error { return r.wake.close() }
+func (r *Redis) Close() error {
+	err := r.wake.close()
+	r.send.close()
+	return err
+}
 
 // keys returns the names of the lease and of its line, in one slot.
-func (r *Redis) keys(c Claim) []string {
-	lease := r.prefix + "{" + c.Key + "}"
-	return []string{lease, lease + ":line"}
+func (r *Redis) keys(c Claim) (lease, line string) {
+	line = r.prefix + "{" + c.Key + "}:line"
+	return line[:len(line)-len(":line")], line
 }

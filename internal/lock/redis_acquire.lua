@@ -1,37 +1,57 @@
 -- Take the lease of a key, or stand in line for it.
 --
--- KEYS[1]  hash {owner, until, fence, released}; "until" is the server's time in
---          microseconds. It outlives the lease, for its fence's sake.
--- KEYS[2]  sorted set of the owners that wait, by the server's time
--- ARGV     owner, TTL in ms, ms to remember the fence, 1 to stand in line
+-- KEYS[1]  "<fence><mark><owner> <released>": the highest fence in use; + held,
+--          * held, and somebody may stand in line; by whom; and who released it
+--          last. Free: "<fence>-<released>". It outlives the lease, for its
+--          fence's sake: the lease has what it has left to live, less memory.
+-- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to
+--          stand in line, for an owner that never did
+-- ARGV     owner, and TTL plus memory in ms
 --
--- Returns {1, fence} or {0, milliseconds that the holder has left}.
+-- Returns the fence, or minus the milliseconds that the holder has left.
 
-local owner, ttl = ARGV[1], tonumber(ARGV[2])
+local owner = ARGV[1]
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+local fence = time[1] .. string.rep('0', 6 - #time[2]) .. time[2] -- in microseconds
+local mark, released = '*', '-' -- who waits may outlive what is known of the key
 
-local lease = redis.call('HMGET', KEYS[1], 'owner', 'until', 'fence')
-local holder, last = lease[1], tonumber(lease[3] or '0')
-if holder and holder ~= owner and now < tonumber(lease[2]) then
-  local left = math.ceil((tonumber(lease[2]) - now) / 1000)
-  if ARGV[4] == '1' then
-    redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', now), owner)
-    redis.call('PEXPIRE', KEYS[2], 2 * math.max(left, ttl))
+local lease = redis.call('GET', KEYS[1])
+if lease then
+  local at = string.find(lease, '%p')
+  local last, step = string.sub(lease, 1, at - 1), 1
+  mark = string.sub(lease, at, at)
+  if mark == '-' then
+    mark, released = '+', string.sub(lease, at + 1)
+  else
+    local holder
+    holder, released = string.match(lease, '(%S+) (%S+)', at + 1)
+    if holder ~= owner then
+      -- Redis counts in whole milliseconds: the first may have been a short one.
+      local left = redis.call('PTTL', KEYS[1]) - memory + 1
+      if left > 0 then
+        if KEYS[2] then
+          redis.call('ZADD', KEYS[2], 'NX', fence, owner)
+          redis.call('PEXPIRE', KEYS[2], 2 * math.max(left, ARGV[2] - memory))
+          redis.call('SET', KEYS[1], last .. '*' .. holder .. ' ' .. released, 'KEEPTTL')
+        end
+        return -left
+      end
+      mark = '*'
+      step = 65536 -- its time ran out, and it may have used numbers that it did not tell
+    end
   end
-  return {0, left}
+  if released == owner then
+    released = '-'
+  end
+  if last + step > tonumber(fence) then
+    fence = string.format('%.0f', last + step)
+  end
 end
 
 -- Free, or our own: granted before and the answer lost, or kept for us by a
--- release. Nobody uses a fence of ours yet, so a new one is always right. A
--- holder whose time ran out may have used numbers that it did not tell.
-local step = 1
-if holder and holder ~= owner then
-  step = 65536
+-- release. Nobody uses a fence of ours yet, so a new one is always right.
+redis.call('SET', KEYS[1], fence .. mark .. owner .. ' ' .. released, 'PX', ARGV[2])
+if KEYS[2] and mark == '*' then
+  redis.call('ZREM', KEYS[2], owner)
 end
-local fence = math.max(last + step, now)
-redis.call('HSET', KEYS[1], 'owner', owner,
-  'until', string.format('%.0f', now + ttl * 1000), 'fence', string.format('%.0f', fence))
-redis.call('PEXPIRE', KEYS[1], ttl + tonumber(ARGV[3]))
-redis.call('ZREM', KEYS[2], owner)
-return {1, fence}
+return fence

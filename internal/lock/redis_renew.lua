@@ -1,19 +1,20 @@
 -- Give a lease its full TTL again, if it is still the owner's.
 --
--- KEYS[1]  hash {owner, until, fence}
--- ARGV     owner, TTL in ms, ms to remember the fence, highest fence in use
+-- KEYS[1]  "<fence><mark><owner> <released>", see redis_acquire.lua
+-- ARGV     owner, TTL plus memory in ms, highest fence in use
 --
 -- Returns the fence, or 0 if the owner does not hold the key.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-
-local lease = redis.call('HMGET', KEYS[1], 'owner', 'until', 'fence')
-if lease[1] ~= ARGV[1] or now >= tonumber(lease[2]) then
+local fence, mark, holder, released = string.match(redis.call('GET', KEYS[1]) or '', '(%d+)(%p)(%S+) (%S+)')
+if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= memory then
   return 0
 end
-local fence = math.max(tonumber(lease[3]), tonumber(ARGV[4]))
-redis.call('HSET', KEYS[1],
-  'until', string.format('%.0f', now + ARGV[2] * 1000), 'fence', string.format('%.0f', fence))
-redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
+local above = tonumber(ARGV[3]) - tonumber(fence)
+if above > 65535 and tonumber(ARGV[3]) > 2 ^ 52 then -- more than hand-offs counted on
+  return redis.error_reply('ERR a fence of ' .. ARGV[3] .. ' leaves no room for exact ones above it')
+end
+if ARGV[3] ~= fence and above > 0 then
+  fence = ARGV[3]
+end
+redis.call('SET', KEYS[1], fence .. mark .. holder .. ' ' .. released, 'PX', ARGV[2])
 return fence

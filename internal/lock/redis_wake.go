@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,11 +28,19 @@ type wakeups struct {
 	sub     *redis.PubSub            // nil until the first wait
 	up      chan struct{}            // closed when the subscription is confirmed
 	done    chan struct{}            // closed when its goroutine has ended
+	check   *time.Timer
+
+	heard atomic.Bool    // something, since the last check
+	work  sync.WaitGroup // of what a check began
 }
 
 // listenTime is how long the first one to wait gives Redis to confirm the
 // subscription.
 const listenTime = 500 * time.Millisecond
+
+// checkTime is how often the subscription's connection is tried. One that brought
+// no answer for as long is given up.
+const checkTime = 3 * time.Second
 
 func newWakeups(client redis.UniversalClient, prefix string) *wakeups {
 	open, shut := context.WithCancel(context.Background())
@@ -91,7 +101,9 @@ func (w *wakeups) listen(ctx context.Context) error {
 	if w.sub == nil {
 		w.sub = w.client.Subscribe(w.open) // to nothing yet: no I/O
 		w.up, w.done = make(chan struct{}), make(chan struct{})
-		go w.receive(w.sub, w.up, w.done)
+		w.heard.Store(true)
+		w.check = time.AfterFunc(checkTime, w.try)
+		go w.receive(w.up, w.done)
 	}
 	up := w.up
 	w.mu.Unlock()
@@ -107,41 +119,98 @@ func (w *wakeups) listen(ctx context.Context) error {
 	}
 }
 
-// receive subscribes, and passes on what Redis publishes until it is closed. A
-// lost connection is opened again by the client.
-func (w *wakeups) receive(sub *redis.PubSub, up, done chan struct{}) {
+// receive subscribes, and passes on what Redis publishes until it is closed.
+func (w *wakeups) receive(up, done chan struct{}) {
 	defer close(done)
-	_ = sub.Subscribe(w.open, w.prefix+w.process) // a failure is tried again by what follows
 	confirmed := false
-	for m := range sub.ChannelWithSubscriptions() {
-		switch m := m.(type) {
+	for sub := w.subscribe(nil); sub != nil; {
+		message, err := sub.Receive(w.open)
+		switch m := message.(type) {
 		case *redis.Message:
 			w.tell(m.Payload)
 		case *redis.Subscription:
-			if !confirmed {
-				confirmed = true
-				close(up)
-				continue
-			}
-			w.tellAll() // the connection was gone for a while, and calls with it
+			w.stands(up, !confirmed)
+			confirmed = true
 		}
+		if err == nil {
+			w.heard.Store(true)
+			continue
+		}
+		select {
+		case <-time.After(reconnectTime):
+		case <-w.open.Done():
+		}
+		sub = w.subscribe(sub)
 	}
 }
 
-// tell wakes the owner's waiter, if it has one.
-func (w *wakeups) tell(owner string) {
+// reconnectTime is how long a subscription that failed is left alone.
+const reconnectTime = 100 * time.Millisecond
+
+// subscribe returns the subscription to go on with, nil after close. The client
+// opens a connection that was lost again by itself; a subscription that was given
+// up is replaced.
+func (w *wakeups) subscribe(old *redis.PubSub) *redis.PubSub {
+	w.mu.Lock()
+	sub := w.sub
+	closed := w.open.Err() != nil
+	w.mu.Unlock()
+	if closed {
+		return nil
+	}
+	if sub != old {
+		_ = sub.Subscribe(w.open, w.prefix+w.process) // Receive tries again what fails here
+	}
+	return sub
+}
+
+// try pings, and gives up a connection that has not answered the last time: one
+// that died in silence would not be noticed otherwise.
+func (w *wakeups) try() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.open.Err() != nil {
+		return
+	}
+	w.check.Reset(checkTime)
+	sub := w.sub
+	if w.heard.Swap(false) {
+		w.work.Go(func() { w.ping(sub) })
+		return
+	}
+	w.heard.Store(true) // the new one gets its time
+	w.sub = w.client.Subscribe(w.open)
+	w.work.Go(func() { _ = sub.Close() })
+}
+
+func (w *wakeups) ping(sub *redis.PubSub) {
+	ctx, cancel := context.WithTimeout(w.open, checkTime)
+	defer cancel()
+	_ = sub.Ping(ctx) // its answer tells, or its absence
+}
+
+// tell wakes the waiter of an owner of that name, if it has one.
+func (w *wakeups) tell(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	owner := strings.TrimPrefix(name, w.name(""))
 	if told := w.waiters[owner]; told != nil {
 		wakeUp(told)
 	}
 }
 
-func (w *wakeups) tellAll() {
+// stands wakes all who expect a call: the connection may have been gone for a
+// while, and calls with it. If it stands for the first time, these are the ones who
+// could not wait for that and are in no line; who expects a call after this finds up
+// closed.
+func (w *wakeups) stands(up chan struct{}, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, told := range w.waiters {
 		wakeUp(told)
+	}
+	if first {
+		close(up)
 	}
 }
 
@@ -161,8 +230,10 @@ func (w *wakeups) close() error {
 	if sub == nil || !first {
 		return nil
 	}
+	w.check.Stop()
 	err := sub.Close()
 	<-done
+	w.work.Wait()
 	if errors.Is(err, redis.ErrClosed) { // the client was closed first
 		return nil
 	}

@@ -31,7 +31,7 @@ type leaseKey struct {
 }
 
 // Value implements context.Context.
-func (c leaseContext) Value(k any) any {
+func (c *leaseContext) Value(k any) any {
 	if k, ok := k.(leaseKey); ok && k.locker == c.lease.holding.locker && k.key == c.lease.Key() {
 		return c.lease
 	}
@@ -61,6 +61,6 @@ func (l *Locker) again(ctx context.Context, key string) *Lease {
 	e := &Lease{holding: q.held, root: root}
 	e.bind(ctx)
 	// Under an owner's id, ctx need not be a child of the first lease's.
-	e.unfollow = context.AfterFunc(root.ctx, func() { e.cancel(context.Cause(root.ctx)) })
+	e.unfollow = context.AfterFunc(&root.ctx, func() { e.cancel(context.Cause(&root.ctx)) })
 	return e
 }

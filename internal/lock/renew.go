@@ -12,23 +12,24 @@ func (h *holding) due() time.Time {
 	return h.since.Add(time.Duration(h.renewals) * h.locker.opt.TTL / 3)
 }
 
-// renew is the renewal's timer. It runs beside the deadline's, which a renewal
+// renew is the renewal's alarm. The renewal runs beside the deadline's, which one
 // that hangs does not delay.
 func (h *holding) renew() {
-	l := h.locker
-	l.mu.Lock()
+	h.locker.mu.Lock()
+	defer h.locker.mu.Unlock()
 	if h.over {
-		l.mu.Unlock()
 		return
 	}
-	l.work.Add(1)
-	defer l.work.Done()
 	c := h.claim
 	c.Fence = h.fence
-	l.mu.Unlock()
+	h.locker.background(func() { h.renewed(c) })
+}
 
+// renewed sends a renewal, and does what follows from the answer.
+func (h *holding) renewed(c Claim) {
+	l := h.locker
 	sent := time.Now()
-	_, err := h.ask(l.open, c)
+	_, err := h.ask(context.Background(), c)
 	l.observe(func(o Observer) { o.Renewed(c.Key, time.Since(sent), err) })
 
 	l.mu.Lock()
@@ -45,33 +46,18 @@ func (h *holding) renew() {
 	for !h.due().After(time.Now()) {
 		h.renewals++
 	}
-	wait := time.Until(h.due())
-	if err != nil {
-		wait = min(wait, l.opt.TTL/20) // the store may be back soon
+	next := h.due()
+	if soon := time.Now().Add(l.opt.TTL / 20); err != nil && soon.Before(next) {
+		next = soon // the store may be back
 	}
-	h.renewal.Reset(wait)
+	l.renewals.set(&h.renewal, next)
 }
 
 // ask sends one renewal and waits for a third of the TTL at most.
 func (h *holding) ask(ctx context.Context, c Claim) (fence int64, err error) {
-	l := h.locker
-	ctx, cancel := context.WithTimeoutCause(ctx, l.opt.TTL/3, ErrNoAnswer)
-	defer cancel()
-	type answer struct {
-		fence int64
-		err   error
-	}
-	answers := make(chan answer, 1)
-	l.background(func() {
-		fence, err := l.backend.Renew(ctx, c)
-		answers <- answer{fence, err}
-	})
-	select {
-	case a := <-answers:
-		return a.fence, a.err
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
+	r := h.locker.request(ctx, h.locker.opt.TTL/3)
+	fence, err = h.locker.backend.Renew(r, c)
+	return fence, h.locker.end(r, err)
 }
 
 // extend trusts the lease for another TTL from when the renewal was sent. The
@@ -80,6 +66,6 @@ func (h *holding) extend(sent time.Time) {
 	l := h.locker
 	if deadline := sent.Add(l.opt.TTL - l.opt.Margin); deadline.After(h.deadline) {
 		h.deadline = deadline
-		h.expiry.Reset(max(0, time.Until(h.until())))
+		l.deadlines.set(&h.expiry, h.until())
 	}
 }

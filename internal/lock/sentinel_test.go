@@ -32,11 +32,11 @@ func startTrio(t *testing.T) failover {
 		t.Fatal(err)
 	}
 	f := failover{
-		ttl:     10 * time.Second,
+		ttl:     20 * time.Second, // time for a second election, should the first come to nothing
 		connect: sentinel(sentinels),
 		key:     t.Name(),
 		master:  master,
-		kill:    func(t *testing.T) { testserver.KillProcess(t, master) },
+		kill:    func(t *testing.T) { testserver.KillSentinelMaster(t, master, sentinels) },
 	}
 	for _, replica := range replicas {
 		f.replicas = append(f.replicas, net.JoinHostPort(replica["ip"], replica["port"]))

@@ -12,17 +12,17 @@ import (
 // in its way: a renewal that hangs must not delay it." Whoever gets the key
 // next finds the former holder's context ended already.
 func deadline(t *testing.T, h Harness) {
-	for name, fault := range map[string]func(*Tap){
-		"renewal hangs":          func(tap *Tap) { tap.HoldRequests(Renew) },
-		"renewal's answer hangs": func(tap *Tap) { tap.HoldAnswers(Renew) },
-		"store cannot be heard":  (*Tap).Cut,
+	for name, fault := range map[string]func(process){
+		"renewal hangs":          func(p process) { p.tap.HoldRequests(Renew) },
+		"renewal's answer hangs": func(p process) { p.tap.HoldAnswers(Renew) },
+		"store cannot be heard":  h.cut,
 	} {
 		t.Run(name, func(t *testing.T) {
-			need(t, h.Expires, "Expires")
+			need(t, h.recovers(), "Expires or Cut")
 			// The margin is for timers that fire late, as they do on a busy machine.
 			ps, k := h.processes(t, 2, lock.Options{TTL: short, Margin: short / 3}), key(t)
 			lease := acquire(t, ps[0].Locker, k)
-			fault(ps[0].tap)
+			fault(ps[0])
 			next := acquire(t, ps[1].Locker, k)
 			if lease.Context().Err() == nil {
 				t.Error("two live holders: the first one's context goes on")
@@ -38,13 +38,24 @@ func deadline(t *testing.T, h Harness) {
 	}
 }
 
+// recovers reports whether a key gets over the end of its holder.
+func (h Harness) recovers() bool { return h.Expires || h.Cut != nil }
+
+// cut lets the store hear no more of the process.
+func (h Harness) cut(p process) {
+	p.tap.Cut()
+	if h.Cut != nil {
+		h.Cut(p.tap.Backend)
+	}
+}
+
 // crashedHolder: a holder that the store hears no more of blocks the key until
-// its TTL has passed, and no longer.
+// its TTL has passed, or its session, and no longer.
 func crashedHolder(t *testing.T, h Harness) {
-	need(t, h.Expires, "Expires")
+	need(t, h.recovers(), "Expires or Cut")
 	ps, k := h.processes(t, 3, lock.Options{TTL: short}), key(t)
 	acquire(t, ps[0].Locker, k)
-	ps[0].tap.Cut()
+	h.cut(ps[0])
 	done := make(chan error, 2)
 	for _, p := range ps[1:] {
 		go func() {

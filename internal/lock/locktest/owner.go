@@ -46,11 +46,20 @@ func ownerAsksAgain(t *testing.T, h Harness) {
 func ownerComparedWhole(t *testing.T, h Harness) {
 	b, k := h.backend(t), key(t)
 	held := lock.Claim{Key: k, Owner: "abcdef", TTL: long}
-	if g, err := b.Acquire(bounded(t), held); err != nil || g.Held {
-		t.Fatalf("Acquire: %+v, %v", g, err)
+	take := func() int64 {
+		g, err := b.Acquire(bounded(t), held)
+		if err != nil || g.Held {
+			t.Fatalf("Acquire: %+v, %v", g, err)
+		}
+		return g.Fence
 	}
+	held.Fence = take()
+	if err := b.Release(bounded(t), held); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+	held.Fence = take() // of a key that the store has seen before: it may have a shorter way for those
 	for _, owner := range []string{"abc", "abcdefg", "ABCDEF", "abcdef ", "*"} {
-		c := lock.Claim{Key: k, Owner: owner, TTL: long}
+		c := lock.Claim{Key: k, Owner: owner, TTL: long, Fence: held.Fence}
 		if g, err := b.Acquire(bounded(t), c); err != nil || !g.Held {
 			t.Errorf("Acquire by %q: %+v, %v; want held by another", owner, g, err)
 		}

@@ -33,6 +33,11 @@ type Harness struct {
 	// Raises: a fence can be lifted above a number seen elsewhere.
 	Raises bool
 
+	// Cut takes a Backend that Connect returned off the network, where a lease
+	// lasts for as long as the store hears of its process, and not for its TTL
+	// alone. It then ends some time after its TTL. Nil: the Tap's Cut is enough.
+	Cut func(b lock.Backend)
+
 	// Forget makes the store lose its memory, as FLUSHALL does; nil if it cannot.
 	Forget func(t testing.TB)
 }
@@ -51,8 +56,10 @@ var rules = []struct {
 	{"OwnerComparedWhole", ownerComparedWhole},
 	{"LostReply", lostReply},
 	{"CancelledInFlight", cancelledInFlight},
+	{"CancelledInSilence", cancelledInSilence},
 	{"CancelledInStoreLine", cancelledInStoreLine},
 	{"CancelledInProcessLine", cancelledInProcessLine},
+	{"QuitterLeavesLine", quitterLeavesLine},
 	{"ReleaseAfterCancel", releaseAfterCancel},
 	{"ReleaseTellsLoss", releaseTellsLoss},
 	{"WokenByRelease", wokenByRelease},
@@ -92,7 +99,7 @@ const patience = 20 * time.Second
 const long = 10 * patience
 
 // short is a TTL whose end tests wait for.
-const short = 300 * time.Millisecond
+const short = 600 * time.Millisecond
 
 // process is a Locker with a Tap between it and the store.
 type process struct {

@@ -15,8 +15,9 @@ type Tap struct {
 	lock.Backend
 
 	mu     sync.Mutex
-	counts map[Call]int
-	seen   *sync.Cond
+	counts map[Call]int           // calls that have begun
+	ended  map[Call]int           // calls that have returned
+	seen   *sync.Cond             // either has risen
 	before map[Call]chan struct{} // calls wait here before they are sent
 	after  map[Call]chan struct{} // answers wait here before they come back
 	lose   map[Call]int           // so many answers are lost
@@ -46,6 +47,7 @@ func NewTap(b lock.Backend) *Tap {
 	t := &Tap{
 		Backend: b,
 		counts:  make(map[Call]int),
+		ended:   make(map[Call]int),
 		before:  make(map[Call]chan struct{}),
 		after:   make(map[Call]chan struct{}),
 		lose:    make(map[Call]int),
@@ -54,10 +56,12 @@ func NewTap(b lock.Backend) *Tap {
 	return t
 }
 
-// HoldRequests keeps requests of this kind from the store until Open.
+// HoldRequests keeps requests of this kind from the store until Open. A request
+// whose context ends before that is not sent any more.
 func (t *Tap) HoldRequests(c Call) { t.gate(t.before, c) }
 
-// HoldAnswers keeps answers of this kind from the caller until Open.
+// HoldAnswers keeps answers of this kind from the caller until Open. The caller
+// whose context ends before that is not told what the store has done.
 func (t *Tap) HoldAnswers(c Call) { t.gate(t.after, c) }
 
 func (t *Tap) gate(gates map[Call]chan struct{}, c Call) {
@@ -109,13 +113,19 @@ func (t *Tap) Count(c Call) int {
 }
 
 // Seen returns a channel that is closed when n calls of this kind have begun.
-func (t *Tap) Seen(c Call, n int) <-chan struct{} {
+func (t *Tap) Seen(c Call, n int) <-chan struct{} { return t.await(t.counts, c, n) }
+
+// Answered returns a channel that is closed when n calls of this kind have
+// returned.
+func (t *Tap) Answered(c Call, n int) <-chan struct{} { return t.await(t.ended, c, n) }
+
+func (t *Tap) await(counts map[Call]int, c Call, n int) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for t.counts[c] < n {
+		for counts[c] < n {
 			t.seen.Wait()
 		}
 	}()
@@ -123,22 +133,18 @@ func (t *Tap) Seen(c Call, n int) <-chan struct{} {
 }
 
 // enter is called before a request, leave before its answer.
-func (t *Tap) enter(c Call) error {
+func (t *Tap) enter(ctx context.Context, c Call) error {
+	t.count(t.counts, c)
 	t.mu.Lock()
-	t.counts[c]++
-	t.seen.Broadcast()
 	gate, cut := t.before[c], t.cut
 	t.mu.Unlock()
 	if cut {
 		return ErrCut
 	}
-	if gate != nil {
-		<-gate
-	}
-	return nil
+	return pass(ctx, gate)
 }
 
-func (t *Tap) leave(c Call) error {
+func (t *Tap) leave(ctx context.Context, c Call) error {
 	t.mu.Lock()
 	gate := t.after[c]
 	lost := t.lose[c] > 0
@@ -146,8 +152,8 @@ func (t *Tap) leave(c Call) error {
 		t.lose[c]--
 	}
 	t.mu.Unlock()
-	if gate != nil {
-		<-gate
+	if err := pass(ctx, gate); err != nil {
+		return err
 	}
 	if lost {
 		return ErrAnswerLost
@@ -155,13 +161,35 @@ func (t *Tap) leave(c Call) error {
 	return nil
 }
 
+func (t *Tap) count(counts map[Call]int, c Call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts[c]++
+	t.seen.Broadcast()
+}
+
+// pass waits for a gate to be opened, and no longer than ctx: a backend "return[s]
+// by then, also where the store is silent". Nil is no gate.
+func pass(ctx context.Context, gate <-chan struct{}) error {
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Acquire implements lock.Backend.
 func (t *Tap) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	if err := t.enter(Acquire); err != nil {
+	defer t.count(t.ended, Acquire)
+	if err := t.enter(ctx, Acquire); err != nil {
 		return lock.Grant{}, err
 	}
 	g, err := t.Backend.Acquire(ctx, c)
-	if lost := t.leave(Acquire); lost != nil {
+	if lost := t.leave(ctx, Acquire); lost != nil {
 		return lock.Grant{}, lost
 	}
 	return g, err
@@ -169,11 +197,12 @@ func (t *Tap) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 
 // Renew implements lock.Backend.
 func (t *Tap) Renew(ctx context.Context, c lock.Claim) (int64, error) {
-	if err := t.enter(Renew); err != nil {
+	defer t.count(t.ended, Renew)
+	if err := t.enter(ctx, Renew); err != nil {
 		return 0, err
 	}
 	fence, err := t.Backend.Renew(ctx, c)
-	if lost := t.leave(Renew); lost != nil {
+	if lost := t.leave(ctx, Renew); lost != nil {
 		return 0, lost
 	}
 	return fence, err
@@ -181,11 +210,12 @@ func (t *Tap) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 
 // Release implements lock.Backend.
 func (t *Tap) Release(ctx context.Context, c lock.Claim) error {
-	if err := t.enter(Release); err != nil {
+	defer t.count(t.ended, Release)
+	if err := t.enter(ctx, Release); err != nil {
 		return err
 	}
 	err := t.Backend.Release(ctx, c)
-	if lost := t.leave(Release); lost != nil {
+	if lost := t.leave(ctx, Release); lost != nil {
 		return lost
 	}
 	return err
@@ -193,7 +223,8 @@ func (t *Tap) Release(ctx context.Context, c lock.Claim) error {
 
 // Wait implements lock.Backend.
 func (t *Tap) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
-	if err := t.enter(Wait); err != nil {
+	defer t.count(t.ended, Wait)
+	if err := t.enter(ctx, Wait); err != nil {
 		return err
 	}
 	t.mu.Lock()

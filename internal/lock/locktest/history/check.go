@@ -28,13 +28,18 @@ const (
 func (h *History) Check() []Broken {
 	var broken []Broken
 	earlier := make(map[string][]Lease)
-	for _, e := range h.Leases() {
-		for _, b := range earlier[e.Key] {
-			if rule := h.judge(b, e); rule != "" {
-				broken = append(broken, Broken{rule, b, e})
+	for _, b := range h.Leases() {
+		before := earlier[b.Key]
+		for i := range before {
+			a := &before[i]
+			if a.Fence < b.Fence && !b.Begin.Before(a.End) {
+				continue // nearly all: neither rule can be broken
+			}
+			if rule := h.judge(*a, b); rule != "" {
+				broken = append(broken, Broken{rule, *a, b})
 			}
 		}
-		earlier[e.Key] = append(earlier[e.Key], e)
+		earlier[b.Key] = append(before, b)
 	}
 	return broken
 }
@@ -48,12 +53,14 @@ func (h *History) judge(a, b Lease) (rule string) {
 		since = b.Since
 	}
 	forgot := between(h.forgot, since, b.Begin)
-	if !forgot && b.Begin.Before(a.End) && a.Begin.Before(a.End) && b.Begin.Before(b.End) {
+	trusted := a.trusted() && b.trusted()
+	if !forgot && trusted && b.Begin.Before(a.End) {
 		return Exclusive
 	}
-	// After a loss of memory, an answer may come later than that of a later grant:
-	// they are in order only if one was there before the other was asked for.
-	ordered := !forgot || a.Begin.Before(b.Since)
+	// They were granted in this order if one was there before the other was asked
+	// for; or if both were trusted, each in its time. An answer may come later than
+	// that of a later grant, if its process was paused or the store forgot.
+	ordered := a.Begin.Before(b.Since) || trusted && !forgot
 	if ordered && !between(h.rewound, since, b.Begin) && a.Fence != 0 && b.Fence <= a.Fence {
 		return FencesRise
 	}

@@ -21,6 +21,7 @@ func TestHistory_Check(t *testing.T) {
 	for name, c := range map[string]struct {
 		leases          []history.Lease
 		forgot, rewound []int
+		forgotBetween   []int  // two
 		want            string // the one rule that is broken
 	}{
 		"one after the other":        {leases: []history.Lease{lease(7, 0, 1, 2), lease(8, 2, 3, 4)}},
@@ -32,9 +33,15 @@ func TestHistory_Check(t *testing.T) {
 		"never trusted":              {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 3)}},
 		"overlap after a flush":      {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 4)}, forgot: []int{2}},
 		"overlap before a flush":     {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 4)}, forgot: []int{6}, want: history.Exclusive},
+		"perhaps flushed between":    {leases: []history.Lease{lease(7, 0, 3, 5), lease(8, 3, 4, 6)}, forgotBetween: []int{1, 9}},
+		"perhaps flushed in time":    {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgotBetween: []int{1, 4}},
+		"flushed before both":        {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgotBetween: []int{1, 3}, want: history.Exclusive},
 		"same fence":                 {leases: []history.Lease{lease(7, 0, 1, 2), lease(7, 2, 3, 4)}, want: history.FencesRise},
 		"fence falls":                {leases: []history.Lease{lease(7, 0, 1, 2), lease(6, 2, 3, 4)}, want: history.FencesRise},
 		"fence falls after a flush":  {leases: []history.Lease{lease(7, 0, 1, 2), lease(6, 3, 4, 5)}, forgot: []int{2}, want: history.FencesRise},
+		"answer late, not trusted":   {leases: []history.Lease{lease(8, 2, 3, 4), lease(7, 1, 5, 5)}},
+		"answer late, yet trusted":   {leases: []history.Lease{lease(8, 2, 3, 4), lease(7, 1, 5, 6)}, want: history.FencesRise},
+		"fence falls, not trusted":   {leases: []history.Lease{lease(8, 2, 3, 3), lease(7, 4, 5, 5)}, want: history.FencesRise},
 		"asked for at once":          {leases: []history.Lease{lease(7, 0, 3, 4), lease(6, 1, 4, 5)}, forgot: []int{1}},
 		"asked for before the flush": {leases: []history.Lease{lease(7, 3, 4, 5), lease(6, 1, 5, 6)}, forgot: []int{2}},
 		"fence falls, rewound":       {leases: []history.Lease{lease(7, 0, 1, 2), lease(6, 2, 3, 4)}, rewound: []int{2}},
@@ -48,6 +55,9 @@ func TestHistory_Check(t *testing.T) {
 			}
 			for _, second := range c.forgot {
 				h.Forgot(at(second))
+			}
+			if span := c.forgotBetween; span != nil {
+				h.ForgotBetween(at(span[0]), at(span[1]))
 			}
 			for _, second := range c.rewound {
 				h.Rewound(at(second))

@@ -17,17 +17,26 @@ type Lease struct {
 	Since time.Time
 
 	// Begin is when Acquire returned, End when Release was called or the lease's
-	// context ended, whichever came first.
+	// context ended, whichever came first. A holder whose context may end late, as
+	// that of a paused process does, takes the last instant at which it knew that
+	// its lease went on. Begin again: it was never trusted.
 	Begin, End time.Time
 }
+
+// trusted reports whether its holder ever could act under it.
+func (e Lease) trusted() bool { return e.Begin.Before(e.End) }
 
 // History is what was written down. It may be used by many goroutines at once.
 type History struct {
 	mu      sync.Mutex
 	leases  []Lease
-	forgot  []time.Time
-	rewound []time.Time
+	forgot  []span
+	rewound []span
 }
+
+// span is a time in which something happened, at an instant that need not be
+// known.
+type span struct{ from, to time.Time }
 
 // Add writes a lease down.
 func (h *History) Add(e Lease) {
@@ -38,10 +47,14 @@ func (h *History) Add(e Lease) {
 
 // Forgot says that the store lost its memory of leases, or took them for older
 // than they were.
-func (h *History) Forgot(at time.Time) {
+func (h *History) Forgot(at time.Time) { h.ForgotBetween(at, at) }
+
+// ForgotBetween is Forgot for one who knows only when it asked the store to
+// forget, and when it was answered.
+func (h *History) ForgotBetween(from, to time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forgot = append(h.forgot, at)
+	h.forgot = append(h.forgot, span{from, to})
 }
 
 // Rewound says that the store could not know that its fences became lower: it
@@ -49,7 +62,7 @@ func (h *History) Forgot(at time.Time) {
 func (h *History) Rewound(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rewound = append(h.rewound, at)
+	h.rewound = append(h.rewound, span{at, at})
 }
 
 // Leases returns all leases in the order in which they began.
@@ -61,10 +74,11 @@ func (h *History) Leases() []Lease {
 	return all
 }
 
-// between reports whether one of the instants lies from one time to the other.
-func between(instants []time.Time, from, to time.Time) bool {
-	return slices.ContainsFunc(instants, func(at time.Time) bool {
-		return !at.Before(from) && !at.After(to)
+// between reports whether one of the spans lies, in part, from one time to the
+// other.
+func between(spans []span, from, to time.Time) bool {
+	return slices.ContainsFunc(spans, func(s span) bool {
+		return !s.to.Before(from) && !s.from.After(to)
 	})
 }
 

@@ -98,7 +98,7 @@ func (k *worker) release(e *lease) {
 	e.ends()
 	err := e.Release()
 	k.note("releases %s: %v", e.key, err)
-	if took, most := time.Since(began), max(k.link.opt.TTL/3, time.Second); took > most {
+	if took, most := time.Since(began), max(k.link.opt.TTL/3, time.Second)+lingering; took > most {
 		k.broke("Release of %s took %v, want at most %v", e.key, took, most)
 	}
 	if trusted && k.world.plan.weather.calm() && err != nil {

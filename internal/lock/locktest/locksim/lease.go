@@ -134,7 +134,7 @@ func (e *lease) checkHandoff() {
 	if e.index-1 > max(0, most) {
 		e.world.broke(e.who, "hand-off %d of %s, want at most %d", e.index-1, e.key, most)
 	}
-	if held := e.begin.Sub(e.holding.sent); held > during {
+	if held := e.begin.Sub(e.holding.granted); held > during {
 		e.world.broke(e.who, "%s was handed over after %v, want at most %v", e.key, held, during)
 	}
 }

@@ -60,7 +60,7 @@ func (l *link) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	l.watch.asks(c)
 	l.note("acquire %s by %s", c.Key, l.alias(c.Owner))
 	g, err := exchange(ctx, l, "acquire", c, func() (granted, error) { return l.world.server.acquire(c) })
-	l.watch.answered(ctx, c, sent, g, err)
+	l.watch.answered(c, sent, g, err)
 	if ctx.Err() == nil {
 		l.note("acquire %s by %s: held %v, fence %d, retry %v, %v", c.Key, l.alias(c.Owner), g.Held, l.world.fence(g.Fence), g.Retry, err)
 	}
@@ -72,7 +72,7 @@ func (l *link) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	sent := time.Now()
 	l.watch.renews(c)
 	fence, err := exchange(ctx, l, "renew", c, func() (int64, error) { return l.world.server.renew(c) })
-	if err == nil && ctx.Err() == nil {
+	if err == nil {
 		l.watch.renewed(c, sent)
 	}
 	l.note("renew %s by %s, sent at %v: %v", c.Key, l.alias(c.Owner), sent.Sub(l.world.start), err)

@@ -23,7 +23,6 @@ type fate struct {
 	reset       time.Duration // 0, or when the caller is told that its connection broke
 	retry       bool          // the driver asks again by itself where the answer is lost
 	repeat      time.Duration // 0, or how much later the request arrives once more
-	stubborn    bool          // the caller waits for the answer, whatever its context says
 	linger      time.Duration // from the context's end to the return
 	timeout     time.Duration // after which the driver gives up
 }
@@ -43,7 +42,6 @@ func (l *link) fate(kind, key string) fate {
 		return d.between(50*time.Microsecond, prompt)
 	}
 	f := fate{there: delay(), back: delay(), timeout: 2*ttl + d.between(0, ttl), linger: l.world.linger(d)}
-	f.stubborn = d.chance(w.stubborn)
 	if d.chance(w.repeat) {
 		f.repeat = d.between(0, ttl*3/2)
 	}
@@ -64,7 +62,7 @@ func (l *link) fate(kind, key string) fate {
 	if w.faithful() {
 		f.timeout = time.Hour // answers come, and the driver waits for them
 	} else if healed {
-		f = fate{there: f.there, back: f.back, stubborn: f.stubborn, linger: f.linger, timeout: f.timeout}
+		f = fate{there: f.there, back: f.back, linger: f.linger, timeout: f.timeout}
 	}
 	return f
 }
@@ -88,10 +86,6 @@ func exchange[T any](ctx context.Context, l *link, kind string, c lock.Claim, do
 	if f.reset == 0 {
 		reset.Stop()
 	}
-	done := ctx.Done()
-	if f.stubborn {
-		done = nil
-	}
 	var none T
 	select {
 	case a := <-answers:
@@ -100,7 +94,7 @@ func exchange[T any](ctx context.Context, l *link, kind string, c lock.Claim, do
 		return none, errReset
 	case <-timeout.C:
 		return none, errTimeout
-	case <-done:
+	case <-ctx.Done():
 		time.Sleep(f.linger)
 		return none, ctx.Err()
 	}

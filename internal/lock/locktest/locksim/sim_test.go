@@ -27,6 +27,9 @@ func TestSim(t *testing.T) {
 // "A seed repeats itself": two runs of one plan have the same log, but for the
 // rare ones in which two things of one process fall on the same instant.
 func TestSim_Repeats(t *testing.T) {
+	if shuffled {
+		t.Skip("the race detector makes the scheduler choose at random: not with -race")
+	}
 	compared, differ := 0, []uint64(nil)
 	for seed := uint64(1); compared < 100; seed++ {
 		p := locksim.NewPlan(seed)

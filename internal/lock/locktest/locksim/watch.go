@@ -1,7 +1,7 @@
 package locksim
 
 import (
-	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +16,11 @@ type watch struct {
 	mu       sync.Mutex
 	owners   map[string]*ownerWatch
 	holdings map[string][]*holding // by key, in the order of their answers
+	last     map[string][]asked    // by key: those that ended in the latest moment
 }
+
+// asked is when a request was sent, and when its caller went on.
+type asked struct{ sent, ended time.Time }
 
 type ownerWatch struct {
 	asking   int       // requests under way, also those that nobody waits for
@@ -26,12 +30,13 @@ type ownerWatch struct {
 
 // holding is what the store granted to a process.
 type holding struct {
-	owner  string
-	number int       // in the order of all grants
-	last   int64     // the highest fence seen: the grant's, or that of a lease after it
-	sent   time.Time // when the granted request was
-	limit  time.Time // until when it may be trusted
-	leases int       // that were made of it
+	owner   string
+	number  int       // in the order of all grants
+	last    int64     // the highest fence seen: the grant's, or that of a lease after it
+	sent    time.Time // when the granted request was
+	granted time.Time // when its answer was here
+	limit   time.Time // until when it may be trusted
+	leases  int       // that were made of it
 }
 
 func (w *watch) of(owner string) *ownerWatch {
@@ -58,21 +63,33 @@ func (w *watch) asks(c lock.Claim) {
 	}
 }
 
-func (w *watch) answered(ctx context.Context, c lock.Claim, sent time.Time, g granted, err error) {
+func (w *watch) answered(c lock.Claim, sent time.Time, g granted, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.of(c.Owner)
 	o.asking--
-	if err != nil || ctx.Err() != nil {
+	now := time.Now()
+	w.last[c.Key] = append(slices.DeleteFunc(w.last[c.Key], func(a asked) bool { return a.ended.Before(now) }), asked{sent, now})
+	if err != nil {
 		return
 	}
 	o.refused = g.Held
 	if !g.Held {
 		w.holdings[c.Key] = append(w.holdings[c.Key], &holding{
-			owner: c.Owner, number: g.number, last: g.Fence, sent: sent,
+			owner: c.Owner, number: g.number, last: g.Fence, sent: sent, granted: time.Now(),
 			limit: sent.Add(c.TTL - w.link.opt.Margin),
 		})
 	}
+}
+
+// justEnded reports whether a request for the key, sent at both times or before,
+// has ended in this very moment.
+func (w *watch) justEnded(key string, gone, far time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.last[key], func(a asked) bool {
+		return !a.sent.After(gone) && !a.sent.After(far) && a.ended.Equal(time.Now())
+	})
 }
 
 func (w *watch) waited(c lock.Claim) {
@@ -148,7 +165,7 @@ func (w *watch) limit(h *holding) time.Time {
 // broke names the owners in its message by their aliases.
 func (w *watch) broke(rule string, args ...any) {
 	for i, a := range args {
-		if s, ok := a.(string); ok && len(s) == 32 {
+		if s, ok := a.(string); ok && w.link.alias(s) != "" {
 			args[i] = w.link.alias(s)
 		}
 	}

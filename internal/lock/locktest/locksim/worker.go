@@ -116,24 +116,28 @@ func (k *worker) takeAll(ctx context.Context, d dice) {
 	k.note("releases all: %v", all.Release())
 }
 
-// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and the
-// caller does not wait for anything else.
+// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well". "Acquire
+// returns when ctx does, with one exception: while the store is being asked and
+// ctx, far from its deadline, is cancelled. Then it returns with the store's
+// answer, or after a third of the TTL (a second, if that is longer)".
 func (k *worker) checkReturn(ctx context.Context, key string, asked, gone time.Time, err error) {
 	now, o, w := time.Now(), k.link.opt, k.world
-	until := gone
+	until, end := gone, never()
 	if most := o.MaxWait; most >= 0 {
 		if most == 0 {
 			most = 30 * time.Second
 		}
-		if end := asked.Add(most); end.Before(until) {
-			until = end
-		}
+		end = asked.Add(most)
+	}
+	if end.Before(until) {
+		until = end
 	}
 	if at := w.closedAt(k.link); !at.IsZero() && at.After(asked) && at.Before(until) {
 		until = at
 	}
-	if now.After(until) {
-		k.broke("Acquire of %s returned %v late", key, now.Sub(until))
+	patience := max(o.TTL/3, time.Second)
+	if late := now.Sub(until); late > 0 && !k.link.watch.justEnded(key, until, end.Add(-patience)) || late > patience+lingering {
+		k.broke("Acquire of %s returned %v late", key, late)
 	}
 	if err == nil {
 		return

@@ -51,7 +51,7 @@ func newWorld(p *Plan) *world {
 		if l.opt.Margin == 0 { // the documented default
 			l.opt.Margin = l.opt.TTL / 10
 		}
-		l.watch = watch{link: l, owners: make(map[string]*ownerWatch), holdings: make(map[string][]*holding)}
+		l.watch = watch{link: l, owners: make(map[string]*ownerWatch), holdings: make(map[string][]*holding), last: make(map[string][]asked)}
 		w.links = append(w.links, l)
 		w.lockers = append(w.lockers, lock.New(l, q.options))
 	}
@@ -85,12 +85,15 @@ func (w *world) fence(f int64) int64 {
 	return f - w.start.UnixMicro()
 }
 
+// lingering is the most that it takes a call to return when its context ends.
+const lingering = 50 * time.Microsecond
+
 // linger is how long a call that heeds its context takes to return.
 func (w *world) linger(d dice) time.Duration {
 	if w.plan.grain > time.Nanosecond {
 		return 0 // at once: then the answer and the context's end race
 	}
-	return d.between(time.Microsecond, 50*time.Microsecond)
+	return d.between(time.Microsecond, lingering)
 }
 
 // rewound is called by the server when a fence is lower than one before.

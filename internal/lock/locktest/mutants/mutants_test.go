@@ -38,7 +38,7 @@ func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores;
 	t.Run("unchanged", func(t *testing.T) {
 		t.Parallel()
 		for _, test := range []string{sim, "TestMemory", "TestRedis"} {
-			if out, err := build(t, mutant{test: test}).run(t, 2*time.Minute); err != nil {
+			if out, err := build(t, mutant{test: test}).run(t, 5*time.Minute); err != nil {
 				t.Errorf("%s: %v\n%s", test, err, out)
 			}
 		}

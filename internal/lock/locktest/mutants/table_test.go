@@ -21,7 +21,7 @@ var mutants = []mutant{
 		{"holding.go", "deadline := sent.Add(l.opt.TTL - l.opt.Margin)", "deadline := sent.Add(l.opt.TTL)"},
 	}},
 	{"trusted until TTL minus Margin: takes a lease whose answer came too late", sim, []edit{
-		{"holding.go", "if l.closed() || !time.Now().Before(deadline) {", "if l.closed() {"},
+		{"holding.go", " || !now.Before(deadline) {", " {"},
 	}},
 	{"a renewal is trusted from before it was sent: counts from the answer", sim, []edit{
 		{"renew.go", "deadline := sent.Add(", "deadline := time.Now().Add("},
@@ -29,22 +29,22 @@ var mutants = []mutant{
 	{"no request can delay the end: asks the store once more", sim, []edit{
 		{
 			"holding.go",
-			"\t\treturn\n\t}\n\th.end(ErrLost)\n",
-			"\t\treturn\n\t}\n\th.locker.mu.Unlock()\n\t_, _ = h.ask(h.locker.open, h.claim)\n\th.locker.mu.Lock()\n\tif !h.over {\n\t\th.end(ErrLost)\n\t}\n",
+			"meanwhile\n\t\treturn\n\t}\n\th.end(ErrLost)\n",
+			"\n\t\treturn\n\t}\n\th.locker.mu.Unlock()\n\t_, _ = h.ask(context.Background(), h.claim)\n\th.locker.mu.Lock()\n\tif !h.over {\n\t\th.end(ErrLost)\n\t}\n",
 		},
 	}},
 	{"the context ends: forgets to cancel it", sim, []edit{
 		{"holding.go", "h.lease.cancel(cause)\n", "\n"},
 	}},
-	{"renewed every third of the TTL: does not set the timer again", sim, []edit{
-		{"renew.go", "h.renewal.Reset(wait)", "_ = wait"},
+	{"renewed every third of the TTL: does not set the alarm again", sim, []edit{
+		{"renew.go", "\tl.renewals.set(&h.renewal, next)\n", "\t_ = next\n"},
 	}},
 	{"renewed while held, and trusted for it: forgets the new deadline", sim, []edit{
 		{"renew.go", "\t\th.extend(sent)\n\t}\n\tfor ", "\t}\n\tfor "},
 	}},
 	{"never renewed after the release", sim, []edit{
-		{"holding.go", "\th.renewal.Stop()\n", ""},
-		{"renew.go", "\tif h.over {\n\t\tl.mu.Unlock()\n\t\treturn\n\t}\n", ""},
+		{"holding.go", "\th.locker.renewals.clear(&h.renewal)\n", ""},
+		{"renew.go", "\tif h.over {\n\t\treturn\n\t}\n", ""},
 	}},
 	{"MaxHold: forgets it", sim, []edit{
 		{"holding.go", "limit > 0 {", "limit < 0 {"},
@@ -56,37 +56,38 @@ var mutants = []mutant{
 		{"holding.go", "\th.line.owner = \"\"\n", ""},
 	}},
 	{"giving up leaves nothing behind: does not give back what was asked for", sim, []edit{
-		{"contend.go", "<-answers\n\t\tcancel()\n\t\tl.giveBack(c)", "<-answers\n\t\tcancel()"},
+		{"contend.go", "\t\tl.giveBack(claim)\n\t})\n\tif ctx.Err()", "\t})\n\tif ctx.Err()"},
+		{"contend.go", "whoever asks next is not to be mixed up with this request\n\t\tl.background(func() { l.giveBack(claim) })", "whoever"},
 	}},
 	{"given back after the answer has come: before it", sim, []edit{
-		{"contend.go", "<-answers\n\t\tcancel()\n\t\tl.giveBack(c)", "l.giveBack(c)\n\t\t<-answers\n\t\tcancel()"},
+		{"contend.go", "\t\t<-answered //", "\t\t//"},
 	}},
 	{"giving up leaves nothing behind: stays in the store's line", sim, []edit{
 		{"line.go", "l.background(func() { l.giveBack(c) })", "_ = c"},
 	}},
-	{"a caller whose context ends returns at once: waits for the answer", sim, []edit{
-		{"contend.go", "\tcase <-ctx.Done():\n\t\terr = context.Cause(ctx)\n", ""},
+	{"Acquire returns when ctx does: waits for the answer", sim, []edit{
+		{"contend.go", "\tcase <-ctx.Done():\n\t}", "\t}"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
-		{"locker.go", "return context.WithTimeoutCause(ctx, l.opt.MaxWait, ErrTimeout)", "return context.WithCancel(ctx)"},
+		{"locker.go", "if l.opt.MaxWait >= 0 {", "if false {"},
 	}},
 	{"a lost lease is given back: keeps it in the store", sim, []edit{
 		{"holding.go", "\t\tl.giveBack(c)\n", ""},
 	}},
 	{"woken by the release, not by polling: asks again and again", sim, []edit{
-		{"contend.go", "err := l.pause(bounded, claim, grant)", "err := bounded.Err()"},
+		{"contend.go", "err := l.pause(c, q, claim, grant)", "err := c.ctx.Err()"},
 	}},
 	{"one who gives up passes the turn on: forgets it", sim, []edit{
-		{"contend.go", "\t\tl.passTurn(q)\n\t\tif bounded", "\t\tif bounded"},
+		{"contend.go", "\tl.passTurn(q)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"line.go", "\t} else {\n\t\tl.passTurn(q)\n\t}", "\t}"},
+		{"line.go", "\tcase t.err == nil:\n\t\tl.passTurn(q)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
-		{"line.go", "l.background(func() { _ = lease.Release() })", "_ = lease"},
+		{"line.go", "l.background(func() { _ = t.lease.Release() })", ""},
 	}},
 	{"Close ends all leases and gives them back: forgets them", sim, []edit{
-		{"locker.go", "q.held.end(ErrClosed)", "_ = q.held"},
+		{"line.go", "q.held.end(ErrClosed)", "_ = q.held"},
 	}},
 	{"a release gives the turn to the next: forgets it", sim, []edit{
 		{"lease.go", "\tl.advance(h.line)\n\treturn err", "\treturn err"},

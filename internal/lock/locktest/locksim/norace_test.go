@@ -1,0 +1,5 @@
+//go:build !race
+
+package locksim_test
+
+const shuffled = false

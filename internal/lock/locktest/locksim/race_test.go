@@ -1,0 +1,6 @@
+//go:build race
+
+package locksim_test
+
+// The race detector makes the scheduler choose at random what runs next.
+const shuffled = true

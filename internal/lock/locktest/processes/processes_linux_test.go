@@ -1,0 +1,128 @@
+package processes
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/testserver"
+)
+
+// servers are started for one test alone, which flushes it.
+var servers = map[string]func(t *testing.T) (addr string){
+	"embedded": func(t *testing.T) string {
+		server := miniredis.RunT(t)
+		server.ClockTTL(true)
+		return server.Addr()
+	},
+	"redis 8": func(t *testing.T) string { return testserver.StartRedis(t).Addr() },
+}
+
+// "one lease at a time is trusted", and "Each lease has a fence, higher than that
+// of every earlier lease on its key, also after a hand-off, a crash, FLUSHALL":
+// of processes that are killed, stopped and forgotten.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			faults(t, start(t))
+		})
+	}
+}
+
+func faults(t *testing.T, addr string) {
+	w := newTold()
+	var ps []*process
+	for i := range 4 {
+		ps = append(ps, start(t, w, arguments{Name: fmt.Sprint("p", i+1), Store: "redis", Addr: addr}))
+	}
+	busy(t, ps)
+
+	killed := ps[0].holds(t)
+	ps[0].signal(t, syscall.SIGKILL)
+	w.passesOn(t, killed)
+	ps[0] = start(t, w, arguments{Name: "p5", Store: "redis", Addr: addr})
+	busy(t, ps)
+
+	stopped := ps[1].holds(t)
+	ps[1].signal(t, syscall.SIGSTOP)
+	w.passesOn(t, stopped)
+	ps[1].signal(t, syscall.SIGCONT)
+	busy(t, ps)
+
+	forgotten := ps[2].holds(t)
+	from := clock()
+	flush(t, addr)
+	to := clock()
+	// Who comes now may have the key while its first holder still trusts it: those
+	// who wait ask again when that one's time would have been over.
+	ps = append(ps, start(t, w, arguments{Name: "p6", Store: "redis", Addr: addr}))
+	w.passesOn(t, forgotten)
+	busy(t, ps)
+
+	end(t, ps)
+	h := w.history()
+	h.ForgotBetween(from, to)
+	broken := h.Check()
+	for _, b := range broken[:min(len(broken), 10)] {
+		t.Error(b)
+	}
+	t.Logf("%d leases, %d times a rule is broken", len(h.Leases()), len(broken))
+	nothingLeft(t, addr)
+}
+
+func busy(t *testing.T, ps []*process) {
+	t.Helper()
+	for _, p := range ps {
+		p.busy(t)
+	}
+}
+
+// end waits until all have given everything back and ended well.
+func end(t *testing.T, ps []*process) {
+	t.Helper()
+	for _, p := range ps {
+		_ = p.in.Close()
+	}
+	for _, p := range ps {
+		p.ends(t)
+	}
+}
+
+// passesOn waits until somebody else has had the key.
+func (w *told) passesOn(t *testing.T, before report) {
+	t.Helper()
+	w.await(t, "the next lease on "+before.Lease.Key, func(r report) bool {
+		return r.Lease.Key == before.Lease.Key && r.Lease.Begin.After(before.Lease.Begin) && r.Ended
+	})
+}
+
+func flush(t *testing.T, addr string) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = client.Close() }()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nothingLeft: who comes after all others have ended has each key at once.
+func nothingLeft(t *testing.T, addr string) {
+	t.Helper()
+	store, done := newRedis(addr)
+	locker := lock.New(store, lock.Options{})
+	for _, key := range keys {
+		if _, err := locker.TryAcquire(t.Context(), key); err != nil {
+			t.Errorf("something is left of those that ended: %v", err)
+		}
+	}
+	if err := locker.Close(); err != nil {
+		t.Error(err)
+	}
+	_ = done()
+}
