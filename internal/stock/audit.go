@@ -10,7 +10,10 @@ type Account struct {
 	Ledger       Level // sum of all movements
 	OrderedUnits int64 // units that accepted orders hold or have bought
 	OpenUnits    int64 // of those, units that are not paid for yet
-	Orders       int64 // number of accepted orders
+	PaidUnits    int64 // of those, units that are
+	Orders       int64 // number of accepted orders, whatever became of them
+	Fence        int64 // the highest that wrote the level
+	LedgerFence  int64 // the highest of all movements
 }
 
 // Oversold is the number of units in orders beyond what was ever supplied. It
@@ -21,7 +24,7 @@ func (a Account) Oversold() int64 {
 
 // Difference is one broken invariant.
 type Difference struct {
-	Invariant string // I1, I2, I5
+	Invariant string // I1, I2, I4, I5
 	SKU       string // empty where it concerns no single SKU
 	OrderID   string // empty where it concerns no single order
 	Detail    string
@@ -38,11 +41,16 @@ func (a Account) Check() []Difference {
 			a.Level.Supplied, a.Level.Available, a.Level.Reserved, a.Level.Sold)
 	}
 	if over := a.Oversold(); over > 0 {
-		differ("I1", "oversold by %d: %d orders hold %d units of %d supplied",
-			over, a.Orders, a.OrderedUnits, a.Level.Supplied)
+		differ("I1", "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Level.Supplied)
 	}
 	if a.Level.Reserved != a.OpenUnits {
 		differ("I1", "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
+	}
+	if a.Level.Sold != a.PaidUnits {
+		differ("I1", "sold %d, but paid orders have %d units", a.Level.Sold, a.PaidUnits)
+	}
+	if a.Fence != a.LedgerFence {
+		differ("I4", "level was written under fence %d; the highest of its movements is %d", a.Fence, a.LedgerFence)
 	}
 	if a.Level != a.Ledger {
 		differ("I5", "level says %v; the ledger adds up to %v", a.Level, a.Ledger)

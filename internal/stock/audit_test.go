@@ -17,7 +17,7 @@ func TestAccount_Check(t *testing.T) {
 		want    []stock.Difference
 	}{
 		"nothing": {},
-		"sound":   {account: stock.Account{SKU: "mug", Level: sound, Ledger: sound, OrderedUnits: 3, OpenUnits: 2, Orders: 2}},
+		"sound":   {account: stock.Account{SKU: "mug", Level: sound, Ledger: sound, OrderedUnits: 3, OpenUnits: 2, PaidUnits: 1, Orders: 2}},
 		"unbalanced": {
 			account: stock.Account{SKU: "mug", Level: stock.Level{Supplied: 1}, Ledger: stock.Level{Supplied: 1}},
 			want:    []stock.Difference{{Invariant: "I1", SKU: "mug", Detail: "supplied 1 is not available 0 + reserved 0 + sold 0, none negative"}},
@@ -30,10 +30,14 @@ func TestAccount_Check(t *testing.T) {
 				Ledger: stock.Level{Supplied: 10, Available: -2, Reserved: 12},
 			},
 			want: []stock.Difference{
-				{Invariant: "I1", SKU: "mug", Detail: "oversold by 2: 12 orders hold 12 units of 10 supplied"},
+				{Invariant: "I1", SKU: "mug", Detail: "oversold by 2: orders hold 12 units of 10 supplied"},
 				{Invariant: "I1", SKU: "mug", Detail: "reserved 10, but open orders hold 12 units"},
 				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 10, available 0, reserved 10, sold 0; the ledger adds up to supplied 10, available -2, reserved 12, sold 0"},
 			},
+		},
+		"fence differs": {
+			account: stock.Account{SKU: "mug", Fence: 6, LedgerFence: 7},
+			want:    []stock.Difference{{Invariant: "I4", SKU: "mug", Detail: "level was written under fence 6; the highest of its movements is 7"}},
 		},
 		"ledger differs": {
 			account: stock.Account{SKU: "mug", Level: stock.Level{Supplied: 1, Available: 1}},

@@ -9,7 +9,9 @@
 //
 // Each change is written down as a Movement in an append-only ledger, in the
 // transaction that makes the change. Level and ledger are two accounts of the
-// same units; Audit compares them with each other and with the orders.
+// same units; an Account sets them beside each other and the orders, for the audit.
+//
+// Units come with a Delivery, which counts once however often it is told.
 //
 // A Way is how units are taken from a SKU when several buyers want the last
 // ones. Fenced and Conditional cannot oversell, whatever else goes wrong: the

@@ -38,20 +38,44 @@ type SKU struct {
 	Level     Level
 	Fence     int64 // the highest fence under which the row was written; 0 for none
 	CreatedAt time.Time
+
+	// LimitPerBuyer is how many units of it a buyer may have in orders that are
+	// pending or paid; 0 for any number.
+	LimitPerBuyer int64
 }
 
-var (
-	nameRule     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
-)
+const maxName = 64 // characters
 
-// ValidName reports whether a SKU may be called name.
-func ValidName(name string) bool { return nameRule.MatchString(name) }
+var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits,
+// '.', '_' and '-', the first a letter or a digit.
+func ValidName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
+
+// CheckLimit returns ErrInvalid, wrapped, for what cannot be a SKU's LimitPerBuyer.
+func CheckLimit(perBuyer int64) error {
+	if perBuyer < 0 || perBuyer > MaxUnits {
+		return fmt.Errorf("%w: limit_per_buyer: want 0, for none, to %d", ErrInvalid, int64(MaxUnits))
+	}
+	return nil
+}
 
 // NewSKU checks its arguments and returns a SKU with all units available. The
 // error is an ErrInvalid that names what is wrong.
 func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	switch {
+	case name == "":
+		return SKU{}, fmt.Errorf("%w: sku is missing: want 1 to 64 of a-z, 0-9, '.', '_', '-'", ErrInvalid)
 	case !ValidName(name):
 		return SKU{}, fmt.Errorf("%w: sku %.80q: want 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit", ErrInvalid, name)
 	case price.Minor < 0 || price.Minor > MaxPrice:

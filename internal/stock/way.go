@@ -14,6 +14,14 @@ const (
 	// Fenced subtracts in the database, where enough are available and the row
 	// was last written under a lower fence.
 	Fenced Way = "fenced"
+
+	// ForUpdate reads the row and locks it until the transaction ends, thinks,
+	// and writes back. A database with row locks keeps all others waiting.
+	ForUpdate Way = "for-update"
+
+	// Optimistic writes back what an earlier read minus the units gives, if the
+	// row still is what was read, and else refuses with ErrChanged.
+	Optimistic Way = "optimistic"
 )
 
 // Take is the wish to move units of a SKU from available to reserved.
@@ -21,5 +29,9 @@ type Take struct {
 	SKU   string
 	Units int64
 	Fence int64 // for Fenced: the fence of the lease held
-	Seen  Level // for Overwrite: the level read before
+	Seen  Level // for Overwrite and Optimistic: the level read before
+
+	// Think, for ForUpdate, is what is done between its read and its write; nil
+	// for nothing. Its error is Take's.
+	Think func() error
 }

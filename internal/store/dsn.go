@@ -2,8 +2,10 @@ package store
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +30,8 @@ func (d DSN) Address() string { return d.config.Addr }
 // Database returns the name of the database.
 func (d DSN) Database() string { return d.config.DBName }
 
-// TLS reports whether the connection may be encrypted.
-func (d DSN) TLS() bool { return d.config.TLSConfig != "" && d.config.TLSConfig != "false" }
+// TLS reports whether the DSN asks for an encrypted connection.
+func (d DSN) TLS() bool { return d.config.TLS != nil }
 
 // HasPassword reports whether the password is this one.
 func (d DSN) HasPassword(password string) bool { return d.config.Passwd == password }
@@ -76,6 +78,12 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if c.Params["innodb_lock_wait_timeout"] == "" {
 		c.Params["innodb_lock_wait_timeout"] = "5" // seconds; the server's default is 50
 	}
+	// A client that vanished without a word holds the locks of its transaction
+	// until then; the server's default is 8 hours. Longer than Pool.MaxIdleTime, so
+	// that the pool lets go of a connection first.
+	if c.Params["wait_timeout"] == "" {
+		c.Params["wait_timeout"] = "90" // seconds
+	}
 	return c, nil
 }
 
@@ -102,7 +110,37 @@ func parseDSN(dsn string) (c *mysql.Config, err error) {
 	case !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
 		return nil, fmt.Errorf("the network is none of tcp, tcp4, tcp6, unix: %s", form)
 	}
-	return c, nil
+	return c, weakTLS(c)
+}
+
+// weakTLS refuses what looks like TLS and does not protect the password from
+// whoever stands between shop and server.
+func weakTLS(c *mysql.Config) error {
+	const instead = "want tls=true, or --mysql-ca with the file of the CA that signed the server's certificate"
+	switch {
+	case c.TLSConfig == "preferred":
+		return fmt.Errorf("parameter tls=preferred goes on without TLS if the server says that it has none: %s", instead)
+	case c.TLSConfig == "skip-verify":
+		return fmt.Errorf("parameter tls=skip-verify trusts any server: %s", instead)
+	case c.AllowFallbackToPlaintext:
+		return fmt.Errorf("parameter allowFallbackToPlaintext goes on without TLS if the server says that it has none: leave it out; %s", instead)
+	}
+	return nil
+}
+
+// requireTLS makes a configuration one with TLS, whatever its DSN left open.
+func requireTLS(c *mysql.Config, secure *tls.Config) error {
+	switch {
+	case c.Net == "unix":
+		return fmt.Errorf("%w: mysql DSN: a socket of this machine has no TLS: leave out --mysql-ca, --mysql-cert and --mysql-key", ErrSettings)
+	case c.TLSConfig == "false":
+		return fmt.Errorf("%w: mysql DSN: tls=false contradicts --mysql-ca, --mysql-cert and --mysql-key: leave out one or the other", ErrSettings)
+	}
+	c.TLS = secure.Clone()
+	if c.TLS.ServerName == "" {
+		c.TLS.ServerName, _, _ = net.SplitHostPort(c.Addr)
+	}
+	return nil
 }
 
 // brokenParam returns the name of the first parameter that cannot be read.

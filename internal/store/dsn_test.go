@@ -30,6 +30,9 @@ func TestMySQL_refusesDSN(t *testing.T) {
 		{"shop:s3cret@tcp(db:3306)/shop?loc=Moon%2FCrater", "parameter loc"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=s3cret", "parameter tls"},
 		{"shop:s3cret@tcp(db:3306)/shop?strict=true", "parameter strict"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=preferred", "parameter tls=preferred goes on without TLS"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=skip-verify", "parameter tls=skip-verify trusts any server"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=true&allowFallbackToPlaintext=true", "parameter allowFallbackToPlaintext"},
 	} {
 		_, err := store.MySQL(t.Context(), c.dsn, store.Pool{})
 		if !errors.Is(err, store.ErrSettings) {
@@ -57,7 +60,6 @@ func TestReadDSN(t *testing.T) {
 		{"shop:s3cret@tcp(db:3307)/shop", "db:3307", false},
 		{"shop:s3cret@tcp(db)/shop?tls=false", "db:3306", false},
 		{"shop:s3cret@tcp(db)/shop?tls=true", "db:3306", true},
-		{"shop:s3cret@tcp(db)/shop?tls=preferred", "db:3306", true},
 		{"shop:s3cret@unix(/run/mysqld.sock)/shop", "/run/mysqld.sock", false},
 	} {
 		d, err := store.ReadDSN(c.dsn)
@@ -84,7 +86,7 @@ func TestReadDSN(t *testing.T) {
 // would change what a statement means are set here, whatever the DSN says."
 func TestMySQLConfig(t *testing.T) {
 	t.Parallel()
-	const users = "timeout=1s&readTimeout=1h&writeTimeout=3s&innodb_lock_wait_timeout=9&tls=skip-verify&wait_timeout=60"
+	const users = "timeout=1s&readTimeout=1h&writeTimeout=3s&innodb_lock_wait_timeout=9&tls=true&wait_timeout=60"
 	const harmful = "parseTime=false&loc=Local&clientFoundRows=false&charset=gbk&collation=gbk_bin" +
 		"&multiStatements=true&rejectReadOnly=false&time_zone=SYSTEM&sql_mode=%27%27"
 	c, err := store.MySQLConfig("shop:pw@tcp(db)/shop?" + users + "&" + harmful)
@@ -92,7 +94,7 @@ func TestMySQLConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Timeout != time.Second || c.ReadTimeout != time.Hour || c.WriteTimeout != 3*time.Second ||
-		c.Params["innodb_lock_wait_timeout"] != "9" || c.Params["wait_timeout"] != "60" || c.TLSConfig != "skip-verify" {
+		c.Params["innodb_lock_wait_timeout"] != "9" || c.Params["wait_timeout"] != "60" || c.TLS == nil || c.TLS.ServerName != "db" {
 		t.Errorf("the user's settings are lost: %+v", c)
 	}
 	if !c.ParseTime || c.Loc != time.UTC || !c.ClientFoundRows || c.MultiStatements || !c.RejectReadOnly ||
@@ -107,7 +109,8 @@ func TestMySQLConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain.Timeout <= 0 || plain.ReadTimeout <= 0 || plain.WriteTimeout <= 0 || plain.Params["innodb_lock_wait_timeout"] != "5" {
+	if plain.Timeout <= 0 || plain.ReadTimeout <= 0 || plain.WriteTimeout <= 0 || plain.Params["innodb_lock_wait_timeout"] != "5" ||
+		plain.Params["wait_timeout"] != "90" {
 		t.Errorf("defaults are missing: %+v", plain)
 	}
 }

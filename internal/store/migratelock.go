@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -18,11 +19,21 @@ const migrationLock = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 // lockMigrations takes a lock that belongs to one connection and to this schema:
 // MySQL commits each CREATE by itself, so that two migrations at once would
-// find each other's half. The server frees the lock when the connection ends.
+// find each other's half. The server frees the lock when the connection ends. In
+// the end that is closed rather than given back: see wait_timeout in mysqlConfig.
 func lockMigrations(ctx context.Context, conns *sql.DB) (unlock func() error, err error) {
 	conn, err := conns.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connection: %w", withCause(ctx, err))
+	}
+	defer func() {
+		if err != nil {
+			hangUp(conn)
+		}
+	}()
+	// It is idle while another connection migrates, and must outlive that.
+	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 86400"); err != nil {
+		return nil, fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
 	}
 	deadline := time.Now().Add(migrationWait)
 	for time.Now().Before(deadline) {
@@ -30,16 +41,17 @@ func lockMigrations(ctx context.Context, conns *sql.DB) (unlock func() error, er
 		var got sql.NullInt64
 		err = conn.QueryRowContext(ctx, "SELECT GET_LOCK("+migrationLock+", 10)").Scan(&got)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock the migrations: %w", withCause(ctx, err)), conn.Close())
+			return nil, fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
 		}
 		if got.Int64 == 1 {
 			return func() error { return unlockMigrations(ctx, conn) }, nil
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("lock the migrations: another one has been running for %v", migrationWait), conn.Close())
+	return nil, fmt.Errorf("lock the migrations: another one has been running for %v", migrationWait)
 }
 
 func unlockMigrations(ctx context.Context, conn *sql.Conn) error {
+	defer hangUp(conn)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	var was sql.NullInt64
@@ -48,7 +60,12 @@ func unlockMigrations(ctx context.Context, conn *sql.Conn) error {
 		err = errors.New("the lock was not held any more")
 	}
 	if err != nil {
-		err = fmt.Errorf("unlock the migrations: %w", err)
+		return fmt.Errorf("unlock the migrations: %w", err)
 	}
-	return errors.Join(err, conn.Close())
+	return nil
+}
+
+// hangUp closes a connection, which otherwise would go back to the pool.
+func hangUp(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }

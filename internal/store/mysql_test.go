@@ -3,24 +3,26 @@ package store_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
 )
 
 // "A server that is not up yet is waited for."
 func TestMySQL_waitsForTheServer(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, dsn string) {
-		p := &proxy{}
-		p.refuse.Store(3)
-		open(t, through(t, dsn, p))
-		if left := p.refuse.Load(); left >= 0 {
+		var refusals atomic.Int64
+		refusals.Store(3)
+		p := &storetest.Proxy{Refuse: func() bool { return refusals.Add(-1) >= 0 }}
+		open(t, p.Through(t, dsn))
+		if left := refusals.Load(); left >= 0 {
 			t.Errorf("opened with %d refusals left", left)
 		}
 	})
@@ -32,7 +34,7 @@ func TestMySQL_givesUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
 	defer cancel()
-	address := unused(t)
+	const address = "127.0.0.1:1" // nobody listens there
 	_, err := store.MySQL(ctx, "shop:s3cret@tcp("+address+")/shop", store.Pool{})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v, want context.DeadlineExceeded", err)
@@ -107,15 +109,4 @@ func TestMySQL_session(t *testing.T) {
 			t.Errorf("got %q back (%v), want %q", back, err, odd)
 		}
 	})
-}
-
-// unused is an address that nobody listens at.
-func unused(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -2,14 +2,17 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	gosqlite "github.com/glebarez/go-sqlite"
 	"github.com/glebarez/sqlite"
 	"gorm.io/gorm"
 )
@@ -20,16 +23,17 @@ import (
 const sqliteConns = 4
 
 // SQLite opens the database in a file, which is made if it is not there; its
-// folder must be. Several processes may have it open.
-func SQLite(ctx context.Context, path string) (*gorm.DB, error) {
+// folder must be. It is made with mode 0600, and what SQLite keeps beside it has the
+// same. Several processes may have it open.
+func SQLite(ctx context.Context, path string, options ...Option) (*gorm.DB, error) {
 	dsn, err := sqliteDSN(path)
 	if err != nil {
 		return nil, err
 	}
-	conns, err := sql.Open(sqlite.DriverName, dsn)
-	if err != nil {
+	if err := makeFile(path); err != nil {
 		return nil, fmt.Errorf("sqlite file %s: %w", path, err)
 	}
+	conns := opener(options)(sqliteFile(dsn))
 	conns.SetMaxOpenConns(sqliteConns)
 	conns.SetMaxIdleConns(sqliteConns)
 	busy := func(err error) bool { return Classify(err) == Conflict } // others are opening it, too
@@ -41,6 +45,24 @@ func SQLite(ctx context.Context, path string) (*gorm.DB, error) {
 		return nil, errors.Join(fmt.Errorf("sqlite file %s: %w", path, err), conns.Close())
 	}
 	return db, nil
+}
+
+// makeFile makes an empty database where there is none, for its owner alone: SQLite
+// itself lets everybody read. It opens nothing under the file's own name: to close
+// that would end the locks which this process has on it.
+func makeFile(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what is wrong with it, SQLite says
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*.db") // mode 0600
+	if err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path)
+	if errors.Is(err, fs.ErrExist) { // another shop was as fast
+		err = nil
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // sqliteDSN returns the URI of a file. As a URI, the path may hold any
@@ -69,3 +91,12 @@ func sqliteDSN(path string) (string, error) {
 	file := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: params.Encode()}
 	return file.String(), nil
 }
+
+// sqliteFile is the driver.Connector of the file with this DSN.
+type sqliteFile string
+
+// Connect implements driver.Connector.
+func (f sqliteFile) Connect(context.Context) (driver.Conn, error) { return f.Driver().Open(string(f)) }
+
+// Driver implements driver.Connector.
+func (sqliteFile) Driver() driver.Driver { return &gosqlite.Driver{} }

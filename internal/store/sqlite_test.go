@@ -94,3 +94,26 @@ func openFile(t *testing.T, path string) *gorm.DB {
 	t.Cleanup(func() { _ = store.Close(db) })
 	return db
 }
+
+// "It is made with mode 0600, and what SQLite keeps beside it has the same", also in
+// a folder that everybody reads.
+func TestSQLite_mode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	db := openFile(t, filepath.Join(dir, "shop.db"))
+	if _, err := store.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("got %v, %v, want the database, its log and its index", files, err)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got mode %v, %v, want 0600", file.Name(), info.Mode(), err)
+		}
+	}
+}

@@ -2,9 +2,13 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"example.com/shop/internal/store"
@@ -54,15 +58,15 @@ func TestInTx(t *testing.T) {
 func TestInTx_answerToCommitIsLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		forward bool
-		count   int
-	}{"committed": {true, 1}, "rolled back": {false, 0}} {
+		how   storetest.Fate
+		count int
+	}{"committed": {storetest.Mute, 1}, "rolled back": {storetest.Drop, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachServer(t, func(t *testing.T, dsn string) {
 				direct := open(t, dsn)
 				withCounts(t, direct)
-				db := open(t, through(t, dsn, &proxy{word: []byte("COMMIT"), forward: c.forward}))
+				db := open(t, at("COMMIT", c.how, nil).Through(t, dsn))
 				err := addOne(t.Context(), db)
 				if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrBusy) {
 					t.Errorf("got %v, want ErrOutcomeUnknown", err)
@@ -73,18 +77,96 @@ func TestInTx_answerToCommitIsLost(t *testing.T) {
 	}
 }
 
+// "A transaction whose client vanished without a word is rolled back by the
+// server": here, after five seconds.
+func TestInTx_clientVanishes(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, dsn string) {
+		direct := open(t, dsn+"&innodb_lock_wait_timeout=2")
+		withCounts(t, direct)
+		db := open(t, at("COMMIT", storetest.Hang, nil).Through(t, dsn+"&wait_timeout=5"))
+		if err := addOne(t.Context(), db); !errors.Is(err, store.ErrOutcomeUnknown) {
+			t.Errorf("got %v, want ErrOutcomeUnknown", err)
+		}
+		awaitRollback(t, direct)
+		wantCount(t, direct, 0)
+	})
+}
+
+// awaitRollback returns when no transaction has a lock on the row of table counts
+// any more. One that has makes each try wait for two seconds.
+func awaitRollback(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	try := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return db.WithContext(ctx).Exec("SELECT n FROM counts FOR UPDATE").Error
+	}
+	began := time.Now()
+	err := try()
+	for ; err != nil && time.Since(began) < time.Minute; err = try() {
+		if store.Classify(err) != store.LockWait {
+			t.Logf("after %v: %v", time.Since(began), err)
+		}
+	}
+	if err != nil {
+		t.Fatalf("the transaction is still open after %v: %v", time.Since(began), err)
+	}
+}
+
 // "A LockWait or Lost is ErrBusy, after a rollback: nothing was changed."
 func TestInTx_connectionIsLostBeforeCommit(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, dsn string) {
 		direct := open(t, dsn)
 		withCounts(t, direct)
-		db := open(t, through(t, dsn, &proxy{word: []byte("UPDATE"), forward: true}))
+		db := open(t, at("UPDATE", storetest.Mute, nil).Through(t, dsn))
 		err := addOne(t.Context(), db)
 		if !errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrOutcomeUnknown) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
 		wantCount(t, direct, 0)
+	})
+}
+
+// "A Conflict runs the whole fn again": MariaDB's 1020, for a row that has changed
+// since the transaction first read.
+func TestInTx_rowChangedSinceSnapshot(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, dsn string) {
+		const setting = "innodb_snapshot_isolation"
+		direct := open(t, dsn)
+		var name, value string
+		err := direct.Raw("SHOW VARIABLES LIKE '"+setting+"'").Row().Scan(&name, &value)
+		if errors.Is(err, sql.ErrNoRows) {
+			t.Skipf("%s has no %s: it updates the newest row, whatever was read", t.Name(), setting)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		withCounts(t, direct)
+		var answers []uint16
+		err = store.InTx(t.Context(), open(t, dsn+"&"+setting+"=ON"), func(tx *gorm.DB) error {
+			var n int
+			if err := tx.Raw("SELECT n FROM counts").Row().Scan(&n); err != nil {
+				return err
+			}
+			if len(answers) == 0 {
+				if err := addOne(t.Context(), direct); err != nil {
+					return err
+				}
+			}
+			err := tx.Exec("UPDATE counts SET n = n + 1").Error
+			var answer *mysql.MySQLError
+			if errors.As(err, &answer) {
+				answers = append(answers, answer.Number)
+			}
+			return err
+		})
+		if err != nil || !slices.Equal(answers, []uint16{1020}) {
+			t.Errorf("got answers %v and %v, want 1020 once, then no error", answers, err)
+		}
+		wantCount(t, direct, 2)
 	})
 }
 
@@ -97,7 +179,7 @@ func TestInTx_commitHeedsNoContext(t *testing.T) {
 		withCounts(t, direct)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		db := open(t, through(t, dsn, &proxy{word: []byte("COMMIT"), spotted: cancel}))
+		db := open(t, at("COMMIT", storetest.Pass, cancel).Through(t, dsn))
 		if err := addOne(ctx, db); err != nil {
 			t.Errorf("got %v, want the commit to go through", err)
 		}
@@ -115,10 +197,10 @@ func TestInTx_beginHeedsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		silence := make(chan struct{})
 		defer close(silence)
-		db := open(t, through(t, dsn, &proxy{word: []byte("START TRANSACTION"), spotted: func() {
+		db := open(t, at("START TRANSACTION", storetest.Pass, func() {
 			cancel()
 			<-silence
-		}}))
+		}).Through(t, dsn))
 		err := store.InTx(ctx, db, func(*gorm.DB) error {
 			t.Error("the transaction has begun")
 			return nil
@@ -139,7 +221,7 @@ func TestInTx_statementHeedsContext(t *testing.T) {
 		defer cancel()
 		// The second transaction waits for the row that the first has, and is
 		// cancelled at the moment its UPDATE passes by.
-		impatient := open(t, through(t, dsn, &proxy{word: []byte("UPDATE"), spotted: cancel}))
+		impatient := open(t, at("UPDATE", storetest.Pass, cancel).Through(t, dsn))
 		err := store.InTx(t.Context(), db, func(tx *gorm.DB) error {
 			if err := tx.Exec("UPDATE counts SET n = n + 1").Error; err != nil {
 				return err

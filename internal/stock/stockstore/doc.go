@@ -4,4 +4,6 @@
 // as people write it, conditional.go and fenced.go the statements that cannot
 // oversell. They run inside the transaction of an order, so that units, order
 // and ledger are there together or not at all.
+//
+// Create and Supply bring units in, each in a transaction of its own.
 package stockstore

@@ -8,12 +8,15 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Record appends a movement to the ledger, in the transaction that moves the
+// Record appends movements to the ledger, in the transaction that moves the
 // units.
-func Record(tx *gorm.DB, m stock.Movement) error {
-	row := rowOfMovement(m)
-	if err := tx.Create(&row).Error; err != nil {
-		return fmt.Errorf("record %s of sku %q: %w", m.Kind, m.SKU, err)
+func Record(tx *gorm.DB, movements ...stock.Movement) error {
+	rows := make([]movementRow, len(movements))
+	for i, m := range movements {
+		rows[i] = rowOfMovement(m)
+	}
+	if err := tx.Create(&rows).Error; err != nil {
+		return fmt.Errorf("record movements: %w", err)
 	}
 	return nil
 }

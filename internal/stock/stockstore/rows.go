@@ -17,6 +17,8 @@ type skuRow struct {
 	Sold       int64
 	Fence      int64
 	CreatedAt  store.Time
+
+	LimitPerBuyer int64
 }
 
 func (skuRow) TableName() string { return "skus" }
@@ -32,6 +34,8 @@ func rowOfSKU(s stock.SKU) skuRow {
 		Sold:       s.Level.Sold,
 		Fence:      s.Fence,
 		CreatedAt:  store.Time{Time: s.CreatedAt},
+
+		LimitPerBuyer: s.LimitPerBuyer,
 	}
 }
 
@@ -47,6 +51,8 @@ func (r skuRow) sku() stock.SKU {
 		},
 		Fence:     r.Fence,
 		CreatedAt: r.CreatedAt.Time,
+
+		LimitPerBuyer: r.LimitPerBuyer,
 	}
 }
 
@@ -79,3 +85,28 @@ func rowOfMovement(m stock.Movement) movementRow {
 		CreatedAt: store.Time{Time: m.At},
 	}
 }
+
+func (r movementRow) movement() stock.Movement {
+	return stock.Movement{
+		ID:      r.ID,
+		SKU:     r.SKU,
+		Kind:    stock.Kind(r.Kind),
+		OrderID: r.OrderID.String,
+		Change:  stock.Level{Supplied: r.Supplied, Available: r.Available, Reserved: r.Reserved, Sold: r.Sold},
+		Fence:   r.Fence,
+		At:      r.CreatedAt.Time,
+	}
+}
+
+type deliveryRow struct {
+	SKU            string `gorm:"primaryKey"`
+	IdempotencyKey string `gorm:"primaryKey"`
+	MovementID     string
+	Units          int64
+	Supplied       int64
+	Available      int64
+	Reserved       int64
+	Sold           int64
+}
+
+func (deliveryRow) TableName() string { return "deliveries" }

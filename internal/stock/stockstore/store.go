@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -12,7 +13,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Store reads and creates SKUs. It may be used by many goroutines at once.
+// Store reads, creates and supplies SKUs. It may be used by many goroutines at once.
 type Store struct {
 	db *gorm.DB
 }
@@ -33,6 +34,32 @@ func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
 	return row.sku(), nil
 }
 
+// SKUs returns the SKUs with these names as they are now, in their order, and the
+// time by the database's clock when they were read. stock.ErrUnknownSKU names the
+// first that is not there.
+func (s *Store) SKUs(ctx context.Context, names []string) (skus []stock.SKU, now time.Time, err error) {
+	var rows []struct {
+		SKU    skuRow `gorm:"embedded"`
+		ReadAt store.Time
+	}
+	err = s.db.WithContext(ctx).Table("skus").Select("*, "+store.Clock(s.db)+" AS read_at").Where("name IN ?", names).Find(&rows).Error
+	if err != nil {
+		return nil, time.Time{}, readError(err, fmt.Sprintf("stock of %q", names))
+	}
+	found := make(map[string]stock.SKU, len(rows))
+	for _, row := range rows {
+		found[row.SKU.Name], now = row.SKU.sku(), row.ReadAt.Time
+	}
+	for _, name := range names {
+		sku, ok := found[name]
+		if !ok {
+			return nil, time.Time{}, fmt.Errorf("sku %q: %w", name, stock.ErrUnknownSKU)
+		}
+		skus = append(skus, sku)
+	}
+	return skus, now, nil
+}
+
 // List returns at most limit SKUs whose names sort after the given one, in the
 // order of their names. An empty name begins at the first.
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
@@ -48,16 +75,9 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 	return skus, nil
 }
 
-// readError tells a database that is not there from other errors.
-func readError(err error, what string) error {
-	if store.Unavailable(err) {
-		return fmt.Errorf("%w: read %s: %w", stock.ErrBusy, what, err)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
-}
-
 // Create adds a SKU and the supply of its units to the ledger, both or neither.
-// A name that is there already is stock.ErrExists.
+// A name that is there already is stock.ErrExists, also where an earlier call whose
+// outcome was stock.ErrUnknownOutcome has created it.
 func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -80,7 +100,7 @@ func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
 		return fmt.Errorf("sku %q: %w", sku.Name, stock.ErrExists)
 	}
 	if err != nil {
-		return fmt.Errorf("create sku %q: %w", sku.Name, err)
+		return changeError(err, fmt.Sprintf("create sku %q", sku.Name))
 	}
 	return nil
 }

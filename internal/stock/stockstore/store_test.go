@@ -2,7 +2,10 @@ package stockstore_test
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gorm.io/gorm"
@@ -26,7 +29,40 @@ func TestStore_SKU(t *testing.T) {
 	})
 }
 
-// "ErrBusy means that the database could not be read now".
+// "SKUs returns the SKUs with these names as they are now, in their order, and the
+// time by the database's clock when they were read."
+func TestStore_SKUs(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		s := stockstore.New(db)
+		pen, hat, cup := create(t, s, "pen", 1), create(t, s, "hat", 2), create(t, s, "cup", 3)
+		for _, want := range [][]stock.SKU{{pen}, {pen, hat}, {hat, cup, pen}} {
+			var names []string
+			for _, sku := range want {
+				names = append(names, sku.Name)
+			}
+			got, now, err := s.SKUs(t.Context(), names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", names, diff)
+			}
+			if off := time.Since(now).Abs(); off > time.Minute || now.Location() != time.UTC {
+				t.Errorf("read at %v, want now, in UTC", now)
+			}
+		}
+		for _, names := range [][]string{{"mug"}, {"hat", "mug"}, {"mug", "hat", "nothing"}, {"PEN", "mug"}} {
+			_, _, err := s.SKUs(t.Context(), names)
+			first := names[slices.IndexFunc(names, func(name string) bool { return name != "hat" })]
+			if !errors.Is(err, stock.ErrUnknownSKU) || !strings.Contains(err.Error(), `"`+first+`"`) {
+				t.Errorf("%v: got %v, want an ErrUnknownSKU that names %s", names, err, first)
+			}
+		}
+	})
+}
+
+// "ErrBusy means that the database does not answer now", also to those who only read.
 func TestStore_readFromLostDatabase(t *testing.T) {
 	t.Parallel()
 	db := storetest.Kinds()[0].New(t, "").Migrated(t)
@@ -36,8 +72,14 @@ func TestStore_readFromLostDatabase(t *testing.T) {
 	if _, err := s.SKU(t.Context(), mug); !errors.Is(err, stock.ErrBusy) {
 		t.Errorf("SKU: got %v, want ErrBusy", err)
 	}
+	if _, _, err := s.SKUs(t.Context(), []string{mug}); !errors.Is(err, stock.ErrBusy) {
+		t.Errorf("SKUs: got %v, want ErrBusy", err)
+	}
 	if _, err := s.List(t.Context(), "", 10); !errors.Is(err, stock.ErrBusy) {
 		t.Errorf("List: got %v, want ErrBusy", err)
+	}
+	if _, err := s.Movements(t.Context(), mug, "", 10); !errors.Is(err, stock.ErrBusy) {
+		t.Errorf("Movements: got %v, want ErrBusy", err)
 	}
 }
 

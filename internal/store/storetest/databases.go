@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 type Kind struct {
 	Name   string
 	Server bool // a server with row locks, not a file with one writer
-	make   func(t testing.TB, params string) func(context.Context) (*gorm.DB, error)
+	make   func(t testing.TB, params string) Database
 }
 
 // Kinds is the table of all kinds.
@@ -37,7 +38,19 @@ func Each(t *testing.T, test func(t *testing.T, db *gorm.DB)) {
 // EachKind runs test for each kind of database, in parallel.
 func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
 	t.Helper()
-	for _, kind := range Kinds() {
+	each(t, Kinds(), test)
+}
+
+// EachServer is EachKind without SQLite, for what is about row locks, the network
+// or a server's clock.
+func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) {
+	t.Helper()
+	each(t, slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Server }), test)
+}
+
+func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
+	t.Helper()
+	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, kind)
@@ -47,6 +60,7 @@ func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
 
 // Database is an empty database of the test's own.
 type Database struct {
+	dsn  string // of a server
 	open func(context.Context) (*gorm.DB, error)
 }
 
@@ -54,7 +68,7 @@ type Database struct {
 // server's DSN, such as "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
 	t.Helper()
-	return Database{open: k.make(t, params)}
+	return k.make(t, params)
 }
 
 // Open opens the database until the test ends. Two calls give two pools, as two
@@ -73,6 +87,15 @@ func (d Database) Open(t testing.TB) *gorm.DB {
 	return db
 }
 
+// Through returns the same database, on a server, as it is reached through p.
+func (d Database) Through(t testing.TB, p *Proxy) Database {
+	t.Helper()
+	if d.dsn == "" {
+		t.Fatal("there is no network before a file")
+	}
+	return atServer(p.Through(t, d.dsn))
+}
+
 // Migrated opens the database with the shop's schema in it.
 func (d Database) Migrated(t testing.TB) *gorm.DB {
 	t.Helper()
@@ -83,15 +106,19 @@ func (d Database) Migrated(t testing.TB) *gorm.DB {
 	return db
 }
 
-func file(t testing.TB, _ string) func(context.Context) (*gorm.DB, error) {
+func file(t testing.TB, _ string) Database {
 	path := filepath.Join(t.TempDir(), "shop.db")
-	return func(ctx context.Context) (*gorm.DB, error) { return store.SQLite(ctx, path) }
+	return Database{open: func(ctx context.Context) (*gorm.DB, error) { return store.SQLite(ctx, path) }}
 }
 
-func server(schema func(testing.TB) string) func(testing.TB, string) func(context.Context) (*gorm.DB, error) {
-	return func(t testing.TB, params string) func(context.Context) (*gorm.DB, error) {
-		dsn := withParams(schema(t), params)
-		return func(ctx context.Context) (*gorm.DB, error) { return store.MySQL(ctx, dsn, store.Pool{}) }
+func server(schema func(testing.TB) string) func(testing.TB, string) Database {
+	return func(t testing.TB, params string) Database { return atServer(withParams(schema(t), params)) }
+}
+
+func atServer(dsn string) Database {
+	return Database{
+		dsn:  dsn,
+		open: func(ctx context.Context) (*gorm.DB, error) { return store.MySQL(ctx, dsn, store.Pool{}) },
 	}
 }
 

@@ -14,4 +14,7 @@ func Lose(t testing.TB, db *gorm.DB) {
 	if err := db.Callback().Query().Before("gorm:query").Register("lose the connection", lose); err != nil {
 		t.Fatal(err)
 	}
+	if err := db.Callback().Row().Before("gorm:row").Register("lose the connection", lose); err != nil {
+		t.Fatal(err)
+	}
 }
