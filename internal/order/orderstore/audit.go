@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -14,7 +15,8 @@ import (
 // all for an empty name, as they are at one moment; buyers are not held up. It
 // hands each SKU's account to account, in the order of names, and every broken
 // invariant to difference. Their errors end the audit and come back as they
-// are. A name that no SKU has is stock.ErrUnknownSKU.
+// are. A name that no SKU has is stock.ErrUnknownSKU; a database that does not
+// answer is order.ErrBusy.
 //
 // The audit of one SKU looks at the orders that have a line of it; what belongs
 // to no SKU at all, such as an order without lines, is found by the audit of all.
@@ -23,7 +25,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	// ask for the right to write; in WAL mode its reads are a snapshot too.
 	tx := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if tx.Error != nil {
-		return fmt.Errorf("audit: begin: %w", tx.Error)
+		return readError(tx.Error, "what to audit")
 	}
 	defer tx.Rollback() // nothing was written
 
@@ -40,7 +42,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	}); err != nil {
 		return err
 	}
-	for _, c := range checks() {
+	for _, c := range slices.Concat(checks(), lifeChecks()) {
 		if err := c.run(tx, sku, difference); err != nil {
 			return err
 		}
@@ -48,28 +50,36 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	return nil
 }
 
-// accounts reads what is known of the units of each SKU. Orders of every status
-// that there is hold their units; pending ones have not paid for them.
+// accounts reads what is known of the units of each SKU. Pending orders hold
+// their units, paid ones have bought them; the others gave them back.
+//
+// The orders' lines are grouped by an expression, so that SQLite reads them as
+// they lie, next to their orders, and sorts, rather than by the index of SKUs: a
+// fifth of the time with a million orders.
 func accounts(tx *gorm.DB, sku string, account func(stock.Account) error) error {
 	const query = `
 		SELECT s.name, s.supplied, s.available, s.reserved, s.sold,
 		       COALESCE(m.supplied, 0), COALESCE(m.available, 0), COALESCE(m.reserved, 0), COALESCE(m.sold, 0),
-		       COALESCE(p.units, 0), COALESCE(p.open_units, 0), COALESCE(p.orders, 0)
+		       COALESCE(p.units, 0), COALESCE(p.open_units, 0), COALESCE(p.paid_units, 0), COALESCE(p.orders, 0),
+		       s.fence, COALESCE(m.fence, 0)
 		FROM skus AS s
 		LEFT JOIN (
-			SELECT sku, SUM(supplied) AS supplied, SUM(available) AS available, SUM(reserved) AS reserved, SUM(sold) AS sold
+			SELECT sku, SUM(supplied) AS supplied, SUM(available) AS available, SUM(reserved) AS reserved, SUM(sold) AS sold,
+			       MAX(fence) AS fence
 			FROM movements
 			WHERE (@sku = '' OR sku = @sku)
 			GROUP BY sku
 		) AS m ON m.sku = s.name
 		LEFT JOIN (
-			SELECT l.sku, SUM(l.units) AS units, COUNT(*) AS orders,
-			       SUM(CASE WHEN o.status = 'pending' THEN l.units ELSE 0 END) AS open_units
+			SELECT COALESCE(l.sku, l.sku) AS name, COUNT(*) AS orders,
+			       SUM(CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END) AS units,
+			       SUM(CASE WHEN o.status = 'pending' THEN l.units ELSE 0 END) AS open_units,
+			       SUM(CASE WHEN o.status = 'paid' THEN l.units ELSE 0 END) AS paid_units
 			FROM order_lines AS l
 			JOIN orders AS o ON o.id = l.order_id
 			WHERE (@sku = '' OR l.sku = @sku)
-			GROUP BY l.sku
-		) AS p ON p.sku = s.name
+			GROUP BY name
+		) AS p ON p.name = s.name
 		WHERE (@sku = '' OR s.name = @sku)
 		ORDER BY s.name`
 	found := false
@@ -78,8 +88,8 @@ func accounts(tx *gorm.DB, sku string, account func(stock.Account) error) error 
 		var a stock.Account
 		if err := rows.Scan(&a.SKU, &a.Level.Supplied, &a.Level.Available, &a.Level.Reserved, &a.Level.Sold,
 			&a.Ledger.Supplied, &a.Ledger.Available, &a.Ledger.Reserved, &a.Ledger.Sold,
-			&a.OrderedUnits, &a.OpenUnits, &a.Orders); err != nil {
-			return fmt.Errorf("audit: accounts: %w", err)
+			&a.OrderedUnits, &a.OpenUnits, &a.PaidUnits, &a.Orders, &a.Fence, &a.LedgerFence); err != nil {
+			return readError(err, "accounts of SKUs")
 		}
 		return account(a)
 	})
@@ -93,7 +103,7 @@ func accounts(tx *gorm.DB, sku string, account func(stock.Account) error) error 
 func each(tx *gorm.DB, query, sku string, f func(*sql.Rows) error) error {
 	rows, err := tx.Raw(query, sql.Named("sku", sku)).Rows()
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return readError(err, "what to audit")
 	}
 	defer rows.Close() // what it could say, rows.Err says
 	for rows.Next() {
@@ -102,7 +112,7 @@ func each(tx *gorm.DB, query, sku string, f func(*sql.Rows) error) error {
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return readError(err, "what to audit")
 	}
 	return nil
 }

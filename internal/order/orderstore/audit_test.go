@@ -123,7 +123,7 @@ func TestStore_Audit_memory(t *testing.T) { // not parallel: the heap is everybo
 	s := newShop(t, db, 2*orders, "mug")
 	const each = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT "
 	tamper(t, s,
-		"INSERT INTO orders "+each+"i, 'ann', i, 'pending', 0, 'EUR', '2026-01-01 00:00:00.000000' FROM n",
+		"INSERT INTO orders (id, buyer, idempotency_key, status, total_minor, currency, created_at) "+each+"i, 'ann', i, 'pending', 0, 'EUR', '2026-01-01 00:00:00.000000' FROM n",
 		"INSERT INTO order_lines "+each+"i, 'mug', 1, 2, 0, 'EUR' FROM n",
 		"INSERT INTO movements "+each+"'mug', i, 'reserve', i, 0, -2, 2, 0, 0, '2026-01-01 00:00:00.000000' FROM n",
 		"UPDATE skus SET available = 0, reserved = 10000")

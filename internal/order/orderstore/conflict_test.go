@@ -16,10 +16,7 @@ import (
 // opposite order, and neither takes its second before both have their first.
 func TestStore_InTx_retriesADeadlock(t *testing.T) {
 	t.Parallel()
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		if !kind.Server {
-			t.Skip("SQLite: one transaction writes at a time, none can deadlock")
-		}
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		s := newShop(t, kind.New(t, "").Migrated(t), 10, "hat", "mug")
 		var both sync.WaitGroup
 		both.Add(2)
@@ -68,7 +65,7 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 
 // placeRest is write for an order whose units are taken already.
 func placeRest(tx order.Tx, o order.Order) error {
-	if err := tx.ClaimKey(o, "f"); err != nil {
+	if err := tx.ClaimKeys(order.Claim{Order: o, Fingerprint: "f"}); err != nil {
 		return err
 	}
 	if err := tx.Add(o); err != nil {
@@ -87,10 +84,7 @@ func placeRest(tx order.Tx, o order.Order) error {
 // changed": another transaction holds what the order needs, and does not end.
 func TestStore_InTx_lockWait(t *testing.T) {
 	t.Parallel()
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		if !kind.Server {
-			t.Skip("SQLite: a transaction waits when it begins; see the test beside")
-		}
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "innodb_lock_wait_timeout=1")
 		s := newShop(t, database.Migrated(t), 10, "mug")
 		for _, c := range []struct {
@@ -98,7 +92,9 @@ func TestStore_InTx_lockWait(t *testing.T) {
 			hold func(tx order.Tx) error
 			want error
 		}{
-			{"the same key", func(tx order.Tx) error { return tx.ClaimKey(draft("ann", "k1", "mug"), "f") }, order.ErrInProgress},
+			{"the same key", func(tx order.Tx) error {
+				return tx.ClaimKeys(order.Claim{Order: draft("ann", "k1", "mug"), Fingerprint: "f"})
+			}, order.ErrInProgress},
 			{"the same SKU", func(tx order.Tx) error {
 				return tx.Take(stock.Conditional, stock.Take{SKU: "mug", Units: 1})
 			}, order.ErrBusy},
@@ -119,6 +115,46 @@ func TestStore_InTx_lockWait(t *testing.T) {
 			s.wantUntouched(t, 10)
 		}
 		s.mustPlace(t, draft("ann", "k1", "mug"))
+	})
+}
+
+// "A transaction in which a statement failed is never committed, even if the
+// function that ran it returns nil": after a lock wait timeout it is still open,
+// and a COMMIT would save an order that is paid, and its units reserved.
+func TestStore_InTx_lockWaitHalfWay(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), 10, "mug")
+		o := draft("ann", "k1", "mug")
+		s.mustPlace(t, o)
+		enough := errors.New("enough")
+		err := s.orders.InTx(t.Context(), func(holder order.Tx) error {
+			if err := holder.Take(stock.Conditional, stock.Take{SKU: "mug", Units: 1}); err != nil {
+				return err
+			}
+			err := s.orders.InTx(t.Context(), func(tx order.Tx) error {
+				if now, moved, err := tx.Move(o.ID, order.Paid); now != order.Paid || !moved || err != nil {
+					t.Errorf("move: got %s, %v, %v, want it paid", now, moved, err)
+				}
+				if err := tx.Settle(stock.Sell, "mug", 2); err == nil {
+					t.Error("settled units of a SKU whose row somebody else holds")
+				}
+				return nil
+			})
+			if !errors.Is(err, order.ErrBusy) {
+				t.Errorf("got %v, want ErrBusy", err)
+			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("holder: %v", err)
+		}
+		if now, err := s.orders.Order(t.Context(), o.ID); err != nil || now.Status != order.Pending {
+			t.Errorf("order is %q, %v, want pending", now.Status, err)
+		}
+		if _, found := s.audit(t, ""); len(found) > 0 {
+			t.Errorf("audit: got %v, want no difference", found)
+		}
 	})
 }
 

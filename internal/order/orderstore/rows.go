@@ -14,6 +14,7 @@ type orderRow struct {
 	TotalMinor     int64
 	Currency       string
 	CreatedAt      store.Time
+	ExpiresAt      store.Time
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -48,6 +49,17 @@ func rowOfOrder(o order.Order) orderRow {
 		TotalMinor:     o.Total.Minor,
 		Currency:       o.Total.Currency,
 		CreatedAt:      store.Time{Time: o.CreatedAt},
+		ExpiresAt:      store.Time{Time: o.ExpiresAt},
+	}
+}
+
+func rowOfKey(c order.Claim) keyRow {
+	return keyRow{
+		Buyer:          c.Order.Buyer,
+		IdempotencyKey: c.Order.Key,
+		Fingerprint:    c.Fingerprint,
+		OrderID:        c.Order.ID,
+		CreatedAt:      store.Time{Time: c.Order.CreatedAt},
 	}
 }
 
@@ -76,6 +88,7 @@ func (r orderRow) order(lines []lineRow) order.Order {
 		Lines:     make([]order.Line, 0, len(lines)),
 		Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
 		CreatedAt: r.CreatedAt.Time,
+		ExpiresAt: r.ExpiresAt.Time,
 	}
 	for _, line := range lines {
 		o.Lines = append(o.Lines, order.Line{

@@ -18,6 +18,9 @@ import (
 // placedAt has more than whole seconds, so that a column that cuts them shows.
 var placedAt = time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)
 
+// farOff is when a draft expires: not while a test runs.
+var farOff = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
 var price = stock.Money{Minor: 1250, Currency: "EUR"}
 
 // shop is a database with the two stores on it.
@@ -45,7 +48,7 @@ func newShop(t testing.TB, db *gorm.DB, units int64, names ...string) shop {
 
 // draft is an order of two units of each SKU.
 func draft(buyer, key string, skus ...string) order.Order {
-	o := order.Order{ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, Total: price.Times(0)}
+	o := order.Order{ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: price.Times(0)}
 	for _, sku := range skus {
 		line := order.Line{SKU: sku, Units: 2, Price: price}
 		o.Lines = append(o.Lines, line)
@@ -58,7 +61,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // write does in tx what a checkout does.
 func write(tx order.Tx, o order.Order) error {
-	if err := tx.ClaimKey(o, "fingerprint of "+o.Key); err != nil {
+	if err := tx.ClaimKeys(order.Claim{Order: o, Fingerprint: "fingerprint of " + o.Key}); err != nil {
 		return err
 	}
 	for _, line := range o.Lines {
@@ -69,12 +72,11 @@ func write(tx order.Tx, o order.Order) error {
 	if err := tx.Add(o); err != nil {
 		return err
 	}
+	var movements []stock.Movement
 	for _, line := range o.Lines {
-		if err := tx.Record(reservation(o, line)); err != nil {
-			return err
-		}
+		movements = append(movements, reservation(o, line))
 	}
-	return nil
+	return tx.Record(movements...)
 }
 
 func reservation(o order.Order, line order.Line) stock.Movement {

@@ -39,23 +39,19 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return err
 }
 
-// Placed returns the order that was placed with the buyer's key and the
-// fingerprint of its request, or order.ErrNotFound.
+// Placed returns the order that the buyer's key is about and the fingerprint of
+// the request that had the key, or order.ErrNotFound.
 func (s *Store) Placed(ctx context.Context, buyer, key string) (order.Order, string, error) {
-	var row struct {
-		Order       orderRow `gorm:"embedded"`
-		Fingerprint string
-	}
-	err := s.db.WithContext(ctx).Table("idempotency_keys AS k").
-		Select("k.fingerprint, o.*").
-		Joins("JOIN orders AS o ON o.id = k.order_id").
-		Where("k.buyer = ? AND k.idempotency_key = ?", buyer, key).
-		Take(&row).Error
+	wanted := order.BuyerKey{Buyer: buyer, Key: key}
+	found, err := s.PlacedAll(ctx, []order.BuyerKey{wanted})
 	if err != nil {
-		return order.Order{}, "", readError(err, "order of a key")
+		return order.Order{}, "", err
 	}
-	o, err := s.withLines(ctx, row.Order)
-	return o, row.Fingerprint, err
+	claim, ok := found[wanted]
+	if !ok {
+		return order.Order{}, "", order.ErrNotFound
+	}
+	return claim.Order, claim.Fingerprint, nil
 }
 
 // Order returns the order with this id, whoever's it is, or order.ErrNotFound.
@@ -64,16 +60,21 @@ func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
 	if err := s.db.WithContext(ctx).Where("id = ?", id).Take(&row).Error; err != nil {
 		return order.Order{}, readError(err, "order")
 	}
-	return s.withLines(ctx, row)
+	return s.withItsLines(ctx, row)
 }
 
-func (s *Store) withLines(ctx context.Context, row orderRow) (order.Order, error) {
-	var lines []lineRow
-	err := s.db.WithContext(ctx).Where("order_id = ?", row.ID).Order("line_no").Find(&lines).Error
-	if err != nil {
-		return order.Order{}, readError(err, "lines of order "+row.ID)
+// OfBuyer returns at most limit of the buyer's orders, the latest first, those
+// before the one with the id before, or from the latest on if that is empty.
+func (s *Store) OfBuyer(ctx context.Context, buyer, before string, limit int) ([]order.Order, error) {
+	query := s.db.WithContext(ctx).Where("buyer = ?", buyer)
+	if before != "" {
+		query = query.Where("id < ?", before)
 	}
-	return row.order(lines), nil
+	var rows []orderRow
+	if err := query.Order("id DESC").Limit(limit).Find(&rows).Error; err != nil {
+		return nil, readError(err, "orders of a buyer")
+	}
+	return s.withLines(ctx, rows)
 }
 
 // readError tells a row that is not there from a database that is not there,

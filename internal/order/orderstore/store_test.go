@@ -93,10 +93,15 @@ func TestStore_readFromLostDatabase(t *testing.T) {
 	db := storetest.Kinds()[0].New(t, "").Migrated(t)
 	s := newShop(t, db, 10, "mug")
 	storetest.Lose(t, db)
-	if _, _, err := s.orders.Placed(t.Context(), "ann", "k1"); !errors.Is(err, order.ErrBusy) {
-		t.Errorf("placed: got %v, want ErrBusy", err)
-	}
-	if _, err := s.orders.Order(t.Context(), newID()); !errors.Is(err, order.ErrBusy) {
-		t.Errorf("order: got %v, want ErrBusy", err)
+	for name, read := range map[string]func() error{
+		"placed":   func() error { _, _, err := s.orders.Placed(t.Context(), "ann", "k1"); return err },
+		"order":    func() error { _, err := s.orders.Order(t.Context(), newID()); return err },
+		"of buyer": func() error { _, err := s.orders.OfBuyer(t.Context(), "ann", "", 1); return err },
+		"due":      func() error { _, err := s.orders.Due(t.Context(), order.Order{}, 1); return err },
+		"audit":    func() error { return s.orders.Audit(t.Context(), "", ignoreAccount, ignoreDifference) },
+	} {
+		if err := read(); !errors.Is(err, order.ErrBusy) {
+			t.Errorf("%s: got %v, want ErrBusy", name, err)
+		}
 	}
 }

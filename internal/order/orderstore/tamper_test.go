@@ -1,6 +1,7 @@
 package orderstore_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ func tamperings() []tampering {
 			damage: []string{"UPDATE skus SET sold = 1 WHERE name = 'mug'"},
 			want: []stock.Difference{
 				{Invariant: "I1", SKU: "mug", Detail: "supplied 10 is not available 6 + reserved 4 + sold 1, none negative"},
+				{Invariant: "I1", SKU: "mug", Detail: "sold 1, but paid orders have 0 units"},
 				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 10, available 6, reserved 4, sold 1; the ledger adds up to supplied 10, available 6, reserved 4, sold 0"},
 			},
 		},
@@ -55,7 +57,7 @@ func tamperings() []tampering {
 				"UPDATE movements SET supplied = 3, available = 3 WHERE kind = 'supply' AND sku = 'mug'",
 			},
 			want: []stock.Difference{
-				{Invariant: "I1", SKU: "mug", Detail: "oversold by 1: 2 orders hold 4 units of 3 supplied"},
+				{Invariant: "I1", SKU: "mug", Detail: "oversold by 1: orders hold 4 units of 3 supplied"},
 				{Invariant: "I1", SKU: "mug", Detail: "reserved 3, but open orders hold 4 units"},
 				{Invariant: "I5", SKU: "mug", Detail: "level says supplied 3, available 0, reserved 3, sold 0; the ledger adds up to supplied 3, available -1, reserved 4, sold 0"},
 			},
@@ -92,9 +94,24 @@ func tamperings() []tampering {
 			},
 		},
 		{
+			name:   "key that pays an unpaid order",
+			damage: []string{"INSERT INTO idempotency_keys VALUES ('bob', 'k9', 'pay:{bob}', '{bob}', '2026-01-01 00:00:00.000000')"},
+			want: []stock.Difference{
+				{Invariant: "I2", OrderID: "{bob}", Detail: "idempotency key k9 of buyer bob is of the request pay:{bob}, but the order is pending"},
+			},
+		},
+		{
+			name:   "key that cancels another order",
+			damage: []string{"INSERT INTO idempotency_keys VALUES ('bob', 'k9', 'cancel:{ann}', '{bob}', '2026-01-01 00:00:00.000000')"},
+			want: []stock.Difference{
+				{Invariant: "I2", OrderID: "{bob}", Detail: "idempotency key k9 of buyer bob names an order placed with key k1 of buyer bob"},
+				{Invariant: "I2", OrderID: "{bob}", Detail: "idempotency key k9 of buyer bob is of the request cancel:{ann}, but the order is pending"},
+			},
+		},
+		{
 			name: "order without lines",
 			damage: []string{
-				"INSERT INTO orders VALUES ('{none}', 'cat', 'k9', 'pending', 0, 'EUR', '2026-01-01 00:00:00.000000')",
+				"INSERT INTO orders (id, buyer, idempotency_key, status, total_minor, currency, created_at) VALUES ('{none}', 'cat', 'k9', 'pending', 0, 'EUR', '2026-01-01 00:00:00.000000')",
 				"INSERT INTO idempotency_keys VALUES ('cat', 'k9', 'f', '{none}', '2026-01-01 00:00:00.000000')",
 			},
 			want: []stock.Difference{
@@ -189,7 +206,7 @@ func tamperings() []tampering {
 func TestStore_Audit_seesEachDifference(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		for _, c := range tamperings() {
+		for _, c := range slices.Concat(tamperings(), fenceTamperings(), lifeTamperings()) {
 			t.Run(c.name, func(t *testing.T) {
 				s := newShop(t, kind.New(t, "").Migrated(t), 10, "mug", "hat")
 				ann, bob := draft("ann", "k1", "mug", "hat"), draft("bob", "k1", "mug")

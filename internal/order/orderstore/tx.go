@@ -20,19 +20,16 @@ type tx struct {
 
 var _ order.Tx = (*tx)(nil)
 
-// ClaimKey writes the row of the idempotency key. A twin that is still running
-// holds that row: the statement waits for it. Then the key is either taken, or
-// free again because the twin rolled back.
-func (t *tx) ClaimKey(o order.Order, fingerprint string) error {
+// ClaimEnd writes the row of a key with which the order's buyer ends it.
+func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) error {
+	insert := "INSERT INTO idempotency_keys (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES (?, ?, ?, ?, " + store.Clock(t.db) + ")"
+	return t.claim(func() *gorm.DB { return t.db.Exec(insert, o.Buyer, key, fingerprint, o.ID) })
+}
+
+// claim tells what became of the row of a key.
+func (t *tx) claim(insert func() *gorm.DB) error {
 	return t.do(func() error {
-		row := keyRow{
-			Buyer:          o.Buyer,
-			IdempotencyKey: o.Key,
-			Fingerprint:    fingerprint,
-			OrderID:        o.ID,
-			CreatedAt:      store.Time{Time: o.CreatedAt},
-		}
-		err := t.db.Create(&row).Error
+		err := insert().Error
 		switch store.Classify(err) {
 		case store.None:
 			return nil
@@ -53,26 +50,14 @@ func (t *tx) Take(way stock.Way, wish stock.Take) error {
 	return t.do(func() error { return stockstore.Take(t.db, way, wish) })
 }
 
-// Add writes the order with its lines.
-func (t *tx) Add(o order.Order) error {
-	return t.do(func() error {
-		row, lines := rowOfOrder(o), rowsOfLines(o)
-		if err := t.db.Create(&row).Error; err != nil {
-			return fmt.Errorf("add order %s: %w", o.ID, err)
-		}
-		if len(lines) == 0 {
-			return nil
-		}
-		if err := t.db.Create(&lines).Error; err != nil {
-			return fmt.Errorf("add lines of order %s: %w", o.ID, err)
-		}
-		return nil
-	})
+// Settle moves units out of reserved.
+func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
+	return t.do(func() error { return stockstore.Settle(t.db, kind, sku, units) })
 }
 
-// Record appends a movement to the ledger.
-func (t *tx) Record(m stock.Movement) error {
-	return t.do(func() error { return stockstore.Record(t.db, m) })
+// Record appends movements to the ledger.
+func (t *tx) Record(movements ...stock.Movement) error {
+	return t.do(func() error { return stockstore.Record(t.db, movements...) })
 }
 
 // do runs a step unless one failed before, and remembers a failure.
@@ -91,7 +76,7 @@ func (t *tx) do(step func() error) error {
 // worked and found a reason to change nothing.
 func refusal(err error) bool {
 	for _, answer := range []error{
-		order.ErrKeyTaken, stock.ErrSoldOut, stock.ErrStaleFence, stock.ErrUnknownSKU, stock.ErrInvalid,
+		order.ErrKeyTaken, order.ErrNotFound, stock.ErrNotReserved, stock.ErrSoldOut, stock.ErrStaleFence, stock.ErrChanged, stock.ErrUnknownSKU, stock.ErrInvalid,
 	} {
 		if errors.Is(err, answer) {
 			return true

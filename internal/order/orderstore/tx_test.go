@@ -126,7 +126,7 @@ func TestStore_InTx_cancelled(t *testing.T) {
 			},
 			"between two statements": func(tx order.Tx, cancel func()) error {
 				o := draft("ann", "k1", "mug")
-				if err := tx.ClaimKey(o, "f"); err != nil {
+				if err := tx.ClaimKeys(order.Claim{Order: o, Fingerprint: "f"}); err != nil {
 					return err
 				}
 				cancel()
@@ -162,7 +162,7 @@ func TestStore_InTx_neverCommitsAfterAFailure(t *testing.T) {
 		s := newShop(t, db, 10, "mug")
 		o := draft("ann", "k1", "mug")
 		err := s.orders.InTx(t.Context(), func(tx order.Tx) error {
-			if err := tx.ClaimKey(o, "f"); err != nil {
+			if err := tx.ClaimKeys(order.Claim{Order: o, Fingerprint: "f"}); err != nil {
 				return err
 			}
 			broken := o
@@ -194,7 +194,7 @@ func TestStore_InTx_goesOnAfterARefusal(t *testing.T) {
 			if err := tx.Take(stock.Conditional, stock.Take{SKU: "mug", Units: 11}); !errors.Is(err, stock.ErrSoldOut) {
 				t.Errorf("too many: got %v, want ErrSoldOut", err)
 			}
-			if err := tx.ClaimKey(draft("ann", "k1"), "f"); !errors.Is(err, order.ErrKeyTaken) {
+			if err := tx.ClaimKeys(order.Claim{Order: draft("ann", "k1"), Fingerprint: "f"}); !errors.Is(err, order.ErrKeyTaken) {
 				t.Errorf("same key: got %v, want ErrKeyTaken", err)
 			}
 			return write(tx, draft("ann", "k2", "mug"))
