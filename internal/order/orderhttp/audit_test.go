@@ -39,14 +39,14 @@ func TestAudit_clean(t *testing.T) {
 	b.supply(t, "cup", 7)
 	b.supply(t, "mug", 5)
 	wantStatus(t, b.buy(t, "key-1", line("2")), http.StatusCreated)
-	w := b.call(t, http.MethodGet, "/v1/audit?sku=mug", "")
+	w := b.operate(t, http.MethodGet, "/v1/audit?sku=mug", "")
 	wantStatus(t, w, http.StatusOK)
 	want := `{"ok":true,"skus":[{"sku":"mug","supplied":5,"available":3,"reserved":2,"sold":0,"orders":1,"ordered_units":2,"oversold":0}],"differences":[],"truncated":false}` + "\n"
 	if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 		t.Errorf("want, got:\n%s", diff)
 	}
 	var all auditAnswer
-	unmarshal(t, b.call(t, http.MethodGet, "/v1/audit", ""), &all)
+	unmarshal(t, b.operate(t, http.MethodGet, "/v1/audit", ""), &all)
 	if !all.OK || len(all.SKUs) != 2 {
 		t.Errorf("got %+v, want two SKUs without a difference", all)
 	}
@@ -85,7 +85,7 @@ func TestAudit_differences(t *testing.T) {
 		t.Run(fmt.Sprint(c.books), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, func(config *orderhttp.Config) { config.Auditor = c.books })
-			w := b.call(t, http.MethodGet, "/v1/audit", "")
+			w := b.operate(t, http.MethodGet, "/v1/audit", "")
 			wantStatus(t, w, http.StatusOK)
 			var got auditAnswer
 			unmarshal(t, w, &got)

@@ -1,6 +1,7 @@
 package orderhttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const maxBody = 64 << 10
 // decode reads the body, which must be one JSON object, into v. A field that v
 // does not have is an error.
 func decode(c *gin.Context, v any) error {
-	if err := wantJSON(c.Request.Header); err != nil {
+	if err := wantJSON(c); err != nil {
 		return err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
@@ -40,7 +41,7 @@ func decode(c *gin.Context, v any) error {
 	if err := checkStrict(body); err != nil {
 		return fmt.Errorf("%w: body: %w", errMalformed, err)
 	}
-	reader := json.NewDecoder(strings.NewReader(string(body)))
+	reader := json.NewDecoder(bytes.NewReader(body))
 	reader.DisallowUnknownFields()
 	if err := reader.Decode(v); err != nil {
 		return fmt.Errorf("%w: body: %s", errMalformed, plainWords(err))
@@ -49,15 +50,26 @@ func decode(c *gin.Context, v any) error {
 }
 
 // wantJSON accepts application/json, in UTF-8 and not compressed.
-func wantJSON(h http.Header) error {
-	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
+func wantJSON(c *gin.Context) error {
+	text, _, err := header(c, "Content-Type")
+	if err != nil {
+		return err
+	}
+	coding, _, err := header(c, "Content-Encoding")
+	if err != nil {
+		return err
+	}
+	if text == "application/json" && coding == "" {
+		return nil // as nearly all requests have it
+	}
+	kind, parameters, err := mime.ParseMediaType(text)
 	if err != nil || kind != "application/json" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json", errMediaType)
 	}
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return fmt.Errorf("%w: want charset utf-8", errMediaType)
 	}
-	if coding := h.Get("Content-Encoding"); coding != "" && coding != "identity" {
+	if coding != "" && coding != "identity" {
 		return fmt.Errorf("%w: want a body without Content-Encoding", errMediaType)
 	}
 	return nil

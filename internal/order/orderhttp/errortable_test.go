@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/orderhttp"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/tape"
 )
 
 // broken is an order service that fails in one way.
@@ -22,8 +25,22 @@ func (b broken) Place(context.Context, order.Request) (order.Order, bool, error)
 	return order.Order{}, false, b.err
 }
 
+func (b broken) SoldOut(order.Request) bool { return false }
+
+func (b broken) Pay(context.Context, order.EndRequest) (order.Order, bool, error) {
+	return order.Order{}, false, b.err
+}
+
+func (b broken) Cancel(context.Context, order.EndRequest) (order.Order, bool, error) {
+	return order.Order{}, false, b.err
+}
+
 func (b broken) Order(context.Context, string, string) (order.Order, error) {
 	return order.Order{}, b.err
+}
+
+func (b broken) Orders(context.Context, string, string, int) ([]order.Order, error) {
+	return nil, b.err
 }
 
 // Every error that the service documents, as its row of the table answers it.
@@ -35,12 +52,20 @@ func TestErrorTable_rows(t *testing.T) {
 		slug   string
 		again  bool // retry_safe, and Retry-After unless it is a 500
 	}{
+		{tape.ErrInvalid, 400, "malformed", false},
 		{order.ErrKeyMissing, 400, "key-missing", false},
 		{order.ErrKeyInvalid, 400, "key-invalid", false},
 		{order.ErrUnknownStrategy, 400, "unknown-strategy", false},
+		{order.ErrMissingStrategy, 400, "missing-strategy", false},
 		{order.ErrInvalid, 422, "invalid-order", false},
+		{order.ErrBuyer, 422, "invalid-order", false},
+		{order.ErrTooManyOpen, 429, "too-many-open", true},
+		{order.ErrPurchaseLimit, 409, "purchase-limit", false},
 		{order.ErrKeyReused, 422, "key-reused", false},
 		{order.ErrInProgress, 409, "in-progress", true},
+		{order.ErrUnsettled, 503, "unknown-outcome", true},
+		{&order.StateError{Status: order.Expired}, 409, "order-expired", false},
+		{&order.StateError{Status: order.Paid}, 409, "order-ended", false},
 		{order.ErrNotFound, 404, "order-not-found", false},
 		{order.ErrTooLate, 503, "too-late", true},
 		{order.ErrBusy, 503, "busy", true},
@@ -50,6 +75,8 @@ func TestErrorTable_rows(t *testing.T) {
 		{stock.ErrSoldOut, 409, "sold-out", false},
 		{stock.ErrExists, 409, "sku-exists", false},
 		{stock.ErrInvalid, 422, "invalid-sku", false},
+		{stock.ErrKeyReused, 422, "key-reused", false},
+		{stock.ErrUnknownOutcome, 503, "unknown-outcome", true},
 		{stock.ErrStaleFence, 503, "lock-lost", true},
 		{lock.ErrNotAcquired, 503, "lock-unavailable", true},
 		{lock.ErrTimeout, 503, "lock-wait", true},
@@ -72,7 +99,7 @@ func TestErrorTable_rows(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.err.Error(), "\n", " and "), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, func(config *orderhttp.Config) { config.Orders = broken{fmt.Errorf("sku %q: %w", "mug", c.err)} })
-			w := b.buy(t, "key-1", goodOrder)
+			w := b.fail(t, c.err)
 			problem := wantProblem(t, w, c.status, c.slug)
 			if problem["retry_safe"] != c.again {
 				t.Errorf("got retry_safe %v, want %v", problem["retry_safe"], c.again)
@@ -82,6 +109,15 @@ func TestErrorTable_rows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fail sends a request that may be answered with the error.
+func (b *bundle) fail(t *testing.T, err error) *httptest.ResponseRecorder {
+	t.Helper()
+	if errors.Is(err, order.ErrNotFound) {
+		return b.call(t, http.MethodGet, "/v1/orders/0190d0c0-0000-7000-8000-000000000000", "")
+	}
+	return b.buy(t, "key-1", goodOrder)
 }
 
 // panics is a service with a bug.

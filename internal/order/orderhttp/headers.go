@@ -2,7 +2,6 @@ package orderhttp
 
 import (
 	"fmt"
-	"net/url"
 
 	"github.com/gin-gonic/gin"
 )
@@ -14,6 +13,12 @@ const (
 	headerBuyer    = "Shop-Buyer"
 	headerStrategy = "Shop-Strategy"
 	headerThink    = "Shop-Think"
+	headerTrace    = "Shop-Trace"
+	headerTape     = "Shop-Tape"
+	headerStop     = "Shop-Stop"
+
+	headerAuthorization = "Authorization"
+	headerRequestID     = "X-Request-Id"
 )
 
 // guest is the buyer of requests that name none.
@@ -32,27 +37,22 @@ func header(c *gin.Context, name string) (string, bool, error) {
 	return "", true, fmt.Errorf("%w: header %s comes %d times", errMalformed, name, len(values))
 }
 
-// buyer says who asks.
+// idempotencyKey returns the key of a request, and whether it has one.
+func idempotencyKey(c *gin.Context) (key string, given bool, err error) {
+	return header(c, headerKey)
+}
+
+// buyer says who asks. A shop with tokens never believes a header.
 func buyer(c *gin.Context) (string, error) {
+	if known, on := c.Get(contextBuyer); on {
+		if name, _ := known.(string); name != "" {
+			return name, nil
+		}
+		return "", errNoToken
+	}
 	name, given, err := header(c, headerBuyer)
 	if err == nil && !given {
 		name = guest
 	}
 	return name, err
-}
-
-// query returns the parameters of the URL, each at most once.
-func query(c *gin.Context, names ...string) (map[string]string, error) {
-	values, err := url.ParseQuery(c.Request.URL.RawQuery)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the query of the URL cannot be read", errMalformed)
-	}
-	found := map[string]string{}
-	for _, name := range names {
-		if len(values[name]) > 1 {
-			return nil, fmt.Errorf("%w: parameter %s comes %d times", errMalformed, name, len(values[name]))
-		}
-		found[name] = values.Get(name)
-	}
-	return found, nil
 }

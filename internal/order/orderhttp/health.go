@@ -10,6 +10,16 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
+// Paths of the health checks.
+const (
+	pathHealthz = "/healthz"
+	pathReadyz  = "/readyz"
+)
+
+// IsHealthCheck reports whether a request with this route asks how the shop does,
+// as load balancers do every second: it counts for no limit and makes no trace.
+func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
+
 // readyTimeout is how long database and Redis have for an answer.
 const readyTimeout = 2 * time.Second
 
@@ -60,7 +70,7 @@ func (a *api) failing(ctx context.Context) []string {
 	for i, err := range errs {
 		if err != nil {
 			names = append(names, a.Checks[i].Name)
-			a.Log.Warn("not ready", "server", a.Checks[i].Name, "error", err)
+			a.Log.WarnContext(ctx, "not ready", "server", a.Checks[i].Name, "error", err)
 		}
 	}
 	return names

@@ -3,18 +3,16 @@ package orderhttp
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 )
 
 const howToSwitchOn = "start the shop with `shop serve --lab`"
 
-// labOnly lets requests through to handle in teaching mode. There are no
-// operator tokens yet, so a shop for buyers must not offer it.
+// labOnly lets requests through to handle in teaching mode, and else tells how to
+// switch that on.
 func (a *api) labOnly(handle gin.HandlerFunc) gin.HandlerFunc {
 	if a.Lab {
 		return handle
@@ -31,12 +29,18 @@ func (a *api) listStrategies(c *gin.Context) {
 	shown := make([]strategyJSON, len(table))
 	for i, s := range table {
 		shown[i] = strategyJSON{Name: s.Name, Lock: s.Lock, Take: string(s.Take), PromisesCorrect: s.Promises, Lesson: s.Lesson}
+		if a.Missing != nil {
+			shown[i].Reason = a.Missing(s.Name)
+		}
+		shown[i].Available = shown[i].Reason == ""
 	}
-	a.answer(c, http.StatusOK, strategiesJSON{Strategies: shown})
+	a.answer(c, http.StatusOK, strategiesJSON{Strategies: shown, Database: a.Servers.Database, Redis: a.Servers.Redis})
 }
 
 type strategiesJSON struct {
 	Strategies []strategyJSON `json:"strategies"` // the default first
+	Database   string         `json:"database"`
+	Redis      string         `json:"redis"`
 }
 
 type strategyJSON struct {
@@ -45,24 +49,6 @@ type strategyJSON struct {
 	Take            string `json:"take"`
 	PromisesCorrect bool   `json:"promises_correct"`
 	Lesson          string `json:"lesson"`
-}
-
-// createSKU answers POST /v1/skus.
-func (a *api) createSKU(c *gin.Context) {
-	var body skuBody
-	if err := decode(c, &body); err != nil {
-		a.fail(c, err)
-		return
-	}
-	sku, err := stock.NewSKU(body.SKU, body.price(), int64(body.Units), time.Now())
-	if err != nil {
-		a.fail(c, err)
-		return
-	}
-	if err := a.Stock.Create(c.Request.Context(), sku); err != nil {
-		a.fail(c, err)
-		return
-	}
-	c.Header("Location", "/v1/skus/"+sku.Name)
-	a.answer(c, http.StatusCreated, skuToJSON(sku))
+	Available       bool   `json:"available"`
+	Reason          string `json:"reason,omitempty"` // why it is not
 }

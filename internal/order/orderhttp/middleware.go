@@ -23,7 +23,7 @@ func (a *api) recoverPanics(c *gin.Context) {
 		}
 		err := fmt.Errorf("panic: %v", p)
 		if c.Writer.Written() {
-			a.Log.Error("request failed after its answer began", "method", c.Request.Method,
+			a.Log.ErrorContext(c.Request.Context(), "request failed after its answer began", "method", c.Request.Method,
 				"path", c.Request.URL.Path, "error", err, "stack", string(debug.Stack()))
 			panic(http.ErrAbortHandler)
 		}

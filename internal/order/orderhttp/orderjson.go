@@ -32,6 +32,12 @@ type orderJSON struct {
 	Lines     []lineJSON `json:"lines"`
 	Total     moneyJSON  `json:"total"`
 	CreatedAt string     `json:"created_at"` // RFC 3339, UTC
+	ExpiresAt string     `json:"expires_at"` // the same; until then a pending order can be paid
+}
+
+type orderPageJSON struct {
+	Orders     []orderJSON `json:"orders"`
+	NextCursor string      `json:"next_cursor,omitempty"` // absent on the last page
 }
 
 type lineJSON struct {
@@ -57,6 +63,7 @@ func orderToJSON(o order.Order) orderJSON {
 		Lines:     lines,
 		Total:     moneyToJSON(o.Total),
 		CreatedAt: o.CreatedAt.UTC().Format(time.RFC3339Nano),
+		ExpiresAt: o.ExpiresAt.UTC().Format(time.RFC3339Nano),
 	}
 }
 

@@ -1,6 +1,7 @@
 package orderhttp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -8,16 +9,26 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // placeOrder answers POST /v1/orders.
 func (a *api) placeOrder(c *gin.Context) {
-	r, err := a.orderRequest(c)
+	r, err := a.readOrder(c)
 	if err != nil {
 		a.fail(c, err)
 		return
 	}
-	placed, replayed, err := a.Orders.Place(c.Request.Context(), r)
+	ctx, trace, end, err := a.watch(c, r)
+	if err != nil {
+		a.fail(c, err)
+		return
+	}
+	defer end()
+	placed, replayed, err := a.Orders.Place(ctx, r)
+	if trace != nil && !replayed && (err == nil || errors.Is(err, stock.ErrSoldOut)) {
+		c.Header(headerTrace, traceHeader(trace.Steps()))
+	}
 	if err != nil {
 		a.fail(c, err)
 		return
@@ -27,6 +38,25 @@ func (a *api) placeOrder(c *gin.Context) {
 	}
 	c.Header("Location", "/v1/orders/"+placed.ID)
 	a.answer(c, http.StatusCreated, orderToJSON(placed))
+}
+
+// contextOrder is where a request carries the order that was read from it.
+const contextOrder = "shop.order"
+
+type orderRead struct {
+	request order.Request
+	err     error
+}
+
+// readOrder reads an order from a request, once, whoever asks for it.
+func (a *api) readOrder(c *gin.Context) (order.Request, error) {
+	if read, ok := c.Get(contextOrder); ok {
+		read := read.(orderRead) //nolint:forcetypeassert // nothing else is put in
+		return read.request, read.err
+	}
+	r, err := a.orderRequest(c)
+	c.Set(contextOrder, orderRead{r, err})
+	return r, err
 }
 
 // orderRequest reads the headers first: a shop that is asked for teaching mode
@@ -40,9 +70,9 @@ func (a *api) orderRequest(c *gin.Context) (order.Request, error) {
 	if err != nil {
 		return order.Request{}, err
 	}
-	key, _, err := header(c, headerKey)
+	key, _, err := idempotencyKey(c)
 	if err != nil {
-		return order.Request{}, fmt.Errorf("%w: %w", order.ErrKeyInvalid, err)
+		return order.Request{}, err
 	}
 	var body orderBody
 	if err := decode(c, &body); err != nil {
@@ -59,15 +89,9 @@ func (a *api) orderRequest(c *gin.Context) (order.Request, error) {
 
 // getOrder answers GET /v1/orders/{id}.
 func (a *api) getOrder(c *gin.Context) {
-	who, err := buyer(c)
+	who, id, err := buyersOrder(c)
 	if err != nil {
 		a.fail(c, err)
-		return
-	}
-	id := c.Param("id")
-	// Only the canonical form: databases may compare strings more loosely.
-	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
-		a.fail(c, fmt.Errorf("order %.40q: %w", id, order.ErrNotFound))
 		return
 	}
 	found, err := a.Orders.Order(c.Request.Context(), who, id)
@@ -76,4 +100,48 @@ func (a *api) getOrder(c *gin.Context) {
 		return
 	}
 	a.answer(c, http.StatusOK, orderToJSON(found))
+}
+
+// listOrders answers GET /v1/orders.
+func (a *api) listOrders(c *gin.Context) {
+	who, err := buyer(c)
+	if err != nil {
+		a.fail(c, err)
+		return
+	}
+	before, limit, err := page(c, orderCursor())
+	if err != nil {
+		a.fail(c, err)
+		return
+	}
+	found, err := a.Orders.Orders(c.Request.Context(), who, before, limit+1)
+	if err != nil {
+		a.fail(c, err)
+		return
+	}
+	found, next := cut(orderCursor(), found, limit, func(o order.Order) string { return o.ID })
+	shown := make([]orderJSON, len(found))
+	for i, o := range found {
+		shown[i] = orderToJSON(o)
+	}
+	a.answer(c, http.StatusOK, orderPageJSON{Orders: shown, NextCursor: next})
+}
+
+// buyersOrder reads whose order is asked for.
+func buyersOrder(c *gin.Context) (who, id string, err error) {
+	if who, err = buyer(c); err != nil {
+		return "", "", err
+	}
+	id = c.Param("id")
+	if !validID(id) {
+		return "", "", fmt.Errorf("order %.40q: %w", id, order.ErrNotFound)
+	}
+	return who, id, nil
+}
+
+// validID accepts the canonical form alone: databases may compare strings more
+// loosely.
+func validID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
 }

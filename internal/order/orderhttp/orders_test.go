@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"example.com/shop/internal/stock"
 )
 
 type placed struct {
@@ -60,6 +62,29 @@ func TestPlaceOrder_placed(t *testing.T) {
 	if diff := cmp.Diff(w.Body.String(), read.Body.String()); diff != "" {
 		t.Errorf("placed and read differ:\n%s", diff)
 	}
+	b.wantClean(t)
+}
+
+// An order of several lines: one for each SKU, as the buyer wrote them, and their
+// total.
+func TestPlaceOrder_severalLines(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.supply(t, "mug", 5)
+	b.supplyAt(t, stock.Money{Minor: 99, Currency: "EUR"}, "hat", 5)
+	w := b.buy(t, "key-1", lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":3},{"sku":"mug","quantity":2}`))
+	wantStatus(t, w, http.StatusCreated)
+	var got placed
+	unmarshal(t, w, &got)
+	if len(got.Lines) != 2 || got.Lines[0].SKU != "mug" || got.Lines[0].Quantity != 3 || got.Lines[1].SKU != "hat" || got.Lines[1].Quantity != 3 {
+		t.Errorf("got lines %+v, want 3 mugs and 3 hats", got.Lines)
+	}
+	if want := (money{3*1250 + 3*99, "EUR"}); got.Total != want {
+		t.Errorf("got total %v, want %v", got.Total, want)
+	}
+	again := b.buy(t, "key-1", lines(`{"sku":"mug","quantity":3},{"sku":"hat","quantity":3}`))
+	wantStatus(t, again, http.StatusCreated)
+	wantReplayOf(t, w, again)
 	b.wantClean(t)
 }
 

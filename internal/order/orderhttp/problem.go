@@ -2,11 +2,14 @@ package orderhttp
 
 import (
 	"encoding/json"
-	"log/slog"
-	"net/http"
+	"errors"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"example.com/shop/internal/logs"
+	"example.com/shop/internal/order"
 )
 
 // problem is an RFC 9457 problem.
@@ -18,6 +21,13 @@ type problem struct {
 
 	// RetrySafe: the same request may be sent again as it is.
 	RetrySafe bool `json:"retry_safe"`
+
+	// OrderStatus is where the order is in its life that cannot go where it was
+	// asked to.
+	OrderStatus order.Status `json:"order_status,omitempty"`
+
+	// RequestID is the answer's X-Request-Id, by which the shop finds its log.
+	RequestID string `json:"request_id"`
 
 	// Failing names what keeps the shop from being ready.
 	Failing []string `json:"failing,omitempty"`
@@ -36,33 +46,31 @@ func (a *api) fail(c *gin.Context, err error) {
 	if p.Detail == "" {
 		p.Detail = err.Error()
 	}
-	a.note(c, r, err)
+	if state, ok := errors.AsType[*order.StateError](err); ok {
+		p.OrderStatus = state.Status
+	}
+	if many, ok := errors.AsType[*tooManyError](err); ok {
+		r.retryAfter = seconds(many.wait)
+	}
+	if open, ok := errors.AsType[*order.OpenError](err); ok {
+		// There may be room earlier: an order can be paid or cancelled.
+		r.retryAfter = seconds(min(max(open.Wait, time.Second), time.Hour))
+	}
+	seen := exchangeOf(c)
+	seen.problem, seen.err = r.slug, err
 	a.reject(c, p, r.retryAfter)
 }
 
 // reject ends the request with p.
 func (a *api) reject(c *gin.Context, p problem, retryAfter int) {
+	p.RequestID = logs.Request(c.Request.Context())
 	body, err := json.Marshal(p)
 	if err != nil {
-		a.Log.Error("encode problem", "error", err)
+		a.Log.ErrorContext(c.Request.Context(), "encode problem", "error", err)
 	}
 	if retryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(retryAfter))
 	}
 	c.Abort()
 	c.Data(p.Status, problemType, append(body, '\n'))
-}
-
-// note logs a refusal: causes that are not told, as loudly as they deserve.
-func (a *api) note(c *gin.Context, r row, err error) {
-	level := slog.LevelDebug
-	switch {
-	case r.status == http.StatusInternalServerError:
-		level = slog.LevelError
-	case r.status > http.StatusInternalServerError:
-		level = slog.LevelWarn
-	}
-	a.Log.Log(c.Request.Context(), level, "request refused",
-		"method", c.Request.Method, "path", c.Request.URL.Path,
-		"status", r.status, "problem", r.slug, "error", err)
 }

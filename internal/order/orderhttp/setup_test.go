@@ -2,34 +2,46 @@ package orderhttp_test
 
 import (
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/orderhttp"
+	"example.com/shop/internal/order/orderhttp/contract"
 	"example.com/shop/internal/order/orderstore"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/stock/stockstore"
 	"example.com/shop/internal/store"
+	"example.com/shop/internal/tape"
 )
 
-// bundle is the API over the real service and a database file of its own.
+// bundle is both APIs over the real service and a database file of its own.
 type bundle struct {
-	config  orderhttp.Config
-	handler http.Handler
-	stock   *stockstore.Store
-	orders  *orderstore.Store
+	config   orderhttp.Config
+	handler  http.Handler
+	operator http.Handler
+	db       *gorm.DB
+	stock    *stockstore.Store
+	orders   *orderstore.Store
+
+	// checked, if it is not nil, has the kinds of answers that were held to the
+	// contract. A fuzzer sees the same few again and again, and has no time to lose.
+	checked map[string]bool
 }
 
 // setup builds one. change may put fakes in where a real part cannot be made to
 // fail; nil changes nothing.
-func setup(t *testing.T, change func(*orderhttp.Config)) *bundle {
+func setup(t testing.TB, change func(*orderhttp.Config)) *bundle {
 	t.Helper()
 	ctx := t.Context()
 	db, err := store.SQLite(ctx, filepath.Join(t.TempDir(), "shop.db"))
@@ -40,19 +52,29 @@ func setup(t *testing.T, change func(*orderhttp.Config)) *bundle {
 	if _, err := store.Migrate(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	b := &bundle{stock: stockstore.New(db), orders: orderstore.New(db)}
+	return setupOn(t, db, lock.NewMemory(), 0, change)
+}
+
+// setupOn builds an instance of the shop that has this database and this lock.
+// Its orders expire after hold; 0 means the default.
+func setupOn(t testing.TB, db *gorm.DB, shared lock.Backend, hold time.Duration, change func(*orderhttp.Config)) *bundle {
+	t.Helper()
+	b := &bundle{db: db, stock: stockstore.New(db), orders: orderstore.New(db)}
+	if _, fuzzing := t.(*testing.F); fuzzing {
+		b.checked = map[string]bool{}
+	}
 	lockers := map[string]order.Locker{}
-	for _, name := range []string{order.RedisLock, order.MemoryLock} {
-		locker := lock.New(lock.NewMemory(), lock.Options{TTL: 10 * time.Second, MaxWait: 10 * time.Second})
+	for name, backend := range map[string]lock.Backend{order.RedisLock: shared, order.MemoryLock: lock.NewMemory()} {
+		locker := lock.New(backend, lock.Options{TTL: 10 * time.Second, MaxWait: 10 * time.Second})
 		t.Cleanup(func() { _ = locker.Close() })
 		lockers[name] = locker
 	}
-	service, err := order.New(order.Config{Store: b.orders, Stock: b.stock, Lockers: lockers, CommitMargin: time.Second})
+	service, err := order.New(order.Config{Store: b.orders, Stock: b.stock, Lockers: lockers, Missing: without(lockers), CommitMargin: time.Second, Hold: hold})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.config = orderhttp.Config{
-		Orders: service, Stock: b.stock, Auditor: b.orders,
+		Orders: service, Missing: service.Missing, Stock: b.stock, Auditor: b.orders,
 		Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
@@ -61,16 +83,40 @@ func setup(t *testing.T, change func(*orderhttp.Config)) *bundle {
 	if b.handler, err = orderhttp.New(b.config); err != nil {
 		t.Fatal(err)
 	}
+	if b.operator, err = orderhttp.NewOperator(orderhttp.OperatorConfig{
+		Token: secret(t, operatorToken), Stock: b.stock, Auditor: b.config.Auditor,
+		Timeout: 30 * time.Second, Log: b.config.Log,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
-// lab switches teaching mode on.
-func lab(c *orderhttp.Config) { c.Lab = true }
+// without tells of strategies whose locks are not among these.
+func without(lockers map[string]order.Locker) map[string]string {
+	missing := map[string]string{}
+	for _, s := range order.Strategies() {
+		if s.Lock != order.NoLock && lockers[s.Lock] == nil {
+			missing[s.Name] = "not in this test"
+		}
+	}
+	return missing
+}
 
-// supply creates a SKU.
-func (b *bundle) supply(t *testing.T, name string, units int64) {
+// lab switches teaching mode on.
+func lab(c *orderhttp.Config) {
+	c.Lab, c.Tapes, c.Servers = true, tape.NewShelf(), orderhttp.Servers{Database: "SQLite 3", Redis: "none"}
+}
+
+// supply creates a SKU that costs 12.50 EUR.
+func (b *bundle) supply(t testing.TB, name string, units int64) {
 	t.Helper()
-	sku, err := stock.NewSKU(name, stock.Money{Minor: 1250, Currency: "EUR"}, units, time.Now())
+	b.supplyAt(t, stock.Money{Minor: 1250, Currency: "EUR"}, name, units)
+}
+
+func (b *bundle) supplyAt(t testing.TB, price stock.Money, name string, units int64) {
+	t.Helper()
+	sku, err := stock.NewSKU(name, price, units, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +125,16 @@ func (b *bundle) supply(t *testing.T, name string, units int64) {
 	}
 }
 
-// call sends a request. headers are "Name: value" lines.
-func (b *bundle) call(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+// call sends a request to the buyers' API. headers are "Name: value" lines.
+func (b *bundle) call(t testing.TB, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return b.callOn(t, b.handler, method, target, body, headers...)
+}
+
+func (b *bundle) callOn(t testing.TB, handler http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(body)), nil }
 	for _, line := range headers {
 		name, value, ok := strings.Cut(line, ": ")
 		if !ok {
@@ -90,14 +142,39 @@ func (b *bundle) call(t *testing.T, method, target, body string, headers ...stri
 		}
 		r.Header.Add(name, value)
 	}
+	return b.serve(t, handler, r)
+}
+
+// serve lets the handler, which is that of b or some operator's, answer r, and
+// fails unless the answer is as openapi.yaml has it.
+func (b *bundle) serve(t testing.TB, handler http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	listener := contract.Operator
+	if handler == b.handler {
+		listener = contract.Buyers
+	}
+	document, err := listener()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
+	if b.checked != nil {
+		kind := r.Method + r.URL.Path + strconv.Itoa(w.Code)
+		if b.checked[kind] {
+			return w
+		}
+		b.checked[kind] = true
+	}
+	if err := document.Check(r, w.Code, w.Header(), w.Body.Bytes()); err != nil {
+		t.Errorf("off the contract: %v", err)
+	}
 	return w
 }
 
 const asJSON = "Content-Type: application/json"
 
-// buy orders one line.
+// buy sends an order.
 func (b *bundle) buy(t *testing.T, key, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return b.call(t, http.MethodPost, "/v1/orders", body, append(headers, asJSON, "Idempotency-Key: "+key)...)

@@ -4,59 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
 	"example.com/shop/internal/stock"
 )
 
-// Sizes of a page of SKUs.
-const (
-	defaultPage = 50
-	maxPage     = 100
-)
-
 // listSKUs answers GET /v1/skus.
 func (a *api) listSKUs(c *gin.Context) {
-	after, limit, err := page(c)
+	after, limit, err := page(c, skuCursor())
 	if err != nil {
 		a.fail(c, err)
 		return
 	}
-	// One more than is shown tells whether there is a next page.
 	found, err := a.Stock.List(c.Request.Context(), after, limit+1)
 	if err != nil {
 		a.fail(c, err)
 		return
 	}
-	next := ""
-	if len(found) > limit {
-		found = found[:limit]
-		next = cursorAfter(found[limit-1].Name)
-	}
+	found, next := cut(skuCursor(), found, limit, func(s stock.SKU) string { return s.Name })
 	shown := make([]skuJSON, len(found))
 	for i, sku := range found {
 		shown[i] = skuToJSON(sku)
 	}
 	a.answer(c, http.StatusOK, skuPageJSON{SKUs: shown, NextCursor: next})
-}
-
-// page reads where a page begins and how many SKUs it has.
-func page(c *gin.Context) (after string, limit int, err error) {
-	q, err := query(c, "cursor", "limit")
-	if err != nil {
-		return "", 0, err
-	}
-	limit = defaultPage
-	if text := q["limit"]; text != "" {
-		limit, err = strconv.Atoi(text)
-		if err != nil || limit < 1 || limit > maxPage {
-			return "", 0, fmt.Errorf("%w: limit %.20q: want 1 to %d", errMalformed, text, maxPage)
-		}
-	}
-	after, err = readCursor(q["cursor"])
-	return after, limit, err
 }
 
 // getSKU answers GET /v1/skus/{sku}.

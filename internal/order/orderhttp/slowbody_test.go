@@ -30,9 +30,7 @@ func TestPlaceOrder_brokenBody(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", stops{c.err})
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "key-1")
-		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, r)
-		wantProblem(t, w, c.status, c.slug)
+		wantProblem(t, b.serve(t, b.handler, r), c.status, c.slug)
 	}
 	b.wantUntouched(t, "mug", 1)
 }

@@ -5,93 +5,98 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"regexp"
+	"slices"
+	"strings"
 )
 
-const maxDepth = 8
+const (
+	maxDepth  = 8  // of objects and arrays in each other
+	maxFields = 32 // of one object: more than any has, and few enough to compare each with each
+)
 
-// fieldRule keeps encoding/json from taking "SKU" or "ſku" for "sku".
-var fieldRule = regexp.MustCompile(`^[a-z][a-z_]*$`)
+// level is an object or an array that the walk is in.
+type level struct {
+	object bool
+	name   bool // the next string is a name
+	names  []string
+}
 
 // checkStrict refuses what encoding/json lets pass: repeated and oddly spelled
-// fields, null, deep nesting, and anything after the object.
+// fields, null, and deep nesting. It leaves syntax to encoding/json, which makes
+// its own walk a look at brackets and names.
 func checkStrict(body []byte) error {
-	reader := json.NewDecoder(bytes.NewReader(body))
-	reader.UseNumber() // the size of numbers is checked where they are used
-	first, err := reader.Token()
-	if err != nil {
-		return jsonError(err)
+	if !json.Valid(body) {
+		return json.Unmarshal(body, new(json.RawMessage)) // says why
 	}
-	if first != json.Delim('{') {
+	if body = bytes.TrimLeft(body, " \t\r\n"); body[0] != '{' {
 		return errors.New("want one JSON object")
 	}
-	if err := walkObject(reader, 1); err != nil {
-		return err
-	}
-	if _, err := reader.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the object")
+	open := make([]level, 0, maxDepth)
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			if len(open) == maxDepth {
+				return errors.New("nested too deeply")
+			}
+			object := body[i] == '{'
+			open = append(open, level{object: object, name: object})
+		case '}', ']':
+			open = open[:len(open)-1]
+		case ',':
+			open[len(open)-1].name = open[len(open)-1].object
+		case 'n': // neither true, false nor a number has one
+			return errors.New("null is not allowed; leave the field out")
+		case '"':
+			text := quoted(body[i:])
+			if err := open[len(open)-1].read(text); err != nil {
+				return err
+			}
+			i += len(text) - 1
+		}
 	}
 	return nil
 }
 
-// walkObject reads up to the end of an object whose beginning was read.
-func walkObject(reader *json.Decoder, depth int) error {
-	seen := map[string]bool{}
-	for reader.More() {
-		token, err := reader.Token()
-		if err != nil {
-			return jsonError(err)
+// quoted returns the string that valid JSON begins with, in its quotes.
+func quoted(text []byte) []byte {
+	for i := 1; ; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i+1]
 		}
-		name, _ := token.(string)
-		if !fieldRule.MatchString(name) {
-			return fmt.Errorf("unknown field %.40q", name)
-		}
-		if seen[name] {
-			return fmt.Errorf("field %.40q comes twice", name)
-		}
-		seen[name] = true
-		if err := walkValue(reader, depth); err != nil {
+	}
+}
+
+// read takes a string of this level, and checks it if it is the name of a field.
+func (l *level) read(text []byte) error {
+	if !l.name {
+		return nil
+	}
+	l.name = false
+	name := string(text[1 : len(text)-1])
+	if strings.Contains(name, `\`) {
+		if err := json.Unmarshal(text, &name); err != nil {
 			return err
 		}
 	}
-	_, err := reader.Token()
-	return jsonError(err)
-}
-
-func walkArray(reader *json.Decoder, depth int) error {
-	for reader.More() {
-		if err := walkValue(reader, depth); err != nil {
-			return err
-		}
+	switch {
+	case !plainField(name) || len(l.names) == maxFields:
+		return fmt.Errorf("unknown field %.40q", name)
+	case slices.Contains(l.names, name):
+		return fmt.Errorf("field %.40q comes twice", name)
 	}
-	_, err := reader.Token()
-	return jsonError(err)
-}
-
-func walkValue(reader *json.Decoder, depth int) error {
-	token, err := reader.Token()
-	if err != nil {
-		return jsonError(err)
-	}
-	if depth >= maxDepth {
-		return errors.New("nested too deeply")
-	}
-	switch token {
-	case nil:
-		return errors.New("null is not allowed; leave the field out")
-	case json.Delim('{'):
-		return walkObject(reader, depth+1)
-	case json.Delim('['):
-		return walkArray(reader, depth+1)
-	}
+	l.names = append(l.names, name)
 	return nil
 }
 
-// jsonError says that the text ends too early where io.EOF would not be clear.
-func jsonError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON ends too early")
+// plainField keeps encoding/json from taking "SKU" or "ſku" for "sku".
+func plainField(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c != '_' || i == 0) {
+			return false
+		}
 	}
-	return err
+	return name != ""
 }

@@ -1,10 +1,9 @@
 package orderhttp_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
-	"testing"
+	"unicode/utf16"
 )
 
 const goodOrder = `{"lines":[{"sku":"mug","quantity":1}]}`
@@ -14,10 +13,12 @@ func line(quantity string) string {
 	return `{"lines":[{"sku":"mug","quantity":` + quantity + `}]}`
 }
 
-// "Bad input never is a 5xx", and it changes no row.
-func TestPlaceOrder_badBodies(t *testing.T) {
-	b := setup(t, nil)
-	b.supply(t, "mug", 5)
+// lines returns an order of the given lines.
+func lines(text string) string { return `{"lines":[` + text + `]}` }
+
+// badBodies are orders with good headers.
+func badBodies() map[string]badRequest {
+	table := map[string]badRequest{}
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -82,7 +83,8 @@ func TestPlaceOrder_badBodies(t *testing.T) {
 		"too large, blank":       {goodOrder + strings.Repeat(" ", 64<<10), 413, "too-large"},
 		"no field":               {`{}`, 422, "invalid-order"},
 		"no line":                {`{"lines":[]}`, 422, "invalid-order"},
-		"too many lines":         {`{"lines":[{"sku":"mug","quantity":1},{"sku":"cup","quantity":1}]}`, 422, "invalid-order"},
+		"21 lines":               {lines(strings.Repeat(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"cup","quantity":1}`), 422, "invalid-order"},
+		"21 lines of one SKU":    {lines(strings.Repeat(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`), 422, "invalid-order"},
 		"very many lines":        {`{"lines":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, 422, "invalid-order"},
 		"empty line":             {`{"lines":[{}]}`, 422, "invalid-order"},
 		"no quantity":            {`{"lines":[{"sku":"mug"}]}`, 422, "invalid-order"},
@@ -94,7 +96,14 @@ func TestPlaceOrder_badBodies(t *testing.T) {
 		"quantity beyond int64":  {line("9223372036854775808"), 422, "invalid-order"},
 		"quantity wraps to 1":    {line("18446744073709551617"), 422, "invalid-order"},
 		"quantity far below":     {line("-99999999999999999999999"), 422, "invalid-order"},
-		"no sku":                 {`{"lines":[{"quantity":1}]}`, 422, "unknown-sku"},
+		"sum of 1001":            {lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`), 422, "invalid-order"},
+		"sum wraps":              {lines(`{"sku":"mug","quantity":9223372036854775807},{"sku":"mug","quantity":9223372036854775807}`), 422, "invalid-order"},
+		"sum of 2 and -1":        {lines(`{"sku":"mug","quantity":2},{"sku":"mug","quantity":-1}`), 422, "invalid-order"},
+		"second line empty":      {lines(`{"sku":"mug","quantity":1},{}`), 422, "invalid-order"},
+		"two currencies":         {lines(`{"sku":"mug","quantity":1},{"sku":"pen","quantity":1}`), 422, "invalid-order"},
+		"second sku unknown":     {lines(`{"sku":"mug","quantity":1},{"sku":"cup","quantity":1}`), 422, "unknown-sku"},
+		"second sku too long":    {lines(`{"sku":"mug","quantity":1},{"sku":"` + strings.Repeat("m", 10_000) + `","quantity":1}`), 422, "unknown-sku"},
+		"no sku":                 {`{"lines":[{"quantity":1}]}`, 422, "invalid-order"},
 		"unknown sku":            {`{"lines":[{"sku":"cup","quantity":1}]}`, 422, "unknown-sku"},
 		"sku in capitals":        {`{"lines":[{"sku":"MUG","quantity":1}]}`, 422, "unknown-sku"},
 		"sku with space":         {`{"lines":[{"sku":"mug ","quantity":1}]}`, 422, "unknown-sku"},
@@ -103,60 +112,59 @@ func TestPlaceOrder_badBodies(t *testing.T) {
 		"sku with half a letter": {`{"lines":[{"sku":"\ud800","quantity":1}]}`, 422, "unknown-sku"},
 		"sku too long":           {`{"lines":[{"sku":"` + strings.Repeat("m", 10_000) + `","quantity":1}]}`, 422, "unknown-sku"},
 		"more than there are":    {line("6"), 409, "sold-out"},
+		"sum of more than are":   {lines(`{"sku":"mug","quantity":3},{"sku":"mug","quantity":3}`), 409, "sold-out"},
+		"second line sold out":   {lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`), 409, "sold-out"},
+		"not UTF-8, short":       {"{\"lines\":[{\"sku\":\"m\xc3", 400, "malformed"},
+		"overlong UTF-8":         {"{\"lines\":[{\"sku\":\"m\xc0\xb5g\",\"quantity\":1}]}", 400, "malformed"},
+		"surrogate in UTF-8":     {"{\"lines\":[{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}]}", 400, "malformed"},
+		"UTF-16":                 {inUTF16(goodOrder, false), 400, "malformed"},
+		"UTF-16, big end first":  {inUTF16(goodOrder, true), 400, "malformed"},
+		"gzip":                   {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00", 400, "malformed"},
+		"control char in a name": {"{\"li\x01nes\":[]}", 400, "malformed"},
+		"control char between":   {"{\"lines\":\x0b[]}", 400, "malformed"},
+		"NaN alone":              {"NaN", 400, "malformed"},
+		"quantity nan":           {line("nan"), 400, "malformed"},
+		"quantity +Infinity":     {line("Infinity"), 400, "malformed"},
+		"quantity inf":           {line("1/0"), 400, "malformed"},
+		"quantity -1e400":        {line("-1e400"), 400, "malformed"},
+		"quantity 1e-400":        {line("1e-400"), 400, "malformed"},
+		"quantity 1E3":           {line("1E3"), 400, "malformed"},
+		"quantity underscore":    {line("1_000"), 400, "malformed"},
+		"quantity comma":         {line("1,0"), 400, "malformed"},
+		"quantity other digits":  {line("١"), 400, "malformed"},
+		"quantity object":        {line(`{"value":1}`), 400, "malformed"},
+		"quantity 60,000 digits": {line(strings.Repeat("9", 60_000)), 422, "invalid-order"},
+		"quantity, long zeros":   {line("1." + strings.Repeat("0", 60_000)), 400, "malformed"},
+		"1e400 in unknown field": {`{"lines":[],"x":1e400}`, 400, "malformed"},
+		"one level too deep":     {`{"lines":` + strings.Repeat("[", 8) + strings.Repeat("]", 8) + `}`, 400, "malformed"},
+		"deep, left open":        {strings.Repeat("[", 60_000), 400, "malformed"},
+		"prototype":              {`{"__proto__":{"lines":[]},"lines":[{"sku":"mug","quantity":1}]}`, 400, "malformed"},
+		"unknown, then good":     {`{"strategy":"none","lines":[{"sku":"mug","quantity":1}]}`, 400, "malformed"},
+		"buyer in the body":      {`{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`, 400, "malformed"},
+		"sku with slash":         {`{"lines":[{"sku":"../mug","quantity":1}]}`, 422, "unknown-sku"},
+		"sku look-alike":         {`{"lines":[{"sku":"mυg","quantity":1}]}`, 422, "unknown-sku"},
+		"sku turned around":      {`{"lines":[{"sku":"\u202egum","quantity":1}]}`, 422, "unknown-sku"},
+		"sku of 65 letters":      {`{"lines":[{"sku":"` + strings.Repeat("m", 65) + `","quantity":1}]}`, 422, "unknown-sku"},
+		"sku wildcard":           {`{"lines":[{"sku":"%","quantity":1}]}`, 422, "unknown-sku"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			problem := wantProblem(t, b.buy(t, "key-1", c.body), c.status, c.slug)
-			if problem["retry_safe"] != false {
-				t.Error("got retry_safe, want none: the same request is refused again")
-			}
-			if detail := problem["detail"].(string); len(detail) > 300 {
-				t.Errorf("got a detail of %d characters, want a short one", len(detail))
-			}
-		})
+		table["body: "+name] = badRequest{
+			method: http.MethodPost, target: "/v1/orders", headers: []string{asJSON, withKey},
+			body: c.body, status: c.status, slug: c.slug,
+		}
 	}
-	b.wantUntouched(t, "mug", 5)
+	return table
 }
 
-func TestPlaceOrder_badHeaders(t *testing.T) {
-	b := setup(t, nil)
-	b.supply(t, "mug", 5)
-	const key = "Idempotency-Key: key-1"
-	for name, c := range map[string]struct {
-		headers []string
-		status  int
-		slug    string
-	}{
-		"no key":                  {[]string{asJSON}, 400, "key-missing"},
-		"empty key":               {[]string{asJSON, "Idempotency-Key: "}, 400, "key-missing"},
-		"long key":                {[]string{asJSON, "Idempotency-Key: " + strings.Repeat("k", 256)}, 400, "key-invalid"},
-		"key with tab":            {[]string{asJSON, "Idempotency-Key: a\tb"}, 400, "key-invalid"},
-		"key not ASCII":           {[]string{asJSON, "Idempotency-Key: schlüssel"}, 400, "key-invalid"},
-		"key not UTF-8":           {[]string{asJSON, "Idempotency-Key: a\xff"}, 400, "key-invalid"},
-		"two keys":                {[]string{asJSON, key, "Idempotency-Key: key-2"}, 400, "malformed"},
-		"no media type":           {[]string{key}, 415, "media-type"},
-		"form":                    {[]string{key, "Content-Type: application/x-www-form-urlencoded"}, 415, "media-type"},
-		"text":                    {[]string{key, "Content-Type: text/plain"}, 415, "media-type"},
-		"broken media type":       {[]string{key, "Content-Type: application/json; charset="}, 415, "media-type"},
-		"almost JSON":             {[]string{key, "Content-Type: application/jsonp"}, 415, "media-type"},
-		"UTF-16":                  {[]string{key, "Content-Type: application/json; charset=utf-16"}, 415, "media-type"},
-		"compressed":              {[]string{key, asJSON, "Content-Encoding: gzip"}, 415, "media-type"},
-		"empty buyer":             {[]string{key, asJSON, "Shop-Buyer: "}, 422, "invalid-order"},
-		"buyer with space":        {[]string{key, asJSON, "Shop-Buyer: a b"}, 422, "invalid-order"},
-		"buyer with quote":        {[]string{key, asJSON, "Shop-Buyer: a'b"}, 422, "invalid-order"},
-		"buyer too long":          {[]string{key, asJSON, "Shop-Buyer: " + strings.Repeat("b", 65)}, 422, "invalid-order"},
-		"buyer not UTF-8":         {[]string{key, asJSON, "Shop-Buyer: \xff"}, 422, "invalid-order"},
-		"two buyers":              {[]string{key, asJSON, "Shop-Buyer: ann", "Shop-Buyer: bob"}, 400, "malformed"},
-		"strategy without lab":    {[]string{key, asJSON, "Shop-Strategy: none"}, 400, "lab-off"},
-		"default without lab":     {[]string{key, asJSON, "Shop-Strategy: redis"}, 400, "lab-off"},
-		"no strategy without lab": {[]string{key, asJSON, "Shop-Strategy: "}, 400, "lab-off"},
-		"think without lab":       {[]string{key, asJSON, "Shop-Think: 2ms"}, 400, "lab-off"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			problem := wantProblem(t, b.call(t, http.MethodPost, "/v1/orders", goodOrder, c.headers...), c.status, c.slug)
-			if c.slug == "lab-off" && !strings.Contains(fmt.Sprint(problem["detail"]), "--lab") {
-				t.Errorf("got detail %q, want it to say how to switch teaching mode on", problem["detail"])
-			}
-		})
+// inUTF16 encodes text with a byte order mark.
+func inUTF16(text string, bigEndFirst bool) string {
+	var out strings.Builder
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		first, second := byte(unit), byte(unit>>8)
+		if bigEndFirst {
+			first, second = second, first
+		}
+		out.WriteByte(first)
+		out.WriteByte(second)
 	}
-	b.wantUntouched(t, "mug", 5)
+	return out.String()
 }
