@@ -53,7 +53,7 @@ func TestService_Place_twins(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
 		shops := threeShops(t, db)
-		for _, s := range order.Strategies() {
+		for _, s := range offered(shops[0]) {
 			t.Run(s.Name, func(t *testing.T) {
 				name := "mug-" + s.Name
 				shops[0].supply(t, name, 1)

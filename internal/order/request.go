@@ -4,20 +4,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 )
 
 // Limits of a request.
 const (
 	MaxKey      = 255   // characters of an idempotency key
-	MaxUnits    = 1_000 // units in one line
-	MaxLines    = 1     // lines of an order
+	MaxUnits    = 1_000 // units of one SKU in an order
+	MaxLines    = 20    // lines, as they are sent
 	MaxThinking = time.Second
 )
 
-// Request is what a buyer asks for.
+// Request is what a buyer asks for. Lines of the same SKU count as one line.
 type Request struct {
 	Buyer string
 	Key   string // idempotency key, chosen by the buyer, one per purchase
@@ -34,19 +32,15 @@ type RequestLine struct {
 	Units int64
 }
 
-var buyerRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
-
 // Validate reports the first rule that r breaks, without asking any store.
 func (r Request) Validate() error {
+	if err := CheckKey(r.Key); err != nil {
+		return err
+	}
+	if err := CheckBuyer(r.Buyer); err != nil {
+		return err
+	}
 	switch {
-	case r.Key == "":
-		return ErrKeyMissing
-	case len(r.Key) > MaxKey:
-		return fmt.Errorf("%w: %d characters, at most %d are allowed", ErrKeyInvalid, len(r.Key), MaxKey)
-	case strings.ContainsFunc(r.Key, func(c rune) bool { return c < ' ' || c > '~' }):
-		return fmt.Errorf("%w: only printable ASCII is allowed", ErrKeyInvalid)
-	case !buyerRule.MatchString(r.Buyer):
-		return fmt.Errorf("%w: buyer %.80q: want 1 to 64 letters, digits, '.', '_', '@', '-'", ErrInvalid, r.Buyer)
 	case len(r.Lines) == 0:
 		return fmt.Errorf("%w: an order needs a line", ErrInvalid)
 	case len(r.Lines) > MaxLines:
@@ -56,17 +50,55 @@ func (r Request) Validate() error {
 	}
 	for i, line := range r.Lines {
 		switch {
+		case line.SKU == "":
+			return fmt.Errorf("%w: line %d: sku is missing", ErrInvalid, i+1)
 		case line.Units < 1:
 			return fmt.Errorf("%w: line %d: quantity is less than 1", ErrInvalid, i+1)
 		case line.Units > MaxUnits:
 			return fmt.Errorf("%w: line %d: quantity is more than %d", ErrInvalid, i+1, MaxUnits)
 		}
 	}
+	for _, line := range r.merged().Lines {
+		if line.Units > MaxUnits {
+			return fmt.Errorf("%w: sku %.80q: its lines want %d units, at most %d are allowed", ErrInvalid, line.SKU, line.Units, MaxUnits)
+		}
+	}
 	return nil
 }
 
+// merged returns the request with one line for each SKU, at the place of its
+// first, with the units of all of them.
+func (r Request) merged() Request {
+	if len(r.Lines) < 2 {
+		return r
+	}
+	lines := make([]RequestLine, 0, len(r.Lines))
+	place := make(map[string]int, len(r.Lines))
+	for _, line := range r.Lines {
+		i, again := place[line.SKU]
+		if again {
+			lines[i].Units += line.Units
+			continue
+		}
+		place[line.SKU] = len(lines)
+		lines = append(lines, line)
+	}
+	r.Lines = lines
+	return r
+}
+
+// skus returns the names in the order of the lines.
+func (r Request) skus() []string {
+	names := make([]string, len(r.Lines))
+	for i, line := range r.Lines {
+		names[i] = line.SKU
+	}
+	return names
+}
+
 // fingerprint tells two requests with the same key apart. It covers what is
-// bought, not how the shop goes about it.
+// bought, not how the shop goes about it, nor in how many lines of one SKU: r is
+// merged.
 func (r Request) fingerprint() string {
 	h := sha256.New()
 	for _, line := range r.Lines {

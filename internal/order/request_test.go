@@ -3,6 +3,7 @@ package order
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,12 +29,17 @@ func TestRequest_Validate(t *testing.T) {
 		"key with DEL":         {func(r *Request) { r.Key = "a\x7fb" }, ErrKeyInvalid},
 		"key beyond ASCII":     {func(r *Request) { r.Key = "schlüssel" }, ErrKeyInvalid},
 		"key that is no text":  {func(r *Request) { r.Key = "a\xffb" }, ErrKeyInvalid},
-		"no buyer":             {func(r *Request) { r.Buyer = "" }, ErrInvalid},
-		"buyer too long":       {func(r *Request) { r.Buyer = strings.Repeat("a", 65) }, ErrInvalid},
-		"buyer with a space":   {func(r *Request) { r.Buyer = "an n" }, ErrInvalid},
-		"buyer and line break": {func(r *Request) { r.Buyer = "ann\n" }, ErrInvalid},
+		"no buyer":             {func(r *Request) { r.Buyer = "" }, ErrBuyer},
+		"buyer too long":       {func(r *Request) { r.Buyer = strings.Repeat("a", 65) }, ErrBuyer},
+		"buyer with a space":   {func(r *Request) { r.Buyer = "an n" }, ErrBuyer},
+		"buyer and line break": {func(r *Request) { r.Buyer = "ann\n" }, ErrBuyer},
 		"no lines":             {func(r *Request) { r.Lines = nil }, ErrInvalid},
-		"too many lines":       {func(r *Request) { r.Lines = make([]RequestLine, MaxLines+1) }, ErrInvalid},
+		"most lines":           {func(r *Request) { r.Lines = slices.Repeat(r.Lines, MaxLines) }, nil},
+		"too many lines":       {func(r *Request) { r.Lines = slices.Repeat(r.Lines, MaxLines+1) }, ErrInvalid},
+		"most units of a SKU":  {func(r *Request) { r.Lines = []RequestLine{{"mug", 999}, {"hat", 1000}, {"mug", 1}} }, nil},
+		"too many of a SKU":    {func(r *Request) { r.Lines = []RequestLine{{"mug", 1000}, {"hat", 1}, {"mug", 1}} }, ErrInvalid},
+		"second line is wrong": {func(r *Request) { r.Lines = []RequestLine{{"mug", 1}, {"hat", 0}} }, ErrInvalid},
+		"wrong sum is right":   {func(r *Request) { r.Lines = []RequestLine{{"mug", 2}, {"mug", -1}} }, ErrInvalid},
 		"zero units":           {func(r *Request) { r.Lines[0].Units = 0 }, ErrInvalid},
 		"negative units":       {func(r *Request) { r.Lines[0].Units = -1 }, ErrInvalid},
 		"too many units":       {func(r *Request) { r.Lines[0].Units = MaxUnits + 1 }, ErrInvalid},
@@ -46,6 +52,24 @@ func TestRequest_Validate(t *testing.T) {
 		if err := r.Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
+	}
+}
+
+// "one line for each SKU, at the place of its first, with the units of all of
+// them", and the request it was made from stays as it is.
+func TestRequest_merged(t *testing.T) {
+	t.Parallel()
+	sent := []RequestLine{{"mug", 1}, {"hat", 2}, {"mug", 3}, {"cup", 4}, {"hat", 5}}
+	r := Request{Lines: slices.Clone(sent)}
+	got := r.merged()
+	if want := []RequestLine{{"mug", 4}, {"hat", 7}, {"cup", 4}}; !slices.Equal(got.Lines, want) {
+		t.Errorf("got %v, want %v", got.Lines, want)
+	}
+	if want := []string{"mug", "hat", "cup"}; !slices.Equal(got.skus(), want) {
+		t.Errorf("got %v, want %v", got.skus(), want)
+	}
+	if !slices.Equal(r.Lines, sent) {
+		t.Errorf("the request became %v, it was %v", r.Lines, sent)
 	}
 }
 

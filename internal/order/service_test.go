@@ -1,9 +1,9 @@
 package order_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +23,7 @@ func TestService_Place_neverOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
 		shops := threeShops(t, db)
-		for _, s := range order.Strategies() {
+		for _, s := range offered(shops[0]) {
 			if !s.Promises {
 				continue
 			}
@@ -84,15 +84,7 @@ func TestService_Place_tooLate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
 		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		late, err := order.New(order.Config{
-			Store:        b.orders,
-			Stock:        b.stock,
-			Lockers:      map[string]order.Locker{order.RedisLock: b.shared, order.MemoryLock: b.shared},
-			CommitMargin: time.Minute, // longer than any lease
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		late := b.with(t, func(c *order.Config) { c.CommitMargin = time.Minute }) // longer than any lease
 		b.supply(t, "mug", 1)
 		if _, _, err := late.Place(t.Context(), buy("key", "mug", 1)); !errors.Is(err, order.ErrTooLate) {
 			t.Errorf("Place: %v, want ErrTooLate", err)
@@ -160,8 +152,8 @@ func TestService_Place_leaseLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
 		backend := lock.NewMemory()
 		tap := locktest.NewTap(backend)
-		cutOff := setup(t, db, tap, 200*time.Millisecond)
-		healthy := setup(t, db, backend, 200*time.Millisecond)
+		cutOff := setup(t, db, tap, time.Second) // that long the other waits
+		healthy := setup(t, db, backend, 10*time.Second)
 		healthy.supply(t, "mug", 5)
 		cutOff.stock.afterRead = func() {
 			tap.Cut()
@@ -233,16 +225,39 @@ func TestService_Order(t *testing.T) {
 	})
 }
 
-// New "fails if a strategy's lock is missing".
+// New "fails if the lock of a strategy is missing in c, and c does not say that
+// the strategy is".
 func TestNew_lockMissing(t *testing.T) {
-	_, err := order.New(order.Config{Lockers: map[string]order.Locker{order.RedisLock: noLocker{}}})
-	if err == nil {
+	t.Parallel()
+	lockers := map[string]order.Locker{order.RedisLock: noLocker{}}
+	if _, err := order.New(order.Config{Lockers: lockers}); err == nil {
 		t.Error("a strategy without its lock was accepted")
+	}
+	if _, err := order.New(order.Config{Lockers: lockers, Missing: only("redis", "setex")}); err == nil {
+		t.Error("a strategy without its plain lock was accepted")
+	}
+	if _, err := order.New(order.Config{Lockers: lockers, Missing: only("redis", "none")}); err != nil {
+		t.Errorf("all locks that are needed: %v", err)
 	}
 }
 
-type noLocker struct{}
-
-func (noLocker) Do(context.Context, string, func(context.Context, *lock.Lease) error) error {
-	return nil
+// An order by a strategy that the shop lacks something for is refused, and told
+// why.
+func TestService_Place_missing(t *testing.T) {
+	t.Parallel()
+	s, err := order.New(order.Config{Missing: only("none")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := buy("key", "mug", 1)
+	r.Strategy = "zookeeper"
+	_, _, err = s.Place(t.Context(), r)
+	if !errors.Is(err, order.ErrMissingStrategy) || !strings.Contains(err.Error(), "zookeeper: not in this test") {
+		t.Errorf("got %v, want ErrMissingStrategy with the name and why", err)
+	}
+	if why := s.Missing("none"); why != "" {
+		t.Errorf("none: missing, because %q", why)
+	}
 }
+
+type noLocker struct{ order.Locker }

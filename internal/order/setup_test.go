@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"log"
+	"maps"
 	"os"
 	"sync"
 	"testing"
@@ -37,6 +38,7 @@ type bundle struct {
 	stock  *spyStock
 	orders *orderstore.Store
 	shared *lock.Locker
+	config order.Config
 }
 
 // spyStock lets a test do something between a service's reading of the stock and
@@ -46,26 +48,35 @@ type spyStock struct {
 	afterRead func()
 }
 
-func (s *spyStock) SKU(ctx context.Context, name string) (stock.SKU, error) {
-	sku, err := s.Store.SKU(ctx, name)
+func (s *spyStock) SKUs(ctx context.Context, names []string) ([]stock.SKU, time.Time, error) {
+	skus, now, err := s.Store.SKUs(ctx, names)
 	if f := s.afterRead; f != nil {
 		s.afterRead = nil
 		f()
 	}
-	return sku, err
+	return skus, now, err
 }
 
-// setup returns one instance of a shop. Instances with the same db and backend
-// are instances of one shop.
+// lockWait is for a crowd on a busy machine: all of it is served in the end.
+const lockWait = 5 * time.Minute
+
+// setup returns one instance of a shop, with the strategies that need nothing
+// else. Instances with the same db and backend are instances of one shop.
 func setup(t *testing.T, db *gorm.DB, backend lock.Backend, ttl time.Duration) *bundle {
+	t.Helper()
+	return setupIn(t, nil, db, backend, ttl)
+}
+
+// setupIn returns one that has all strategies of a lab as well, if there is one.
+func setupIn(t *testing.T, lab *labStores, db *gorm.DB, backend lock.Backend, ttl time.Duration) *bundle {
 	t.Helper()
 	b := &bundle{
 		db:     db,
 		stock:  &spyStock{Store: stockstore.New(db)},
 		orders: orderstore.New(db),
-		shared: lock.New(backend, lock.Options{TTL: ttl}),
+		shared: lock.New(backend, lock.Options{TTL: ttl, MaxWait: lockWait}),
 	}
-	own := lock.New(lock.NewMemory(), lock.Options{})
+	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: lockWait})
 	t.Cleanup(func() {
 		for _, l := range []*lock.Locker{b.shared, own} {
 			if err := l.Close(); err != nil {
@@ -73,43 +84,70 @@ func setup(t *testing.T, db *gorm.DB, backend lock.Backend, ttl time.Duration) *
 			}
 		}
 	})
-	var err error
-	b.Service, err = order.New(order.Config{
+	b.config = order.Config{
 		Store:        b.orders,
 		Stock:        b.stock,
 		Lockers:      map[string]order.Locker{order.RedisLock: b.shared, order.MemoryLock: own},
+		Missing:      only("lanes", "redis", "none", "mutex", "conditional", "optimistic", "release-before-commit"),
 		CommitMargin: ttl / 10,
-	})
-	if err != nil {
+	}
+	if lab != nil {
+		lab.equip(t, &b.config, ttl)
+	}
+	var err error
+	if b.Service, err = order.New(b.config); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// threeShops returns three instances of one shop.
+// with returns another instance of b's shop, which differs as change says.
+func (b *bundle) with(t *testing.T, change func(*order.Config)) *order.Service {
+	t.Helper()
+	c := b.config
+	c.Lockers = maps.Clone(c.Lockers)
+	change(&c)
+	s, err := order.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// threeShops returns three instances of one shop, with all strategies.
 func threeShops(t *testing.T, db *gorm.DB) []*bundle {
 	t.Helper()
-	backend := lock.NewMemory()
+	backend, lab := lock.NewMemory(), startLab(t, db)
 	var shops []*bundle
 	for range 3 {
-		shops = append(shops, setup(t, db, backend, 10*time.Second))
+		shops = append(shops, setupIn(t, lab, db, backend, 10*time.Second))
 	}
 	return shops
 }
 
-// atOnce calls f n times, with 0 to n-1, and waits for all.
+// atOnce calls f n times, with 0 to n-1, at the same moment, and waits for all.
 func atOnce(n int, f func(i int)) {
 	var all sync.WaitGroup
+	start := make(chan struct{})
 	for i := range n {
-		all.Go(func() { f(i) })
+		all.Go(func() {
+			<-start
+			f(i)
+		})
 	}
+	close(start)
 	all.Wait()
 }
 
-// supply creates a SKU.
+// supply creates a SKU that costs 12.50 EUR.
 func (b *bundle) supply(t *testing.T, name string, units int64) {
 	t.Helper()
-	sku, err := stock.NewSKU(name, stock.Money{Minor: 1250, Currency: "EUR"}, units, time.Now())
+	b.supplyAt(t, stock.Money{Minor: 1250, Currency: "EUR"}, name, units)
+}
+
+func (b *bundle) supplyAt(t *testing.T, price stock.Money, name string, units int64) {
+	t.Helper()
+	sku, err := stock.NewSKU(name, price, units, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +156,16 @@ func (b *bundle) supply(t *testing.T, name string, units int64) {
 	}
 }
 
-// raiseFence makes the database remember a fence that no lease had.
+// raiseFence makes the database remember a fence that no lease had, of a supply.
 func (b *bundle) raiseFence(t *testing.T, name string, fence int64) {
 	t.Helper()
-	if err := b.db.Exec("UPDATE skus SET fence = ? WHERE name = ?", fence, name).Error; err != nil {
-		t.Fatal(err)
+	for _, statement := range []string{
+		"UPDATE skus SET fence = ? WHERE name = ?",
+		"UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'",
+	} {
+		if err := b.db.Exec(statement, fence, name).Error; err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

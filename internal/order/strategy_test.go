@@ -20,16 +20,20 @@ func TestStrategies(t *testing.T) {
 			t.Errorf("%q: want a name of its own, in small letters", s.Name)
 		}
 		names[s.Name] = true
-		if !slices.Contains([]string{NoLock, MemoryLock, RedisLock}, s.Lock) {
+		known := []string{NoLock, MemoryLock, RedisLock, RedlockLock, MySQLLock, ZooKeeperLock}
+		if !slices.Contains(known, s.Lock) && (s.Promises || s.Lock != s.Name) {
 			t.Errorf("%s: unknown lock %q", s.Name, s.Lock)
 		}
 		if s.Promises == (s.Take == stock.Overwrite) {
 			t.Errorf("%s: takes units by %s, and promises: %v", s.Name, s.Take, s.Promises)
 		}
-		if s.Take == stock.Fenced && (s.Lock == NoLock || s.Lock == MemoryLock) {
-			t.Errorf("%s: a fence needs a lock that all instances share", s.Name)
+		if s.Take == stock.Fenced && !slices.Contains([]string{RedisLock, MySQLLock, ZooKeeperLock}, s.Lock) {
+			t.Errorf("%s: a fence needs a lock that all instances share and that mints one", s.Name)
 		}
-		if s.Take == stock.Overwrite && !s.ReadFirst {
+		if s.ReleaseEarly && s.Promises {
+			t.Errorf("%s: gives its lock back before the commit, and promises", s.Name)
+		}
+		if (s.Take == stock.Overwrite || s.Take == stock.Optimistic) && !s.ReadFirst {
 			t.Errorf("%s: writes back what it has not read", s.Name)
 		}
 		if !strings.HasSuffix(s.Lesson, ".") {
@@ -40,18 +44,18 @@ func TestStrategies(t *testing.T) {
 
 func TestStrategy(t *testing.T) {
 	t.Parallel()
-	byDefault, err := strategy("")
+	byDefault, err := find(Strategies(), "")
 	if err != nil || !byDefault.Promises {
 		t.Errorf("default: got %+v, %v, want one that promises", byDefault, err)
 	}
 	for _, want := range Strategies() {
-		if got, err := strategy(want.Name); err != nil || got != want {
+		if got, err := find(Strategies(), want.Name); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", want.Name, got, err, want)
 		}
 	}
 	for _, name := range []string{"Redis", "redis ", "nobody", strings.Repeat("x", 1000)} {
-		_, err := strategy(name)
-		if !errors.Is(err, ErrUnknownStrategy) || len(err.Error()) > 200 {
+		_, err := find(Strategies(), name)
+		if !errors.Is(err, ErrUnknownStrategy) || len(err.Error()) > 400 {
 			t.Errorf("%.20q: got %v, want a short ErrUnknownStrategy", name, err)
 		}
 	}

@@ -1,0 +1,177 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/shop/internal/stock"
+)
+
+// batchTries is how often a batch is planned: somebody without a lease may be
+// faster with the units, or with a key.
+const batchTries = 3
+
+// sellTo serves a batch under the lease of its SKU and returns the wishes that it
+// has not answered: with the error that all of them get, or without one, if they
+// are to go on one by one.
+//
+// The stock is read first and the keys are looked at after that: whoever took
+// units that are missing then had its key on record before, and nobody is told
+// that the units are gone which its own twin has bought.
+func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look) (rest []*wish, err error) {
+	for range batchTries {
+		ctx := watch(ctx, batch)
+		look.again()
+		seen, now, unread := s.stock.SKUs(ctx, []string{sku})
+		if unread != nil && !errors.Is(unread, stock.ErrUnknownSKU) {
+			return batch, unread
+		}
+		markRead(ctx, seen)
+		rest, err := s.replays(ctx, batch)
+		if err != nil {
+			return batch, err
+		}
+		if unread != nil {
+			return rest, unread
+		}
+		look.saw(seen[0])
+		sale := s.plan(rest, seen, now)
+		if len(sale.orders) == 0 {
+			refuse(sale.soldOut, errSoldOut(sku))
+			return nil, nil
+		}
+		if err := s.think(ctx, Request{Think: sale.think}); err != nil {
+			return sale.all, err
+		}
+		err = s.book(ctx, how, sale, held)
+		var over *overError
+		switch {
+		case err == nil:
+			sale.tell()
+			return nil, nil
+		case errors.Is(err, errInTheWay):
+			return sale.all, nil
+		case errors.As(err, &over):
+			batch = sale.leaveOut(over.orders)
+		case errors.Is(err, ErrKeyTaken), errors.Is(err, stock.ErrSoldOut):
+			batch = sale.all
+		default:
+			return sale.all, err
+		}
+	}
+	return batch, nil
+}
+
+// errInTheWay means that rows of one buyer, a key or an order that is being placed
+// elsewhere, kept the batch waiting: that buyer alone has to wait.
+var errInTheWay = errors.New("a row of one buyer is in the way of the batch")
+
+// overError means that orders of the batch, by index, are over a limit.
+type overError struct{ orders map[int]error }
+
+func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
+
+// replays answers the wishes whose key is on record and returns the others.
+func (s *Service) replays(ctx context.Context, batch []*wish) (rest []*wish, err error) {
+	keys := make([]BuyerKey, len(batch))
+	for i, w := range batch {
+		keys[i] = w.key()
+	}
+	known, err := s.store.PlacedAll(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("idempotency keys: %w", err)
+	}
+	for _, w := range batch {
+		if first, ok := known[w.key()]; ok {
+			w.tell(replayOf(first, w))
+			continue
+		}
+		rest = append(rest, w)
+	}
+	return rest, nil
+}
+
+// replayOf is the answer to a wish whose key was used before.
+func replayOf(first Claim, w *wish) outcome {
+	if first.Fingerprint != w.print {
+		return outcome{err: ErrKeyReused}
+	}
+	first.Order.Status = Pending // as it was answered
+	return outcome{order: first.Order, replayed: true}
+}
+
+// book writes a sale, again with a higher fence if the first one is stale.
+func (s *Service) book(ctx context.Context, how Strategy, p sale, held leases) error {
+	ctx = watch(ctx, p.buyers())
+	err := s.bookOnce(ctx, how, p, held)
+	if errors.Is(err, stock.ErrStaleFence) {
+		if err := s.overtake(ctx, held); err != nil {
+			return err
+		}
+		err = s.bookOnce(ctx, how, p, held)
+	}
+	if err != nil {
+		return err
+	}
+	s.soldOut.forget(p.take.SKU) // here is the order that says so
+	mark(ctx, StepCommitted)
+	if s.onBatch != nil {
+		s.onBatch(len(p.orders))
+	}
+	return nil
+}
+
+// bookOnce is the one transaction of a sale. It takes its locks as that of a
+// single order does: keys, buyers, the SKU's row, and those of a kind in the
+// sequence of their names. So no two of either kind wait for each other in a circle.
+//
+// Whether a COMMIT without an answer was done, the first order tells for all.
+func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held leases) error {
+	p.take.Fence = held.fence(p.take.SKU)
+	orders := make([]Order, len(p.orders))
+	movements := make([]stock.Movement, 0, len(p.orders))
+	for i, claim := range p.orders {
+		orders[i] = claim.Order
+		take := stock.Take{SKU: p.take.SKU, Units: claim.Order.Lines[0].Units, Fence: p.take.Fence}
+		reserved, err := reservations(claim.Order, []stock.Take{take})
+		if err != nil {
+			return err
+		}
+		movements = append(movements, reserved...)
+	}
+	mark(ctx, StepWriting)
+	passed := false // of rows that are one buyer's
+	err := s.placing(ctx, orders[0], func(tx Tx) error {
+		passed = false
+		if err := tx.ClaimKeys(p.orders...); err != nil {
+			return err
+		}
+		if err := p.limits.lock(tx, orders...); err != nil {
+			return err
+		}
+		passed = true
+		if err := tx.Take(how.Take, p.take); err != nil {
+			return fmt.Errorf("sku %q: %w", p.take.SKU, err)
+		}
+		over, err := p.limits.check(tx, orders...)
+		if err != nil {
+			return err
+		}
+		if len(over) > 0 {
+			return &overError{over}
+		}
+		if err := tx.Add(orders...); err != nil {
+			return err
+		}
+		if err := tx.Record(movements...); err != nil {
+			return err
+		}
+		markWritten(ctx, how.Take, []stock.Take{p.take})
+		return held.check(s.commitMargin)
+	})
+	if !passed && (errors.Is(err, ErrInProgress) || errors.Is(err, ErrBusy)) {
+		return fmt.Errorf("%w: %w", errInTheWay, err)
+	}
+	return err
+}

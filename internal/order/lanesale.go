@@ -1,0 +1,83 @@
+package order
+
+import (
+	"slices"
+	"time"
+
+	"example.com/shop/internal/stock"
+)
+
+// sale is what one transaction sells of one SKU.
+type sale struct {
+	orders []Claim   // in the order of arrival
+	of     [][]*wish // by order: the wish that it is, and those that came after it with the same key
+	take   stock.Take
+	limits limits
+	think  time.Duration // the longest that any of them asks for
+
+	soldOut []*wish // if those before them are sold what they want
+	all     []*wish // in the order of arrival
+}
+
+// plan gives the units that are there to the wishes in the order of arrival. One
+// that wants more than is left is sold out; a smaller one behind it may still fit.
+// seen is the SKU that all of them want.
+func (s *Service) plan(wishes []*wish, seen []stock.SKU, now time.Time) sale {
+	sku := seen[0]
+	p := sale{take: stock.Take{SKU: sku.Name, Seen: sku.Level}, limits: s.limits(seen)}
+	placed := map[BuyerKey]int{}
+	for _, w := range wishes {
+		units := w.line().Units
+		if i, twin := placed[w.key()]; twin {
+			p.of[i] = append(p.of[i], w)
+		} else if units > sku.Level.Available-p.take.Units {
+			p.soldOut = append(p.soldOut, w)
+		} else {
+			o, err := s.draft(w.request, seen, now)
+			if err != nil {
+				w.tell(outcome{err: err})
+				continue
+			}
+			placed[w.key()] = len(p.orders)
+			p.orders = append(p.orders, Claim{Order: o, Fingerprint: w.print})
+			p.of = append(p.of, []*wish{w})
+			p.take.Units += units
+			p.think = max(p.think, w.request.Think)
+		}
+		p.all = append(p.all, w)
+	}
+	return p
+}
+
+// buyers are the wishes that orders are placed for.
+func (p sale) buyers() []*wish {
+	first := make([]*wish, len(p.of))
+	for i, wishes := range p.of {
+		first[i] = wishes[0]
+	}
+	return first
+}
+
+// tell answers all wishes of a sale that is committed.
+func (p sale) tell() {
+	for i, claim := range p.orders {
+		first, twins := p.of[i][0], p.of[i][1:]
+		first.tell(outcome{order: claim.Order})
+		for _, w := range twins {
+			w.tell(replayOf(claim, w))
+		}
+	}
+	refuse(p.soldOut, errSoldOut(p.take.SKU))
+}
+
+// leaveOut tells those of these orders why they are refused, and returns the
+// other wishes: there may be units for more of them now.
+func (p sale) leaveOut(orders map[int]error) (rest []*wish) {
+	told := map[*wish]bool{}
+	for i, err := range orders {
+		w := p.of[i][0]
+		told[w] = true
+		w.tell(outcome{err: err})
+	}
+	return slices.DeleteFunc(p.all, func(w *wish) bool { return told[w] })
+}
