@@ -21,13 +21,17 @@ type Database struct {
 // OpenDatabase waits until the database of s answers or ctx or s.StartTimeout
 // ends.
 func OpenDatabase(ctx context.Context, s Settings) (*Database, error) {
+	return openDatabase(ctx, s)
+}
+
+func openDatabase(ctx context.Context, s Settings, options ...store.Option) (*Database, error) {
 	if err := s.ValidateDatabase(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
 	if s.MySQL == "" {
-		db, err := store.SQLite(ctx, s.SQLite)
+		db, err := store.SQLite(ctx, s.SQLite, options...)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +41,14 @@ func OpenDatabase(ctx context.Context, s Settings) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.announce("mysql at " + dsn.Address())()
-	db, err := store.MySQL(ctx, s.MySQL, store.Pool{})
+	secure, err := mysqlTLS(s)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL)", err)
+		return nil, err
+	}
+	defer s.announce("mysql at " + dsn.Address())()
+	db, err := store.MySQLOverTLS(ctx, s.MySQL, secure, store.Pool{}, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL%s)", err, whichCA(err, "--mysql-ca, SHOP_MYSQL_CA"))
 	}
 	return &Database{db: db, name: fmt.Sprintf("mysql at %s, database %s", dsn.Address(), dsn.Database())}, nil
 }

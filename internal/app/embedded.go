@@ -14,8 +14,9 @@ const databaseFile = "shop.db"
 // Embedded is the default that needs no server: a Redis-protocol server inside
 // this process and the path of a SQLite file. Several shops may share one.
 type Embedded struct {
-	redis *miniredis.Miniredis
-	dir   string
+	redis   *miniredis.Miniredis
+	redlock []*miniredis.Miniredis
+	dir     string
 }
 
 // StartEmbedded starts one on a free port of the loopback interface, with its
@@ -28,13 +29,38 @@ func StartEmbedded(dir string) (*Embedded, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("data directory: %s is a file", dir)
 	}
+	server, err := startRedis()
+	if err != nil {
+		return nil, err
+	}
+	return &Embedded{redis: server, dir: dir}, nil
+}
+
+func startRedis() (*miniredis.Miniredis, error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start the Redis-protocol server: %w", err)
 	}
 	// Without it, leases of a crashed holder would never end.
 	server.ClockTTL(true)
-	return &Embedded{redis: server, dir: dir}, nil
+	return server, nil
+}
+
+// redlockNodes is how many servers Redlock is usually described with.
+const redlockNodes = 5
+
+// StartRedlock starts five more servers, which know nothing of each other, and
+// returns their addresses, for Settings.Redlock. Close stops them.
+func (e *Embedded) StartRedlock() (addresses []string, err error) {
+	for range redlockNodes {
+		server, err := startRedis()
+		if err != nil {
+			return nil, err
+		}
+		e.redlock = append(e.redlock, server)
+		addresses = append(addresses, server.Addr())
+	}
+	return addresses, nil
 }
 
 // Redis returns host:port, for Settings.Redis.
@@ -46,8 +72,11 @@ func (e *Embedded) SQLite() string { return DatabaseFile(e.dir) }
 // DatabaseFile returns the path of the database file that a shop keeps in dir.
 func DatabaseFile(dir string) string { return filepath.Join(dir, databaseFile) }
 
-// Close stops the server. Shut down the shops first.
+// Close stops the servers. Shut down the shops first.
 func (e *Embedded) Close() error {
 	e.redis.Close()
+	for _, server := range e.redlock {
+		server.Close()
+	}
 	return nil
 }

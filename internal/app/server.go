@@ -20,12 +20,15 @@ const (
 // database.
 func requestTimeout(s Settings) time.Duration { return s.LockWait + 20*time.Second }
 
-func newServer(handler http.Handler, s Settings) *http.Server {
+// operatorTimeout leaves an audit of a large shop its time.
+const operatorTimeout = 5 * time.Minute
+
+func newServer(handler http.Handler, timeout time.Duration, s Settings) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
-		WriteTimeout:      bodyTimeout + requestTimeout(s) + 5*time.Second,
+		WriteTimeout:      bodyTimeout + timeout + 5*time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelWarn),

@@ -13,6 +13,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/order/orderhttp/contract"
 	"example.com/shop/internal/stock"
 )
 
@@ -77,8 +78,15 @@ type answer struct {
 	body   string
 }
 
-// call sends a request; lines are headers. It may be used by many goroutines.
+// call sends a request to the buyers' listener; lines are headers. An answer that
+// is not as openapi.yaml has it fails the test. It may be used by many goroutines.
 func call(t *testing.T, method, url, body string, lines ...string) (answer, error) {
+	t.Helper()
+	return callAt(t, contract.Buyers, method, url, body, lines...)
+}
+
+// callAt is call for a listener of one's choice.
+func callAt(t *testing.T, listener contract.Listener, method, url, body string, lines ...string) (answer, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -88,7 +96,8 @@ func call(t *testing.T, method, url, body string, lines ...string) (answer, erro
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
 	}
-	w, err := http.DefaultClient.Do(r)
+	client := &http.Client{Transport: contract.Transport(t, listener, http.DefaultTransport)}
+	w, err := client.Do(r)
 	if err != nil {
 		return answer{}, err
 	}

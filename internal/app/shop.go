@@ -3,10 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,17 +11,20 @@ import (
 
 // Shop is a running shop.
 type Shop struct {
-	addr         string
-	server       *http.Server
+	front        *door // the buyers'
+	back         *door // the operator's; nil for none
 	parts        *parts
 	log          *slog.Logger
 	drainDelay   time.Duration
 	drainTimeout time.Duration
 
+	jobs jobs
+
 	draining atomic.Bool
 	once     sync.Once
-	stopped  error         // outcome of Shutdown
-	done     chan struct{} // closed when Serve has returned
+	stopped  error // outcome of Shutdown
+	serving  sync.WaitGroup
+	done     chan struct{} // closed when one of the doors has ended
 	failure  error         // why, if not by Shutdown; read after done
 }
 
@@ -45,39 +45,51 @@ func Start(ctx context.Context, s Settings) (*Shop, error) {
 		drainTimeout: s.DrainTimeout,
 		done:         make(chan struct{}),
 	}
-	handler, err := parts.handler(s, shop.draining.Load)
+	service, err := parts.service(s)
 	if err != nil {
 		return nil, errors.Join(err, parts.close())
 	}
-	// Last: whoever can connect is answered.
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Listen)
+	handler, err := parts.handler(s, service, shop.draining.Load)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w; choose another address with --listen", err), parts.close())
+		return nil, errors.Join(err, parts.close())
 	}
-	shop.addr = listener.Addr().String()
-	shop.server = newServer(handler, s)
-	go shop.serve(listener)
-	shop.log.Info("shop is open", "addr", shop.addr, "database", parts.database.Name(), "lab", s.Lab)
+	if shop.front, shop.back, err = parts.openDoors(ctx, s, handler); err != nil {
+		return nil, errors.Join(err, parts.close())
+	}
+	go shop.serve()
+	shop.jobs.start(parts.expiry(s, service))
+	if s.ReconcileAt != off {
+		shop.jobs.start(parts.reconciliation(s))
+	}
+	shop.jobs.start(parts.keys(s))
+	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.database.Name(), "locks", s.locks(), "lab", s.Lab, "traces", parts.traces != nil)
 	return shop, nil
 }
 
-// serve accepts until Shutdown or a failure.
-func (s *Shop) serve(listener net.Listener) {
+// serve accepts until Shutdown or a failure of either door.
+func (s *Shop) serve() {
 	defer close(s.done)
-	if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		s.failure = fmt.Errorf("serve: %w", err)
-		s.log.Error("shop fails", "error", err)
+	ended := make(chan error, 2)
+	s.serving.Go(func() { ended <- s.front.serve() })
+	if s.back != nil {
+		s.serving.Go(func() { ended <- s.back.serve() })
+	}
+	if s.failure = <-ended; s.failure != nil {
+		s.log.Error("shop fails", "error", s.failure)
 	}
 }
 
 // Addr returns the host:port that it serves on.
-func (s *Shop) Addr() string { return s.addr }
+func (s *Shop) Addr() string { return s.front.addr() }
+
+// OperatorAddr returns the host:port of the operator's API; empty without one.
+func (s *Shop) OperatorAddr() string { return s.back.addr() }
 
 // URL returns http:// and the address.
-func (s *Shop) URL() string { return "http://" + s.addr }
+func (s *Shop) URL() string { return "http://" + s.Addr() }
 
-// Done is closed when the shop has stopped accepting requests, by Shutdown or by
-// a failure. Call Shutdown after a failure, too: it closes what is open.
+// Done is closed when the shop has stopped accepting orders, by Shutdown or by a
+// failure of either listener. Call Shutdown after a failure, too: it closes what is open.
 func (s *Shop) Done() <-chan struct{} { return s.done }
 
 // Err returns why the shop stopped serving by itself; nil before that and after

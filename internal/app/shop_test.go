@@ -75,11 +75,3 @@ func TestShop_redisGone(t *testing.T) {
 	w, err = call(t, http.MethodGet, shop.URL()+"/healthz", "")
 	wantStatus(t, w, err, http.StatusOK)
 }
-
-// The limit of a request's header is the server's: net/http answers it itself.
-func TestShop_hugeHeader(t *testing.T) {
-	t.Parallel()
-	shop := start(t, embedded(t, 1))
-	w, err := call(t, http.MethodGet, shop.URL()+"/healthz", "", "X-Long: "+strings.Repeat("x", 64<<10))
-	wantStatus(t, w, err, http.StatusRequestHeaderFieldsTooLarge)
-}

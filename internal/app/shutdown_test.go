@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// inFlight places an order that thinks, and returns once it holds the lease.
+// inFlight places an order that thinks, and returns once it holds the lease, or has
+// its answer: on a busy machine nobody may look in between.
 func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan answer {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: s.Redis})
@@ -25,7 +27,8 @@ func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan
 		done <- w
 	}()
 	until(t, "the order holds the lease", 10*time.Second, func() bool {
-		return client.HGet(t.Context(), "lock:{sku:mug}", "owner").Val() != ""
+		// A lease that is held has one of these marks: see redis_acquire.lua.
+		return len(done) > 0 || strings.ContainsAny(client.Get(t.Context(), "lock:{sku:mug}").Val(), "+*")
 	})
 	return done
 }
@@ -35,12 +38,12 @@ func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan
 func TestShutdown_finishesOrders(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
-	s.DrainDelay = 2 * time.Second
+	s.DrainDelay = 5 * time.Second
 	shop := start(t, s)
 	order := inFlight(t, s, shop, "1s")
 	closed := make(chan error, 1)
 	go func() { closed <- shop.Shutdown(context.Background()) }()
-	until(t, "readiness fails", 2*time.Second, func() bool {
+	until(t, "readiness fails", 5*time.Second, func() bool {
 		w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
 		return err == nil && w.status == http.StatusServiceUnavailable
 	})
@@ -65,15 +68,25 @@ func TestShutdown_finishesOrders(t *testing.T) {
 // agree all the same.
 func TestShutdown_cutsOff(t *testing.T) {
 	t.Parallel()
-	s := embedded(t, 5)
-	s.DrainTimeout = 50 * time.Millisecond
-	shop := start(t, s)
-	order := inFlight(t, s, shop, "1s")
-	if err := shop.Shutdown(t.Context()); err == nil {
-		t.Error("got nil, want an error about the order that was cut off")
+	for range 3 { // a busy machine may let an order end before Shutdown begins
+		s := embedded(t, 5)
+		s.DrainTimeout = 50 * time.Millisecond
+		shop := start(t, s)
+		order := inFlight(t, s, shop, "1s")
+		err := shop.Shutdown(t.Context())
+		w := <-order
+		if w.status == http.StatusCreated {
+			t.Logf("the order ended in time; Shutdown: %v", err)
+			continue
+		}
+		if err == nil {
+			t.Error("got nil, want an error about the order that was cut off")
+		}
+		if w.status != 0 {
+			t.Errorf("got %d %s for the order, want none", w.status, w.body)
+		}
+		wantAudit(t, start(t, s), 0)
+		return
 	}
-	if w := <-order; w.status != 0 {
-		t.Errorf("got %d %s for the order, want none", w.status, w.body)
-	}
-	wantAudit(t, start(t, s), 0)
+	t.Error("got orders that ended in time, want one that is cut off")
 }

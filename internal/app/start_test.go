@@ -2,7 +2,7 @@ package app_test
 
 import (
 	"context"
-	"net"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,21 +14,13 @@ import (
 	"example.com/shop/internal/lock/testserver"
 )
 
-// closedPort returns an address at which nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
+// closedPort is an address at which nobody listens, or begins to.
+const closedPort = "127.0.0.1:1"
 
 // "an error that names the server which did not and what to check"
 func TestStart_serverDown(t *testing.T) {
 	t.Parallel()
-	addr := closedPort(t)
+	const addr = closedPort
 	for name, c := range map[string]struct {
 		change func(*app.Settings)
 		want   []string
@@ -92,7 +84,7 @@ func TestStart_portTaken(t *testing.T) {
 func TestStart_cancelled(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 1)
-	s.Redis = closedPort(t)
+	s.Redis = closedPort
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := app.Start(ctx, s); err == nil {
@@ -120,5 +112,23 @@ func TestStart_unmigrated(t *testing.T) {
 			w, err := call(t, http.MethodGet, start(t, s).URL()+"/readyz", "")
 			wantStatus(t, w, err, http.StatusOK)
 		})
+	}
+}
+
+// "The log does not call it a server."
+func TestStart_tellsLocks(t *testing.T) {
+	t.Parallel()
+	for _, inside := range []bool{true, false} {
+		var log logBook
+		s := embedded(t, 1)
+		s.RedisEmbedded, s.Log = inside, slog.New(slog.NewTextHandler(&log, nil))
+		want := `locks="redis at ` + s.Redis + `"`
+		if inside {
+			want = "locks=process"
+		}
+		start(t, s)
+		if !log.has(want) {
+			t.Errorf("got log %s, want %s in it", &log, want)
+		}
 	}
 }

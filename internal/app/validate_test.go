@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/tlsclient"
+	"example.com/shop/internal/tlsclient/tlstest"
 )
 
 const (
@@ -19,57 +22,129 @@ const (
 )
 
 // servers returns good settings of a shop on servers.
-func servers() app.Settings {
+func servers(t *testing.T) app.Settings {
+	t.Helper()
 	s := app.Default()
 	s.MySQL, s.Redis = plainDSN, plainAddr
+	s.TokenSecret = secret(t, tokenSecret)
 	return s
+}
+
+const (
+	tokenSecret   = "Vq3t6w9zC-F)J@NcRfUjXn2r5u8x/A?D"
+	operatorToken = "bXn8q2uT0vKx7Jd5sW1yZ4aC6eG9hL3m"
+)
+
+func secret(t *testing.T, text string) auth.Secret {
+	t.Helper()
+	secret, err := auth.NewSecret(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func inLab(s *app.Settings) { s.Lab, s.TokenSecret = true, auth.Secret{} }
+
+func caFile(t *testing.T) tlsclient.Files {
+	t.Helper()
+	return tlsclient.Files{CA: tlstest.File(t, tlstest.NewCA(t).PEM)}
 }
 
 func TestSettings_Validate(t *testing.T) {
 	t.Parallel()
+	operated := func(s *app.Settings) {
+		s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
+	}
 	for name, c := range map[string]struct {
 		change func(*app.Settings)
 		want   string // the beginning of the message; empty for good settings
 	}{
-		"servers":             {func(*app.Settings) {}, ""},
-		"redis URL":           {func(s *app.Settings) { s.Redis = plainURL }, ""},
-		"TLS":                 {func(s *app.Settings) { s.MySQL, s.Redis = tlsDSN, tlsURL }, ""},
-		"sqlite":              {func(s *app.Settings) { s.MySQL, s.SQLite = "", "shop.db" }, ""},
-		"port 0":              {func(s *app.Settings) { s.Listen = ":0" }, ""},
-		"lab":                 {func(s *app.Settings) { s.Lab, s.Think = true, 2*time.Millisecond }, ""},
-		"lab, lab passwords":  {func(s *app.Settings) { s.Lab, s.MySQL, s.Redis = true, labDSN, labURL }, ""},
-		"no listen":           {func(s *app.Settings) { s.Listen = "" }, "listen: "},
-		"listen without port": {func(s *app.Settings) { s.Listen = "localhost" }, "listen: "},
-		"listen port 70000":   {func(s *app.Settings) { s.Listen = ":70000" }, "listen: "},
-		"no database":         {func(s *app.Settings) { s.MySQL = "" }, "mysql: "},
-		"two databases":       {func(s *app.Settings) { s.SQLite = "shop.db" }, "mysql and sqlite: "},
-		"mysql URL":           {func(s *app.Settings) { s.MySQL = "mysql://shop:geheim@db/shop" }, "mysql: "},
-		"mysql cut":           {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db:3306" }, "mysql: "},
-		"mysql no database":   {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db:3306)/" }, "mysql: "},
-		"mysql strict":        {func(s *app.Settings) { s.MySQL = plainDSN + "?strict=true" }, "mysql: "},
-		"no redis":            {func(s *app.Settings) { s.Redis = "" }, "redis: "},
-		"redis without port":  {func(s *app.Settings) { s.Redis = "cache" }, "redis: "},
-		"redis URL broken":    {func(s *app.Settings) { s.Redis = "http://:geheim@cache" }, "redis: "},
-		"lock-ttl zero":       {func(s *app.Settings) { s.LockTTL = 0 }, "lock-ttl: "},
-		"lock-ttl bare":       {func(s *app.Settings) { s.LockTTL = 10 }, "lock-ttl: "},
-		"lock-ttl fraction":   {func(s *app.Settings) { s.LockTTL += time.Microsecond }, "lock-ttl: "},
-		"lock-wait zero":      {func(s *app.Settings) { s.LockWait = 0 }, "lock-wait: "},
-		"lock-wait hour":      {func(s *app.Settings) { s.LockWait = time.Hour }, "lock-wait: "},
-		"lock-wait = TTL":     {func(s *app.Settings) { s.LockWait = s.LockTTL }, "lock-wait: 10s: want at least 11s"},
-		"lock-wait least":     {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
-		"start-timeout zero":  {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
-		"drain negative":      {func(s *app.Settings) { s.DrainTimeout = -1 }, "drain: "},
-		"drain-delay":         {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
-		"think without lab":   {func(s *app.Settings) { s.Think = time.Millisecond }, "think: "},
-		"think too long":      {func(s *app.Settings) { s.Lab, s.Think = true, time.Hour }, "think: "},
-		"lab, mysql TLS":      {func(s *app.Settings) { s.Lab, s.MySQL = true, tlsDSN }, "mysql: has TLS"},
-		"lab, redis TLS":      {func(s *app.Settings) { s.Lab, s.Redis = true, tlsURL }, "redis: has TLS"},
-		"lab password, mysql": {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
-		"lab password, redis": {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
+		"servers":                {func(*app.Settings) {}, ""},
+		"redis URL":              {func(s *app.Settings) { s.Redis = plainURL }, ""},
+		"TLS":                    {func(s *app.Settings) { s.MySQL, s.Redis = tlsDSN, tlsURL }, ""},
+		"sqlite":                 {func(s *app.Settings) { s.MySQL, s.SQLite = "", "shop.db" }, ""},
+		"pay at once":            {func(s *app.Settings) { s.Hold = 0 }, "pay-within: 0s: want 1s"},
+		"never sweep":            {func(s *app.Settings) { s.SweepEvery = 0 }, "sweep-every: 0s: want 1ms"},
+		"keep keys a second":     {func(s *app.Settings) { s.KeepKeys = time.Second }, "keep-keys: 1s: want 1h to 2160h"},
+		"keep keys for ever":     {func(s *app.Settings) { s.KeepKeys = 1e6 * time.Hour }, "keep-keys: "},
+		"keep keys an hour":      {func(s *app.Settings) { s.KeepKeys = time.Hour }, ""},
+		"reconcile never":        {func(s *app.Settings) { s.ReconcileAt = "off" }, ""},
+		"reconcile soon":         {func(s *app.Settings) { s.ReconcileAt = "soon" }, `reconcile-at: "soon": want a time of day in UTC such as 03:00, or off`},
+		"reconcile at 24:00":     {func(s *app.Settings) { s.ReconcileAt = "24:00" }, "reconcile-at: "},
+		"no open orders":         {func(s *app.Settings) { s.MaxOpenOrders = -1 }, "max-open-orders: -1: want 0 to 1000"},
+		"many open orders":       {func(s *app.Settings) { s.MaxOpenOrders = 1_001 }, "max-open-orders: "},
+		"most open orders":       {func(s *app.Settings) { s.MaxOpenOrders = 1_000 }, ""},
+		"port 0":                 {func(s *app.Settings) { s.Listen = ":0" }, ""},
+		"lab":                    {func(s *app.Settings) { inLab(s); s.Think = 2 * time.Millisecond }, ""},
+		"no token secret":        {func(s *app.Settings) { s.TokenSecret = auth.Secret{} }, "token-secret: is missing"},
+		"token secret, lab":      {func(s *app.Settings) { s.Lab = true }, "token-secret: is not for teaching mode"},
+		"operator":               {operated, ""},
+		"operator, lab":          {func(s *app.Settings) { inLab(s); operated(s) }, ""},
+		"operator, no token":     {func(s *app.Settings) { s.OperatorListen = ":0" }, "operator-token: is missing"},
+		"operator, no place":     {func(s *app.Settings) { operated(s); s.OperatorListen = "" }, "operator-token: opens nothing"},
+		"operator, nowhere":      {func(s *app.Settings) { operated(s); s.OperatorListen = "8081" }, "operator-listen: "},
+		"one secret for both":    {func(s *app.Settings) { operated(s); s.OperatorToken = s.TokenSecret }, "operator-token: is the secret of buyers"},
+		"lab, lab passwords":     {func(s *app.Settings) { inLab(s); s.MySQL, s.Redis = labDSN, labURL }, ""},
+		"no listen":              {func(s *app.Settings) { s.Listen = "" }, "listen: "},
+		"listen without port":    {func(s *app.Settings) { s.Listen = "localhost" }, "listen: "},
+		"listen port 70000":      {func(s *app.Settings) { s.Listen = ":70000" }, "listen: "},
+		"no database":            {func(s *app.Settings) { s.MySQL = "" }, "mysql: "},
+		"two databases":          {func(s *app.Settings) { s.SQLite = "shop.db" }, "mysql and sqlite: "},
+		"mysql URL":              {func(s *app.Settings) { s.MySQL = "mysql://shop:geheim@db/shop" }, "mysql: "},
+		"mysql cut":              {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db:3306" }, "mysql: "},
+		"mysql no database":      {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db:3306)/" }, "mysql: "},
+		"mysql strict":           {func(s *app.Settings) { s.MySQL = plainDSN + "?strict=true" }, "mysql: "},
+		"no redis":               {func(s *app.Settings) { s.Redis = "" }, "redis: "},
+		"redis without port":     {func(s *app.Settings) { s.Redis = "cache" }, "redis: "},
+		"redis URL broken":       {func(s *app.Settings) { s.Redis = "http://:geheim@cache" }, "redis: "},
+		"lock-ttl zero":          {func(s *app.Settings) { s.LockTTL = 0 }, "lock-ttl: "},
+		"lock-ttl bare":          {func(s *app.Settings) { s.LockTTL = 10 }, "lock-ttl: "},
+		"lock-ttl fraction":      {func(s *app.Settings) { s.LockTTL += time.Microsecond }, "lock-ttl: "},
+		"lock-wait zero":         {func(s *app.Settings) { s.LockWait = 0 }, "lock-wait: "},
+		"lock-wait hour":         {func(s *app.Settings) { s.LockWait = time.Hour }, "lock-wait: 1h0m0s: want 0s to 15m"},
+		"lock-wait = TTL":        {func(s *app.Settings) { s.LockWait = s.LockTTL }, "lock-wait: 10s: want at least 11s"},
+		"lock-wait least":        {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
+		"start-timeout zero":     {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
+		"drain negative":         {func(s *app.Settings) { s.DrainTimeout = -1 }, "drain: "},
+		"drain-delay":            {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
+		"think without lab":      {func(s *app.Settings) { s.Think = time.Millisecond }, "think: "},
+		"short TTL without lab":  {func(s *app.Settings) { s.LabShortTTL = time.Second }, "short TTL: "},
+		"short TTL too long":     {func(s *app.Settings) { inLab(s); s.LabShortTTL = time.Hour }, "short TTL: "},
+		"think too long":         {func(s *app.Settings) { inLab(s); s.Think = time.Hour }, "think: "},
+		"lab, mysql TLS":         {func(s *app.Settings) { inLab(s); s.MySQL = tlsDSN }, "mysql: has TLS"},
+		"lab, redis TLS":         {func(s *app.Settings) { inLab(s); s.Redis = tlsURL }, "redis: has TLS"},
+		"mysql preferred":        {func(s *app.Settings) { s.MySQL = plainDSN + "?tls=preferred" }, "mysql: parameter tls=preferred"},
+		"mysql skip-verify":      {func(s *app.Settings) { s.MySQL = plainDSN + "?tls=skip-verify" }, "mysql: parameter tls=skip-verify"},
+		"redis skip_verify":      {func(s *app.Settings) { s.Redis = tlsURL + "?skip_verify=true" }, "redis: skip_verify"},
+		"no mysql CA file":       {func(s *app.Settings) { s.MySQLTLS.CA = "/nowhere" }, "mysql-ca: CA file: "},
+		"mysql cert alone":       {func(s *app.Settings) { s.MySQLTLS.Cert = "/nowhere" }, "mysql-cert, mysql-key: "},
+		"no redis CA file":       {func(s *app.Settings) { s.RedisTLS.CA = "/nowhere" }, "redis-ca: CA file: "},
+		"CA without mysql":       {func(s *app.Settings) { s.MySQL, s.SQLite, s.MySQLTLS.CA = "", "shop.db", "/nowhere" }, "mysql-ca, "},
+		"lab, mysql CA":          {func(s *app.Settings) { inLab(s); s.MySQLTLS = caFile(t) }, "mysql: has TLS"},
+		"lab, redis CA":          {func(s *app.Settings) { inLab(s); s.RedisTLS = caFile(t) }, "redis: has TLS"},
+		"CA files":               {func(s *app.Settings) { s.MySQLTLS, s.RedisTLS = caFile(t), caFile(t) }, ""},
+		"sold-out-for":           {func(s *app.Settings) { s.SoldOutFor = -1 }, "sold-out-for: -1ns: want 0s to 1m"},
+		"sold-out-for too long":  {func(s *app.Settings) { s.SoldOutFor = time.Hour }, "sold-out-for: 1h0m0s: want 0s to 1m"},
+		"rate-limit":             {func(s *app.Settings) { s.RateLimit = -1 }, "rate-limit: -1: want 0 to"},
+		"max-in-flight":          {func(s *app.Settings) { s.MaxInFlight = 0 }, "max-in-flight: 0: want 1 to"},
+		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
+		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
+		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
+		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
+		"lab, four redlock":      {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "c:1", "d:1"} }, "redlock: 4 servers"},
+		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "a:1"} }, "redlock: a:1 is there twice"},
+		"lab, bad redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "c"} }, "redlock: redis: "},
+		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},
+		"redlock without lab":    {func(s *app.Settings) { s.Redlock = []string{"a:1", "b:1", "c:1"} }, "redlock: is for teaching mode"},
+		"lab, zookeeper":         {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b:2181" }, ""},
+		"lab, zookeeper no port": {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b" }, `zookeeper: "b": want host:port`},
+		"lab, zookeeper no host": {func(s *app.Settings) { inLab(s); s.ZooKeeper = ":2181" }, `zookeeper: ":2181": want host:port`},
+		"zookeeper without lab":  {func(s *app.Settings) { s.ZooKeeper = "a:2181" }, "zookeeper: is for teaching mode"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := servers()
+			s := servers(t)
 			c.change(&s)
 			err := s.Validate()
 			if c.want == "" {
@@ -81,7 +156,7 @@ func TestSettings_Validate(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s...", err, c.want)
 			}
-			if strings.Contains(err.Error(), "geheim") {
+			if strings.Contains(err.Error(), "geheim") || strings.Contains(err.Error(), tokenSecret) {
 				t.Errorf("got %v, want no password in it", err)
 			}
 		})
@@ -95,7 +170,7 @@ func TestSettings_ValidateAll(t *testing.T) {
 	if err == nil {
 		t.Fatal("got nil for empty settings")
 	}
-	for _, field := range []string{"listen: ", "mysql: ", "redis: ", "lock-ttl: ", "lock-wait: ", "start-timeout: ", "drain: "} {
+	for _, field := range []string{"listen: ", "mysql: ", "redis: ", "token-secret: ", "lock-ttl: ", "lock-wait: ", "reconcile-at: ", "start-timeout: ", "drain: "} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("got %v, want %s in it", err, field)
 		}

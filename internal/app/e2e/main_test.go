@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"example.com/shop/internal/lock/testserver"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // of each dial to a Redis that a test has taken down
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
+
+// TestShop runs each scenario on each kind of shop, and compares the books after it.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			for _, s := range scenarios() {
+				if s.breaksRedis && k.ownRedis == nil {
+					continue
+				}
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					s.run(t, k)
+				})
+			}
+		})
+	}
+}
+
+// scenario is something that buyers and operators do, and the promise that it tests.
+type scenario struct {
+	name        string
+	run         func(*testing.T, kind)
+	breaksRedis bool
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "life cycle", run: lifeCycle},
+		{name: "foreign orders", run: foreignOrders},
+		{name: "last unit", run: lastUnit},
+		{name: "duplicates", run: duplicates},
+		{name: "pay against expiry", run: payAgainstExpiry},
+		{name: "pay against cancel", run: payAgainstCancel},
+		{name: "carts in opposite order", run: oppositeCarts},
+		{name: "instance shuts down", run: instanceShutsDown},
+		{name: "sold out and back", run: soldOutAndBack},
+		{name: "sold out time and again", run: soldOutAgain},
+		{name: "sold out, Redis frozen", run: soldOutFrozen, breaksRedis: true},
+		{name: "Redis is lost", run: redisLost, breaksRedis: true},
+		{name: "Redis is frozen", run: redisFrozen, breaksRedis: true},
+	}
+}

@@ -1,0 +1,96 @@
+package e2e_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/order/orderhttp/contract"
+)
+
+const (
+	tokenSecret   = "Vq3t6w9zC-F)J@NcRfUjXn2r5u8x/A?D"
+	operatorToken = "bXn8q2uT0vKx7Jd5sW1yZ4aC6eG9hL3m"
+
+	instances = 3
+)
+
+// shop is one shop in three instances, and what was heard from it.
+type shop struct {
+	t         *testing.T
+	instances []*app.Shop
+	logs      []*logBook
+	tokens    *auth.Tokens
+	front     *http.Client // to the buyers' listeners
+	back      *http.Client // to the operator's
+	book      *book
+}
+
+// open starts the instances. change may adapt the settings of instance i; nil
+// leaves all as they are. They are shut down when the test ends.
+func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
+	t.Helper()
+	common := k.settings(t)
+	common.Listen, common.OperatorListen = "127.0.0.1:0", "127.0.0.1:0"
+	common.TokenSecret, common.OperatorToken = secret(t, tokenSecret), secret(t, operatorToken)
+	common.LockWait = patience
+	tokens, err := auth.New(common.TokenSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := &http.Transport{MaxIdleConnsPerHost: 128}
+	client := func(l contract.Listener) *http.Client {
+		return &http.Client{Transport: contract.Transport(t, l, connections), Timeout: 3 * patience}
+	}
+	s := &shop{t: t, tokens: tokens, book: newBook(t), front: client(contract.Buyers), back: client(contract.Operator)}
+	for i := range instances {
+		settings, log := common, &logBook{}
+		settings.Log = slog.New(slog.NewTextHandler(log, nil))
+		if change != nil {
+			change(i, &settings)
+		}
+		instance, err := app.Start(t.Context(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			connections.CloseIdleConnections()
+			_ = instance.Shutdown(context.Background()) // a test that is about it looks at the outcome itself
+		})
+		s.instances, s.logs = append(s.instances, instance), append(s.logs, log)
+	}
+	return s
+}
+
+func secret(t *testing.T, text string) auth.Secret {
+	t.Helper()
+	secret, err := auth.NewSecret(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// logBook keeps what an instance logs.
+type logBook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logBook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// expires tells whether the instance has had the job that expires orders.
+func (l *logBook) expires() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), `msg="job runs here" job=expiry`)
+}

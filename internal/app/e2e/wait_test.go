@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is for what takes milliseconds, on a machine that has better to do.
+const patience = 30 * time.Second
+
+// atOnce calls f for 0 to n-1, all at the same moment, and returns what they did.
+func atOnce[T any](n int, f func(i int) T) []T {
+	done, start := make([]T, n), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range done {
+		all.Go(func() {
+			<-start
+			done[i] = f(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	return done
+}
+
+// until polls a condition; what it waits for cannot signal.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	if !within(patience, condition) {
+		t.Fatalf("not within %v: %s", patience, what)
+	}
+}
+
+// within is until, for goroutines.
+func within(limit time.Duration, condition func() bool) bool {
+	for end := time.Now().Add(limit); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/logs"
+	"example.com/shop/internal/metrics"
+)
+
+// job is work that one instance does at a time, every so often.
+type job struct {
+	name    string
+	every   time.Duration
+	due     func(ctx context.Context) (bool, error)          // asked before each run; nil: it always is
+	run     func(ctx context.Context) (items int, err error) // how many it dealt with, also if it failed
+	locker  *lock.Locker
+	metrics *metrics.Job
+	log     *slog.Logger
+}
+
+// askAgain is how long a job waits at most when it cannot have its lease: one that
+// runs every ten minutes must not stand still for as long because Redis was away.
+const askAgain = time.Second
+
+// loop stands in line for the job's lease and works while it holds it, until ctx
+// ends. An instance that ends gives the lease to the next one; one that is killed
+// leaves it to the next when its TTL is over.
+func (j job) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := j.locker.Do(ctx, "job:"+j.name, func(ctx context.Context, _ *lock.Lease) error {
+			j.log.Info("job runs here", "job", j.name)
+			j.metrics.Leads(true)
+			defer j.metrics.Leads(false)
+			j.work(ctx)
+			return context.Cause(ctx)
+		})
+		switch {
+		case ctx.Err() != nil:
+			j.log.Debug("job ends here", "job", j.name)
+		case errors.Is(err, lock.ErrTimeout): // another instance has it: on with the wait
+		default:
+			j.log.Warn("job does not run here", "job", j.name, "error", err)
+			pause(ctx, min(j.every, askAgain))
+		}
+	}
+}
+
+// work runs the job, if it is due, at once and then every so often. A run that
+// fails is told; the next one may do better.
+func (j job) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		j.once(ctx)
+		pause(ctx, j.every)
+	}
+}
+
+// once runs the job if it is due.
+func (j job) once(ctx context.Context) {
+	if j.due != nil {
+		due, err := j.due(ctx)
+		if err != nil {
+			j.tell(ctx, 0, err, 0)
+			return
+		}
+		if !due {
+			j.log.Debug("job is not due", "job", j.name)
+			return
+		}
+	}
+	began := time.Now()
+	items, err := j.run(ctx)
+	j.tell(ctx, items, err, time.Since(began))
+}
+
+// tell says in the log and in metrics what a run did. One that found nothing is no
+// news, and one that was ended is no fault.
+func (j job) tell(ctx context.Context, items int, err error, took time.Duration) {
+	j.metrics.Ran(items, err)
+	level, line := slog.LevelDebug, []slog.Attr{
+		slog.String("job", j.name), slog.Int("items", items), logs.Took(took),
+	}
+	if items > 0 {
+		level = slog.LevelInfo
+	}
+	if err != nil {
+		line = append(line, slog.Any("error", err))
+		if ctx.Err() == nil {
+			level = slog.LevelError
+		}
+	}
+	j.log.LogAttrs(ctx, level, "job ran", line...)
+}
+
+// jobs are those of a shop. The zero value has none.
+type jobs struct {
+	stops   []context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start lets a job run until end, whatever becomes of the context that the shop
+// was started with.
+func (all *jobs) start(j job) {
+	ctx, stop := context.WithCancel(context.Background())
+	all.stops = append(all.stops, stop)
+	all.running.Go(func() { j.loop(ctx) })
+}
+
+// end returns when all have given their leases back.
+func (all *jobs) end() {
+	for _, stop := range all.stops {
+		stop()
+	}
+	all.running.Wait()
+}

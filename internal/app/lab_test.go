@@ -1,0 +1,97 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lock/testserver"
+)
+
+// reasons returns, for each strategy of a shop in teaching mode, why it is not
+// available; empty if it is.
+func reasons(t *testing.T, shop *app.Shop) map[string]string {
+	t.Helper()
+	got, err := call(t, http.MethodGet, shop.URL()+"/v1/strategies", "")
+	wantStatus(t, got, err, http.StatusOK)
+	var list struct {
+		Strategies []struct {
+			Name, Reason string
+			Available    bool
+		}
+	}
+	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, s := range list.Strategies {
+		if all[s.Name] = s.Reason; s.Available != (s.Reason == "") {
+			t.Errorf("%s: available %v, because %q", s.Name, s.Available, s.Reason)
+		}
+	}
+	return all
+}
+
+// buyByEach buys by each strategy that is available, of a SKU of its own, and is
+// told why by the others.
+func buyByEach(t *testing.T, shop *app.Shop, all map[string]string) {
+	t.Helper()
+	for name, why := range all {
+		got, err := call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"for-`+name+`","units":1}`, "Content-Type: application/json")
+		wantStatus(t, got, err, http.StatusCreated)
+		got, err = call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"for-`+name+`","quantity":1}]}`,
+			"Content-Type: application/json", "Idempotency-Key: by-"+name, "Shop-Strategy: "+name)
+		if why == "" {
+			wantStatus(t, got, err, http.StatusCreated)
+			continue
+		}
+		wantStatus(t, got, err, http.StatusBadRequest)
+		if !strings.Contains(got.body, "/problems/missing-strategy") || !strings.Contains(got.body, why) {
+			t.Errorf("%s: got %s, want missing-strategy and why", name, got.body)
+		}
+	}
+}
+
+// A strategy that needs a server which is not there is listed, with what it needs.
+func TestStart_labWithoutServers(t *testing.T) {
+	shop := start(t, embedded(t, 1))
+	all := reasons(t, shop)
+	for name, flag := range map[string]string{
+		"redlock": "--redlock", "zookeeper": "--zookeeper", "mysql-lock": "--mysql", "for-update": "--mysql",
+	} {
+		if !strings.Contains(all[name], flag) {
+			t.Errorf("%s: got the reason %q, want %s in it", name, all[name], flag)
+		}
+		delete(all, name)
+	}
+	for name, why := range all {
+		if why != "" {
+			t.Errorf("%s: not available: %s", name, why)
+		}
+	}
+	buyByEach(t, shop, reasons(t, shop))
+}
+
+// With all servers, every strategy is available.
+func TestStart_labWithAllServers(t *testing.T) {
+	e, err := app.StartEmbedded(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	s := onMySQL(t, embedded(t, 1))
+	if s.Redlock, err = e.StartRedlock(); err != nil {
+		t.Fatal(err)
+	}
+	s.ZooKeeper = testserver.ZooKeeper(t)
+	shop := start(t, s)
+	all := reasons(t, shop)
+	for name, why := range all {
+		if why != "" {
+			t.Errorf("%s: not available: %s", name, why)
+		}
+	}
+	buyByEach(t, shop, all)
+}

@@ -1,0 +1,133 @@
+package app_test
+
+import (
+	"database/sql"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/glebarez/sqlite"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/order/orderhttp/contract"
+)
+
+// patience is for what takes milliseconds, on a machine that has better to do.
+const patience = 30 * time.Second
+
+// scrape asks as Prometheus does, on the operator's listener.
+func scrape(t *testing.T, shop *app.Shop) string {
+	t.Helper()
+	w, err := callAt(t, contract.Operator, http.MethodGet, "http://"+shop.OperatorAddr()+"/metrics", "", asOperator)
+	wantStatus(t, w, err, http.StatusOK)
+	return w.body
+}
+
+// What a small run leaves in the metrics, through the real API.
+func TestShop_Metrics(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 2)
+	withOperator(t, &s)
+	s.Hold, s.SweepEvery = time.Second, 10*time.Millisecond
+	log := &logBook{}
+	s.Log = slog.New(slog.NewTextHandler(log, nil))
+	shop := start(t, s)
+	for key, status := range map[string]int{"key-1": http.StatusCreated, "key-2": http.StatusCreated} {
+		w, err := buy(t, shop, key)
+		wantStatus(t, w, err, status)
+	}
+	w, err := buy(t, shop, "key-1")
+	wantStatus(t, w, err, http.StatusCreated)
+	w, err = call(t, http.MethodGet, shop.URL()+"/v1/skus/unheard-of", "")
+	wantStatus(t, w, err, http.StatusNotFound)
+	w, err = call(t, http.MethodGet, shop.URL()+"/made/up", "")
+	wantStatus(t, w, err, http.StatusNotFound)
+	for _, line := range []string{
+		`shop_job_items_total{job="expiry"} 2`,
+		`shop_lock_acquisitions_total{kind="job",lock="redis",result="acquired"} 3`,
+	} {
+		until(t, line, patience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
+	}
+
+	text := scrape(t, shop)
+	for _, line := range []string{
+		`# TYPE shop_orders_total counter`,
+		`shop_orders_total{action="place",outcome="placed"} 2`,
+		`shop_orders_total{action="place",outcome="replayed"} 1`,
+		`shop_http_requests_total{method="POST",route="/v1/orders",status="201"} 3`,
+		`shop_http_requests_total{method="GET",route="/v1/skus/:sku",status="404"} 1`,
+		`shop_http_requests_total{method="GET",route="none",status="404"} 1`,
+		`# TYPE shop_http_request_duration_seconds histogram`,
+		`shop_http_request_duration_seconds_count{method="POST",route="/v1/orders"} 3`,
+		`shop_lock_acquisitions_total{kind="sku",lock="redis",result="acquired"} 3`,
+		`shop_lock_wait_seconds_count{kind="sku",lock="redis"} 3`,
+		`shop_lock_hold_seconds_count{kind="sku",lock="redis"} 3`,
+		`shop_lane_batch_orders_sum 2`,
+		`# TYPE shop_sold_out_remembered_total counter`,
+		`shop_lock_lost_total{kind="sku",lock="redis"} 0`,
+		`shop_lock_wait_seconds_count{kind="sku",lock="memory"} 0`,
+		`shop_queue_length{queue="redis"} 0`,
+		`shop_queue_length{queue="memory"} 0`,
+		`shop_queue_length{queue="lanes"} 0`,
+		`shop_job_leader{job="expiry"} 1`,
+		`shop_job_runs_total{job="expiry",result="failed"} 0`,
+		`# TYPE shop_job_last_success_timestamp_seconds gauge`,
+		`go_sql_max_open_connections{db_name="shop"} 4`,
+		`# TYPE shop_redis_pool_connections gauge`,
+		`# TYPE shop_redis_pool_hits_total counter`,
+		`# TYPE shop_build_info gauge`,
+		`# TYPE go_goroutines gauge`,
+		`# TYPE process_start_time_seconds gauge`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("want the line %s in\n%s", line, text)
+		}
+	}
+	if !log.has(`msg="job ran" job=expiry items=`) {
+		t.Errorf("got log %s, want what the job did", log)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile("`((?:shop|go)_[a-z_]+)").FindAllStringSubmatch(string(readme), -1) {
+		if !strings.Contains(text, "\n# TYPE "+name[1]+" ") {
+			t.Errorf("README.md names %s, which is not there", name[1])
+		}
+	}
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// "Each job says in the log and in the metrics what it did", also where it fails.
+func TestShop_jobFails(t *testing.T) {
+	t.Parallel()
+	s, log := embedded(t, 1), &logBook{}
+	withOperator(t, &s)
+	s.SweepEvery = 10 * time.Millisecond
+	s.Log = slog.New(slog.NewTextHandler(log, nil))
+	shop := start(t, s)
+	db, err := sql.Open(sqlite.DriverName, s.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	until(t, "the orders are out of the way", patience, func() bool { // the file may be busy
+		_, err := db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO gone")
+		return err == nil
+	})
+	until(t, "a run fails", patience, func() bool { return log.has(`level=ERROR msg="job ran" job=expiry items=0`) })
+	if failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`); !failed.MatchString(scrape(t, shop)) {
+		t.Errorf("want a line like %s in\n%s", failed, scrape(t, shop))
+	}
+}

@@ -1,0 +1,154 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/order/orderhttp/contract"
+)
+
+const asOperator = "Authorization: Bearer " + operatorToken
+
+// operated are settings of a shop for buyers, with the operator's API.
+func operated(t *testing.T) app.Settings {
+	t.Helper()
+	s := embedded(t, 5)
+	s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
+	withOperator(t, &s)
+	return s
+}
+
+func withOperator(t *testing.T, s *app.Settings) {
+	t.Helper()
+	s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
+}
+
+// as returns the header by which a buyer is known.
+func as(t *testing.T, buyer string) string {
+	t.Helper()
+	tokens, err := auth.New(secret(t, tokenSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := tokens.Mint(buyer, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "Authorization: Bearer " + token
+}
+
+// wantClosed fails if somebody still listens.
+func wantClosed(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err == nil {
+		_ = conn.Close()
+		t.Errorf("%s: got a connection, want it refused", addr)
+	}
+}
+
+// "The operator's API is on a listener of its own, there only if it is asked for,
+// and wants another" token; and in Shutdown it closes last.
+func TestShop_operator(t *testing.T) {
+	t.Parallel()
+	s := operated(t)
+	s.DrainDelay = time.Minute
+	shop := start(t, s)
+	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
+	w, err := buy(t, shop, "key-1", as(t, "ann"))
+	wantStatus(t, w, err, http.StatusCreated)
+	for _, c := range []struct {
+		listener    contract.Listener
+		url, header string
+		want        int
+	}{
+		{contract.Operator, operator + "/v1/audit", asOperator, http.StatusOK},
+		{contract.Operator, operator + "/v1/audit", as(t, "ann"), http.StatusUnauthorized},
+		{contract.Operator, operator + "/v1/audit", "Shop-Buyer: ann", http.StatusUnauthorized},
+		{contract.Operator, operator + "/v1/orders", asOperator, http.StatusNotFound},
+		{contract.Operator, operator + "/healthz", "Shop-Buyer: ann", http.StatusOK},
+		{contract.Buyers, public + "/v1/audit", asOperator, http.StatusNotFound},
+		{contract.Buyers, public + "/v1/orders", asOperator, http.StatusUnauthorized},
+	} {
+		w, err := callAt(t, c.listener, http.MethodGet, c.url, "", c.header)
+		wantStatus(t, w, err, c.want)
+	}
+	w, err = callAt(t, contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1")
+	wantStatus(t, w, err, http.StatusCreated)
+	if !strings.Contains(w.body, `"supplied":7,"available":6,"reserved":1`) {
+		t.Errorf("got %s, want 7 supplied, one of them reserved", w.body)
+	}
+	w, err = callAt(t, contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator)
+	if wantStatus(t, w, err, http.StatusOK); !strings.Contains(w.body, `"ok":true`) {
+		t.Errorf("got audit %s, want ok", w.body)
+	}
+
+	ctx, cut := context.WithCancel(t.Context())
+	closed := make(chan error, 1)
+	go func() { closed <- shop.Shutdown(ctx) }()
+	until(t, "readiness fails", 10*time.Second, func() bool {
+		w, err := call(t, http.MethodGet, public+"/readyz", "")
+		return err == nil && w.status == http.StatusServiceUnavailable
+	})
+	w, err = callAt(t, contract.Operator, http.MethodGet, operator+"/healthz", "")
+	wantStatus(t, w, err, http.StatusOK)
+	http.DefaultClient.CloseIdleConnections()
+	cut()
+	if err := <-closed; err != nil && !errors.Is(err, context.Canceled) { // a connection may have been about to close
+		t.Errorf("got %v, want nil or that the rest was cut off", err)
+	}
+	wantClosed(t, shop.Addr())
+	wantClosed(t, shop.OperatorAddr())
+}
+
+// "A profile must not keep the shop from closing."
+func TestShutdown_profile(t *testing.T) {
+	t.Parallel()
+	shop := start(t, operated(t))
+	operator := "http://" + shop.OperatorAddr()
+	cut := make(chan struct{})
+	go func() {
+		defer close(cut)
+		_, _ = callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
+	}()
+	until(t, "a profile is made", 10*time.Second, func() bool {
+		w, err := callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
+		return err == nil && strings.Contains(w.body, "serveDeltaProfile")
+	})
+	if err := shop.Shutdown(context.Background()); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	<-cut
+}
+
+func TestStart_noOperator(t *testing.T) {
+	t.Parallel()
+	if got := start(t, embedded(t, 1)).OperatorAddr(); got != "" {
+		t.Errorf("got operator at %s, want none", got)
+	}
+}
+
+func TestStart_operatorPortTaken(t *testing.T) {
+	t.Parallel()
+	s := operated(t)
+	first := start(t, s)
+	s.OperatorListen = first.OperatorAddr()
+	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--operator-listen") {
+		t.Errorf("got %v, want an error that names --operator-listen", err)
+	}
+	s.Listen = first.Addr() // both: what most people run comes first
+	if _, err := app.Start(t.Context(), s); err == nil || !strings.HasPrefix(err.Error(), "listen: ") {
+		t.Errorf("got %v, want an error that names --listen", err)
+	}
+	s.OperatorListen = "127.0.0.1:0"
+	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("got %v, want an error that names --listen", err)
+	}
+}

@@ -1,0 +1,154 @@
+package app_test
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lock/testserver"
+)
+
+const (
+	givenTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	givenSpan  = "00f067aa0ba902b7"
+	parent     = "Traceparent: 00-" + givenTrace + "-" + givenSpan + "-01"
+)
+
+// "A request is one trace: the HTTP server's span, below it one for each SQL
+// statement, BEGIN and COMMIT included, and for each Redis command. A W3C
+// traceparent of the request is continued." "No value is in a span." Not parallel:
+// the environment is the process's.
+func TestShop_traces(t *testing.T) {
+	for name, database := range map[string]func(*testing.T, app.Settings) app.Settings{
+		"embedded": func(_ *testing.T, s app.Settings) app.Settings { return s },
+		"MySQL":    onMySQL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := database(t, embedded(t, 5))
+			got := startCollector(t)
+			log := &logBook{}
+			s.Log = slog.New(slog.NewTextHandler(log, nil))
+			shop := start(t, s)
+			w, err := buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann")
+			wantStatus(t, w, err, http.StatusCreated)
+			w, err = call(t, http.MethodGet, shop.URL()+"/readyz", "")
+			wantStatus(t, w, err, http.StatusOK)
+			if err := shop.Shutdown(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+
+			request := onlyRequest(t, got.all())
+			if request.Name != "POST /v1/orders" || id(request.TraceId) != givenTrace || id(request.ParentSpanId) != givenSpan {
+				t.Errorf("got span %v, want POST /v1/orders below %s of trace %s", request, givenSpan, givenTrace)
+			}
+			var below []string
+			for _, span := range got.all() {
+				if span == request {
+					continue
+				}
+				if id(span.TraceId) != givenTrace || id(span.ParentSpanId) != id(request.SpanId) {
+					t.Errorf("got span %v, want it below the request's", span)
+				}
+				below = append(below, span.Name)
+			}
+			for _, want := range []string{"evalsha", "sql.conn.begin_tx", "sql.conn.query", "sql.conn.exec", "sql.tx.commit"} {
+				if !slices.Contains(below, want) {
+					t.Errorf("got spans %q, want %s among them", below, want)
+				}
+			}
+			if all := printed(got.all()); strings.Contains(all, "geheim") || !strings.Contains(all, "INSERT INTO") {
+				t.Errorf("got spans %s, want statements without values", all)
+			}
+			if got.service[0] != "shop" {
+				t.Errorf("got service %q, want shop", got.service[0])
+			}
+			if !log.has("trace_id=" + givenTrace) {
+				t.Errorf("got log %s, want the trace in it", log)
+			}
+		})
+	}
+}
+
+// onMySQL moves a shop's settings to a server that has been migrated and supplied.
+func onMySQL(t *testing.T, s app.Settings) app.Settings {
+	s.SQLite, s.MySQL = "", testserver.MySQL(t)
+	database, err := app.OpenDatabase(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer database.Close()
+	if _, err := database.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	supply(t, s, 5)
+	return s
+}
+
+// "It is off unless one of OpenTelemetry's standard variables asks for it": then
+// a traceparent means nothing, and the shop says so.
+func TestShop_noTraces(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	s, log := embedded(t, 5), &logBook{}
+	s.Log = slog.New(slog.NewTextHandler(log, nil))
+	w, err := buy(t, start(t, s), "key-1", parent)
+	wantStatus(t, w, err, http.StatusCreated)
+	until(t, "the order is logged", patience, func() bool { return log.has("msg=request") })
+	if !log.has("traces=false") || log.has("trace_id") {
+		t.Errorf("got log %s, want no trace in it", log)
+	}
+}
+
+// "A collector that does not answer delays no request, and the shop's end by a
+// few seconds at most."
+func TestShop_noCollector(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedPort)
+	shop := start(t, embedded(t, 5))
+	w, err := buy(t, shop, "key-1")
+	wantStatus(t, w, err, http.StatusCreated)
+	if err := shop.Shutdown(context.Background()); err != nil {
+		t.Errorf("got %v, want a shop that ends well", err)
+	}
+}
+
+func TestShop_badTraceVariable(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "pigeon")
+	_, err := app.Start(t.Context(), embedded(t, 1))
+	if err == nil || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
+		t.Errorf("got %v, want an error that names OTEL_TRACES_EXPORTER", err)
+	}
+}
+
+// onlyRequest returns the span of the only request that was traced.
+func onlyRequest(t *testing.T, spans []*traces.Span) (request *traces.Span) {
+	t.Helper()
+	for _, span := range spans {
+		if span.Kind != traces.Span_SPAN_KIND_SERVER {
+			continue
+		}
+		if request != nil {
+			t.Errorf("got %v besides %v, want one request", span, request)
+		}
+		request = span
+	}
+	if request == nil {
+		t.Fatalf("got spans %s, want one of the HTTP server", printed(spans))
+	}
+	return request
+}
+
+func printed(spans []*traces.Span) string {
+	var text strings.Builder
+	for _, span := range spans {
+		text.WriteString(span.String() + "\n")
+	}
+	return text.String()
+}
+
+func id(raw []byte) string { return hex.EncodeToString(raw) }

@@ -1,0 +1,32 @@
+package tracing
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// "Errors of the database their numbers. MySQL's own words may quote a row."
+func TestErrorAttributes(t *testing.T) {
+	t.Parallel()
+	duplicate := &mysql.MySQLError{Number: 1062, Message: "Duplicate entry 'ann-key-1' for key 'PRIMARY'"}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{duplicate, "[error.type=*mysql.MySQLError db.response.status_code=1062]"},
+		{driver.ErrBadConn, "[error.type=*errors.errorString]"},
+		{driver.ErrSkip, "[]"},
+	} {
+		var told []string
+		for _, a := range errorAttributes(c.err) {
+			told = append(told, string(a.Key)+"="+a.Value.String())
+		}
+		if got := fmt.Sprint(told); got != c.want || strings.Contains(got, "ann") {
+			t.Errorf("%v: got %s, want %s", c.err, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package tracing_test
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/shop/internal/tracing"
+)
+
+// "It is off unless one of OpenTelemetry's standard variables asks for it." Not
+// parallel: the environment is the process's.
+func TestStart(t *testing.T) {
+	const endpoint = "http://127.0.0.1:4318"
+	for name, c := range map[string]struct {
+		variables map[string]string
+		on        bool
+		names     string // in an error
+	}{
+		"nothing":                    {nil, false, ""},
+		"endpoint":                   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, true, ""},
+		"endpoint of traces":         {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true, ""},
+		"another endpoint":           {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": endpoint}, false, ""},
+		"exporter":                   {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
+		"console":                    {map[string]string{"OTEL_TRACES_EXPORTER": "console"}, true, ""},
+		"grpc":                       {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, true, ""},
+		"none, whatever the rest":    {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
+		"disabled":                   {map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
+		"unknown exporter":           {map[string]string{"OTEL_TRACES_EXPORTER": "pigeon"}, false, "OTEL_TRACES_EXPORTER"},
+		"unknown protocol":           {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "x"}, false, "OTEL_EXPORTER_OTLP_PROTOCOL"},
+		"endpoint without scheme":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: want a URL with its scheme, such as http://localhost:4318"},
+		"address without scheme":     {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318"}, false, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: want"},
+		"endpoint without host":      {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"endpoint that is not used":  {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT": "localhost"}, true, ""},
+		"attributes without a value": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_RESOURCE_ATTRIBUTES": "a"}, false, "OTEL_RESOURCE_ATTRIBUTES"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.variables {
+				t.Setenv(variable, value)
+			}
+			got, err := tracing.Start(t.Context(), "v1")
+			if (err != nil) != (c.names != "") || err != nil && !strings.Contains(err.Error(), c.names) {
+				t.Fatalf("got error %v, want one that names %q", err, c.names)
+			}
+			if (got != nil) != c.on {
+				t.Errorf("got traces %v, want %v", got != nil, c.on)
+			}
+			if got != nil {
+				if err := got.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
