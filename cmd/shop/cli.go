@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
 )
 
 // commandLine is everything that can be typed.
@@ -22,6 +23,7 @@ type commandLine struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
 	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
 	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
+	Token   tokenCommand   `cmd:"" help:"Mint a buyer's token, for development."`
 	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
 	Version versionCommand `cmd:"" help:"Print what was built."`
 }
@@ -57,11 +59,20 @@ func execute(ctx context.Context, args []string, getenv func(string) string, std
 		return nil
 	}
 	if err != nil {
-		return &usageError{command: mistaken(err), cause: err}
+		var at *kong.Context
+		if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
+			at = wrong.Context
+		}
+		return &usageError{command: mistaken(err), cause: blame(err, at, getenv)}
 	}
 	log := newLog(stderr, line.LogFormat, line.LogLevel)
 	redis.SetLogger(redisLog{log})
-	return parsed.Run(&program{stdout: stdout, log: log})
+	otel.SetErrorHandler(traceLog{log})
+	err = parsed.Run(&program{stdout: stdout, log: log})
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return &usageError{command: wrong.command, cause: blame(wrong.cause, parsed, getenv)}
+	}
+	return err
 }
 
 // versionFlag is the version command for those who look for a flag.

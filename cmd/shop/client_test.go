@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/order/orderhttp/contract"
 )
 
 type answer struct {
@@ -20,9 +21,15 @@ type answer struct {
 	err    error
 }
 
-// send sends a request; lines are headers. Each call has a connection of its
-// own, as buyers have.
+// send sends a request to the buyers' listener; lines are headers. Each call has a
+// connection of its own, as buyers have. An answer that is off the contract is an
+// error.
 func send(method, url, body string, lines ...string) answer {
+	return sendTo(contract.Buyers, method, url, body, lines...)
+}
+
+// sendTo is send for a listener of one's choice.
+func sendTo(listener contract.Listener, method, url, body string, lines ...string) answer {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -40,7 +47,19 @@ func send(method, url, body string, lines ...string) answer {
 	}
 	defer w.Body.Close()
 	text, err := io.ReadAll(w.Body)
+	if err == nil {
+		err = checkContract(listener, r, w, text)
+	}
 	return answer{w.StatusCode, w.Header, string(text), err}
+}
+
+// checkContract returns what is not as openapi.yaml has it.
+func checkContract(listener contract.Listener, r *http.Request, w *http.Response, body []byte) error {
+	document, err := listener()
+	if err != nil {
+		return err
+	}
+	return document.Check(r, w.StatusCode, w.Header, body)
 }
 
 // want fails unless the request was answered with the status.
@@ -68,13 +87,15 @@ func lockServer(t *testing.T) (addr string) {
 	return e.Redis()
 }
 
-// awaitHolder returns once somebody holds the lease of a SKU.
-func awaitHolder(t *testing.T, addr, sku string) {
+// awaitHolder returns once somebody holds the lease of a SKU, or the order that was
+// to hold it has its answer: on a busy machine nobody may look in between.
+func awaitHolder(t *testing.T, addr, sku string, order <-chan answer) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
 	until(t, "somebody holds the lease of "+sku, patience, func() bool {
-		return client.HGet(t.Context(), "lock:{sku:"+sku+"}", "owner").Val() != ""
+		// A lease that is held has one of these marks: see redis_acquire.lua.
+		return len(order) > 0 || strings.ContainsAny(client.Get(t.Context(), "lock:{sku:"+sku+"}").Val(), "+*")
 	})
 }
 

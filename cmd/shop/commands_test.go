@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +27,7 @@ func TestRun_usage(t *testing.T) {
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},
 		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(host:port)/database"},
 		"bad redis":           {nil, "serve --redis cache", "host:port"},
+		"empty redis":         {nil, "serve --redis=", "--redis: is empty"},
 		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
 		"two by variables":    {[]string{"SHOP_MYSQL=a:b@tcp(c:1)/d", "SHOP_DATA=" + data}, "audit", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
 		"negative wait":       {nil, "serve --lock-wait=-1s", "lock-wait: -1s: want at least"},
@@ -37,13 +38,15 @@ func TestRun_usage(t *testing.T) {
 		"lab on TLS":          {nil, "serve --lab --redis rediss://cache:6379", "redis: has TLS"},
 		"lab by variable":     {[]string{"SHOP_LAB=true", "SHOP_REDIS=rediss://cache:6379"}, "serve", "redis: has TLS"},
 		"lab password":        {nil, "serve --mysql shop:lab-only@tcp(db:1)/shop --redis cache:1", "lab-only"},
-		"bad variable":        {[]string{"SHOP_LOCK_TTL=soon"}, "serve", "lock-ttl"},
+		"bad variable":        {[]string{"SHOP_LOCK_TTL=soon"}, "serve", "($SHOP_LOCK_TTL)"},
+		"variable, too low":   {[]string{"SHOP_PAY_WITHIN=1ms"}, "serve", "pay-within: 1ms: want 1s to 720h ($SHOP_PAY_WITHIN)"},
 		"audit of what":       {nil, "audit", "--data DIR"},
 		"migrate what":        {nil, "migrate", "--mysql DSN"},
 		"seed nothing":        {nil, "seed --data " + data, "--sku NAME"},
 		"seed without units":  {nil, "seed --data " + data + " --sku mug", "1 --sku and 0 --units"},
 		"seed units too many": {nil, "seed --data " + data + " --sku mug --units 1 --units 2", "1 --sku and 2 --units"},
 		"seed name":           {nil, "seed --data " + data + " --sku Mug --units 1", "a-z"},
+		"seed limit":          {nil, "seed --data " + data + " --sku mug --units 1 --limit-per-buyer=-1", "limit_per_buyer: want 0, for none, to 1000000000"},
 		"seed twice":          {nil, "seed --data " + data + " --sku mug --units 1 --sku mug --units 2", "twice"},
 		"seed negative":       {nil, "seed --data " + data + " --sku mug --units=-1", "want 0 to"},
 		"seed currency":       {nil, "seed --data " + data + " --sku mug --units 1 --currency euro", "EUR"},
@@ -79,21 +82,13 @@ func TestRun_help(t *testing.T) {
 	}
 }
 
-// closedPort returns an address at which nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
+// closedPort is an address at which nobody listens, or begins to.
+const closedPort = "127.0.0.1:1"
 
 // "Waits for them at start with a deadline and a clear error."
 func TestServe_serverDown(t *testing.T) {
 	t.Parallel()
-	addr := closedPort(t)
+	const addr = closedPort
 	for name, args := range map[string][]string{
 		"mysql": {"--mysql", "shop:geheim@tcp(" + addr + ")/shop"},
 		"redis": {"--redis", "redis://:geheim@" + addr},
@@ -101,7 +96,7 @@ func TestServe_serverDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			r := shop(t, append([]string{"serve", "--start-timeout", "500ms"}, args...)...)
+			r := shop(t, slices.Concat([]string{"serve", "--start-timeout", "500ms"}, withSecret(t), args)...)
 			r.want(t, exitFailed, name, addr, "connection refused", "check", "waiting for "+name+" at "+addr)
 			if strings.Contains(r.stderr, "geheim") {
 				t.Errorf("got %s, want no password in it", r.stderr)
@@ -120,17 +115,17 @@ func TestSeed_existing(t *testing.T) {
 		want(t, exitDone, "mug: 3 units at 2.50 EUR", "cup: 4 units at 2.50 EUR")
 	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
 		want(t, exitFailed, "nothing was created", "mug: SKU exists already, with 3 of 3 units available")
-	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 orders, 0 units ordered of 7 supplied")
+	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 order lines, 0 units ordered of 7 supplied")
 }
 
 // "--data also stands before the variable of --mysql, and the other way round."
 func TestDatabaseFlags_rivals(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	mysql, folder := "shop:geheim@tcp("+closedPort(t)+")/shop", []string{"SHOP_DATA=" + data}
+	mysql, folder := "shop:geheim@tcp("+closedPort+")/shop", []string{"SHOP_DATA=" + data}
 	shopWith(t, []string{"SHOP_MYSQL=" + mysql}, "seed", "--data", data, "--sku", "mug", "--units", "1").
 		want(t, exitDone, "mug: 1 unit at 10.00 EUR")
-	shopWith(t, folder, "audit").want(t, exitDone, "1 SKU, 0 orders, 0 units ordered of 1 supplied, 0 oversold: 0 differences")
+	shopWith(t, folder, "audit").want(t, exitDone, "1 SKU, 0 order lines, 0 units ordered of 1 supplied, 0 oversold: 0 differences")
 	shopWith(t, folder, "audit", "--mysql", mysql, "--start-timeout", "10ms").want(t, exitFailed, "mysql")
 }
 

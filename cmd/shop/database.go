@@ -13,15 +13,17 @@ import (
 
 // databaseFlags say which database a command works on.
 type databaseFlags struct {
-	MySQL        string        `name:"mysql" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database." variable:"SHOP_MYSQL" rival:"data"`
-	Data         string        `placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there." variable:"SHOP_DATA" rival:"mysql"`
-	StartTimeout time.Duration `default:"30s" help:"How long to wait for servers that do not answer yet." variable:"SHOP_START_TIMEOUT"`
+	MySQL         string `name:"mysql" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database." variable:"SHOP_MYSQL" rival:"data"`
+	Data          string `placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there." variable:"SHOP_DATA" rival:"mysql"`
+	mysqlTLSFlags `embed:""`
+	StartTimeout  time.Duration `default:"30s" help:"How long to wait for servers that do not answer yet: 1ms to 15m." variable:"SHOP_START_TIMEOUT"`
 }
 
 // settings returns the part of a shop's settings that the flags make.
 func (f databaseFlags) settings() app.Settings {
 	s := app.Default()
 	s.MySQL = f.MySQL
+	s.MySQLTLS = f.mysqlTLS()
 	s.StartTimeout = f.StartTimeout
 	if f.Data != "" {
 		s.SQLite = app.DatabaseFile(f.Data)

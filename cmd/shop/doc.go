@@ -4,6 +4,7 @@
 //	shop migrate   bring the database's schema up to date
 //	shop seed      create SKUs with stock
 //	shop audit     compare levels, ledger and orders; exit 1 on a difference
+//	shop token     mint a buyer's token, for development
 //	shop ready     exit 0 if a running shop is ready
 //	shop version   what was built
 //

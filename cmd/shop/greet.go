@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -9,31 +8,49 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"example.com/shop/internal/app"
 )
 
-// greet prints where the shop is and, where there is something to buy, two lines
-// to paste.
-func greet(w io.Writer, addr string, lab bool, at *place, sample string) error {
-	where, url, note := reachable(addr)
+// greeting is what is told of a shop that is open.
+type greeting struct {
+	addr     string // host:port
+	operator string // host:port of the operator's API; empty without one
+	settings app.Settings
+	at       *place
+	sample   string // a SKU that can be bought; empty for none
+}
+
+// greet prints where the shop is and lines to paste.
+func greet(w io.Writer, g greeting) error {
 	var text strings.Builder
+	where, _, _ := reachable(g.addr)
 	fmt.Fprintf(&text, "The shop is open %s\n", where)
-	if lab {
+	if g.operator != "" {
+		where, _, _ := reachable(g.operator)
+		fmt.Fprintf(&text, "The operator's API is %s\n", where)
+	} else if !g.settings.Lab {
+		text.WriteString("It has no operator's API: --operator-listen adds one, with metrics.\n")
+	}
+	if g.settings.Lab {
 		text.WriteString("Teaching mode: requests choose their strategy; GET /v1/strategies lists them.\n")
 	}
 	switch {
-	case at.temporary:
-		fmt.Fprintf(&text, "Its data is in %s and removed at the end.\n", at.dir)
-	case at.dir != "":
-		fmt.Fprintf(&text, "Its data is kept in %s\n", at.dir)
+	case g.at.temporary:
+		fmt.Fprintf(&text, "Its data is in %s and removed at the end.\n", g.at.dir)
+	case g.at.dir != "":
+		fmt.Fprintf(&text, "Its data is kept in %s\n", g.at.dir)
 	}
-	if at.embedded != nil {
+	if g.at.embedded != nil {
 		text.WriteString("It keeps its locks in this process: for a second instance, give both one --redis.\n")
 	}
-	if sample != "" {
-		key := strings.ToLower(rand.Text()[:12])
-		fmt.Fprintf(&text, "\nBuy one%s, and see what is left:\n", note)
-		fmt.Fprintf(&text, `  curl -i %s/v1/orders -H 'Content-Type: application/json' -H 'Idempotency-Key: %s' -d '{"lines":[{"sku":"%s","quantity":1}]}'`+"\n", url, key, sample)
-		fmt.Fprintf(&text, "  curl %s/v1/skus/%s\n", url, sample)
+	if g.at.madeToken {
+		g.operatorLines(&text)
+	}
+	if g.sample != "" {
+		if err := g.buyerLines(&text); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(&text, "\nStop it with %s.\n", howToStop(w))
 	_, err := io.WriteString(w, text.String())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"syscall"
 	"testing"
@@ -12,6 +13,10 @@ import (
 
 // killTTL is short, so that the test is; one case has the default.
 const killTTL = 2 * time.Second
+
+// killRounds is how many kills may be too slow: a busy machine holds up one, or
+// the test before it, but a shop that is late is late in all of them.
+const killRounds = 3
 
 // A shop that is killed in mid-order, while it holds the lease, keeps the others
 // from selling for no longer than TTL + 1 s, and leaves clean accounts. Not
@@ -30,7 +35,7 @@ func TestServe_killedHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			database := []string{"--mysql", dsn(t)}
 			shop(t, append([]string{"migrate"}, database...)...).want(t, exitDone, "up to date")
-			shop(t, append([]string{"seed", "--sku", "demo-mug", "--units", "5"}, database...)...).want(t, exitDone, "demo-mug")
+			shop(t, append([]string{"seed", "--sku", "demo-mug", "--units", "10"}, database...)...).want(t, exitDone, "demo-mug")
 			killHolder(t, testserver.Redis(t), killTTL, database...)
 		})
 	}
@@ -42,22 +47,35 @@ func killHolder(t *testing.T, locks string, ttl time.Duration, database ...strin
 	if ttl != app.Default().LockTTL {
 		args = append(args, "--lock-ttl", ttl.String())
 	}
-	victim, other := startShop(t, args...), startShop(t, args...)
-	lost := make(chan answer, 1)
-	go func() { lost <- buy(victim.url, "key-1", "Shop-Think: 1s") }()
-	awaitHolder(t, locks, "demo-mug")
+	other := startShop(t, args...)
+	round := 1
+	for !killInOrder(t, round, locks, ttl, startShop(t, args...), other) {
+		if round == killRounds {
+			t.Errorf("got no round of %d as wanted: the shop is killed in mid-order, the next sale is within %v", killRounds, ttl+time.Second)
+			break
+		}
+		round++
+	}
+	shop(t, append([]string{"audit"}, database...)...).want(t, exitDone, fmt.Sprint(2*round, " order lines"), "0 differences")
+}
+
+// killInOrder tells whether the victim had no time to answer, and the other sold
+// again in time.
+func killInOrder(t *testing.T, round int, locks string, ttl time.Duration, victim, other *running) bool {
+	t.Helper()
+	lost, key := make(chan answer, 1), fmt.Sprint("lost-", round)
+	go func() { lost <- buy(victim.url, key, "Shop-Think: 1s") }()
+	awaitHolder(t, locks, "demo-mug", lost)
 	victim.signal(t, syscall.SIGKILL)
 	killed := time.Now()
-	if a := <-lost; a.err == nil {
-		t.Fatalf("got %d %s from the killed shop, want no answer", a.status, a.body)
+	a := <-lost
+	if a.err == nil {
+		t.Logf("got %d %s from the killed shop, want no answer", a.status, a.body)
 	}
-	buy(other.url, "key-2").want(t, http.StatusCreated)
+	buy(other.url, fmt.Sprint("next-", round)).want(t, http.StatusCreated)
 	took := time.Since(killed)
 	t.Logf("sold again %v after the kill, TTL %v", took.Round(time.Millisecond), ttl)
-	if took > ttl+time.Second {
-		t.Errorf("got the next sale after %v, want it within %v", took, ttl+time.Second)
-	}
 	// The buyer whose answer was lost asks again.
-	buy(other.url, "key-1").want(t, http.StatusCreated)
-	shop(t, append([]string{"audit"}, database...)...).want(t, exitDone, "2 orders", "0 differences")
+	buy(other.url, key).want(t, http.StatusCreated)
+	return a.err != nil && took <= ttl+time.Second
 }

@@ -15,11 +15,17 @@ type place struct {
 	dir       string        // empty with MySQL
 	temporary bool          // dir is removed at the end
 	embedded  *app.Embedded // nil with --redis
+	redlock   []string      // its servers for teaching mode's strategy of that name, if there are any
+
+	madeSecret, madeToken bool // the buyers' and the operator's are the shop's own
 }
+
+// alone reports whether the shop has no server.
+func (p *place) alone() bool { return p.dir != "" && p.embedded != nil }
 
 // place makes what the flags leave open.
 func (s *serveCommand) place() (at *place, err error) {
-	if err := s.both(); err != nil {
+	if err := errors.Join(s.both(), s.checkRedis(string(s.Redis))); err != nil {
 		return nil, usage("serve", err)
 	}
 	at = &place{dir: s.Data}
@@ -39,6 +45,11 @@ func (s *serveCommand) place() (at *place, err error) {
 	}
 	if at.embedded, err = app.StartEmbedded(cmp.Or(at.dir, os.TempDir())); err != nil {
 		return nil, errors.Join(err, at.close())
+	}
+	if s.Lab && len(s.Redlock) == 0 {
+		if at.redlock, err = at.embedded.StartRedlock(); err != nil {
+			return nil, errors.Join(err, at.close())
+		}
 	}
 	return at, nil
 }

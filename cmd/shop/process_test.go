@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +24,13 @@ import (
 const asProgram = "SHOP_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "curl" {
+		asCurl(os.Args[1:])
+		return
+	}
+	if os.Getenv(asMeter) != "" {
+		os.Exit(meter(os.Args[1:])) //nolint:forbidigo // this process is the meter, not the test
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
@@ -30,6 +39,9 @@ func TestMain(m *testing.M) {
 
 // patience is for what takes milliseconds, on a machine that has better to do.
 const patience = 30 * time.Second
+
+// opening is for a shop to start; one that cannot ends, and is not waited for.
+const opening = 2 * time.Minute
 
 // command returns the program, ready to start, in an environment without SHOP_
 // variables except those given.
@@ -83,27 +95,38 @@ func (r result) want(t *testing.T, code int, texts ...string) {
 
 // running is a shop that serves.
 type running struct {
-	url    string
-	stdout string // until the shop was open
-	stderr *output
-	cmd    *exec.Cmd
-	ended  chan struct{} // closed when the process has
+	url      string
+	operator string // URL of its API; empty without one
+	stdout   string // until the shop was open
+	stderr   *output
+	cmd      *exec.Cmd
+	ended    chan struct{} // closed when the process has
 }
 
 // startShop starts serve on a free port and returns when the shop is open. The
 // process is killed at the end, unless it has ended.
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
+	s, err := openShop(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// openShop is startShop for goroutines that are not the test's.
+func openShop(t *testing.T, args ...string) (*running, error) {
+	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
 	c := command(t, []string{"TMPDIR=" + t.TempDir()}, args...)
 	stdout, err := c.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	s := &running{cmd: c, stderr: &output{}, ended: make(chan struct{})}
 	c.Stderr = s.stderr
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
@@ -118,18 +141,21 @@ func startShop(t *testing.T, args ...string) *running {
 	}()
 	select {
 	case s.stdout = <-greeting:
-	case <-time.After(patience):
-		t.Fatalf("the shop did not open within %v\nstderr: %s", patience, s.stderr)
+	case <-time.After(opening):
+		return nil, fmt.Errorf("the shop did not open within %v\nstderr: %s", opening, s.stderr)
 	}
 	for line := range strings.Lines(s.stdout) {
 		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "The shop is open at "); ok {
 			s.url = url
 		}
+		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "The operator's API is at "); ok {
+			s.operator = url
+		}
 	}
 	if s.url == "" {
-		t.Fatalf("the shop did not open\nstdout: %s\nstderr: %s", s.stdout, s.stderr)
+		return nil, fmt.Errorf("the shop did not open\nstdout: %s\nstderr: %s", s.stdout, s.stderr)
 	}
-	return s
+	return s, nil
 }
 
 // readGreeting reads up to the last line that serve prints when it is open.
@@ -143,6 +169,18 @@ func readGreeting(r io.Reader) string {
 		}
 	}
 	return text.String()
+}
+
+// shown returns the header of the token that the greeting shows in a line to paste.
+func (s *running) shown(t *testing.T, name string) string {
+	t.Helper()
+	for line := range strings.Lines(s.stdout) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
+			return "Authorization: Bearer " + strings.Trim(value, "'")
+		}
+	}
+	t.Fatalf("got %s, want %s in it", s.stdout, name)
+	return ""
 }
 
 func (s *running) signal(t *testing.T, signal syscall.Signal) {

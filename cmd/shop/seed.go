@@ -17,6 +17,7 @@ type seedCommand struct {
 	Units         []int64  `placeholder:"N" sep:"none" help:"Units that the SKU named at the same place is supplied with."`
 	Price         int64    `default:"1000" help:"Price of one unit, in the minor unit of the currency (cents)."`
 	Currency      string   `default:"EUR" help:"Currency of the price, three capital letters."`
+	LimitPerBuyer int64    `placeholder:"N" help:"How many units of each a buyer may have, in orders that are pending or paid; 0, or without this flag, any number."`
 	databaseFlags `embed:""`
 }
 
@@ -26,6 +27,7 @@ func (seedCommand) Help() string {
 
 Examples:
   shop seed --data ./data --sku mug --units 100
+  shop seed --data ./data --sku print --units 50 --limit-per-buyer 2
   shop seed --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --units 100 --sku shirt --units 25 --price 1900`
 }
 
@@ -53,7 +55,11 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		if err := database.Stock().Create(ctx, sku); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "%s: %s at %v\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price)
+		limit := ""
+		if sku.LimitPerBuyer > 0 {
+			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
+		}
+		fmt.Fprintf(p.stdout, "%s: %s at %v%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price, limit)
 	}
 	return nil
 }
@@ -62,6 +68,9 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	if len(s.SKU) == 0 {
 		return nil, errors.New("what to create? Add --sku NAME --units N, repeated as needed")
+	}
+	if err := stock.CheckLimit(s.LimitPerBuyer); err != nil {
+		return nil, err
 	}
 	if len(s.SKU) != len(s.Units) {
 		return nil, fmt.Errorf("got %d --sku and %d --units: want one of each for every SKU", len(s.SKU), len(s.Units))
@@ -77,6 +86,7 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 		if err != nil {
 			return nil, err
 		}
+		sku.LimitPerBuyer = s.LimitPerBuyer
 		skus[i] = sku
 	}
 	return skus, nil

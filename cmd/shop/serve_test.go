@@ -1,97 +1,19 @@
 package main
 
 import (
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/order/orderhttp/contract"
 )
-
-// curlLines returns the commands that serve prints for pasting.
-func curlLines(t *testing.T, greeting string) []string {
-	t.Helper()
-	var lines []string
-	for line := range strings.Lines(greeting) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) != 2 {
-		t.Fatalf("got %d curl lines in %s, want 2", len(lines), greeting)
-	}
-	return lines
-}
-
-// words splits a command as a shell does, as far as single quotes go.
-func words(line string) []string {
-	var words []string
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 1 {
-			words = append(words, part)
-			continue
-		}
-		words = append(words, strings.Fields(part)...)
-	}
-	return words
-}
-
-// paste sends the request that a curl line stands for.
-func paste(t *testing.T, line string) answer {
-	t.Helper()
-	method, url, body := http.MethodGet, "", ""
-	var headers []string
-	arguments := words(line)[1:]
-	for i := 0; i < len(arguments); i++ {
-		switch word := arguments[i]; word {
-		case "-i":
-		case "-H":
-			i++
-			headers = append(headers, arguments[i])
-		case "-d":
-			i++
-			method, body = http.MethodPost, arguments[i]
-		default:
-			url = word
-		}
-	}
-	return send(method, url, body, headers...)
-}
-
-// "prints the address and two curl lines that work when pasted"
-func TestServe_curlLines(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	lines := curlLines(t, s.stdout)
-	order := paste(t, lines[0])
-	order.want(t, http.StatusCreated)
-	paste(t, lines[0]).want(t, http.StatusCreated) // pasted twice: the same order
-	level := paste(t, lines[1])
-	level.want(t, http.StatusOK)
-	var sku struct{ Supplied, Available, Reserved int64 }
-	if err := json.Unmarshal([]byte(level.body), &sku); err != nil {
-		t.Fatal(err)
-	}
-	if sku.Reserved != 1 || sku.Available != sku.Supplied-1 {
-		t.Errorf("got %s, want one reserved", level.body)
-	}
-	send(http.MethodGet, s.url+order.header.Get("Location"), "").want(t, http.StatusOK)
-
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not here; net/http has run its lines")
-	}
-	for _, line := range lines {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
-		if err != nil || !strings.Contains(string(out), `"sku":"demo-mug"`) {
-			t.Errorf("%s: got %s, %v", line, out, err)
-		}
-	}
-}
 
 // A temporary folder is gone at the end; one of the user's own is not, and is
 // not supplied twice.
@@ -112,16 +34,30 @@ func TestServe_data(t *testing.T) {
 
 	kept := filepath.Join(t.TempDir(), "new", "folder")
 	first := startShop(t, "--data", kept)
-	buy(first.url, "key-1").want(t, http.StatusCreated)
+	ann, operator := first.shown(t, "TOKEN="), first.shown(t, "OPERATOR=")
+	buy(first.url, "key-1", ann).want(t, http.StatusCreated)
+	for _, name := range []string{"token.secret", "operator.token"} {
+		if info, err := os.Stat(filepath.Join(kept, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got %v, %v; want mode 0600", name, info, err)
+		}
+	}
 	first.signal(t, syscall.SIGTERM)
 	first.wait(t)
 	again := startShop(t, "--data", kept)
-	replay := buy(again.url, "key-1")
+	replay := buy(again.url, "key-1", ann) // "with --data they stay good"
 	replay.want(t, http.StatusCreated)
+	sendTo(contract.Operator, http.MethodGet, again.operator+"/v1/audit", "", operator).want(t, http.StatusOK)
+	bob := strings.TrimSpace(shop(t, "token", "--buyer", "bob", "--data", kept).stdout)
+	buy(again.url, "key-1", "Authorization: Bearer "+bob).want(t, http.StatusCreated)
 	if replay.header.Get("Idempotent-Replayed") != "true" {
 		t.Error("got a new order after a restart, want the old one")
 	}
-	shop(t, "audit", "--data", kept).want(t, exitDone, "1 order,", "0 differences")
+	shop(t, "audit", "--data", kept).want(t, exitDone, "2 order lines,", "0 differences")
+	for _, secret := range []string{ann, operator} {
+		if log := first.stderr.String() + again.stderr.String(); strings.Contains(log, strings.TrimPrefix(secret, "Authorization: Bearer ")) {
+			t.Errorf("got %s in the log %s", secret, log)
+		}
+	}
 }
 
 func textBetween(t *testing.T, text, before, after string) string {
@@ -138,13 +74,13 @@ func textBetween(t *testing.T, text, before, after string) string {
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
-	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "2s")
+	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "5s")
 	send(http.MethodGet, s.url+"/readyz", "").want(t, http.StatusOK)
 	order := make(chan answer, 1)
 	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
-	awaitHolder(t, locks, "demo-mug")
+	awaitHolder(t, locks, "demo-mug", order)
 	s.signal(t, syscall.SIGTERM)
-	until(t, "readiness fails", 2*time.Second, func() bool {
+	until(t, "readiness fails", 5*time.Second, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
 	})
 	got := <-order
@@ -152,7 +88,7 @@ func TestServe_terminated(t *testing.T) {
 	if code := s.wait(t); code != exitDone {
 		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
 	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 order,", "0 differences")
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }
 
 // "a second one cuts them off", and the temporary folder is gone all the same.
@@ -176,8 +112,10 @@ func TestServe_secondSignal(t *testing.T) {
 			})
 			time.Sleep(2 * doubled) // sooner, it counts as the first
 			if c.inFlight {
-				go buy(s.url, "key-1")
-				awaitHolder(t, locks, "demo-mug")
+				for i := range 5 { // one after the other, so that one is in flight for 5 s
+					go buy(s.url, fmt.Sprint("key-", i), "Shop-Strategy: redis")
+				}
+				awaitHolder(t, locks, "demo-mug", nil)
 			}
 			s.signal(t, syscall.SIGTERM)
 			if code, want := s.wait(t), 128+int(syscall.SIGTERM); code != want {
@@ -201,7 +139,7 @@ func TestServe_doubledSignal(t *testing.T) {
 	s := startShop(t, "--redis", locks, "--lab", "--think", "500ms")
 	order := make(chan answer, 1)
 	go func() { order <- buy(s.url, "key-1") }()
-	awaitHolder(t, locks, "demo-mug")
+	awaitHolder(t, locks, "demo-mug", order)
 	s.signal(t, syscall.SIGTERM)
 	s.signal(t, syscall.SIGTERM)
 	got := <-order
@@ -214,14 +152,14 @@ func TestServe_doubledSignal(t *testing.T) {
 // Ctrl-C while a server is waited for is told as that and nothing more.
 func TestServe_interruptedWait(t *testing.T) {
 	t.Parallel()
-	addr := closedPort(t)
+	const addr = closedPort
 	for name, args := range map[string][]string{
 		"mysql": {"--mysql", "shop:geheim@tcp(" + addr + ")/shop"},
 		"redis": {"--redis", addr},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := command(t, []string{"TMPDIR=" + t.TempDir()}, append([]string{"serve"}, args...)...)
+			c := command(t, []string{"TMPDIR=" + t.TempDir()}, slices.Concat([]string{"serve"}, withSecret(t), args)...)
 			stderr := &output{}
 			c.Stderr = stderr
 			if err := c.Start(); err != nil {
@@ -249,14 +187,13 @@ func TestServe_interruptedWait(t *testing.T) {
 func TestServe_oneKey(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
-	shops := []*running{
-		startShop(t, "--data", data, "--redis", locks),
-		startShop(t, "--data", data, "--redis", locks),
-	}
+	args := append([]string{"--data", data, "--redis", locks}, withSecret(t)...)
+	shops := []*running{startShop(t, args...), startShop(t, args...)}
+	ann := as(t, "ann")
 	answers := make([]answer, 50)
 	var wait sync.WaitGroup
 	for i := range answers {
-		wait.Go(func() { answers[i] = buy(shops[i%2].url, "key-1") })
+		wait.Go(func() { answers[i] = buy(shops[i%2].url, "key-1", ann) })
 	}
 	wait.Wait()
 	bodies := map[string]int{}
@@ -270,10 +207,10 @@ func TestServe_oneKey(t *testing.T) {
 	if len(bodies) != 1 {
 		t.Errorf("got %d orders %v, want 1", len(bodies), bodies)
 	}
-	repeat := buy(shops[1].url, "key-1")
+	repeat := buy(shops[1].url, "key-1", ann)
 	repeat.want(t, http.StatusCreated)
 	if bodies[repeat.body] == 0 {
 		t.Errorf("got %s for a repeat, want one of %v", repeat.body, bodies)
 	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 order,", "0 differences")
+	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }

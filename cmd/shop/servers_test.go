@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,22 +17,23 @@ func TestServe_servers(t *testing.T) {
 			with := func(command string, more ...string) []string {
 				return append(append([]string{command}, database...), more...)
 			}
-			shop(t, with("serve", "--listen", "127.0.0.1:0")...).want(t, exitFailed, "shop migrate")
+			secret, ann := withSecret(t), as(t, "ann")
+			shop(t, with("serve", slices.Concat(secret, []string{"--listen", "127.0.0.1:0"})...)...).want(t, exitFailed, "shop migrate")
 			shop(t, with("audit")...).want(t, exitFailed, "shop migrate")
 			shop(t, with("migrate")...).want(t, exitDone, "steps")
 			shop(t, with("migrate")...).want(t, exitDone, "is up to date")
 			shop(t, with("seed", "--sku", "demo-mug", "--units", "2")...).want(t, exitDone, "demo-mug: 2 units")
 
-			alone := startShop(t, database...)
+			alone := startShop(t, slices.Concat(secret, database)...)
 			if !strings.Contains(alone.stdout, "--redis") || strings.Contains(alone.stdout, "Its data") {
 				t.Errorf("got %s, want it to tell that its locks are its own", alone.stdout)
 			}
-			buy(alone.url, "key-1").want(t, 201)
-			both := startShop(t, append(database, "--redis", "redis://"+testserver.Redis(t)+"/0")...)
-			buy(both.url, "key-1").want(t, 201) // a replay
-			buy(both.url, "key-2").want(t, 201)
-			buy(both.url, "key-3").want(t, 409)
-			shop(t, with("audit")...).want(t, exitDone, "1 SKU, 2 orders, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
+			buy(alone.url, "key-1", ann).want(t, 201)
+			both := startShop(t, slices.Concat(secret, database, []string{"--redis", "redis://" + testserver.Redis(t) + "/0"})...)
+			buy(both.url, "key-1", ann).want(t, 201) // a replay
+			buy(both.url, "key-2", ann).want(t, 201)
+			buy(both.url, "key-3", ann).want(t, 409)
+			shop(t, with("audit")...).want(t, exitDone, "1 SKU, 2 order lines, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
 		})
 	}
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// "0 for no limit. 10 if not given; none with --lab."
+func TestServe_maxOpenOrders(t *testing.T) {
+	t.Parallel()
+	const more = 11
+	for name, c := range map[string]struct {
+		args []string
+		open int
+	}{
+		"not given":           {nil, 10},
+		"2":                   {[]string{"--max-open-orders", "2"}, 2},
+		"0":                   {[]string{"--max-open-orders", "0"}, more},
+		"not given, teaching": {[]string{"--lab"}, more},
+		"2, in teaching mode": {[]string{"--lab", "--max-open-orders", "2"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startShop(t, c.args...)
+			var ann []string
+			if s.operator != "" {
+				ann = []string{s.shown(t, "TOKEN=")}
+			}
+			for i := range more {
+				got := buy(s.url, fmt.Sprint("key-", i), ann...)
+				if i < c.open {
+					got.want(t, http.StatusCreated)
+					continue
+				}
+				got.want(t, http.StatusTooManyRequests)
+				if got.header.Get("Retry-After") == "" {
+					t.Error("got no Retry-After, want one")
+				}
+			}
+		})
+	}
+}
+
+// What seed limits, a shop on the same data does.
+func TestSeed_limitPerBuyer(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	shop(t, "seed", "--data", data, "--sku", "demo-mug", "--units", "5", "--limit-per-buyer", "1").
+		want(t, exitDone, "demo-mug: 5 units at 10.00 EUR, 1 for each buyer\n")
+	s := startShop(t, "--data", data)
+	ann := s.shown(t, "TOKEN=")
+	buy(s.url, "key-1", ann).want(t, http.StatusCreated)
+	buy(s.url, "key-2", ann).want(t, http.StatusConflict)
+}
