@@ -12,6 +12,7 @@ import (
 	"example.com/shop/loadtest/peers/measure"
 	"example.com/shop/loadtest/peers/peer"
 	"example.com/shop/loadtest/peers/server"
+	"example.com/shop/loadtest/stats"
 )
 
 // idleTime is how long an idle waiter is watched: longer than a renewal's period.
@@ -93,7 +94,7 @@ func (r *session) compare(ctx context.Context) error {
 			if c.load.Hold > 0 {
 				section.SleepLoop = append(section.SleepLoop, measure.SleepLoop(ctx, c.load.Hold, r.flags.time))
 			}
-			for _, i := range rotated(len(r.flags.peers), round) {
+			for _, i := range stats.Rotation(len(r.flags.peers), round) {
 				runtime.GC() // what the one before left behind is not this one's
 				if err := r.one(ctx, c, round, r.flags.peers[i], &section.Peers[i]); err != nil {
 					return err
@@ -137,13 +138,4 @@ func (r *session) one(ctx context.Context, c contest, round int, p peer.Peer, in
 		r.broken = true
 	}
 	return nil
-}
-
-// rotated returns 0 to n-1, beginning elsewhere in each round.
-func rotated(n, round int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = (i + round) % n
-	}
-	return order
 }

@@ -103,13 +103,6 @@ func TestRun_soak(t *testing.T) {
 	}
 }
 
-func TestRotated(t *testing.T) {
-	t.Parallel()
-	if got, want := rotated(3, 4), []int{1, 2, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 // What went wrong in any round is told, and not left to a mean.
 func TestPeerReport_right(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,8 @@ type turns struct {
 
 type wake struct {
 	Samples    int     `json:"samples"`
+	Woken      float64 `json:"woken_ms,omitempty"`
+	WokenTrips float64 `json:"woken_round_trips,omitempty"`
 	FromCall   float64 `json:"from_call_ms"`
 	FromReturn float64 `json:"from_return_ms"`
 	Ping       float64 `json:"ping_ms"`
@@ -80,7 +82,7 @@ func newWake(w measure.Wake) wake {
 	}
 	return wake{
 		Samples: w.Samples, FromCall: ms(w.FromCall), FromReturn: ms(w.FromReturn), Ping: ms(w.Ping),
-		RoundTrips: w.RoundTrips(), Longest: ms(w.Longest), Failed: words(failed),
+		Woken: ms(w.Woken), WokenTrips: w.RoundTrips(w.Woken), RoundTrips: w.RoundTrips(w.FromCall), Longest: ms(w.Longest), Failed: words(failed),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"example.com/shop/loadtest/peers/peer"
-	"example.com/shop/loadtest/peers/stats"
+	"example.com/shop/loadtest/stats"
 )
 
 // rates returns a peer's turns per second, round by round; nil if it was not

@@ -13,7 +13,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/peers/peer"
-	"example.com/shop/loadtest/peers/stats"
+	"example.com/shop/loadtest/stats"
 )
 
 func (r *session) printMachine() {
@@ -60,7 +60,7 @@ func (c caseReport) printTurns(out io.Writer) {
 }
 
 func (c caseReport) printWakes(out io.Writer) {
-	t := newTable("peer", "from the call", "from its return", "ping", "round trips", "longest", "samples", "right")
+	t := newTable("peer", "woken", "in round trips", "has the key", "in round trips", "from its return", "ping", "longest", "samples", "right")
 	for _, p := range c.Peers {
 		pick := func(f func(wake) float64) float64 { return stats.Median(collect(p.Wakes, f)) }
 		samples, failed := 0, "yes"
@@ -70,11 +70,15 @@ func (c caseReport) printWakes(out io.Writer) {
 				failed = w.Failed
 			}
 		}
-		t.AppendRow(table.Row{p.Name,
+		woken, trips := "-", "-"
+		if d := pick(func(w wake) float64 { return w.Woken }); d > 0 {
+			woken, trips = millis(d), fmt.Sprintf("%.2f", pick(func(w wake) float64 { return w.WokenTrips }))
+		}
+		t.AppendRow(table.Row{p.Name, woken, trips,
 			millis(pick(func(w wake) float64 { return w.FromCall })),
+			fmt.Sprintf("%.2f", pick(func(w wake) float64 { return w.RoundTrips })),
 			millis(pick(func(w wake) float64 { return w.FromReturn })),
 			millis(pick(func(w wake) float64 { return w.Ping })),
-			fmt.Sprintf("%.2f", pick(func(w wake) float64 { return w.RoundTrips })),
 			millis(stats.Max(collect(p.Wakes, func(w wake) float64 { return w.Longest }))),
 			samples, failed})
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/peers/peer"
-	"example.com/shop/loadtest/peers/stats"
+	"example.com/shop/loadtest/stats"
 )
 
 // Load is who wants what.

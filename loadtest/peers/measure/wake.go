@@ -9,12 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/loadtest/peers/peer"
-	"example.com/shop/loadtest/peers/stats"
+	"example.com/shop/loadtest/stats"
 )
 
 // Wake is how long a waiter in another client takes to hold what was released.
 type Wake struct {
 	Samples    int
+	Woken      time.Duration // median from the release's call until the waiter learned of it; 0: not seen
 	FromCall   time.Duration // median, since the release was called
 	FromReturn time.Duration // median, since it returned; negative: the waiter was first
 	Ping       time.Duration // median round trip, taken in turn with the others
@@ -23,12 +24,12 @@ type Wake struct {
 	Failed     error // what ended the measurement early
 }
 
-// RoundTrips returns FromCall in round trips.
-func (w Wake) RoundTrips() float64 {
+// RoundTrips returns one of its durations in round trips.
+func (w Wake) RoundTrips(d time.Duration) float64 {
 	if w.Ping <= 0 {
 		return 0
 	}
-	return float64(w.FromCall) / float64(w.Ping)
+	return float64(d) / float64(w.Ping)
 }
 
 // settle is how long a waiter gets to stand in line. It varies, so that a peer
@@ -41,7 +42,7 @@ type waker struct {
 	redis          *redis.Client
 	key            string
 
-	fromCall, fromReturn, pings []time.Duration
+	woken, fromCall, fromReturn, pings []time.Duration
 }
 
 // RunWake measures for as long as total says.
@@ -64,6 +65,7 @@ func RunWake(ctx context.Context, p peer.Peer, addr, key string, total time.Dura
 	}
 	return Wake{
 		Samples:    len(w.fromCall),
+		Woken:      stats.Median(w.woken),
 		FromCall:   stats.Median(w.fromCall),
 		FromReturn: stats.Median(w.fromReturn),
 		Ping:       stats.Median(w.pings),
@@ -80,7 +82,7 @@ func (w *waker) run(ctx context.Context, total time.Duration, alive func()) erro
 			return fmt.Errorf("sample %d: %w", i+1, err)
 		}
 	}
-	w.fromCall, w.fromReturn, w.pings = nil, nil, nil
+	w.woken, w.fromCall, w.fromReturn, w.pings = nil, nil, nil, nil
 	for end := time.Now().Add(total); time.Now().Before(end); {
 		if err := w.sample(ctx); err != nil {
 			return fmt.Errorf("sample %d: %w", len(w.fromCall)+1, err)
@@ -122,6 +124,9 @@ func (w *waker) sample(ctx context.Context) error {
 	t := <-next
 	if t.err != nil {
 		return t.err
+	}
+	if waiter, ok := w.waiter.(peer.Waker); ok {
+		w.woken = append(w.woken, waiter.Woken().Sub(called.Round(0))) // by the wall clock
 	}
 	w.fromCall = append(w.fromCall, t.at.Sub(called))
 	w.fromReturn = append(w.fromReturn, t.at.Sub(returned))

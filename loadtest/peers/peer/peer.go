@@ -38,6 +38,12 @@ type Client interface {
 	Close() error
 }
 
+// Waker is a Client that tells when its latest waiter learned of the release. Of
+// the others it is only seen when they have the key.
+type Waker interface {
+	Woken() time.Time
+}
+
 // All returns the peers in the order in which tables show them.
 func All() []Peer {
 	return []Peer{
