@@ -8,36 +8,41 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/shopclient"
 )
 
 // asking is the limit of a request outside of races.
 const asking = 30 * time.Second
 
-// choose resolves --strategies against the table of the shop. An unknown name is
-// an errUsage that lists the known ones.
-func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, err error) {
+// choose resolves --strategies against the table of the shop, and returns what the
+// shop says of itself as well. An unknown name is a cli.ErrUsage that lists the known
+// ones, and so is a name that this shop lacks a server for, which says which. Of
+// "all", they are left out.
+func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
 	set, err := l.source(1).Open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, shop, err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, asking)
 	defer conns.CloseIdleConnections()
-	table, err := shopclient.New(set.URLs[0], conns).Strategies(ctx)
+	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
 	if errors.Is(err, shopclient.ErrNotLab) {
-		return nil, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
+		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
+		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
 	}
-	return pick(table, l.Strategies)
+	chosen, err = pick(shop.Strategies, l.Strategies)
+	return chosen, shop, err
 }
 
-// pick returns the strategies of these names, all of them for the name "all".
+// pick returns the strategies of these names, all of them for the name "all", also
+// those that are not available.
 func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, error) {
-	if slices.Equal(names, []string{"all"}) {
+	if slices.Equal(names, []string{all}) {
 		return table, nil
 	}
 	var chosen []shopclient.Strategy
@@ -45,7 +50,10 @@ func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, e
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(table, func(s shopclient.Strategy) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: --strategies: %.80q is not one of %s, or 'all' alone", errUsage, name, list(table))
+			return nil, fmt.Errorf("%w: --strategies: %.80q is not one of %s, or 'all' alone", cli.ErrUsage, name, list(table))
+		}
+		if s := table[i]; !s.Available {
+			return nil, fmt.Errorf("%w: --strategies: %s cannot be run: %s", cli.ErrUsage, s.Name, s.Reason)
 		}
 		chosen = append(chosen, table[i])
 	}

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/shops"
@@ -21,15 +19,34 @@ type lab struct {
 	flags
 	screen screen
 	log    *slog.Logger // what goes wrong in shops that it starts
+
+	// watch is told of each race when its buyers set out, and calls stop when all have
+	// an answer.
+	watch func(strategy string, all int, tally *buyers.Tally) (stop func())
+
+	// ready, if not nil, is called when all buyers of a race have connected.
+	ready func(ctx context.Context)
 }
 
-// test holds one race per strategy and reports. It returns errUsage if the flags
+// test holds one race per strategy and reports. It returns cli.ErrUsage if the flags
 // ask for what cannot be, errBroken if a strategy did not keep its promise.
-func (l lab) test(ctx context.Context) error {
-	if err := machine.AllowConnections(l.connections()); err != nil {
-		return fmt.Errorf("%w: --buyers %d: %w", errUsage, l.Buyers, err)
+func (l lab) test(ctx context.Context) (err error) {
+	stop, err := l.start(ctx, l.screen.tell)
+	if err != nil {
+		return err
 	}
-	chosen, err := l.choose(ctx)
+	defer func() { err = errors.Join(err, stop()) }()
+	if l.UI != nil {
+		return l.serve(ctx)
+	}
+	return l.races(ctx)
+}
+
+func (l lab) races(ctx context.Context) error {
+	if err := machine.AllowConnections(l.connections()); err != nil {
+		return fmt.Errorf("%w: --buyers %d: %w", cli.ErrUsage, l.Buyers, err)
+	}
+	chosen, shop, err := l.choose(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,13 +54,23 @@ func (l lab) test(ctx context.Context) error {
 		return err
 	}
 	r := l.blank(time.Now())
+	r.Machine.DatabaseVersion, r.Machine.RedisVersion = shop.Database, shop.Redis
+	cost := newMeter()
 	for _, how := range chosen {
+		if !how.Available {
+			r.NotRun = append(r.NotRun, report.NotRun{Name: how.Name, Reason: how.Reason})
+			continue
+		}
 		result, err := l.race(ctx, how)
 		if err != nil {
 			// What is known by now is worth showing; a file would pass for a whole report.
 			return errors.Join(fmt.Errorf("%s: %w", how.Name, err), l.show(r))
 		}
 		r.Strategies = append(r.Strategies, result)
+	}
+	r.Harness = cost.read(l.Target == "")
+	if err := l.catch(ctx, &r); err != nil {
+		return errors.Join(fmt.Errorf("step by step: %w", err), l.show(r))
 	}
 	if err := errors.Join(l.show(r), l.save(r)); err != nil {
 		return err
@@ -60,7 +87,7 @@ func (l lab) source(instances int) shops.Source {
 	if l.Target != "" {
 		return shops.Running{URL: l.Target}
 	}
-	return shops.Instances{Count: instances, MySQL: l.MySQL, Redis: l.Redis, Log: l.log}
+	return l.shops(instances, l.log)
 }
 
 // connections is how many a race needs: each buyer's, and its other end where
@@ -83,27 +110,22 @@ func (l lab) headline() string {
 	if l.Target != "" {
 		where, kept = l.Target, "Its database and Redis are its own."
 	}
-	return fmt.Sprintf("%s buyers want one of %s units each, all at once, from %s.\n"+
-		"Think time between reading stock and writing it: %v.\n%s\n",
-		humanize.Comma(int64(l.Buyers)), humanize.Comma(l.Stock), where, l.Think, kept)
+	return fmt.Sprintf("%s\nThink time between reading stock and writing it: %v.\n%s\n",
+		report.Wrap(l.wants(l.Buyers, l.Stock)+", from "+where+".", report.Width), l.Think, kept)
 }
 
 // blank is a report on no races yet.
 func (l lab) blank(now time.Time) report.Report {
 	m, stores := machine.Look(), l.source(l.instances()).Stores()
 	r := report.Report{
+		Version:   report.Version,
 		StartedAt: now.UTC(),
+		NotRun:    []report.NotRun{},
 		Machine: report.Machine{
 			OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, CPUModel: m.CPUModel, Go: m.Go, Commit: m.Commit,
 			Database: stores.Database, Redis: stores.Redis,
 		},
-		Run: report.Run{
-			Buyers: l.Buyers, Stock: l.Stock, Instances: l.instances(), Target: l.Target,
-			ThinkMS: report.Milliseconds(l.Think),
-		},
-	}
-	if l.Target != "" {
-		r.Run.Instances = 0
+		Run: l.asked(),
 	}
 	return r
 }
@@ -122,20 +144,4 @@ func (l lab) show(r report.Report) error {
 	}
 	fmt.Fprintln(l.screen.out)
 	return p.Explain(r)
-}
-
-// save writes the JSON where it was asked for.
-func (l lab) save(r report.Report) error {
-	var b bytes.Buffer
-	if err := r.WriteJSON(&b); err != nil {
-		return err
-	}
-	switch l.JSON {
-	case "":
-		return nil
-	case "-":
-		_, err := b.WriteTo(l.screen.json)
-		return err
-	}
-	return os.WriteFile(l.JSON, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
 }

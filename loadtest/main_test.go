@@ -9,15 +9,25 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock/testserver"
 	"example.com/shop/loadtest/report"
+	"example.com/shop/loadtest/steps"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+func TestMain(m *testing.M) {
+	if was, err := steps.Child(os.Getenv, os.Stdin, os.Stdout); was {
+		if err != nil {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
 
 func noEnv(string) string { return "" }
 
@@ -25,14 +35,17 @@ func noEnv(string) string { return "" }
 func TestRun_embedded(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	file := filepath.Join(t.TempDir(), "report.json")
+	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file}, noEnv, &stdout, &stderr)
+	code := run(t.Context(), []string{"--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page}, noEnv, &stdout, &stderr)
 	if code != 0 {
 		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
 	}
 	r := readReport(t, file)
-	if got, want := r.Run, (report.Run{Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10}); got != want {
+	if got, want := r.Run, (report.Run{
+		Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10,
+		Command: "go run ./loadtest --strategies none,mutex,redis --buyers 60 --stock 6 --think 10ms --instances 3",
+	}); got != want {
 		t.Errorf("run: got %+v, want %+v", got, want)
 	}
 	if r.Machine.OS == "" || r.Machine.Go == "" || r.Machine.Database == "" || r.Machine.Redis == "" || r.Machine.CPUs == 0 {
@@ -42,6 +55,7 @@ func TestRun_embedded(t *testing.T) {
 	for _, s := range r.Strategies {
 		names, verdicts = append(names, s.Name), append(verdicts, s.Verdict)
 		sound(t, s, 60)
+		tells(t, s)
 	}
 	if diff := cmp.Diff([]string{"none", "mutex", "redis"}, names); diff != "" {
 		t.Errorf("strategies (-want +got):\n%s", diff)
@@ -53,6 +67,15 @@ func TestRun_embedded(t *testing.T) {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Did the shop oversell?") {
+		t.Errorf("page: %v, got %.100s", err, text)
+	}
+	if want := "The report is in " + page; !strings.Contains(stdout.String(), want) {
+		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
+	}
+	if !strings.HasPrefix(r.Machine.DatabaseVersion, "SQLite 3.") || r.Machine.RedisVersion == "" {
+		t.Errorf("versions: got %q, %q, want those that the shop names", r.Machine.DatabaseVersion, r.Machine.RedisVersion)
 	}
 	if strings.Contains(stdout.String(), "\x1b") {
 		t.Error("stdout is coloured, but no terminal")
@@ -81,6 +104,34 @@ func sound(t *testing.T, s report.Strategy, crowd int64) {
 	}
 	if s.PromisesCorrect && (s.Oversold != 0 || s.Undersold != 0) {
 		t.Errorf("%s: oversold %d, undersold %d, but promises to be correct", s.Name, s.Oversold, s.Undersold)
+	}
+}
+
+// tells checks what the shop told of its requests: they read the stock one by one
+// under a lock that all share, and two of them the same where nothing keeps them
+// apart.
+func tells(t *testing.T, s report.Strategy) {
+	t.Helper()
+	if s.Timeline == nil || len(s.Timeline.Requests) < 2 {
+		t.Fatalf("%s: timeline: got %+v, want requests", s.Name, s.Timeline)
+	}
+	for _, r := range s.Timeline.Requests {
+		if r.Accepted && (r.Read > r.Writing || r.Writing > r.Written || r.Written > r.Committed || r.Released > 0 && r.Committed > r.Released) {
+			t.Errorf("%s: steps in disorder: %+v", s.Name, r)
+		}
+	}
+	if s.PromisesCorrect {
+		if len(s.Timeline.Pair) > 0 {
+			t.Errorf("%s: got the pair %v, want none", s.Name, s.Timeline.Pair)
+		}
+		return
+	}
+	if len(s.Timeline.Pair) != 2 {
+		t.Fatalf("%s: got the pair %v, want two", s.Name, s.Timeline.Pair)
+	}
+	a, b := s.Timeline.Requests[s.Timeline.Pair[0]], s.Timeline.Requests[s.Timeline.Pair[1]]
+	if a.Seen != b.Seen || a.Wrote == nil || b.Wrote == nil || *a.Wrote != *b.Wrote || *a.Wrote != a.Seen-1 {
+		t.Errorf("%s: pair: got %+v and %+v, want both to have read and written the same", s.Name, a, b)
 	}
 }
 
@@ -168,8 +219,34 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--target", "http://x", "--instances", "2"}, "--target is a shop that runs already"},
 		{[]string{"--json", dir}, "is a folder"},
 		{[]string{"--json", filepath.Join(dir, "none", "r.json")}, "there is no folder"},
+		{[]string{"--html", dir}, "--html " + dir + " is a folder"},
+		{[]string{"--html", filepath.Join(dir, "none", "r.html")}, "there is no folder"},
+		{[]string{"--html", filepath.Join(dir, "r"), "--json", filepath.Join(dir, "r")}, "name the same file"},
 		{[]string{"--strategies", ""}, "--strategies"},
-		{[]string{"--strategies", "none,luck"}, `"luck" is not one of redis, conditional, none, mutex`},
+		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, redis, redlock, mysql-lock,`},
+		{[]string{"--mysql", "mysql://shop:geheim@db/shop"}, "--mysql: "},
+		{[]string{"--redis", "cache"}, "--redis: "},
+		{[]string{"--strategies", "none,zookeeper"}, "zookeeper cannot be run: it needs a ZooKeeper: --zookeeper ADDR"},
+		{[]string{"--ui", ""}, `--ui "": want host:port such as 127.0.0.1:8090`},
+		{[]string{"--ui"}, "--ui: expected string value"},
+		{[]string{"--ui", "127.0.0.1:0", "--json", "-"}, "--ui offers its reports in the browser"},
+		{[]string{"--ui", "127.0.0.1:0", "--skus", "3"}, "--ui shows buyers who want one unit each, all at once; leave out --skus"},
+		{[]string{"--servers", "cloud"}, "--servers"},
+		{[]string{"--servers", "docker", "--redis", "a:1"}, "--servers docker starts all servers"},
+		{[]string{"--servers", "docker", "--target", "http://x"}, "--target is a shop that runs already"},
+		{[]string{"--rate", "0", "--duration", "1s"}, "--rate 0: want 0.1 to 20000"},
+		{[]string{"--rate", "NaN", "--duration", "1s"}, "--rate NaN: want 0.1 to 20000"},
+		{[]string{"--rate", "5"}, "say when it ends, with --duration or --requests"},
+		{[]string{"--rate", "20000", "--duration", "10m"}, "at most 1000000 orders"},
+		{[]string{"--duration", "1h"}, "--duration 1h0m0s: want 100ms to 10m"},
+		{[]string{"--requests", "0"}, "--requests 0: want 1 to 1000000"},
+		{[]string{"--skus", "101"}, "--skus 101: want 1 to 100"},
+		{[]string{"--skus", "3", "--skew=-1"}, "--skew -1: want 0 to 5"},
+		{[]string{"--skew", "1"}, "--skew: want --skus 2 or more"},
+		{[]string{"--lines", "2"}, "--lines 2: want at most as many as --skus 1"},
+		{[]string{"--skus", "50", "--lines", "21"}, "--lines 21: want 1 to 20"},
+		{[]string{"--cancel", "1.5"}, "--cancel 1.5: want a share, 0 to 1"},
+		{[]string{"--retry=-0.1"}, "--retry -0.1: want a share, 0 to 1"},
 		{[]string{"race"}, "race"},
 		{[]string{"--no-such-flag"}, "--no-such-flag"},
 	}
@@ -200,6 +277,11 @@ func TestRun_help(t *testing.T) {
 	for _, want := range []string{"--strategies", "Examples:", "undersold  units in no order", "Exit code:"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("help: want %q in\n%s", want, stdout.String())
+		}
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > report.Width {
+			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, report.Width, line)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (s screen) watch(strategy string, all int, tally *buyers.Tally) (stop func()) {
 	show, every := lines(s.progress, strategy, all), 2*time.Second
 	if s.live {
-		show, every = bar(s.progress, strategy, all), 100*time.Millisecond
+		show, every = bar(s.progress, strategy), 100*time.Millisecond
 	}
 	done := make(chan struct{})
 	var wait sync.WaitGroup
@@ -51,14 +51,19 @@ func lines(w io.Writer, strategy string, all int) func(*buyers.Tally, bool) {
 			fmt.Fprintf(w, "%s: %s of %s buyers at the door\n", strategy, humanize.Comma(connected), humanize.Comma(int64(all)))
 			return
 		}
+		if t.Orders() != int64(all) { // they order again and again
+			fmt.Fprintf(w, "%s: %.0f %% of the race is over: %s\n", strategy, 100*t.Done(), state(t))
+			return
+		}
 		fmt.Fprintf(w, "%s: %s of %s buyers answered: %s\n", strategy,
 			humanize.Comma(t.Answered()), humanize.Comma(int64(all)), state(t))
 	}
 }
 
 // bar shows progress on a terminal.
-func bar(w io.Writer, strategy string, all int) func(*buyers.Tally, bool) {
-	b := progressbar.NewOptions(all,
+func bar(w io.Writer, strategy string) func(*buyers.Tally, bool) {
+	const whole = 1000
+	b := progressbar.NewOptions(whole,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetPredictTime(false),
@@ -68,8 +73,8 @@ func bar(w io.Writer, strategy string, all int) func(*buyers.Tally, bool) {
 	)
 	return func(t *buyers.Tally, last bool) {
 		// The screen being gone is no reason to stop a race.
-		_ = b.Set64(t.Answered())
 		b.Describe(fmt.Sprintf(" %-12s %s", strategy, state(t)))
+		_ = b.Set(int(whole * t.Done()))
 		if last {
 			_ = b.Exit()
 			fmt.Fprintln(w)
@@ -81,6 +86,9 @@ func state(t *buyers.Tally) string {
 	s := fmt.Sprintf("%s orders, %s refused", humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
 	if n := t.Errors.Load(); n > 0 {
 		s += fmt.Sprintf(", %s errors", humanize.Comma(n))
+	}
+	if n := t.Cancelled.Load(); n > 0 {
+		s += fmt.Sprintf(", %s cancelled", humanize.Comma(n))
 	}
 	if n := t.Retries.Load(); n > 0 {
 		s += fmt.Sprintf(", asked again %s times", humanize.Comma(n))

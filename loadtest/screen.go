@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -27,6 +28,9 @@ func newScreen(getenv func(string) string, stdout, stderr io.Writer, json string
 	s.colour = terminal(s.out) && !dumb && getenv("NO_COLOR") == ""
 	return s
 }
+
+// tell writes a line on what is being done before the first race.
+func (s screen) tell(line string) { fmt.Fprintln(s.progress, line) }
 
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 )
 
@@ -16,13 +18,17 @@ func TestRun_servers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "report.json")
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), []string{"--mysql", dsn(t), "--redis", testserver.Redis(t), "--json", file}, noEnv, &stdout, &stderr)
-			if code != exitOK {
-				t.Fatalf("exit code: got %d, want %d; stderr:\n%s", code, exitOK, stderr.String())
+			code := run(t.Context(), []string{"--mysql", dsn(t), "--redis", testserver.Redis(t), "--buyers", "300", "--json", file}, noEnv, &stdout, &stderr)
+			if code != cli.OK {
+				t.Fatalf("exit code: got %d, want %d; stderr:\n%s", code, cli.OK, stderr.String())
 			}
 			verdicts := map[string]report.Strategy{}
-			for _, s := range readReport(t, file).Strategies {
-				sound(t, s, 1000)
+			r := readReport(t, file)
+			if m := r.Machine; !strings.HasPrefix(m.DatabaseVersion, name+" ") || !strings.HasPrefix(m.RedisVersion, "Redis ") || strings.Contains(m.RedisVersion, "protocol") {
+				t.Errorf("versions: got %q, %q, want those of %s and Redis", m.DatabaseVersion, m.RedisVersion, name)
+			}
+			for _, s := range r.Strategies {
+				sound(t, s, 300)
 				verdicts[s.Name] = s
 			}
 			for _, wrong := range []string{"none", "mutex"} {

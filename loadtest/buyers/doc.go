@@ -1,6 +1,7 @@
-// Package buyers lets many buyers want the same thing at the same moment.
+// Package buyers lets many buyers want the same thing at the same moment, or a few
+// things again and again.
 //
-// A Race goes
+// A Race, unless its Pace says otherwise, goes
 //
 //	connect every buyer -> all wait at the barrier -> released at once ->
 //	each asks until it has an answer -> log
@@ -10,6 +11,11 @@
 // the common start, also that of a buyer whom the shop got round to last and of
 // one who had to ask again: queueing is part of what a buyer waits for.
 //
+// Where its Pace lets orders follow each other, every latency counts from the
+// moment at which the order was due. In an open race that moment does not depend on
+// the shop, so that a slow one cannot hide it; in a closed one it is the answer to
+// the buyer's order before.
+//
 // A buyer asks again, with the same idempotency key, when the shop is too busy
 // (429, 503, or any answer with Retry-After, which is honoured up to a limit) and when the
 // outcome is unknown (no answer, a broken one, another 5xx). It gives up after a
@@ -17,5 +23,6 @@
 //
 // The Log is the buyers' side of the story: what each was told. It is written
 // without looking at the shop's books, so that the two can be compared. Recheck
-// then asks for each order that a buyer was told of, as that buyer.
+// then asks for each order that a buyer was told of, as that buyer. Traces are what
+// the shop said that some requests did.
 package buyers

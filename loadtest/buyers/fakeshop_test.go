@@ -22,6 +22,9 @@ type fakeShop struct {
 	// is sold; after, once it is. tries counts from 1 for each buyer.
 	before, after func(w http.ResponseWriter, r *http.Request, tries int) bool
 
+	// refuseCancel, if set, may answer a cancellation itself, by returning true.
+	refuseCancel func(w http.ResponseWriter) bool
+
 	mu        sync.Mutex
 	available int
 	orders    map[string]shopclient.Order // by idempotency key
@@ -49,6 +52,7 @@ func newFakeShop(t *testing.T, units int) *fakeShop {
 	})
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
+	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancel)
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		s.mu.Lock()
@@ -106,7 +110,7 @@ func (s *fakeShop) sell(buyer, key string, o shopclient.Order) (placed shopclien
 		return o, false, false
 	}
 	s.available--
-	o.ID = fmt.Sprintf("order-%d", len(s.orders)+1)
+	o.ID, o.Status = fmt.Sprintf("order-%d", len(s.orders)+1), "pending"
 	s.orders[key] = o
 	s.owners[o.ID] = buyer
 	return o, false, true
@@ -117,6 +121,26 @@ func (s *fakeShop) show(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	for _, o := range s.orders {
 		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
+			_ = json.NewEncoder(w).Encode(o)
+			return
+		}
+	}
+	problem(w, http.StatusNotFound, "order-not-found")
+}
+
+func (s *fakeShop) cancel(w http.ResponseWriter, r *http.Request) {
+	if s.refuseCancel != nil && s.refuseCancel(w) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, o := range s.orders {
+		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
+			if o.Status == "pending" {
+				s.available++
+			}
+			o.Status = shopclient.Cancelled
+			s.orders[key] = o
 			_ = json.NewEncoder(w).Encode(o)
 			return
 		}
@@ -148,7 +172,7 @@ func cut() { panic(http.ErrAbortHandler) }
 func raceIn(crowd int, shops ...*fakeShop) Race {
 	r := Race{
 		Strategy:       "redis",
-		SKU:            "thing",
+		SKUs:           []string{"thing"},
 		Buyers:         crowd,
 		RequestTimeout: 10 * time.Second,
 		Timeout:        10 * time.Second,

@@ -3,9 +3,11 @@ package buyers
 import (
 	"slices"
 	"time"
+
+	"example.com/shop/loadtest/shopclient"
 )
 
-// Outcome is what a buyer knows in the end.
+// Outcome is what a buyer knows of an order in the end.
 type Outcome int
 
 const (
@@ -20,28 +22,41 @@ const (
 	Failed
 )
 
-// Record is what became of one buyer.
+// Record is what became of one order.
 type Record struct {
 	Buyer    string
+	Lines    []shopclient.Line // that the buyer wants
 	Outcome  Outcome
 	OrderID  string        // of an Ordered
-	Latency  time.Duration // from the common start to the last answer
+	Ended    time.Duration // from the common start to the last answer
+	Latency  time.Duration // the same, from the moment at which the order was due
 	Tries    int
 	Replayed bool   // the answer repeats that of an earlier try
 	Reason   string // of a Failed or Unknown: what the last try brought
+
+	// What the buyer did with an Ordered afterwards, and what came of it.
+	Again         Again
+	AgainBrought  string // other than the same order
+	Cancel        Cancel
+	CancelBrought string // other than the end of the order
 }
 
-// Log is what became of all buyers.
+// Log is what became of all orders.
 type Log struct {
 	Took    time.Duration // from the common start to the last answer
 	Records []Record
+	Unsent  int64 // orders that were due while all buyers waited for answers
 }
 
-// Count returns how many buyers had this outcome.
+// Count returns how many orders had this outcome.
 func (l Log) Count(o Outcome) int64 {
+	return l.count(func(r Record) bool { return r.Outcome == o })
+}
+
+func (l Log) count(is func(Record) bool) int64 {
 	var n int64
 	for _, r := range l.Records {
-		if r.Outcome == o {
+		if is(r) {
 			n++
 		}
 	}
@@ -55,23 +70,6 @@ func (l Log) Retries() int64 {
 		n += int64(max(0, r.Tries-1))
 	}
 	return n
-}
-
-// Repeated returns the ids of orders that more than one buyer was told of, once
-// for each buyer after the first.
-func (l Log) Repeated() []string {
-	times := make(map[string]int, len(l.Records))
-	var ids []string
-	for _, r := range l.Records {
-		if r.Outcome != Ordered {
-			continue
-		}
-		if times[r.OrderID]++; times[r.OrderID] > 1 {
-			ids = append(ids, r.OrderID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // Reason is why buyers had no definite answer, and how many.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/loadtest/shopclient"
 )
 
 // outcomes counts what became of the buyers.
@@ -157,6 +159,25 @@ func TestRace_Run_barrier(t *testing.T) {
 	}
 }
 
+// Ready: "is called when all buyers have connected; they are let go when it returns".
+func TestRace_Run_ready(t *testing.T) {
+	t.Parallel()
+	const crowd = 20
+	shop := newFakeShop(t, crowd)
+	race := raceIn(crowd, shop)
+	race.Ready = func(context.Context) {
+		shop.mu.Lock()
+		defer shop.mu.Unlock()
+		if shop.connected != crowd || shop.early >= 0 {
+			t.Errorf("at the door: got %d, and %d at the first order, want %d and no order yet", shop.connected, shop.early, crowd)
+		}
+	}
+	log, err := race.Run(t.Context())
+	if err != nil || log.Count(Ordered) != crowd {
+		t.Errorf("orders: got %d, %v, want %d", log.Count(Ordered), err, crowd)
+	}
+}
+
 // doc.go: "Every latency counts from the common start, also that of a buyer whom
 // the shop got round to last".
 func TestRace_Run_latency(t *testing.T) {
@@ -193,7 +214,7 @@ func TestRace_Run_slow_answer(t *testing.T) {
 		return false
 	}
 	race := raceIn(1, shop)
-	race.RequestTimeout = 100 * time.Millisecond
+	race.RequestTimeout = time.Second
 	log, err := race.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +223,8 @@ func TestRace_Run_slow_answer(t *testing.T) {
 	if got.Tries < 2 { // more on a machine that is too busy to answer in time
 		t.Errorf("%d tries, want another one after the first", got.Tries)
 	}
-	want := Record{Buyer: "buyer-1", Outcome: Ordered, OrderID: "order-1", Tries: got.Tries, Replayed: true, Latency: got.Latency}
+	want := Record{Buyer: "buyer-1", Outcome: Ordered, OrderID: "order-1", Tries: got.Tries, Replayed: true, Latency: got.Latency, Ended: got.Ended,
+		Lines: []shopclient.Line{{SKU: "thing", Units: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,7 +25,8 @@ const checkers = 32
 
 // Recheck asks for each order that a buyer was told of, as that buyer, and
 // returns those that the shop does not know or shows otherwise than they were
-// bought. It fails if the shop cannot be asked.
+// bought or cancelled. In log, it settles what came of each Uncancelled: Cancelled
+// after all, or Kept. It fails if the shop cannot be asked.
 func (r Race) Recheck(ctx context.Context, log Log) ([]Lost, error) {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()
@@ -43,8 +45,15 @@ func (r Race) Recheck(ctx context.Context, log Log) ([]Lost, error) {
 				found[i] = Lost{record.Buyer, record.OrderID, "the shop does not know it"}
 			case err != nil:
 				return fmt.Errorf("order %s of %s: %w", record.OrderID, record.Buyer, err)
-			case o.ID != record.OrderID || !slices.Equal(o.Lines, []shopclient.Line{{SKU: r.SKU, Units: 1}}):
+			case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines):
 				found[i] = Lost{record.Buyer, record.OrderID, fmt.Sprintf("the shop shows %+v", o)}
+			case record.Cancel == Uncancelled:
+				log.Records[i].Cancel = Kept
+				if o.Status == shopclient.Cancelled {
+					log.Records[i].Cancel = Cancelled
+				}
+			case (record.Cancel == Cancelled) != (o.Status == shopclient.Cancelled):
+				found[i] = Lost{record.Buyer, record.OrderID, "the shop shows it as " + o.Status}
 			}
 			return nil
 		})
@@ -67,4 +76,10 @@ func (r Race) ask(ctx context.Context, conns *http.Client, i int, told Record) (
 			return o, err
 		}
 	}
+}
+
+// sameLines ignores the order in which they stand.
+func sameLines(a, b []shopclient.Line) bool {
+	bySKU := func(x, y shopclient.Line) int { return strings.Compare(x.SKU, y.SKU) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), bySKU), slices.SortedFunc(slices.Values(b), bySKU))
 }

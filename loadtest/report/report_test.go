@@ -51,7 +51,7 @@ redis          100     100         0          0      900       0       140  9.4m
 func TestPrinter_Table_fits_100_columns(t *testing.T) {
 	t.Parallel()
 	s := none()
-	s.Name, s.Verdict = "conditional", "inconsistent"
+	s.Name, s.Verdict = "release-before-commit", "inconsistent"
 	s.Supplied, s.Orders, s.Oversold, s.Refused, s.Errors = 100_000, 100_000, 100_000, 100_000, 100_000
 	s.OrdersPerSecond, s.LatencyMS.P50, s.LatencyMS.P99 = 12_345, 9_999, 3_600_000
 	for _, colour := range []bool{false, true} {
@@ -66,6 +66,23 @@ func TestPrinter_Table_fits_100_columns(t *testing.T) {
 				t.Errorf("colour %v: line of %d columns, want at most 100:\n%s", colour, got, line)
 			}
 		}
+	}
+}
+
+// A strategy that had no race stands below, with the reason.
+func TestPrinter_Explain_not_run(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	r := report.Report{
+		Strategies: []report.Strategy{redis()},
+		NotRun:     []report.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}},
+	}
+	if err := (report.Printer{Out: &b}).Explain(r); err != nil {
+		t.Fatal(err)
+	}
+	want := "\nNot run:\nzookeeper  it needs a ZooKeeper.\n\nPromised to be correct and was: redis.\n"
+	if !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got %q, want at its end %q", b.String(), want)
 	}
 }
 

@@ -2,6 +2,7 @@ package shopclient
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,11 +12,13 @@ import (
 // Purchase is a buyer's wish.
 type Purchase struct {
 	Buyer    string
-	Key      string // idempotency key, the same whenever this purchase is asked for again
-	SKU      string
-	Units    int64
+	Key      string        // idempotency key, the same whenever this purchase is asked for again
+	Lines    []Line        // of different SKUs
 	Strategy string        // how the shop is to sell
 	Think    time.Duration // between its reading the stock and writing it
+
+	Tape string // under which the shop is to record the request; empty for none
+	Stop string // where to stop it until Resume, such as sql:COMMIT; empty for nowhere
 }
 
 // Answer is what the shop said.
@@ -30,6 +33,10 @@ type Answer struct {
 	// RetryAfter is how long the shop asks to wait before the next try; negative
 	// if it does not ask.
 	RetryAfter time.Duration
+
+	// Trace is what the request did about the SKU of the first line; nil if the shop
+	// did not tell.
+	Trace *Trace
 }
 
 // Line is one SKU of an order and how many units of it.
@@ -40,9 +47,13 @@ type Line struct {
 
 // Order is an order as the shop shows it to its buyer.
 type Order struct {
-	ID    string `json:"id"`
-	Lines []Line `json:"lines"`
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Lines  []Line `json:"lines"`
 }
+
+// Cancelled is the Status of an order that its buyer has cancelled.
+const Cancelled = "cancelled"
 
 // Buy asks for an order, once. An error means that the outcome is unknown.
 func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
@@ -53,9 +64,14 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		// Zero would leave it to the shop.
 		"Shop-Think": {max(p.Think, time.Nanosecond).String()},
 	}
+	for name, value := range map[string]string{"Shop-Tape": p.Tape, "Shop-Stop": p.Stop} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
 	body := struct {
 		Lines []Line `json:"lines"`
-	}{[]Line{{SKU: p.SKU, Units: p.Units}}}
+	}{p.Lines}
 	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, body)
 	if err != nil {
 		return Answer{}, err
@@ -64,6 +80,7 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		Status:     r.status,
 		Replayed:   r.header.Get("Idempotent-Replayed") == "true",
 		RetryAfter: retryAfter(r.header.Get("Retry-After")),
+		Trace:      parseTrace(r.header.Get("Shop-Trace"), p.Lines),
 	}
 	if r.status != http.StatusCreated && r.status != http.StatusOK {
 		a.Problem = r.problem()
@@ -91,6 +108,30 @@ func (c *Client) Order(ctx context.Context, buyer, id string) (Order, error) {
 	var o Order
 	err = r.decode(http.StatusOK, &o)
 	return o, err
+}
+
+// Cancel asks for the end of an order, once. It returns what the shop said
+// instead, if that is not the cancelled order. An error means that the outcome is
+// unknown.
+func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
+	header := http.Header{"Shop-Buyer": {buyer}}
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", header, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Status: r.status, OrderID: id, RetryAfter: retryAfter(r.header.Get("Retry-After"))}
+	if r.status != http.StatusOK {
+		a.Problem = r.problem()
+		return a, nil
+	}
+	var o Order
+	if err := r.decode(r.status, &o); err != nil {
+		return Answer{}, err
+	}
+	if o.ID != id || o.Status != Cancelled {
+		return Answer{}, fmt.Errorf("the shop says that it cancelled order %s, and shows %+v", id, o)
+	}
+	return a, nil
 }
 
 // retryAfter reads the header of that name, in seconds. A date is not used by

@@ -46,7 +46,7 @@ func TestClient_Buy_request(t *testing.T) {
 		fmt.Fprint(w, `{"id":"o-1"}`)
 	})
 	_, err := client.Buy(t.Context(), shopclient.Purchase{
-		Buyer: "buyer-17", Key: "k", SKU: "thing", Units: 1, Strategy: "none", Think: 2 * time.Millisecond,
+		Buyer: "buyer-17", Key: "k", Lines: []shopclient.Line{{SKU: "thing", Units: 1}}, Strategy: "none", Think: 2 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,19 +142,22 @@ func TestClient_Buy_once(t *testing.T) {
 	}
 }
 
-func TestClient_Strategies(t *testing.T) {
+func TestClient_Lab(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		status int
 		body   string
-		want   []shopclient.Strategy
+		want   shopclient.Lab
 		err    error
 	}{
 		{
 			name: "a shop in teaching mode", status: 200,
-			body: `{"strategies":[{"name":"none","lock":"","take":"overwrite","promises_correct":false,"lesson":"L"}]}`,
-			want: []shopclient.Strategy{{Name: "none", Take: "overwrite", Lesson: "L"}},
+			body: `{"strategies":[{"name":"none","lock":"","take":"overwrite","promises_correct":false,"lesson":"L"}],"database":"SQLite 3","redis":"Redis 8"}`,
+			want: shopclient.Lab{
+				Strategies: []shopclient.Strategy{{Name: "none", Take: "overwrite", Lesson: "L"}},
+				Database:   "SQLite 3", Redis: "Redis 8",
+			},
 		},
 		{name: "a shop that sells", status: 404, body: `{"type":"/problems/lab-off"}`, err: shopclient.ErrNotLab},
 		{name: "something else", status: 200, body: `{}`, err: shopclient.ErrNotLab},
@@ -166,14 +169,41 @@ func TestClient_Strategies(t *testing.T) {
 				w.WriteHeader(tt.status)
 				fmt.Fprint(w, tt.body)
 			})
-			got, err := client.Strategies(t.Context())
+			got, err := client.Lab(t.Context())
 			if !errors.Is(err, tt.err) {
 				t.Errorf("error: got %v, want %v", err, tt.err)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("strategies (-want +got):\n%s", diff)
+				t.Errorf("lab (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestClient_Clean(t *testing.T) {
+	t.Parallel()
+	client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			t.Errorf("query: got %q, want none", r.URL.RawQuery)
+		}
+		fmt.Fprint(w, `{"ok":false,"skus":[],"differences":[{"invariant":"I1","sku":"a","detail":"D"}],"truncated":false}`)
+	})
+	ok, got, err := client.Clean(t.Context())
+	if want := []shopclient.Difference{{Invariant: "I1", Detail: "D"}}; err != nil || ok || !cmp.Equal(want, got) {
+		t.Errorf("got %v, %v, %v, want %v", ok, got, err, want)
+	}
+}
+
+func TestClient_Available(t *testing.T) {
+	t.Parallel()
+	client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if got, want := r.URL.Path, "/v1/skus/mug"; got != want {
+			t.Errorf("path: got %q, want %q", got, want)
+		}
+		fmt.Fprint(w, `{"sku":"mug","supplied":6,"available":4}`)
+	})
+	if got, err := client.Available(t.Context(), "mug"); err != nil || got != 4 {
+		t.Errorf("got %d, %v, want 4", got, err)
 	}
 }
 
@@ -196,5 +226,36 @@ func TestClient_Audit(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("audit (-want +got):\n%s", diff)
+	}
+}
+
+func TestClient_Cancel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   int
+		fails  bool
+	}{
+		"cancelled":       {200, `{"id":"o-1","status":"cancelled"}`, 200, false},
+		"ended otherwise": {409, `{"type":"/problems/order-ended"}`, 409, false},
+		"another order":   {200, `{"id":"o-2","status":"cancelled"}`, 0, true},
+		"still pending":   {200, `{"id":"o-1","status":"pending"}`, 0, true},
+		"a broken answer": {200, `{"id":`, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := connect(t, func(w http.ResponseWriter, r *http.Request) {
+				if got := r.Method + " " + r.URL.Path + " " + r.Header.Get("Shop-Buyer"); got != "POST /v1/orders/o-1/cancel ann" {
+					t.Errorf("asked for %s", got)
+				}
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.body)
+			})
+			got, err := client.Cancel(t.Context(), "ann", "o-1")
+			if got.Status != c.want || (err != nil) != c.fails {
+				t.Errorf("got %+v, %v; want status %d, an error: %v", got, err, c.want, c.fails)
+			}
+		})
 	}
 }

@@ -1,6 +1,28 @@
 package shops
 
-import "example.com/shop/internal/app"
+import (
+	"errors"
+	"fmt"
+
+	"example.com/shop/internal/app"
+)
+
+// Check reports which server's address cannot be read, by its flag and without a
+// password.
+func (n Instances) Check() error {
+	var errs []error
+	if n.MySQL != "" {
+		if _, err := app.MySQLAddress(n.MySQL); err != nil {
+			errs = append(errs, fmt.Errorf("--%w", err))
+		}
+	}
+	if n.Redis != "" {
+		if _, err := app.RedisAddress(n.Redis); err != nil {
+			errs = append(errs, fmt.Errorf("--%w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // mysqlHost returns the address and database of a DSN, without its password.
 func mysqlHost(dsn string) string {

@@ -17,9 +17,16 @@ type Instances struct {
 	MySQL string // DSN; empty for an embedded SQLite file
 	Redis string // host:port or URL; empty for an embedded server
 
+	Redlock   []string // as Redis; none for embedded servers, if Redis is embedded
+	ZooKeeper string   // host:port; empty for none
+
 	// Log gets what goes wrong in the shops; nil discards it.
 	Log *slog.Logger
 }
+
+// hold is for how long unpaid orders keep their units: longer than any race takes,
+// so that they are there when it is judged.
+const hold = 2 * time.Hour
 
 // stopping is how long one shop has to stop.
 const stopping = 15 * time.Second
@@ -38,7 +45,9 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 func (n Instances) open(ctx context.Context, undo *undo) (*Set, error) {
 	settings := app.Default()
 	settings.Listen, settings.Lab = "127.0.0.1:0", true
+	settings.Hold = hold
 	settings.MySQL, settings.Redis, settings.Log = n.MySQL, n.Redis, n.Log
+	settings.Redlock, settings.ZooKeeper = n.Redlock, n.ZooKeeper
 	if n.MySQL == "" || n.Redis == "" {
 		dir, err := os.MkdirTemp("", "shop-loadtest-")
 		if err != nil {
@@ -54,7 +63,12 @@ func (n Instances) open(ctx context.Context, undo *undo) (*Set, error) {
 			settings.SQLite = embedded.SQLite()
 		}
 		if n.Redis == "" {
-			settings.Redis = embedded.Redis()
+			settings.Redis, settings.RedisEmbedded = embedded.Redis(), true
+			if len(n.Redlock) == 0 {
+				if settings.Redlock, err = embedded.StartRedlock(); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	if err := migrate(ctx, settings); err != nil {

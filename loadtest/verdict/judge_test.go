@@ -164,6 +164,45 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		{
+			// "Units of cancelled orders are not counted."
+			name: "units came back after the last buyer was refused",
+			change: func(b *books, t *told) {
+				b.Orders, b.Units = 100, 90
+				t.Orders, t.Cancelled = 100, 10
+			},
+			want: verdict.Judgement{Verdict: verdict.Correct},
+		},
+		{
+			name: "a cancelled order keeps its unit",
+			change: func(_ *books, t *told) {
+				t.Cancelled = 1
+			},
+			want: verdict.Judgement{
+				Verdict:  verdict.Inconsistent,
+				Findings: []string{"99 orders of one unit each hold 100 units"},
+			},
+		},
+		{
+			name: "more units are left than came back",
+			change: func(b *books, t *told) {
+				b.Orders, b.Units = 95, 85
+				t.Orders, t.Cancelled = 95, 10
+			},
+			want: verdict.Judgement{Verdict: verdict.Undersold, Undersold: 5},
+		},
+		{
+			// "An order that was sent twice with one key is one."
+			name: "a key that brought two orders",
+			change: func(_ *books, t *told) {
+				t.Orders, t.Refused = 99, 901
+				t.Doubled = []string{"o-1 of buyer-7, whose key brought order o-2 the second time"}
+			},
+			want: verdict.Judgement{
+				Verdict:  verdict.Inconsistent,
+				Findings: []string{"not one order: o-1 of buyer-7, whose key brought order o-2 the second time"},
+			},
+		},
+		{
 			name: "the books disagree without an oversale",
 			change: func(b *books, _ *told) {
 				b.Differences = []string{"I5 level and ledger differ"}

@@ -1,0 +1,2 @@
+// Package browsertest opens pages in a headless Chromium, for tests.
+package browsertest

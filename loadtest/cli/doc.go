@@ -1,0 +1,3 @@
+// Package cli is what the programs of the load test do alike on the command line:
+// they read flags, show help, and end with an exit code.
+package cli

@@ -1,0 +1,57 @@
+// Package stats orders the rounds of a measurement and sums them up.
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Median returns the middle of the values, the mean of the two middle ones where
+// their number is even, and 0 of none. It leaves values as they are.
+func Median[T ~int | ~int64 | ~float64](values []T) T {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
+}
+
+// Max returns the largest value, 0 of none.
+func Max[T cmp.Ordered](values []T) T {
+	var most T
+	for i, v := range values {
+		if i == 0 || v > most {
+			most = v
+		}
+	}
+	return most
+}
+
+// Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so
+// that what slowed a whole round down counts on both sides. Rounds that only one
+// of the two has, or where either is 0, do not count. NaN: there is none left.
+func Ratio(a, b []float64) float64 {
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		if x, y := a[i], b[i]; x > 0 && y > 0 { //nolint:gosec // i is below both lengths
+			ratios = append(ratios, x/y)
+		}
+	}
+	if len(ratios) == 0 {
+		return math.NaN()
+	}
+	return Median(ratios)
+}
+
+// Spread returns the most and the least of the counts.
+func Spread(counts []int) (most, least int) {
+	if len(counts) == 0 {
+		return 0, 0
+	}
+	return slices.Max(counts), slices.Min(counts)
+}

@@ -1,0 +1,33 @@
+// Server-sent events. Each is the whole state, so that nothing is lost with a
+// connection.
+const pause = 2000; // ms between tries
+
+export function listen(onState) {
+  const banner = document.getElementById("lost");
+  let tries = 0;
+
+  const connect = () => {
+    const source = new EventSource("/events");
+    source.onmessage = (event) => {
+      tries = 0;
+      banner.hidden = true;
+      onState(JSON.parse(event.data));
+    };
+    source.onerror = () => {
+      source.close(); // the browser's own tries tell nothing
+      lost(++tries);
+      setTimeout(connect, pause);
+    };
+  };
+
+  const lost = (n) => {
+    const [text, count] = banner.children;
+    if (banner.hidden) {
+      banner.hidden = false;
+      text.textContent = "The lab does not answer. Was it ended? What you see may be out of date. This page tries again by itself.";
+    }
+    count.textContent = n === 1 ? "Tried once." : `Tried ${n} times.`;
+  };
+
+  connect();
+}
