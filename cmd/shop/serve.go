@@ -69,7 +69,7 @@ The last one talks TLS with both servers: whoever has another certificate, or no
 // Run serves until it is told to stop.
 func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	defer ballast()()
-	second, stop := untilSecond(ctx)
+	second, stop := untilSecond(ctx, p.log)
 	defer stop()
 	place, err := s.place()
 	if err != nil {
