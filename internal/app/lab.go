@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -119,8 +120,21 @@ func (p *parts) openZooKeeper(ctx context.Context, s Settings) error {
 	locker := p.locker(s, order.ZooKeeperLock, nodes)
 	p.lockers[order.ZooKeeperLock] = locker
 	defer s.announce("zookeeper at " + s.ZooKeeper)()
-	if err := locker.Do(ctx, "start", func(context.Context, *lock.Lease) error { return nil }); err != nil {
+	if err := awaitAnswer(ctx, locker); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return context.Cause(ctx)
+		}
 		return fmt.Errorf("zookeeper at %s does not answer: %w; check that it runs and that --zookeeper (SHOP_ZOOKEEPER) is right", s.ZooKeeper, err)
 	}
 	return nil
+}
+
+// awaitAnswer asks a store until it has answered, or ctx ends.
+func awaitAnswer(ctx context.Context, locker *lock.Locker) error {
+	for {
+		err := locker.Do(ctx, "start", func(context.Context, *lock.Lease) error { return nil })
+		if ctx.Err() != nil || !errors.Is(err, lock.ErrNoAnswer) {
+			return err
+		}
+	}
 }

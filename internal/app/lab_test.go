@@ -2,9 +2,13 @@ package app_test
 
 import (
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
@@ -94,4 +98,24 @@ func TestStart_labWithAllServers(t *testing.T) {
 		}
 	}
 	buyByEach(t, shop, all)
+}
+
+// "waits until it has answered", also where that takes longer than a request may.
+func TestStart_lateZooKeeper(t *testing.T) {
+	t.Parallel()
+	server := testserver.ZooKeeper(t)
+	var first sync.Once
+	answers := make(chan struct{})
+	s := embedded(t, 1)
+	s.LockTTL = time.Second // and a request may take as long
+	s.ZooKeeper = testserver.Relay(t, server, func(client, server net.Conn) {
+		first.Do(func() { time.AfterFunc(2*s.LockTTL, func() { close(answers) }) })
+		<-answers
+		testserver.BothWays(client, server,
+			func() { _, _ = io.Copy(server, client) },
+			func() { _, _ = io.Copy(client, server) })
+	})
+	if why := reasons(t, start(t, s))["zookeeper"]; why != "" {
+		t.Errorf("not available: %s", why)
+	}
 }

@@ -25,8 +25,9 @@ func TestStart_serverDown(t *testing.T) {
 		change func(*app.Settings)
 		want   []string
 	}{
-		"mysql": {func(s *app.Settings) { s.SQLite, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
-		"redis": {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
+		"mysql":     {func(s *app.Settings) { s.SQLite, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
+		"redis":     {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
+		"zookeeper": {func(s *app.Settings) { s.ZooKeeper = addr }, []string{"zookeeper", addr, "check"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
