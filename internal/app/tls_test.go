@@ -1,14 +1,11 @@
 package app_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/shop/internal/app"
@@ -56,10 +53,14 @@ func TestStart_redisTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			relay := listenIn(t, c.server)
+			wire := testserver.NewWiretap(t, c.server)
+			_, port, err := net.SplitHostPort(wire.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
 			s := embedded(t, 1)
 			s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
-			s.Redis, s.RedisTLS = c.host+":"+relay.port, c.files
+			s.Redis, s.RedisTLS = c.host+":"+port, c.files
 			shop, err := app.Start(t.Context(), s)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
@@ -72,7 +73,7 @@ func TestStart_redisTLS(t *testing.T) {
 				t.Errorf("got %v, want it at once, with %q and no password", err, c.says)
 			}
 			for _, word := range []string{"geheim", "HELLO", "hello"} {
-				if strings.Contains(relay.sent(), word) {
+				if wire.Saw(word) {
 					t.Errorf("%s went over the wire in the clear", word)
 				}
 			}
@@ -113,56 +114,4 @@ func TestStart_mysqlTLS(t *testing.T) {
 			}
 		})
 	}
-}
-
-// relay keeps what a client sends to its server.
-type relay struct {
-	port string
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// listenIn starts a relay in front of a server.
-func listenIn(t *testing.T, server string) *relay {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{}
-	_, r.port, _ = net.SplitHostPort(listener.Addr().String())
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			target, err := net.Dial("tcp", server)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			hangUp := func() { _ = client.Close(); _ = target.Close() }
-			running.Go(func() { defer hangUp(); _, _ = io.Copy(target, io.TeeReader(client, r)) })
-			running.Go(func() { defer hangUp(); _, _ = io.Copy(client, target) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		running.Wait()
-	})
-	return r
-}
-
-func (r *relay) Write(sent []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(sent)
-}
-
-func (r *relay) sent() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
 }

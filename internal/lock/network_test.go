@@ -12,6 +12,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/lock/testserver"
 )
 
 // "A timer ends its context then, and no request to the store can delay that": a
@@ -137,40 +138,20 @@ type network struct {
 
 func startNetwork(t *testing.T, server string) *network {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &network{addr: listener.Addr().String(), open: make(chan struct{})}
+	n := &network{open: make(chan struct{})}
 	close(n.open)
-	var pipes sync.WaitGroup
-	t.Cleanup(func() {
-		n.thaw()
-		_ = listener.Close()
-		pipes.Wait()
+	n.addr = testserver.Relay(t, server, func(client, server net.Conn) {
+		testserver.BothWays(client, server,
+			func() { n.pass(server, client, nil) },
+			func() { n.pass(client, server, &n.lose) })
 	})
-	pipes.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			behind, err := net.Dial("tcp", server)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			pipes.Go(func() { n.pass(behind, client, nil) })
-			pipes.Go(func() { n.pass(client, behind, &n.lose) })
-		}
-	})
+	t.Cleanup(n.thaw)
 	return n
 }
 
 // pass copies bytes while the network is not frozen, and breaks the connection
 // instead when it is to lose them.
 func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
-	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 4096)
 	dead := n.dead.Load()
 	for {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock/testserver"
@@ -60,13 +61,24 @@ func TestMySQLOverTLS(t *testing.T) {
 					if err == nil {
 						wantCipher(t, db)
 					}
-					if wire.saw("root") {
+					if wire.Saw("root") {
 						t.Error("the user's name went over the wire in the clear")
 					}
 				})
 			}
 		})
 	}
+}
+
+// tap returns the DSN that leads through a wiretap, until the test ends.
+func tap(t *testing.T, dsn string) (through string, wire *testserver.Wiretap) {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire = testserver.NewWiretap(t, config.Addr)
+	return strings.Replace(dsn, config.Addr, wire.Addr, 1), wire
 }
 
 func openTLS(t *testing.T, dsn string, ca *tlstest.CA) (db *gorm.DB, err error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
+	"example.com/shop/internal/lock/testserver"
 )
 
 // commit is that request, and not the READ COMMITTED of another.
@@ -187,53 +189,30 @@ type wire struct {
 	speaks chan struct{} // closed when it goes on
 }
 
-// throughWire returns the DSN that leads through it, until the test ends. The
-// pools have to be closed by then.
+// throughWire returns the DSN that leads through it, until the test ends.
 func throughWire(t *testing.T, dsn string) (w *wire, through string) {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	w = &wire{speaks: make(chan struct{})}
-	server := config.Addr
-	var pipes sync.WaitGroup
-	t.Cleanup(func() {
-		w.speak()
-		_ = listener.Close()
-		pipes.Wait()
+	config.Addr = testserver.Relay(t, config.Addr, func(client, server net.Conn) {
+		testserver.BothWays(client, server,
+			func() { w.requests(server, client) },
+			func() { _, _ = io.Copy(client, server) })
 	})
-	pipes.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			behind, err := net.DialTimeout("tcp", server, patience)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			pipes.Go(func() { pass(behind, client, w.hear) })
-			pipes.Go(func() { pass(client, behind, func([]byte) {}) })
-		}
-	})
-	config.Addr = listener.Addr().String()
+	t.Cleanup(w.speak)
 	return w, config.FormatDSN()
 }
 
-// pass copies what one side sends, after hear has returned.
-func pass(to, from net.Conn, hear func([]byte)) {
-	defer func() { _, _ = to.Close(), from.Close() }()
+// requests copies them; one may get stuck.
+func (w *wire) requests(server, client net.Conn) {
 	buffer := make([]byte, 4096)
 	for {
-		n, err := from.Read(buffer)
-		hear(buffer[:n])
-		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
+		n, err := client.Read(buffer)
+		w.hear(buffer[:n])
+		if _, failed := server.Write(buffer[:n]); failed != nil || err != nil {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/lock/testserver"
 )
 
 // patience bounds what hangs; nothing that works takes this long.
@@ -182,32 +184,7 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // listenDeaf returns the address of a server that accepts and never answers.
 func listenDeaf(t testing.TB) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var conns []net.Conn
-	var accepting sync.WaitGroup
-	accepting.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, conn)
-			mu.Unlock()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		accepting.Wait()
-		for _, conn := range conns {
-			_ = conn.Close()
-		}
-	})
-	return listener.Addr().String()
+	return testserver.Listen(t, func(client net.Conn) { _, _ = io.Copy(io.Discard, client) })
 }
 
 // bounded returns a context that ends with the tests' patience.

@@ -35,6 +35,11 @@
 //	servers := testserver.StartZooKeeperEnsemble(t)
 //	testserver.ZooKeeperLeader(t, servers).Kill(t)
 //
+// What a network does on the way is up to the test, which carries the bytes itself, or only listens:
+//
+//	addr := testserver.Relay(t, addr, func(client, server net.Conn) { ... })
+//	wire := testserver.NewWiretap(t, addr)
+//
 // Whether a client insists on TLS is tried on servers with a certificate of the test's own, and on one without TLS:
 //
 //	server := testserver.StartMySQLTLS(t, testserver.Certificate{CA: ca, Cert: cert, Key: key})

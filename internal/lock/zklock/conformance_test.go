@@ -46,7 +46,7 @@ type onDemand struct {
 
 func (d *onDemand) on(c lock.Claim) *zklock.Backend {
 	d.once.Do(func() {
-		d.backend = connect(d.t, d.proxy.addr(), zklock.Options{Root: d.root, SessionTimeout: 3 * c.TTL})
+		d.backend = connect(d.t, d.proxy.addr, zklock.Options{Root: d.root, SessionTimeout: 3 * c.TTL})
 	})
 	return d.backend
 }

@@ -17,7 +17,7 @@ func TestBackend_CreateAnswerLost(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
+	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
 	warmUp(t, locker, "key")
 
 	lost := proxy.loseAnswer(opCreate)
@@ -43,7 +43,7 @@ func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
+	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
 	warmUp(t, locker, "key")
 	other := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
 
@@ -81,7 +81,7 @@ func TestBackend_CreateSentInNextSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
+	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
 	warmUp(t, locker, "key")
 
 	proxy.expireAndShut(t)
@@ -114,7 +114,7 @@ func TestBackend_CreateAbandoned(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	b := connect(t, proxy.addr(), zklock.Options{Root: root})
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	warmUp(t, lock.New(b, lock.Options{}), "key")
 	proxy.freeze()
 	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}

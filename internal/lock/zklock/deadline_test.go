@@ -91,7 +91,7 @@ func TestBackend_CallsEndWithoutSession(t *testing.T) {
 func TestBackend_ContextEndedBefore(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, testserver.ZooKeeper(t))
-	b := connect(t, proxy.addr(), zklock.Options{Root: newRoot()})
+	b := connect(t, proxy.addr, zklock.Options{Root: newRoot()})
 	held := lock.Claim{Key: "held", Owner: "me", TTL: time.Second}
 	if g, err := b.Acquire(bounded(t), held); err != nil || g.Held {
 		t.Fatalf("Acquire: %+v, %v", g, err)

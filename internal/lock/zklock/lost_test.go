@@ -15,7 +15,7 @@ func TestBackend_LostWithSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr(), zklock.Options{Root: root})
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	first, second := mustGrant(t, b, "first"), mustGrant(t, b, "second")
 	proxy.expire(t)
 	wait(t, "loss of the first", first.Lost)
@@ -32,7 +32,7 @@ func TestBackend_LostWithSession(t *testing.T) {
 func TestBackend_NotLostWithConnection(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, testserver.ZooKeeper(t))
-	b := connect(t, proxy.addr(), zklock.Options{Root: newRoot()})
+	b := connect(t, proxy.addr, zklock.Options{Root: newRoot()})
 	g := mustGrant(t, b, "key")
 	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
 	for range 3 {
@@ -54,7 +54,7 @@ func TestBackend_LostAfterPartition(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	cutOff := connect(t, proxy.addr(), zklock.Options{Root: root, SessionTimeout: shortSession})
+	cutOff := connect(t, proxy.addr, zklock.Options{Root: root, SessionTimeout: shortSession})
 	g, err := cutOff.Acquire(bounded(t), lock.Claim{Key: "key", Owner: "me", TTL: shortTTL})
 	if err != nil || g.Held {
 		t.Fatalf("Acquire: %+v, %v", g, err)

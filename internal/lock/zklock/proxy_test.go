@@ -4,14 +4,15 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"example.com/shop/internal/lock/testserver"
 )
 
 // proxy stands between a Backend and its server, and understands the frames that
 // pass: it counts requests, loses answers, and holds everything back, as a
 // network does that has silently broken.
 type proxy struct {
-	net.Listener
-	server string
+	addr, server string
 
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{}
@@ -35,12 +36,7 @@ type granted struct {
 
 func newProxy(t testing.TB, server string) *proxy {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := &proxy{
-		Listener: listener,
 		server:   server,
 		conns:    make(map[net.Conn]struct{}),
 		counts:   make(map[int32]int),
@@ -48,64 +44,40 @@ func newProxy(t testing.TB, server string) *proxy {
 		lose:     make(map[int32]chan struct{}),
 	}
 	p.passed = sync.NewCond(&p.mu)
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { p.serve(client) })
-		}
-	})
+	p.addr = testserver.Relay(t, server, p.carry)
 	t.Cleanup(func() {
-		_ = listener.Close()
 		p.thaw()
-		p.cut()
 		p.mu.Lock()
 		p.over = true
 		p.mu.Unlock()
 		p.passed.Broadcast()
-		work.Wait()
 	})
 	return p
 }
 
-func (p *proxy) addr() string { return p.Addr().String() }
-
-// serve passes the frames of one connection on, each way in a goroutine.
-func (p *proxy) serve(client net.Conn) {
-	server, err := new(net.Dialer).Dial("tcp", p.server)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
+// carry passes the frames of one connection on.
+func (p *proxy) carry(client, server net.Conn) {
 	p.mu.Lock()
 	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 	refuse := p.refuse
 	p.mu.Unlock()
-	end := func() {
-		_, _ = client.Close(), server.Close()
+	defer func() {
 		p.mu.Lock()
 		delete(p.conns, client)
 		delete(p.conns, server)
 		p.mu.Unlock()
-	}
+	}()
 	if refuse {
-		end()
 		return
 	}
 	ops := make(map[int32]int32) // what was asked, by xid; guarded by p.mu
-	var both sync.WaitGroup
-	both.Go(func() {
-		defer end()
-		pass(client, server, func(n int, frame []byte) bool { return p.request(n, frame, ops) })
-	})
-	both.Go(func() {
-		defer end()
-		pass(server, client, func(n int, frame []byte) bool { return p.answer(n, frame, ops) })
-	})
-	both.Wait()
+	testserver.BothWays(client, server,
+		func() {
+			pass(client, server, func(n int, frame []byte) bool { return p.request(n, frame, ops) })
+		},
+		func() {
+			pass(server, client, func(n int, frame []byte) bool { return p.answer(n, frame, ops) })
+		})
 }
 
 func (p *proxy) await() {

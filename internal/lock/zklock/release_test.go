@@ -17,7 +17,7 @@ func TestBackend_ReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	b := connect(t, proxy.addr(), zklock.Options{Root: root})
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
 	if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
 		t.Fatalf("Acquire: %+v, %v", g, err)
@@ -41,7 +41,7 @@ func TestBackend_ReleaseGoesOn(t *testing.T) {
 func TestBackend_ReleaseAnswerLost(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, testserver.ZooKeeper(t))
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: newRoot()}), lock.Options{})
+	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: newRoot()}), lock.Options{})
 	lease, err := locker.Acquire(bounded(t), "key")
 	if err != nil {
 		t.Fatal(err)

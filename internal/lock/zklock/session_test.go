@@ -23,7 +23,7 @@ func TestBackend_SessionExpires(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
+	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
 	lease, err := locker.Acquire(bounded(t), "key")
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestBackend_SessionExpiresUnderClaim(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr(), zklock.Options{Root: root})
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
 	for range 2 {
 		if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
@@ -71,7 +71,7 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
 	holder := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
-	waiter := newLocker(t, connect(t, proxy.addr(), zklock.Options{Root: root}), lock.Options{})
+	waiter := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
 	lease, err := holder.Acquire(bounded(t), "key")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestBackend_Partition(t *testing.T) {
 	other := newLocker(t, connect(t, addr, zklock.Options{Root: root, SessionTimeout: shortSession}), o)
 	for range 10 {
 		proxy := newProxy(t, addr)
-		b := connect(t, proxy.addr(), zklock.Options{Root: root, SessionTimeout: shortSession})
+		b := connect(t, proxy.addr, zklock.Options{Root: root, SessionTimeout: shortSession})
 		locker := newLocker(t, b, o)
 		lease := acquire(t, locker, "key")
 		began := time.Now()
@@ -128,7 +128,7 @@ func TestBackend_Reconnects(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr(), zklock.Options{Root: root})
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	c := lock.Claim{Key: "key", Owner: "me", TTL: 10 * time.Second}
 	g, err := b.Acquire(bounded(t), c)
 	if err != nil || g.Held {

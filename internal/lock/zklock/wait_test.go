@@ -17,7 +17,7 @@ func TestBackend_NoHerd(t *testing.T) {
 	const waiters = 100
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
-	waiting := connect(t, proxy.addr(), zklock.Options{Root: root})
+	waiting := connect(t, proxy.addr, zklock.Options{Root: root})
 	holder := connect(t, addr, zklock.Options{Root: root})
 	claim := func(i int) lock.Claim {
 		return lock.Claim{Key: "key", Owner: fmt.Sprint("owner ", i), TTL: 10 * time.Second, Queue: true}
@@ -69,7 +69,7 @@ func TestBackend_RenewalWakesNobody(t *testing.T) {
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	proxy := newProxy(t, addr)
 	holder := connect(t, addr, zklock.Options{Root: root})
-	waiting := connect(t, proxy.addr(), zklock.Options{Root: root})
+	waiting := connect(t, proxy.addr, zklock.Options{Root: root})
 	first := lock.Claim{Key: "key", Owner: "first", TTL: 10 * time.Second}
 	second := lock.Claim{Key: "key", Owner: "second", TTL: 10 * time.Second, Queue: true}
 	if g, err := holder.Acquire(bounded(t), first); err != nil || g.Held {

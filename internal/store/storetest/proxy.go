@@ -6,8 +6,11 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/lock/testserver"
 )
 
 // Fate is what becomes of a statement, and of the connection that it came on.
@@ -31,16 +34,14 @@ type Proxy struct {
 	// something at that moment; nil lets all pass. Connections ask it at once.
 	Judge func(statement string) Fate
 
-	target   string
-	listener net.Listener
-	running  sync.WaitGroup
+	target string
 
 	mu      sync.Mutex
 	hanging []net.Conn
 }
 
 // Through starts the proxy and returns the DSN that leads through it, until the
-// test ends. The connections have to be closed by then.
+// test ends.
 func (p *Proxy) Through(t testing.TB, dsn string) string {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -48,17 +49,8 @@ func (p *Proxy) Through(t testing.TB, dsn string) string {
 		t.Fatal(err)
 	}
 	p.target = config.Addr
-	p.listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.running.Go(p.serve)
-	t.Cleanup(func() {
-		_ = p.listener.Close()
-		p.LetGo()
-		p.running.Wait()
-	})
-	config.Addr = p.listener.Addr().String()
+	config.Addr = testserver.Listen(t, p.serve)
+	t.Cleanup(p.LetGo)
 	return config.FormatDSN()
 }
 
@@ -72,28 +64,22 @@ func (p *Proxy) LetGo() {
 	p.hanging = nil
 }
 
-func (p *Proxy) serve() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		if p.Refuse != nil && p.Refuse() {
-			_ = client.Close()
-			continue
-		}
-		server, err := net.Dial("tcp", p.target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		p.running.Go(func() { p.requests(client, server) })
-		p.running.Go(func() { // also to a client that was hung up on, so that a muted server is read to its end
-			_, _ = io.Copy(client, server)
-			_ = client.Close()
-			_ = server.Close()
-		})
+func (p *Proxy) serve(client net.Conn) {
+	if p.Refuse != nil && p.Refuse() {
+		return
 	}
+	server, err := net.DialTimeout("tcp", p.target, time.Minute)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var answers sync.WaitGroup
+	answers.Go(func() { // also to a client that was hung up on, so that a muted server is read to its end
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	})
+	p.requests(client, server)
+	answers.Wait()
 }
 
 // requests passes on what the client sends, packet by packet, until one of the

@@ -1,0 +1,67 @@
+package testserver
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Listen listens on a free port of this machine until the test ends. serve gets each client in a goroutine of its own, from
+// several at once. The connection is closed when serve returns; at the test's end it is closed before, and serve waited for.
+func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer client.Close()
+				defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+				serve(client)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		end()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// Relay listens in front of a server, as Listen does: carry gets both connections of a client. Whom the server does not let
+// in is hung up on.
+func Relay(t testing.TB, server string, carry func(client, server net.Conn)) (addr string) {
+	t.Helper()
+	return Listen(t, func(client net.Conn) {
+		behind, err := net.DialTimeout("tcp", server, time.Minute)
+		if err != nil {
+			return
+		}
+		defer behind.Close()
+		carry(client, behind)
+	})
+}
+
+// BothWays runs what carries requests and what carries answers, and returns when both have. Whichever ends first closes
+// both connections, which ends the other.
+func BothWays(client, server net.Conn, requests, answers func()) {
+	var both sync.WaitGroup
+	for _, way := range []func(){requests, answers} {
+		both.Go(func() {
+			defer func() { _, _ = client.Close(), server.Close() }()
+			way()
+		})
+	}
+	both.Wait()
+}
