@@ -33,7 +33,7 @@ func deadline(t *testing.T, h Harness) {
 			if left := lease.Remaining(); left != 0 {
 				t.Errorf("%v remain of a lost lease", left)
 			}
-			release(t, next)
+			giveBack(t, next)
 		})
 	}
 }
@@ -59,9 +59,9 @@ func crashedHolder(t *testing.T, h Harness) {
 	done := make(chan error, 2)
 	for _, p := range ps[1:] {
 		go func() {
-			lease, err := p.Acquire(bounded(t), k)
+			lease, err := insist(bounded(t), p.Locker, k)
 			if err == nil {
-				err = lease.Release()
+				giveBack(t, lease)
 			}
 			done <- err
 		}()

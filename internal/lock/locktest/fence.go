@@ -18,7 +18,7 @@ func fenceRises(t *testing.T, h Harness) {
 			t.Errorf("fence %d after %d", lease.Fence(), last)
 		}
 		last = lease.Fence()
-		release(t, lease)
+		giveBack(t, lease)
 	}
 	if !h.recovers() {
 		return

@@ -76,14 +76,14 @@ func unheardCall(t *testing.T, h Harness) {
 	lease := acquire(t, ps[0].Locker, k)
 	done := make(chan error, 1)
 	go func() {
-		next, err := ps[1].Acquire(bounded(t), k)
+		next, err := insist(bounded(t), ps[1].Locker, k)
 		if err == nil {
-			err = next.Release()
+			giveBack(t, next)
 		}
 		done <- err
 	}()
 	wait(t, "waiter", ps[1].tap.Seen(Wait, 1))
-	release(t, lease)
+	giveBack(t, lease)
 	if err := <-done; err != nil {
 		t.Fatalf("Acquire: %v", err)
 	}
