@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -70,11 +71,17 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
+	// What a statement means. Names of variables come in any case.
+	fixed := map[string]string{
+		"autocommit": "1", // a statement outside InTx is a transaction of its own
+		"sql_mode":   "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+		"time_zone":  "'+00:00'",
+	}
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
-	c.Params["time_zone"] = "'+00:00'"
-	c.Params["sql_mode"] = "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	maps.DeleteFunc(c.Params, func(name, _ string) bool { return fixed[strings.ToLower(name)] != "" })
+	maps.Copy(c.Params, fixed)
 	if c.Params["innodb_lock_wait_timeout"] == "" {
 		c.Params["innodb_lock_wait_timeout"] = "5" // seconds; the server's default is 50
 	}
