@@ -66,7 +66,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.Logger = &mysql.NopLogger{} // errors are returned
 
 	// No answer for so long means that none comes. Statements end earlier, with
-	// their context. A migration of a huge table may need more: readTimeout=1h.
+	// their context. See migrationConfig.
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
@@ -91,6 +91,21 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if c.Params["wait_timeout"] == "" {
 		c.Params["wait_timeout"] = "90" // seconds
 	}
+	return c, nil
+}
+
+// migrationConfig is c, which was made of this DSN, for a migration: an answer is
+// waited for as long as it takes, unless the DSN itself says how long, and one
+// connection may be idle while another one waits. A server that is gone is noticed
+// by TCP.
+func migrationConfig(c *mysql.Config, dsn string) (*mysql.Config, error) {
+	users, err := parseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c = c.Clone()
+	c.ReadTimeout = users.ReadTimeout
+	c.Params["wait_timeout"] = "86400" // seconds
 	return c, nil
 }
 

@@ -116,11 +116,26 @@ func TestMySQLConfig(t *testing.T) {
 	}
 }
 
+// "An answer is waited for as long as it takes, unless the DSN itself says how long."
+func TestMigrationConfig(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]time.Duration{"": 0, "?readTimeout=2m": 2 * time.Minute} {
+		dsn := "shop:pw@tcp(db)/shop" + params
+		c, err := store.MySQLConfig(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.MigrationConfig(c, dsn)
+		if err != nil || got.ReadTimeout != want || c.ReadTimeout != 2*time.Minute || c.Params["wait_timeout"] != "90" {
+			t.Errorf("%q: got %v, %v, want %v; and for the others %v, %s s, want 2m, 90", params, got.ReadTimeout, err, want, c.ReadTimeout, c.Params["wait_timeout"])
+		}
+	}
+}
+
 func TestPool(t *testing.T) {
 	t.Parallel()
 	for names, pool := range map[string]store.Pool{
-		"MaxOpen":     {MaxOpen: 1},
-		"MaxOpen -1":  {MaxOpen: -1},
+		"MaxOpen":     {MaxOpen: -1},
 		"MaxIdle":     {MaxIdle: -1},
 		"MaxIdleTime": {MaxIdleTime: -1},
 		"MaxLifetime": {MaxLifetime: -1},
