@@ -14,7 +14,8 @@ type migrateCommand struct {
 
 // Help is shown below the flags.
 func (migrateCommand) Help() string {
-	return `Run it once before the first "shop serve --mysql", and after each update. Running it again is safe.
+	return `Run it once before the first "shop serve --mysql", and after each update. Running it again is safe, also
+after it was killed. On a server, Ctrl-C waits until it is done; a second one kills it.
 
 Example:
   shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'`

@@ -16,6 +16,9 @@ func (s *Service) SetSoldOutClock(now func() time.Time) { s.soldOut.now = now }
 // SoldOutKeys is how many keys of a SKU's orders are remembered at most.
 const SoldOutKeys = soldOutKeys
 
+// LearnAgain is how long a SKU whose keys could not be read goes the long way.
+const LearnAgain = learnAgain
+
 // Remembering returns a Service without stores that remembers for an hour that a SKU
 // is sold out, and so many keys of its orders.
 func Remembering(tb testing.TB, sku string, keys int) *Service {

@@ -2,8 +2,10 @@ package order_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store/storetest"
 )
 
@@ -117,6 +120,56 @@ func TestLanes_panic(t *testing.T) {
 			})
 		}
 	})
+}
+
+// So it is where OnRefused panics for those who are refused behind a batch: they are
+// told, the panic is reported, and the lane goes on.
+func TestLanes_panicOfOnRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.Kinds()[0].New(t, "").Migrated(t), lock.NewMemory(), 10*time.Second)
+	b.supply(t, "mug", 0)
+	looked, goOn := make(chan struct{}), make(chan struct{})
+	looks := &countedStock{Stock: b.stock, after: sync.OnceFunc(func() {
+		close(looked)
+		<-goOn
+	})}
+	var armed atomic.Bool
+	armed.Store(true)
+	var panics atomic.Int64
+	shop := b.with(t, func(c *order.Config) {
+		c.SoldOutFor, c.Stock = time.Hour, looks
+		c.OnRefused = func() {
+			if armed.CompareAndSwap(true, false) {
+				panic("boom")
+			}
+		}
+		c.OnPanic = func(error) { panics.Add(1) }
+	})
+	t.Cleanup(shop.Close)
+	shop.Hears(true)
+	var all sync.WaitGroup
+	asks := func(buyer string) {
+		r := buyAs(buyer, "key", 1)
+		r.Strategy = "lanes"
+		if _, _, err := shop.Place(t.Context(), r); !errors.Is(err, stock.ErrSoldOut) {
+			t.Errorf("%s: got %v, want ErrSoldOut", buyer, err)
+		}
+	}
+	all.Go(func() { asks("first") })
+	<-looked
+	for _, buyer := range []string{"behind", "behind-too"} {
+		all.Go(func() { asks(buyer) })
+	}
+	awaitQueued(t, shop, 2)
+	shop.Heard("mug") // so that the leader does not learn by itself, in time or not
+	shop.Remember("mug", 0)
+	close(goOn)
+	all.Wait()
+	shop.Heard("mug")
+	asks("later")
+	if armed.Load() || panics.Load() != 1 {
+		t.Errorf("panicked: %v, reported %d times; want it once", !armed.Load(), panics.Load())
+	}
 }
 
 func wantPanic(t *testing.T, err error) {

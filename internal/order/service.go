@@ -181,7 +181,7 @@ type Config struct {
 	OnBatch func(orders int)
 
 	// OnPanic is told, with the stack, of a panic while a lane was served; nil for
-	// nobody. The buyers get an error that no sentinel matches.
+	// nobody. Buyers without an answer get an error that no sentinel matches.
 	OnPanic func(err error)
 
 	// SoldOutFor is how long it is remembered that a SKU had nothing left, for

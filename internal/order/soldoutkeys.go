@@ -57,9 +57,12 @@ func (s *Service) refuseKnown(at laneKey, how Strategy) bool {
 		return ok
 	})
 	refuse(known, errSoldOut(at.sku))
-	for range known {
-		s.countRefused()
-	}
+	_ = s.guard(at.sku, func() error { // whatever comes of it, they are told
+		for range known {
+			s.countRefused()
+		}
+		return nil
+	})
 	return len(known) > 0
 }
 

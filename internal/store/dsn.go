@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -65,16 +66,22 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.Logger = &mysql.NopLogger{} // errors are returned
 
 	// No answer for so long means that none comes. Statements end earlier, with
-	// their context. A migration of a huge table may need more: readTimeout=1h.
+	// their context. See migrationConfig.
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
+	// What a statement means. Names of variables come in any case.
+	fixed := map[string]string{
+		"autocommit": "1", // a statement outside InTx is a transaction of its own
+		"sql_mode":   "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+		"time_zone":  "'+00:00'",
+	}
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
-	c.Params["time_zone"] = "'+00:00'"
-	c.Params["sql_mode"] = "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	maps.DeleteFunc(c.Params, func(name, _ string) bool { return fixed[strings.ToLower(name)] != "" })
+	maps.Copy(c.Params, fixed)
 	if c.Params["innodb_lock_wait_timeout"] == "" {
 		c.Params["innodb_lock_wait_timeout"] = "5" // seconds; the server's default is 50
 	}
@@ -84,6 +91,21 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if c.Params["wait_timeout"] == "" {
 		c.Params["wait_timeout"] = "90" // seconds
 	}
+	return c, nil
+}
+
+// migrationConfig is c, which was made of this DSN, for a migration: an answer is
+// waited for as long as it takes, unless the DSN itself says how long, and one
+// connection may be idle while another one waits. A server that is gone is noticed
+// by TCP.
+func migrationConfig(c *mysql.Config, dsn string) (*mysql.Config, error) {
+	users, err := parseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c = c.Clone()
+	c.ReadTimeout = users.ReadTimeout
+	c.Params["wait_timeout"] = "86400" // seconds
 	return c, nil
 }
 

@@ -88,7 +88,7 @@ func TestMySQLConfig(t *testing.T) {
 	t.Parallel()
 	const users = "timeout=1s&readTimeout=1h&writeTimeout=3s&innodb_lock_wait_timeout=9&tls=true&wait_timeout=60"
 	const harmful = "parseTime=false&loc=Local&clientFoundRows=false&charset=gbk&collation=gbk_bin" +
-		"&multiStatements=true&rejectReadOnly=false&time_zone=SYSTEM&sql_mode=%27%27"
+		"&multiStatements=true&rejectReadOnly=false&time_zone=SYSTEM&sql_mode=%27%27&SQL_Mode=%27%27&autocommit=0"
 	c, err := store.MySQLConfig("shop:pw@tcp(db)/shop?" + users + "&" + harmful)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,8 @@ func TestMySQLConfig(t *testing.T) {
 		t.Errorf("the user's settings are lost: %+v", c)
 	}
 	if !c.ParseTime || c.Loc != time.UTC || !c.ClientFoundRows || c.MultiStatements || !c.RejectReadOnly ||
-		c.Collation != "utf8mb4_bin" || c.Params["time_zone"] != "'+00:00'" || !strings.Contains(c.Params["sql_mode"], "STRICT") {
+		c.Collation != "utf8mb4_bin" || c.Params["time_zone"] != "'+00:00'" || !strings.Contains(c.Params["sql_mode"], "STRICT") ||
+		c.Params["SQL_Mode"] != "" || c.Params["autocommit"] != "1" {
 		t.Errorf("harmful settings are kept: %+v", c)
 	}
 	if dsn := c.FormatDSN(); !strings.Contains(dsn, "charset=utf8mb4&") {
@@ -115,11 +116,26 @@ func TestMySQLConfig(t *testing.T) {
 	}
 }
 
+// "An answer is waited for as long as it takes, unless the DSN itself says how long."
+func TestMigrationConfig(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]time.Duration{"": 0, "?readTimeout=2m": 2 * time.Minute} {
+		dsn := "shop:pw@tcp(db)/shop" + params
+		c, err := store.MySQLConfig(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.MigrationConfig(c, dsn)
+		if err != nil || got.ReadTimeout != want || c.ReadTimeout != 2*time.Minute || c.Params["wait_timeout"] != "90" {
+			t.Errorf("%q: got %v, %v, want %v; and for the others %v, %s s, want 2m, 90", params, got.ReadTimeout, err, want, c.ReadTimeout, c.Params["wait_timeout"])
+		}
+	}
+}
+
 func TestPool(t *testing.T) {
 	t.Parallel()
 	for names, pool := range map[string]store.Pool{
-		"MaxOpen":     {MaxOpen: 1},
-		"MaxOpen -1":  {MaxOpen: -1},
+		"MaxOpen":     {MaxOpen: -1},
 		"MaxIdle":     {MaxIdle: -1},
 		"MaxIdleTime": {MaxIdleTime: -1},
 		"MaxLifetime": {MaxLifetime: -1},

@@ -2,6 +2,7 @@ package store
 
 // For tests of what no database can be made to say at will.
 var (
-	SQLiteFault = sqliteFault
-	MySQLConfig = mysqlConfig
+	SQLiteFault     = sqliteFault
+	MySQLConfig     = mysqlConfig
+	MigrationConfig = migrationConfig
 )

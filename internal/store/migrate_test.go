@@ -85,26 +85,6 @@ func TestMigrate_atOnce(t *testing.T) {
 	})
 }
 
-// "A migration killed half-way leaves its first tables behind: IF NOT EXISTS
-// lets it run again."
-func TestMigrate_afterACrash(t *testing.T) {
-	t.Parallel()
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		db := kind.New(t, "").Migrated(t)
-		onOrders := ""
-		if kind.Server {
-			onOrders = " ON orders"
-		}
-		mustExec(t, db, // later files, not yet run
-			"DROP INDEX orders_of_buyer_by_status"+onOrders, "ALTER TABLE skus DROP COLUMN limit_per_buyer",
-			"DROP INDEX orders_due"+onOrders, "ALTER TABLE orders DROP COLUMN expires_at",
-			"DROP TABLE idempotency_keys", "DELETE FROM goose_db_version WHERE version_id > 3")
-		if got, err := store.Migrate(t.Context(), db); err != nil || got != files(t)-3 {
-			t.Errorf("migrate: got %d, %v, want %d", got, err, files(t)-3)
-		}
-	})
-}
-
 // "A database that is ahead of the program lacks nothing."
 func TestMigrate_databaseIsAhead(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -19,8 +18,8 @@ const migrationLock = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 // lockMigrations takes a lock that belongs to one connection and to this schema:
 // MySQL commits each CREATE by itself, so that two migrations at once would
-// find each other's half. The server frees the lock when the connection ends. In
-// the end that is closed rather than given back: see wait_timeout in mysqlConfig.
+// find each other's half. The server frees the lock when the connection ends. It
+// is a connection of conns, which are closed after the migration.
 func lockMigrations(ctx context.Context, conns *sql.DB) (unlock func() error, err error) {
 	conn, err := conns.Conn(ctx)
 	if err != nil {
@@ -28,13 +27,9 @@ func lockMigrations(ctx context.Context, conns *sql.DB) (unlock func() error, er
 	}
 	defer func() {
 		if err != nil {
-			hangUp(conn)
+			_ = conn.Close()
 		}
 	}()
-	// It is idle while another connection migrates, and must outlive that.
-	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 86400"); err != nil {
-		return nil, fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
-	}
 	deadline := time.Now().Add(migrationWait)
 	for time.Now().Before(deadline) {
 		// Short waits, so that no proxy or read timeout takes the silence for death.
@@ -51,7 +46,7 @@ func lockMigrations(ctx context.Context, conns *sql.DB) (unlock func() error, er
 }
 
 func unlockMigrations(ctx context.Context, conn *sql.Conn) error {
-	defer hangUp(conn)
+	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	var was sql.NullInt64
@@ -63,9 +58,4 @@ func unlockMigrations(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("unlock the migrations: %w", err)
 	}
 	return nil
-}
-
-// hangUp closes a connection, which otherwise would go back to the pool.
-func hangUp(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }

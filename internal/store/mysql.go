@@ -42,6 +42,10 @@ func MySQLOverTLS(ctx context.Context, dsn string, secure *tls.Config, p Pool, o
 			return nil, err
 		}
 	}
+	migrating, err := migrationConfig(config, dsn)
+	if err != nil {
+		return nil, err
+	}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
@@ -52,9 +56,9 @@ func MySQLOverTLS(ctx context.Context, dsn string, secure *tls.Config, p Pool, o
 	if err := await(ctx, "mysql at "+address, ping(conns), notUpYet); err != nil {
 		return nil, errors.Join(err, conns.Close())
 	}
-	// SkipInitializeWithVersion: what gorm would learn from the version matters
+	// DSNConfig is for Migrate. SkipInitializeWithVersion: what gorm would learn from the version matters
 	// to its own migrations only, and it would ask without a context.
-	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: conns, SkipInitializeWithVersion: true}), gormConfig())
+	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: conns, DSNConfig: migrating, SkipInitializeWithVersion: true}), gormConfig())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mysql at %s: %w", address, err), conns.Close())
 	}

@@ -84,7 +84,7 @@ func TestMySQL_definiteAnswers(t *testing.T) {
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, dsn string) {
-		db := open(t, dsn+"&innodb_lock_wait_timeout=7")
+		db := open(t, dsn+"&innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27")
 		var zone, mode string
 		var wait int
 		err := db.Raw("SELECT @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout").Row().Scan(&zone, &mode, &wait)
@@ -101,6 +101,10 @@ func TestMySQL_session(t *testing.T) {
 		same := db.Exec("UPDATE words SET word = 'abc'")
 		if same.Error != nil || same.RowsAffected != 1 {
 			t.Errorf(`"0 means that nothing matched": an update to the same value affected %d rows (%v)`, same.RowsAffected, same.Error)
+		}
+		ofAnother := open(t, dsn) // reads what is committed
+		if err := ofAnother.Raw("SELECT COUNT(*) FROM words").Row().Scan(&wait); err != nil || wait != 1 {
+			t.Errorf("got %d rows, %v: a statement by itself is not committed", wait, err)
 		}
 		// Bound values are quoted by the driver.
 		const odd = `'"\` + "`"

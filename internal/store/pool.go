@@ -16,14 +16,10 @@ type Pool struct {
 	MaxLifetime time.Duration // closed at this age, so that a new server behind the address gets its share; 5 minutes
 }
 
-// minOpen is what a migration needs: one connection holds its lock, another
-// one migrates.
-const minOpen = 2
-
 func (p Pool) withDefaults() (Pool, error) {
 	switch {
-	case p.MaxOpen < 0 || p.MaxOpen > 0 && p.MaxOpen < minOpen:
-		return p, fmt.Errorf("%w: pool: MaxOpen %d: want at least %d, or 0 for the default", ErrSettings, p.MaxOpen, minOpen)
+	case p.MaxOpen < 0:
+		return p, fmt.Errorf("%w: pool: MaxOpen %d: want 0 (the default) or more", ErrSettings, p.MaxOpen)
 	case p.MaxIdle < 0:
 		return p, fmt.Errorf("%w: pool: MaxIdle %d: want 0 (as MaxOpen) or more", ErrSettings, p.MaxIdle)
 	case p.MaxIdleTime < 0:

@@ -60,6 +60,9 @@ func TestMySQLOverTLS(t *testing.T) {
 					}
 					if err == nil {
 						wantCipher(t, db)
+						if _, err := store.Migrate(t.Context(), db); err != nil { // on connections of its own
+							t.Error(err)
+						}
 					}
 					if wire.Saw("root") {
 						t.Error("the user's name went over the wire in the clear")

@@ -28,7 +28,9 @@ const (
 //   - A LockWait or Lost is ErrBusy, after a rollback: nothing was changed.
 //   - BEGIN and statements heed ctx, and a ctx that ends before the COMMIT rolls back. The
 //     error then holds ctx.Err() and its cause. The COMMIT itself heeds no ctx:
-//     cutting it off would only make its outcome unknown.
+//     cutting it off would only make its outcome unknown. Nor does the BEGIN of SQLite,
+//     whose driver gives it no ctx: it waits for another writer for 5 s at most
+//     (busy_timeout), and is then taken back.
 //   - A COMMIT whose answer is lost is ErrOutcomeUnknown, joined with the cause.
 func InTx(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	for attempt := 1; ; attempt++ {
@@ -62,7 +64,7 @@ func inTxOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err
 	}
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), txBound)
 	defer cancel()
-	deaf := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too
+	deaf := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too, but for SQLite's
 	tx, err := conn.BeginTx(bound, nil)
 	deaf()
 	if err != nil {

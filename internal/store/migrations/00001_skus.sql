@@ -7,9 +7,11 @@
 --     from 10.2 on; SQLite skips both. They make text compare byte by byte, with
 --     trailing spaces, as SQLite does by itself. The servers' default would take
 --     "abc", "ABC" and "abc " for the same key.
---   * MySQL commits each CREATE by itself, so that a migration killed half-way
---     leaves its first tables behind: IF NOT EXISTS lets it run again. For the
---     same reason an index comes last in its file.
+--   * MySQL commits each CREATE and ALTER by itself, so that a migration killed
+--     half-way leaves behind what it has made; then the whole file runs again. So
+--     each statement must be fit for that: a table is made IF NOT EXISTS, a row by
+--     REPLACE, and a column or an index that is there counts as made.
+--   * A statement ends where a line ends with a semicolon.
 --
 -- There are no foreign keys. InnoDB would read-lock the parent's row in each
 -- order, and buyers of one SKU would wait for each other once more. `shop audit`
