@@ -46,7 +46,7 @@ type serveCommand struct {
 
 // Help is shown below the flags.
 func (serveCommand) Help() string {
-	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. A variable that is set to nothing counts as absent. SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
+	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. A variable that is set to nothing counts as absent. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
 Buyers show a token (see shop token --help); with --lab they name themselves: keep such a shop to yourself. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own.
 
