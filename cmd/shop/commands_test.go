@@ -27,6 +27,7 @@ func TestRun_usage(t *testing.T) {
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},
 		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(host:port)/database"},
 		"bad redis":           {nil, "serve --redis cache", "host:port"},
+		"redis, no scheme":    {nil, "serve --redis geheim@cache:6379", "redis: want host:port or redis://user:password@host:6379/0"},
 		"empty redis":         {nil, "serve --redis=", "--redis: is empty"},
 		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
 		"two by variables":    {[]string{"SHOP_MYSQL=a:b@tcp(c:1)/d", "SHOP_DATA=" + data}, "audit", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
