@@ -164,8 +164,14 @@ func TestAudit_exitCodes(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	s := startShop(t, "--drain-delay", "1m")
-	shop(t, "ready", "--url", s.url).want(t, exitDone, "ready")
-	shopWith(t, []string{"SHOP_URL=" + s.url + "/"}, "ready").want(t, exitDone, "ready")
+	until(t, "it says ready", patience, func() bool {
+		r := shop(t, "ready", "--url", s.url)
+		return r.code == exitDone && r.stdout == "ready\n"
+	})
+	until(t, "it says ready of SHOP_URL", patience, func() bool {
+		r := shopWith(t, []string{"SHOP_URL=" + s.url + "/"}, "ready")
+		return r.code == exitDone && r.stdout == "ready\n"
+	})
 	s.signal(t, syscall.SIGTERM)
 	until(t, "readiness fails", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
