@@ -35,7 +35,8 @@ Invariants:
 
 I3, that every order a buyer was told of exists, takes the buyers' own record: the load test compares it.
 Memory stays below 100 MB, whatever the number of orders. JSON lists the first 1,000 SKUs and differences, and
-says "truncated" if there are more.
+says "truncated" if there are more. MySQL has two minutes for each statement: for a large shop add readTimeout=1h
+to the DSN.
 
 Examples:
   shop audit --data ./data

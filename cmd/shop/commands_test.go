@@ -27,6 +27,7 @@ func TestRun_usage(t *testing.T) {
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},
 		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(host:port)/database"},
 		"bad redis":           {nil, "serve --redis cache", "host:port"},
+		"redis, no scheme":    {nil, "serve --redis geheim@cache:6379", "redis: want host:port or redis://user:password@host:6379/0"},
 		"empty redis":         {nil, "serve --redis=", "--redis: is empty"},
 		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
 		"two by variables":    {[]string{"SHOP_MYSQL=a:b@tcp(c:1)/d", "SHOP_DATA=" + data}, "audit", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one"},
@@ -163,8 +164,14 @@ func TestAudit_exitCodes(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	s := startShop(t, "--drain-delay", "1m")
-	shop(t, "ready", "--url", s.url).want(t, exitDone, "ready")
-	shopWith(t, []string{"SHOP_URL=" + s.url + "/"}, "ready").want(t, exitDone, "ready")
+	until(t, "it says ready", patience, func() bool {
+		r := shop(t, "ready", "--url", s.url)
+		return r.code == exitDone && r.stdout == "ready\n"
+	})
+	until(t, "it says ready of SHOP_URL", patience, func() bool {
+		r := shopWith(t, []string{"SHOP_URL=" + s.url + "/"}, "ready")
+		return r.code == exitDone && r.stdout == "ready\n"
+	})
 	s.signal(t, syscall.SIGTERM)
 	until(t, "readiness fails", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable

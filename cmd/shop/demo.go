@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/stock"
 )
 
-// demoSKUs is what an embedded shop has to sell at first.
+// demoSKUs is what a shop on a new database file has to sell at first.
 func demoSKUs(now time.Time) ([]stock.SKU, error) {
 	var skus []stock.SKU
 	for _, d := range []struct {
@@ -31,13 +30,10 @@ func demoSKUs(now time.Time) ([]stock.SKU, error) {
 	return skus, nil
 }
 
-// seedDemo creates the demo SKUs in a database file that has none of them, and
-// returns the name of one that can be bought; empty if there is none.
+// seedDemo creates the demo SKUs in a database file that has no SKU at all, and
+// returns the name of one that can be bought, whoever created it; empty if there is
+// none among the first.
 func seedDemo(ctx context.Context, s app.Settings) (sample string, err error) {
-	skus, err := demoSKUs(time.Now())
-	if err != nil {
-		return "", err
-	}
 	database, err := app.OpenDatabase(ctx, s)
 	if err != nil {
 		return "", err
@@ -46,21 +42,21 @@ func seedDemo(ctx context.Context, s app.Settings) (sample string, err error) {
 	if err := database.Prepare(ctx); err != nil {
 		return "", err
 	}
-	found := 0
-	for _, demo := range skus {
-		sku, err := database.Stock().SKU(ctx, demo.Name)
-		switch {
-		case err == nil:
-			found++
-			if sample == "" && sku.Level.Available > 0 {
-				sample = sku.Name
-			}
-		case !errors.Is(err, stock.ErrUnknownSKU):
-			return "", fmt.Errorf("look for %s: %w", demo.Name, err)
+	found, err := database.Stock().List(ctx, "", samples)
+	if err != nil {
+		return "", err
+	}
+	for _, sku := range found {
+		if sku.Level.Available > 0 {
+			return sku.Name, nil
 		}
 	}
-	if found > 0 {
-		return sample, nil
+	if len(found) > 0 {
+		return "", nil
+	}
+	skus, err := demoSKUs(time.Now())
+	if err != nil {
+		return "", err
 	}
 	for _, demo := range skus {
 		// Another shop on the same folder may be as fast.
@@ -70,3 +66,6 @@ func seedDemo(ctx context.Context, s app.Settings) (sample string, err error) {
 	}
 	return skus[0].Name, nil
 }
+
+// samples is among how many SKUs one that can be bought is looked for.
+const samples = 100

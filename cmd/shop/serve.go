@@ -46,13 +46,15 @@ type serveCommand struct {
 
 // Help is shown below the flags.
 func (serveCommand) Help() string {
-	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. A variable that is set to nothing counts as absent. SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
+	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. A variable that is set to nothing counts as absent. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
 Buyers show a token (see shop token --help); with --lab they name themselves: keep such a shop to yourself. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own.
 
 Without --mysql and --redis the shop makes both secrets and prints them in lines to paste; with --data they stay good, in token.secret and operator.token there. With one of them it wants --token-secret-file, and for the operator's API --operator-listen and --operator-token-file; the same secrets for all instances. A secret is 32 to 1024 printable ASCII characters, and none that is published.
 
 GET /v1/strategies of a shop in teaching mode says which strategies it has the servers for: mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
+
+The nightly audit leaves MySQL two minutes for each statement: for a large shop add readTimeout=1h to the DSN. One that fails is tried again an hour later.
 
 OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there; OpenTelemetry's other standard variables (OTEL_) count as well.
 

@@ -75,7 +75,9 @@ func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
 	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "5s")
-	send(http.MethodGet, s.url+"/readyz", "").want(t, http.StatusOK)
+	until(t, "the shop is ready", patience, func() bool {
+		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusOK
+	})
 	order := make(chan answer, 1)
 	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
 	awaitHolder(t, locks, "demo-mug", order)

@@ -17,12 +17,19 @@ const off = "off"
 
 // daily says when a job runs that runs once a day. It goes by the database's
 // clock and remembers its runs there: neither a handover to another instance nor
-// a lock server that forgets makes it run twice or leave a day out.
+// a lock server that forgets makes it run twice or leave a day out. A run that
+// failed is tried again, not before retryDaily on the same instance. It is for one
+// goroutine.
 type daily struct {
 	job      string
 	at       time.Duration // since midnight, UTC
 	database *Database
+	failed   time.Time // when the last run here did; zero: it did not
 }
+
+// retryDaily lets what made a run fail pass: what takes an hour must not be tried
+// every minute.
+const retryDaily = time.Hour
 
 // parseDaily reads a time such as 03:00.
 func parseDaily(at string) (time.Duration, error) {
@@ -34,7 +41,7 @@ func parseDaily(at string) (time.Duration, error) {
 }
 
 // latest returns when the job was last to run, as seen from now.
-func (d daily) latest(now time.Time) time.Time {
+func (d *daily) latest(now time.Time) time.Time {
 	today := now.UTC().Truncate(24 * time.Hour).Add(d.at)
 	if today.After(now) {
 		return today.Add(-24 * time.Hour)
@@ -44,7 +51,10 @@ func (d daily) latest(now time.Time) time.Time {
 
 // due reports whether the job has not run since it last was to. A database that
 // has never seen the job waits for the next time.
-func (d daily) due(ctx context.Context) (bool, error) {
+func (d *daily) due(ctx context.Context) (bool, error) {
+	if d.resting() {
+		return false, nil
+	}
 	now, err := store.Now(ctx, d.database.db)
 	if err != nil {
 		return false, err
@@ -60,8 +70,21 @@ func (d daily) due(ctx context.Context) (bool, error) {
 	return last.RanAt.Before(d.latest(now)), nil
 }
 
+// tried remembers how a run ended. One that was ended from outside has not failed.
+func (d *daily) tried(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		d.failed = time.Time{}
+	case ctx.Err() == nil:
+		d.failed = time.Now()
+	}
+}
+
+// resting reports whether a run failed a short time ago.
+func (d *daily) resting() bool { return !d.failed.IsZero() && time.Since(d.failed) < retryDaily }
+
 // ran remembers a run by when it began.
-func (d daily) ran(ctx context.Context, at time.Time) error {
+func (d *daily) ran(ctx context.Context, at time.Time) error {
 	row := jobRunRow{Job: d.job, RanAt: store.Time{Time: at}}
 	err := d.database.db.WithContext(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 	if err != nil {

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -24,7 +27,8 @@ func TestDaily_latest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (daily{at: at}).latest(moment(t, c.now)); !got.Equal(moment(t, c.want)) {
+		d := daily{at: at}
+		if got := d.latest(moment(t, c.now)); !got.Equal(moment(t, c.want)) {
 			t.Errorf("%s, as seen from %s: got %v, want %s", c.at, c.now, got, c.want)
 		}
 	}
@@ -76,5 +80,70 @@ func TestDaily_due(t *testing.T) {
 		want("it has run", false)
 		remember(now.Add(time.Hour))
 		want("the clock stepped back", false)
+	})
+}
+
+// "One that failed is due again after retryDaily", on this instance; one that was
+// ended, or went well, changes nothing.
+func TestDaily_tried(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	failure := errors.New("no answer")
+	d := daily{}
+	for _, c := range []struct {
+		what string
+		ctx  context.Context
+		err  error
+		want bool
+	}{
+		{"well", t.Context(), nil, false},
+		{"ended", ended, failure, false},
+		{"failed", t.Context(), failure, true},
+		{"failed, then ended", ended, failure, true},
+		{"failed, then well", t.Context(), nil, false},
+	} {
+		d.tried(c.ctx, c.err)
+		if got := d.resting(); got != c.want {
+			t.Errorf("%s: got resting %v, want %v", c.what, got, c.want)
+		}
+	}
+	d.failed = time.Now().Add(-retryDaily)
+	if d.resting() {
+		t.Error("got resting when its time is over, want due again")
+	}
+}
+
+// An audit that cannot succeed is not repeated every minute.
+func TestReconciliation_fails(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		now, err := store.Now(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := reconciliation{daily: daily{job: "test", database: &Database{db: db}}, log: slog.New(slog.DiscardHandler)}
+		if err := r.ran(t.Context(), now.Add(-48*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		want := func(want bool) {
+			t.Helper()
+			if got, err := r.due(t.Context()); err != nil || got != want {
+				t.Errorf("got due %v, %v, want %v", got, err, want)
+			}
+		}
+		want(true)
+		for _, name := range [][2]string{{"movements", "lost"}, {"lost", "movements"}} {
+			if err := db.Migrator().RenameTable(name[0], name[1]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.run(t.Context()); (err == nil) != (name[0] == "lost") {
+				t.Errorf("got %v from an audit, %s is now %s", err, name[0], name[1])
+			}
+			want(false)
+		}
+		if r.resting() {
+			t.Error("got resting after a good run, want only that it has run")
+		}
 	})
 }

@@ -32,6 +32,7 @@
 //     TTL and a second. So does the nightly reconciliation, which audits all SKUs,
 //     logs what differs and changes nothing. It runs once a day: a handover does
 //     not repeat it, nor leave a night out, and neither does a Redis that forgets.
+//     One that fails is tried again an hour later.
 //   - One deletes the idempotency keys that are older than Settings.KeepKeys, at
 //     most ten minutes later, and says in the log how many.
 //   - A buyer's requests are counted over all instances. Redis has a quarter of a

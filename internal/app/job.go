@@ -110,10 +110,17 @@ func (all *jobs) start(j job) {
 	all.running.Go(func() { j.loop(ctx) })
 }
 
-// end returns when all have given their leases back.
-func (all *jobs) end() {
+// end lets all give their leases back, and returns at once. The channel is closed
+// when they have, which takes as long as a database or Redis that hangs is waited
+// for.
+func (all *jobs) end() (ended <-chan struct{}) {
 	for _, stop := range all.stops {
 		stop()
 	}
-	all.running.Wait()
+	done := make(chan struct{})
+	go func() {
+		all.running.Wait()
+		close(done)
+	}()
+	return done
 }

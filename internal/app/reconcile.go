@@ -13,9 +13,13 @@ import (
 )
 
 const (
-	reconcileLook  = time.Minute // between looks whether it is time
-	reconcileBound = time.Hour   // for one run, which keeps a snapshot open
-	reconcileTold  = 20          // differences that are logged one by one
+	reconcileLook = time.Minute // between looks whether it is time
+	reconcileTold = 20          // differences that are logged one by one
+
+	// reconcileBound is for one run, which keeps a snapshot open. A MySQL whose
+	// answer to one statement does not begin within readTimeout, of the DSN or else
+	// two minutes, ends it before.
+	reconcileBound = time.Hour
 )
 
 // reconciliation is the job that audits all SKUs every night. It tells what
@@ -27,12 +31,18 @@ type reconciliation struct {
 
 func (p *parts) reconciliation(s Settings) job {
 	at, _ := parseDaily(s.ReconcileAt) // the settings are valid
-	r := reconciliation{daily: daily{job: "reconcile", at: at, database: p.database}, log: s.log()}
+	r := &reconciliation{daily: daily{job: "reconcile", at: at, database: p.database}, log: s.log()}
 	return job{name: r.job, every: reconcileLook, due: r.due, run: r.run, locker: p.lockers[order.RedisLock], metrics: p.metrics.Job(r.job), log: r.log}
 }
 
 // run returns the number of differences.
-func (r reconciliation) run(ctx context.Context) (differences int, err error) {
+func (r *reconciliation) run(ctx context.Context) (differences int, err error) {
+	differences, err = r.audit(ctx)
+	r.tried(ctx, err)
+	return differences, err
+}
+
+func (r *reconciliation) audit(ctx context.Context) (differences int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileBound)
 	defer cancel()
 	began := time.Now()

@@ -14,16 +14,20 @@ import (
 	"example.com/shop/internal/tlsclient"
 )
 
-// redisOptions reads host:port or a URL. Its errors do not repeat a URL: it may
-// hold a password.
+// redisOptions reads host:port or a URL. Its errors do not repeat a URL, nor one
+// whose scheme was forgotten: it may hold a password.
 func redisOptions(address string) (*redis.Options, error) {
+	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0")
 	options := &redis.Options{Addr: address}
-	if strings.Contains(address, "://") {
+	switch {
+	case strings.Contains(address, "://"):
 		parsed, err := redis.ParseURL(address)
 		if err != nil {
-			return nil, errors.New("redis: want host:port or redis://user:password@host:6379/0")
+			return nil, errForm
 		}
 		options = parsed
+	case strings.Contains(address, "@"):
+		return nil, errForm
 	}
 	if _, port, err := net.SplitHostPort(options.Addr); err != nil || port == "" {
 		return nil, fmt.Errorf("redis: %q: want host:port or a redis:// URL", options.Addr)

@@ -148,3 +148,13 @@ func until(t *testing.T, what string, limit time.Duration, condition func() bool
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// untilReady returns once the shop is ready: a machine that stands still may have it
+// say once that a server does not answer.
+func untilReady(t *testing.T, shop *app.Shop) {
+	t.Helper()
+	until(t, "the shop is ready", 30*time.Second, func() bool {
+		w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+		return err == nil && w.status == http.StatusOK
+	})
+}

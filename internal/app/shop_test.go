@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -64,14 +65,12 @@ func TestShop_redisGone(t *testing.T) {
 	server := miniredis.RunT(t)
 	s.Redis = server.Addr()
 	shop := start(t, s)
-	w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
-	wantStatus(t, w, err, http.StatusOK)
+	untilReady(t, shop)
 	server.Close()
-	w, err = call(t, http.MethodGet, shop.URL()+"/readyz", "")
-	wantStatus(t, w, err, http.StatusServiceUnavailable)
-	if !strings.Contains(w.body, `"failing":["redis"]`) {
-		t.Errorf("got %s, want it to name redis", w.body)
-	}
-	w, err = call(t, http.MethodGet, shop.URL()+"/healthz", "")
+	until(t, "it names redis, and nothing else", 30*time.Second, func() bool {
+		w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+		return err == nil && w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["redis"]`)
+	})
+	w, err := call(t, http.MethodGet, shop.URL()+"/healthz", "")
 	wantStatus(t, w, err, http.StatusOK)
 }

@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -110,8 +109,7 @@ func TestStart_unmigrated(t *testing.T) {
 			if _, err := database.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			w, err := call(t, http.MethodGet, start(t, s).URL()+"/readyz", "")
-			wantStatus(t, w, err, http.StatusOK)
+			untilReady(t, start(t, s))
 		})
 	}
 }

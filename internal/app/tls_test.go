@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -67,8 +66,7 @@ func TestStart_redisTLS(t *testing.T) {
 			}
 			if err == nil {
 				t.Cleanup(func() { _ = shop.Shutdown(t.Context()) })
-				w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
-				wantStatus(t, w, err, http.StatusOK)
+				untilReady(t, shop)
 			} else if text := err.Error(); !strings.Contains(text, c.says) || strings.Contains(text, "geheim") || strings.Contains(text, "does not answer") {
 				t.Errorf("got %v, want it at once, with %q and no password", err, c.says)
 			}

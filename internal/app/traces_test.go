@@ -38,8 +38,7 @@ func TestShop_traces(t *testing.T) {
 			shop := start(t, s)
 			w, err := buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann")
 			wantStatus(t, w, err, http.StatusCreated)
-			w, err = call(t, http.MethodGet, shop.URL()+"/readyz", "")
-			wantStatus(t, w, err, http.StatusOK)
+			untilReady(t, shop)
 			if err := shop.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ const (
 	plainURL  = "redis://:geheim@cache:6379/0"
 	labURL    = "redis://:lab-only@cache:6379/0"
 	tlsURL    = "rediss://:geheim@cache:6379/0"
+	wantURL   = "redis: want host:port or redis://user:password@host:6379/0"
 	plainAddr = "cache:6379"
 )
 
@@ -98,6 +99,10 @@ func TestSettings_Validate(t *testing.T) {
 		"no redis":               {func(s *app.Settings) { s.Redis = "" }, "redis: "},
 		"redis without port":     {func(s *app.Settings) { s.Redis = "cache" }, "redis: "},
 		"redis URL broken":       {func(s *app.Settings) { s.Redis = "http://:geheim@cache" }, "redis: "},
+		"redis no scheme":        {func(s *app.Settings) { s.Redis = "default:geheim@cache:6379" }, wantURL},
+		"redis no user":          {func(s *app.Settings) { s.Redis = ":geheim@cache:6379" }, wantURL},
+		"redis password alone":   {func(s *app.Settings) { s.Redis = "geheim@cache:6379" }, wantURL},
+		"redis half a scheme":    {func(s *app.Settings) { s.Redis = "redis:/:geheim@cache:6379" }, wantURL},
 		"lock-ttl zero":          {func(s *app.Settings) { s.LockTTL = 0 }, "lock-ttl: "},
 		"lock-ttl bare":          {func(s *app.Settings) { s.LockTTL = 10 }, "lock-ttl: "},
 		"lock-ttl fraction":      {func(s *app.Settings) { s.LockTTL += time.Microsecond }, "lock-ttl: "},
@@ -135,6 +140,7 @@ func TestSettings_Validate(t *testing.T) {
 		"lab, four redlock":      {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "c:1", "d:1"} }, "redlock: 4 servers"},
 		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "a:1"} }, "redlock: a:1 is there twice"},
 		"lab, bad redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "c"} }, "redlock: redis: "},
+		"lab, redlock no scheme": {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "geheim@c:1"} }, "redlock: " + wantURL},
 		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},
 		"redlock without lab":    {func(s *app.Settings) { s.Redlock = []string{"a:1", "b:1", "c:1"} }, "redlock: is for teaching mode"},
 		"lab, zookeeper":         {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b:2181" }, ""},

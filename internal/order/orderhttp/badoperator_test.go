@@ -124,6 +124,7 @@ func badOperatorURLs() map[string]badRequest {
 		"DELETE ledger":        {del, movesOfMug, 405, "method-not-allowed"},
 		"audit of none":        {get, "/v1/audit?sku=cap", 404, "sku-not-found"},
 		"audit, SQL":           {get, "/v1/audit?sku=" + url.QueryEscape("' OR ''='"), 404, "sku-not-found"},
+		"audit, blank":         {get, "/v1/audit?sku=%20", 404, "sku-not-found"},
 		"audit, NUL":           {get, "/v1/audit?sku=mug%00", 404, "sku-not-found"},
 		"audit, not UTF-8":     {get, "/v1/audit?sku=%ff", 404, "sku-not-found"},
 		"audit, long":          {get, "/v1/audit?sku=" + strings.Repeat("m", 5_000), 404, "sku-not-found"},

@@ -176,7 +176,7 @@ func TestMaxInFlight(t *testing.T) {
 	for range most {
 		<-g.entered
 	}
-	for _, path := range []string{"/v1/skus", "/v1/orders/1", "/nowhere"} {
+	for _, path := range []string{"/v1/skus", "/v1/orders/1", "/v1/strategies", "/openapi.yaml", "/nowhere"} {
 		w := b.call(t, http.MethodGet, path, "")
 		wantProblem(t, w, 503, "overloaded")
 		if w.Header().Get("Retry-After") != "1" || w.Header().Get("Cache-Control") != "no-store" {

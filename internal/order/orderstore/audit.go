@@ -15,12 +15,15 @@ import (
 // all for an empty name, as they are at one moment; buyers are not held up. It
 // hands each SKU's account to account, in the order of names, and every broken
 // invariant to difference. Their errors end the audit and come back as they
-// are. A name that no SKU has is stock.ErrUnknownSKU; a database that does not
-// answer is order.ErrBusy.
+// are. A name that no SKU has is stock.ErrUnknownSKU, also where the database takes
+// it for another; a database that does not answer is order.ErrBusy.
 //
 // The audit of one SKU looks at the orders that have a line of it; what belongs
 // to no SKU at all, such as an order without lines, is found by the audit of all.
 func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error {
+	if sku != "" && !stock.ValidName(sku) { // to MySQL a blank is as good as nothing
+		return fmt.Errorf("sku %.80q: %w", sku, stock.ErrUnknownSKU)
+	}
 	// MySQL: one snapshot for all statements. SQLite: a transaction that does not
 	// ask for the right to write; in WAL mode its reads are a snapshot too.
 	tx := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
