@@ -13,7 +13,8 @@ import (
 // lying is a shop that sells to everybody, whatever it has.
 type lying struct {
 	*httptest.Server
-	silent bool // the first buyer gets no answer, and an order right after the first audit
+	status string // of every order; set before the race
+	silent bool   // the first buyer gets no answer, and an order right after the first audit
 
 	mu     sync.Mutex
 	units  int64
@@ -56,7 +57,7 @@ func (s *lying) create(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *lying) order(w http.ResponseWriter, id string) {
-	fmt.Fprintf(w, `{"id":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.sku)
+	fmt.Fprintf(w, `{"id":%q,"status":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.status, s.sku)
 }
 
 func (s *lying) buy(w http.ResponseWriter, r *http.Request) {

@@ -189,6 +189,22 @@ func TestRun_no_promise(t *testing.T) {
 	}
 }
 
+// A shop whose orders expire before they are counted is not judged: what they held
+// is for sale again.
+func TestRun_expired(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "hasty", true)
+	shop.status = "expired"
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "hasty", "--buyers", "5", "--stock", "5"}, noEnv, &stdout, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "start the shop with a longer --pay-within") {
+		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
+	}
+	if strings.Contains(stdout.String(), "verdict") {
+		t.Errorf("stdout: want no verdict in\n%s", stdout.String())
+	}
+}
+
 func TestRun_not_a_lab(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "", false) // has no table of strategies
