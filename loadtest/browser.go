@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/report"
@@ -56,7 +56,7 @@ func (l lab) serve(ctx context.Context) (err error) {
 			Instances: shops.Instances{MySQL: l.MySQL, Redis: l.Redis, Redlock: l.Redlock, ZooKeeper: l.ZooKeeper, Log: l.log},
 		})
 	}}
-	defer func() { err = errors.Join(err, stage.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = cleanup.Join(err, stage.close(context.WithoutCancel(ctx))) }()
 	tell := func(line string) { fmt.Fprintln(l.screen.out, line) }
 	if err := ui.Serve(ctx, *l.UI, inBrowser{l, chosen, shop, stage}, tell); err != nil {
 		return fmt.Errorf("--ui: %w", err)

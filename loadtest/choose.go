@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -24,7 +25,7 @@ func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, shop sho
 	if err != nil {
 		return nil, shop, err
 	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+	defer func() { err = cleanup.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, asking)
 	defer conns.CloseIdleConnections()

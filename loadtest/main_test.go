@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/loadtest/cleanup"
+	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/steps"
 )
@@ -298,6 +301,23 @@ func TestRun_help(t *testing.T) {
 	for line := range strings.Lines(stdout.String()) {
 		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > report.Width {
 			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, report.Width, line)
+		}
+	}
+}
+
+// A clean-up that fails is told, also where the report has said all else.
+func TestExit_cleanUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{errBroken, ""},
+		{cleanup.Join(errBroken, errors.New("it runs on")), "loadtest: clean-up failed: it runs on\n"},
+	} {
+		var stderr bytes.Buffer
+		if code := exit(t.Context(), "./loadtest", c.err, &stderr); code != cli.Broken || stderr.String() != c.text {
+			t.Errorf("%v: got %d, %q, want %d, %q", c.err, code, stderr.String(), cli.Broken, c.text)
 		}
 	}
 }

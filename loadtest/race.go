@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
 	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -19,7 +19,7 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, err
 	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+	defer func() { err = cleanup.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, asking)
 	defer conns.CloseIdleConnections()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/steps"
 )
@@ -37,11 +38,11 @@ func step(ctx context.Context, c call) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = cleanup.Join(err, stop()) }()
 	if s.player, err = steps.Open(ctx, steps.Options{Instances: s.shops(0, newShopLog(c.stderr)), Pairs: f.Parallel}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = cleanup.Join(err, s.player.Close(context.WithoutCancel(ctx))) }()
 	if slices.Contains(f.Names, all) {
 		return s.all(ctx)
 	}
