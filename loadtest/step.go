@@ -53,6 +53,7 @@ func step(ctx context.Context, c call) (err error) {
 func (s stepper) all(ctx context.Context) error {
 	wishes, began := s.player.Wishes(s.Times), time.Now()
 	total, done, unlike := 0, 0, 0
+	unlikeIn := map[[2]string]int{} // by strategy and scenario
 	for _, w := range wishes {
 		total += w.Times
 	}
@@ -60,6 +61,7 @@ func (s stepper) all(ctx context.Context) error {
 	plays, err := s.player.Series(ctx, wishes, func(p steps.Play) {
 		if done++; !p.Expected {
 			unlike++
+			unlikeIn[[2]string{p.Strategy, p.Scenario}]++
 		}
 		if done%50 == 0 {
 			s.screen.tell(fmt.Sprintf("%d of %d plays", done, total))
@@ -75,7 +77,7 @@ func (s stepper) all(ctx context.Context) error {
 		if scenario, wrong := steps.Failures()[how.Name]; wrong && how.Missing == "" {
 			failed := find(how.Name, scenario)
 			remedy := steps.RemedyFor(failed)
-			if err := s.printer.Short(failed, find(remedy.Strategy, remedy.Scenario), s.Times); err != nil {
+			if err := s.printer.Short(failed, find(remedy.Strategy, remedy.Scenario), s.Times, unlikeIn[[2]string{how.Name, scenario}]); err != nil {
 				return err
 			}
 		}
