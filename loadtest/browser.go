@@ -82,7 +82,6 @@ func (b inBrowser) Usual() ui.Choice {
 // with returns a lab whose flags say what was chosen.
 func (b inBrowser) with(c ui.Choice) lab {
 	l := b.lab
-	l.Servers = "" // they run by now
 	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
 	if l.Target == "" {
 		l.Instances = &c.Instances
@@ -93,6 +92,7 @@ func (b inBrowser) with(c ui.Choice) lab {
 // Check asks the checks of the flags. Their messages begin with the flag.
 func (b inBrowser) Check(c ui.Choice) *ui.Problem {
 	l := b.with(c)
+	l.Servers = "" // they run by now, and have names
 	err := l.check()
 	if err != nil {
 		flag, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), cli.ErrUsage.Error()+": --"), " ")
