@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/report"
@@ -56,7 +56,7 @@ func (l lab) serve(ctx context.Context) (err error) {
 			Instances: shops.Instances{MySQL: l.MySQL, Redis: l.Redis, Redlock: l.Redlock, ZooKeeper: l.ZooKeeper, Log: l.log},
 		})
 	}}
-	defer func() { err = errors.Join(err, stage.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = cleanup.Join(err, stage.close(context.WithoutCancel(ctx))) }()
 	tell := func(line string) { fmt.Fprintln(l.screen.out, line) }
 	if err := ui.Serve(ctx, *l.UI, inBrowser{l, chosen, shop, stage}, tell); err != nil {
 		return fmt.Errorf("--ui: %w", err)
@@ -82,7 +82,6 @@ func (b inBrowser) Usual() ui.Choice {
 // with returns a lab whose flags say what was chosen.
 func (b inBrowser) with(c ui.Choice) lab {
 	l := b.lab
-	l.Servers = "" // they run by now
 	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
 	if l.Target == "" {
 		l.Instances = &c.Instances
@@ -93,6 +92,7 @@ func (b inBrowser) with(c ui.Choice) lab {
 // Check asks the checks of the flags. Their messages begin with the flag.
 func (b inBrowser) Check(c ui.Choice) *ui.Problem {
 	l := b.with(c)
+	l.Servers = "" // they run by now, and have names
 	err := l.check()
 	if err != nil {
 		flag, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), cli.ErrUsage.Error()+": --"), " ")

@@ -235,6 +235,27 @@ func TestUI_step(t *testing.T) {
 	}
 }
 
+// The report of a run on containers is repeated with containers: those that it ran on
+// are gone by then.
+func TestUI_containers(t *testing.T) {
+	t.Parallel()
+	f, err := parse([]string{"--ui", "127.0.0.1:0", "--servers", "docker"}, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.MySQL, f.Redis = "shop:shop@tcp(127.0.0.1:3306)/shop", "127.0.0.1:6379" // as start does
+	b := inBrowser{lab: lab{flags: f}}
+	c := b.Usual()
+	c.Strategies, c.Buyers = []string{"redis"}, 60
+	if problem := b.Check(c); problem != nil {
+		t.Errorf("check: got %+v, want none", problem)
+	}
+	want := "go run ./loadtest --strategies redis --buyers 60 --stock 100 --think 2ms --instances 3 --servers docker"
+	if got := b.Blank(c).Run.Command; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // Stop ends a run, and another one can begin.
 func TestUI_stop(t *testing.T) {
 	browser := browsertest.Start(t)

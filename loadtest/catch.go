@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/steps"
@@ -26,7 +26,7 @@ func (l lab) catch(ctx context.Context, r *report.Report) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = cleanup.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		if !missed(*s) {

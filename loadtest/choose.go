@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -17,14 +18,14 @@ const asking = 30 * time.Second
 
 // choose resolves --strategies against the table of the shop, and returns what the
 // shop says of itself as well. An unknown name is a cli.ErrUsage that lists the known
-// ones, and so is a name that this shop lacks a server for, which says which. Of
-// "all", they are left out.
+// ones, and so are one that is there twice and one that this shop lacks a server for,
+// which says which. Of "all", the latter are left out.
 func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
 	set, err := l.source(1).Open(ctx)
 	if err != nil {
 		return nil, shop, err
 	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+	defer func() { err = cleanup.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, asking)
 	defer conns.CloseIdleConnections()
@@ -51,6 +52,9 @@ func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, e
 		i := slices.IndexFunc(table, func(s shopclient.Strategy) bool { return s.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: --strategies: %.80q is not one of %s, or 'all' alone", cli.ErrUsage, name, list(table))
+		}
+		if slices.ContainsFunc(chosen, func(s shopclient.Strategy) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("%w: --strategies: %s is there twice", cli.ErrUsage, name)
 		}
 		if s := table[i]; !s.Available {
 			return nil, fmt.Errorf("%w: --strategies: %s cannot be run: %s", cli.ErrUsage, s.Name, s.Reason)

@@ -16,7 +16,7 @@ import (
 const (
 	maxRate     = 20_000
 	minDuration = 100 * time.Millisecond
-	maxDuration = 10 * time.Minute // an unpaid order holds its units for longer than that
+	maxDuration = 10 * time.Minute // an unpaid order usually holds its units for longer than that
 	maxRequests = 1_000_000        // of a race: each order placed is remembered
 	maxSKUs     = 100
 	maxSkew     = 5

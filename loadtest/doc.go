@@ -2,7 +2,7 @@
 //
 // For each strategy it goes
 //
-//	open shops -> put fresh SKUs up for sale -> race -> recheck -> audit -> verdict
+//	open shops -> put fresh SKUs up for sale -> race -> audit -> recheck -> verdict
 //
 // and reaches the shops over HTTP only. The verdict comes from the shop's own
 // audit and from the buyers' log together; neither is believed alone.

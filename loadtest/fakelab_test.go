@@ -13,25 +13,29 @@ import (
 // lying is a shop that sells to everybody, whatever it has.
 type lying struct {
 	*httptest.Server
-	silent bool // the first buyer gets no answer, and an order right after the first audit
+	status string // of every order; set before the race
+	silent bool   // the first buyer gets no answer, and an order right after the first audit
 
 	mu     sync.Mutex
 	units  int64
 	orders int64
 	sku    string
 	unsure string // idempotency key of the buyer without an answer
+
+	cancelled map[string]bool // by order id; false for one that is still on its way
 }
 
 // newLab starts one with a single strategy, or with none and not in teaching
 // mode if the name is empty.
 func newLab(t *testing.T, strategy string, promises bool) *lying {
 	t.Helper()
-	s := &lying{}
+	s := &lying{cancelled: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /v1/skus", s.create)
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
+	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancel)
 	mux.HandleFunc("GET /v1/audit", s.audit)
 	if strategy != "" {
 		mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +60,11 @@ func (s *lying) create(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *lying) order(w http.ResponseWriter, id string) {
-	fmt.Fprintf(w, `{"id":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.sku)
+	status := s.status
+	if s.cancelled[id] {
+		status = "cancelled"
+	}
+	fmt.Fprintf(w, `{"id":%q,"status":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, status, s.sku)
 }
 
 func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
@@ -81,11 +89,35 @@ func (s *lying) show(w http.ResponseWriter, r *http.Request) {
 	s.order(w, r.PathValue("id"))
 }
 
+// cancel answers nobody. An audit brings the first one about, and the end of it all
+// others.
+func (s *lying) cancel(_ http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancelled[r.PathValue("id")] = false
+	panic(http.ErrAbortHandler)
+}
+
 func (s *lying) audit(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for id, ended := range s.cancelled {
+		if !ended {
+			s.cancelled[id] = true
+			break
+		}
+	}
+	sold := s.orders
+	for _, ended := range s.cancelled {
+		if ended {
+			sold--
+		}
+	}
 	fmt.Fprintf(w, `{"ok":%v,"skus":[{"sku":%q,"supplied":%d,"orders":%d,"ordered_units":%d,"oversold":%d}]}`,
-		s.orders <= s.units, s.sku, s.units, s.orders, s.orders, max(0, s.orders-s.units))
+		sold <= s.units, s.sku, s.units, s.orders, sold, max(0, sold-s.units))
+	for id := range s.cancelled {
+		s.cancelled[id] = true
+	}
 	if s.unsure != "" {
 		s.orders++
 		s.unsure = ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/report"
@@ -35,7 +36,7 @@ func (l lab) test(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = cleanup.Join(err, stop()) }()
 	if l.UI != nil {
 		return l.serve(ctx)
 	}

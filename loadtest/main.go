@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/steps"
 )
@@ -37,8 +38,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	command, rest := command(args)
 	path := strings.Join(append([]string{"./loadtest"}, args[:len(args)-len(rest)]...), " ")
 	err := command(ctx, call{args: rest, getenv: getenv, stdout: stdout, stderr: stderr})
+	return exit(ctx, path, err, stderr)
+}
+
+// exit says what the report has not said.
+func exit(ctx context.Context, path string, err error, stderr io.Writer) int {
 	if errors.Is(err, errBroken) {
-		return cli.Broken
+		if err = cleanup.Failed(err); err == nil {
+			return cli.Broken
+		}
 	}
 	return cli.Exit(ctx, "loadtest", path, err, stderr)
 }

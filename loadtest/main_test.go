@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/loadtest/cleanup"
+	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/steps"
 )
@@ -189,6 +192,22 @@ func TestRun_no_promise(t *testing.T) {
 	}
 }
 
+// A shop whose orders expire before they are counted is not judged: what they held
+// is for sale again.
+func TestRun_expired(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "hasty", true)
+	shop.status = "expired"
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "hasty", "--buyers", "5", "--stock", "5"}, noEnv, &stdout, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "start the shop with a longer --pay-within") {
+		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
+	}
+	if strings.Contains(stdout.String(), "verdict") {
+		t.Errorf("stdout: want no verdict in\n%s", stdout.String())
+	}
+}
+
 func TestRun_not_a_lab(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "", false) // has no table of strategies
@@ -224,6 +243,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--html", filepath.Join(dir, "r"), "--json", filepath.Join(dir, "r")}, "name the same file"},
 		{[]string{"--strategies", ""}, "--strategies"},
 		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, redis, redlock, mysql-lock,`},
+		{[]string{"--strategies", "redis, none,redis"}, "--strategies: redis is there twice"},
 		{[]string{"--mysql", "mysql://shop:geheim@db/shop"}, "--mysql: "},
 		{[]string{"--redis", "cache"}, "--redis: "},
 		{[]string{"--strategies", "none,zookeeper"}, "zookeeper cannot be run: it needs a ZooKeeper: --zookeeper ADDR"},
@@ -282,6 +302,23 @@ func TestRun_help(t *testing.T) {
 	for line := range strings.Lines(stdout.String()) {
 		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > report.Width {
 			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, report.Width, line)
+		}
+	}
+}
+
+// A clean-up that fails is told, also where the report has said all else.
+func TestExit_cleanUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{errBroken, ""},
+		{cleanup.Join(errBroken, errors.New("it runs on")), "loadtest: clean-up failed: it runs on\n"},
+	} {
+		var stderr bytes.Buffer
+		if code := exit(t.Context(), "./loadtest", c.err, &stderr); code != cli.Broken || stderr.String() != c.text {
+			t.Errorf("%v: got %d, %q, want %d, %q", c.err, code, stderr.String(), cli.Broken, c.text)
 		}
 	}
 }

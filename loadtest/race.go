@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
 	"example.com/shop/loadtest/buyers"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/report"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -19,7 +19,7 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, err
 	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+	defer func() { err = cleanup.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, asking)
 	defer conns.CloseIdleConnections()
@@ -36,13 +36,16 @@ func (l lab) race(ctx context.Context, how shopclient.Strategy) (result report.S
 	if err != nil {
 		return report.Strategy{}, err
 	}
+	late := log.Count(buyers.Unknown) + log.CountCancel(buyers.Uncancelled)
+	books, err := audits(ctx, operator, race.SKUs, late > 0)
+	if err != nil {
+		return report.Strategy{}, fmt.Errorf("audit: %w", err)
+	}
+	// Only now: what is still on its way before the books are at rest would be found
+	// by one of the two and not by the other.
 	lost, err := race.Recheck(ctx, log)
 	if err != nil {
 		return report.Strategy{}, fmt.Errorf("recheck: %w", err)
-	}
-	books, err := audits(ctx, operator, race.SKUs, log.Count(buyers.Unknown) > 0)
-	if err != nil {
-		return report.Strategy{}, fmt.Errorf("audit: %w", err)
 	}
 	result = measured(how, log)
 	result.Timeline, result.Locks = timeline(race.Traces), lockTimes(race.Traces)
@@ -88,7 +91,7 @@ func freshSKUs(strategy string, n int) []string {
 }
 
 // audits asks for the books of each SKU, until they do not change any more where
-// orders may still be on their way.
+// orders or cancellations may still be on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
 	var all []shopclient.Audit
 	for _, sku := range skus {

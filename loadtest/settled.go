@@ -9,8 +9,8 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// An order whose answer was lost may still be on its way into the books. A shop
-// ends each transaction within half a minute.
+// An order or a cancellation whose answer was lost may still be on its way into the
+// books. A shop ends each transaction within half a minute.
 const (
 	settlePause = 500 * time.Millisecond
 	settleLimit = time.Minute

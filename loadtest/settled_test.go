@@ -64,3 +64,16 @@ func TestRun_late_order(t *testing.T) {
 		t.Errorf("got exit code %d, want 1; stderr, want %q in it:\n%s", code, want, stderr.String())
 	}
 }
+
+// Cancellations that nobody was told of reach the books with the first audit and
+// after it: they count, and the books agree with what their buyers find.
+func TestRun_late_cancellations(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "slow", true)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "slow", "--buyers", "2", "--stock", "2", "--cancel", "1", "--json", "-"}, noEnv, &stdout, &stderr)
+	s := parseReport(t, stdout.Bytes()).Strategies[0]
+	if code != 0 || s.Verdict != "correct" || s.Cancelled != 2 || s.UnitsSold != 0 {
+		t.Errorf("got exit code %d, %+v, want it correct with both orders cancelled; stderr:\n%s", code, s, stderr.String())
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/steps"
 )
@@ -37,11 +38,11 @@ func step(ctx context.Context, c call) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = cleanup.Join(err, stop()) }()
 	if s.player, err = steps.Open(ctx, steps.Options{Instances: s.shops(0, newShopLog(c.stderr)), Pairs: f.Parallel}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = cleanup.Join(err, s.player.Close(context.WithoutCancel(ctx))) }()
 	if slices.Contains(f.Names, all) {
 		return s.all(ctx)
 	}
@@ -52,6 +53,7 @@ func step(ctx context.Context, c call) (err error) {
 func (s stepper) all(ctx context.Context) error {
 	wishes, began := s.player.Wishes(s.Times), time.Now()
 	total, done, unlike := 0, 0, 0
+	unlikeIn := map[[2]string]int{} // by strategy and scenario
 	for _, w := range wishes {
 		total += w.Times
 	}
@@ -59,6 +61,7 @@ func (s stepper) all(ctx context.Context) error {
 	plays, err := s.player.Series(ctx, wishes, func(p steps.Play) {
 		if done++; !p.Expected {
 			unlike++
+			unlikeIn[[2]string{p.Strategy, p.Scenario}]++
 		}
 		if done%50 == 0 {
 			s.screen.tell(fmt.Sprintf("%d of %d plays", done, total))
@@ -74,7 +77,7 @@ func (s stepper) all(ctx context.Context) error {
 		if scenario, wrong := steps.Failures()[how.Name]; wrong && how.Missing == "" {
 			failed := find(how.Name, scenario)
 			remedy := steps.RemedyFor(failed)
-			if err := s.printer.Short(failed, find(remedy.Strategy, remedy.Scenario), s.Times); err != nil {
+			if err := s.printer.Short(failed, find(remedy.Strategy, remedy.Scenario), s.Times, unlikeIn[[2]string{how.Name, scenario}]); err != nil {
 				return err
 			}
 		}

@@ -49,6 +49,7 @@ func TestRun_step_lists(t *testing.T) {
 func TestRun_step_usage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
+		{"--json", "plays.json"}, {"--servers", "docker"}, {"--times=20"}, // nothing is named to play
 		{"all", "none"}, {"none", "--times", "0"}, {"none", "--parallel", "99"}, {"none", "--nonsense"},
 		{"all", "--servers", "docker", "--redis", "127.0.0.1:1"}, {"none", "--redis", "nonsense"}, {"none", "--json", t.TempDir()},
 	} {

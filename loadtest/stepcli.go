@@ -18,7 +18,7 @@ const (
 
 // stepFlags are what the user chose of step.
 type stepFlags struct {
-	Names []string `arg:"" optional:"" name:"name" help:"A strategy, a scenario, or 'all'. Without one, they are listed."`
+	Names []string `arg:"" optional:"" name:"name" help:"A strategy, a scenario, or 'all'. Without one and without flags, they are listed."`
 
 	Times    int    `default:"1" help:"Play each this many times (1 to 1000), and demand the same outcome each time."`
 	Parallel int    `default:"10" help:"Plays at a time, each in two shops of its own (1 to 32)."`
@@ -56,6 +56,9 @@ func parseStep(c call) (stepFlags, error) {
 	program := cli.Program{Name: "loadtest step", About: stepDescription, Lesson: stepExamples}
 	if err := program.Parse(&f, c.args, c.stdout, c.stderr); err != nil {
 		return f, err
+	}
+	if len(f.Names) == 0 && len(c.args) > 0 {
+		return f, fmt.Errorf("%w: name what to play: a strategy, a scenario, or 'all'; `go run ./loadtest step` lists them", cli.ErrUsage)
 	}
 	return f, f.check()
 }

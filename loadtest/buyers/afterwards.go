@@ -11,7 +11,7 @@ import (
 // again sends an order that was placed a second time, with the same key: as the
 // impatient do, and programs that lost the answer.
 func (b *buyer) again(ctx context.Context, p shopclient.Purchase, id string) func(*Record) {
-	second := b.buy(ctx, p)
+	second := b.buy(ctx, p, true)
 	b.race.Tally.Again.Add(1)
 	return func(r *Record) {
 		switch {

@@ -49,12 +49,20 @@ func TestRace_Run_againAnother(t *testing.T) {
 		}, Other, "order-1 of buyer-1, whose key brought order order-2 the second time"},
 		"sold out": {func(*fakeShop) func(http.ResponseWriter, *http.Request, int) bool {
 			return func(w http.ResponseWriter, _ *http.Request, tries int) bool {
-				if tries == 2 {
+				if tries > 1 {
+					problem(w, http.StatusConflict, "sold-out")
+				}
+				return tries > 1
+			}
+		}, Other, "sold out the second time"},
+		"sold out for a moment": {func(*fakeShop) func(http.ResponseWriter, *http.Request, int) bool {
+			return func(w http.ResponseWriter, _ *http.Request, tries int) bool {
+				if tries == 2 { // "and asks again here; asked later, that is the replay"
 					problem(w, http.StatusConflict, "sold-out")
 				}
 				return tries == 2
 			}
-		}, Other, "sold out the second time"},
+		}, Same, ""},
 		"no answer": {func(*fakeShop) func(http.ResponseWriter, *http.Request, int) bool {
 			return func(_ http.ResponseWriter, _ *http.Request, tries int) bool {
 				if tries > 1 {

@@ -50,7 +50,7 @@ func (b *buyer) shop(ctx context.Context, number int64, due time.Time, take func
 	p := shopclient.Purchase{
 		Buyer: b.name, Key: b.key(), Lines: w.lines, Strategy: b.race.Strategy, Think: b.race.Think,
 	}
-	record := b.buy(ctx, p)
+	record := b.buy(ctx, p, false)
 	answered := time.Now()
 	record.Latency = answered.Sub(due)
 	amend := take(record, answered)
@@ -82,14 +82,15 @@ func (b *buyer) key() string {
 
 // buy asks until there is a definite answer, the tries are used up or ctx ends.
 // Asking again goes to the next shop, as behind a load balancer: the first one
-// may be gone.
-func (b *buyer) buy(ctx context.Context, p shopclient.Purchase) Record {
+// may be gone. maybe says that there may be an order with this key by now: then the
+// first answer that it is sold out is not believed, see Retry.Doubt.
+func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) Record {
 	record := Record{Buyer: b.name, Lines: p.Lines}
 	ended := func(o Outcome, reason string) Record {
 		record.Outcome, record.Reason = o, reason
 		return record
 	}
-	maybe := false // some try may have placed an order nobody told of
+	sure := false // it was told so before, and no try since then may have bought
 	for {
 		answer, err := b.shops[record.Tries%len(b.shops)].Buy(ctx, p)
 		record.Tries++
@@ -100,15 +101,23 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase) Record {
 			b.trace(p, true, answer.Trace)
 			return ended(Ordered, "")
 		case soldOut:
-			b.trace(p, false, answer.Trace)
-			return ended(Refused, "")
+			if !maybe || sure {
+				b.trace(p, false, answer.Trace)
+				return ended(Refused, "")
+			}
+			if !sleep(ctx, b.race.Retry.Doubt) {
+				return ended(Unknown, cause(ctx.Err()))
+			}
+			sure = true
+			b.race.Tally.Retries.Add(1)
+			continue
 		case refused:
 			if maybe {
 				return ended(Unknown, reason)
 			}
 			return ended(Failed, reason)
 		case unclear:
-			maybe = true
+			maybe, sure = true, false
 		case busy:
 		}
 		if record.Tries >= b.race.Retry.Tries || !b.pause(ctx, record.Tries, answer, err) {

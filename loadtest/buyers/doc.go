@@ -19,7 +19,8 @@
 // A buyer asks again, with the same idempotency key, when the shop is too busy
 // (429, 503, or any answer with Retry-After, which is honoured up to a limit) and when the
 // outcome is unknown (no answer, a broken one, another 5xx). It gives up after a
-// number of tries.
+// number of tries. Who may have bought and is told that it is sold out asks once more
+// a little later: the shop's instances hear of each other's orders with a delay.
 //
 // The Log is the buyers' side of the story: what each was told. It is written
 // without looking at the shop's books, so that the two can be compared. Recheck

@@ -50,7 +50,7 @@ func TestRace_Run(t *testing.T) {
 				return tries == 1
 			},
 			want:    outcomes{Ordered: units, Refused: crowd - units},
-			retries: crowd,
+			retries: crowd + crowd - units, // who may have bought and is refused makes sure
 			sold:    units,
 		},
 		{
@@ -62,7 +62,22 @@ func TestRace_Run(t *testing.T) {
 				return false
 			},
 			want:    outcomes{Ordered: units, Refused: crowd - units},
-			retries: crowd,
+			retries: crowd + crowd - units,
+			sold:    units,
+		},
+		{
+			name: "connections cut after the commit, and the next instance has not heard of it",
+			after: func(w http.ResponseWriter, _ *http.Request, tries int) bool {
+				switch tries {
+				case 1:
+					cut()
+				case 2:
+					problem(w, http.StatusConflict, "sold-out")
+				}
+				return tries == 2
+			},
+			want:    outcomes{Ordered: units, Refused: crowd - units},
+			retries: 2 * crowd,
 			sold:    units,
 		},
 		{
@@ -75,7 +90,7 @@ func TestRace_Run(t *testing.T) {
 				return tries == 1
 			},
 			want:    outcomes{Ordered: units, Refused: crowd - units},
-			retries: crowd,
+			retries: crowd + crowd - units,
 			sold:    units,
 		},
 		{
@@ -249,6 +264,29 @@ func TestRace_Run_no_answer_in_time(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Reason{{"no answer in time", crowd}}, log.Reasons()); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+}
+
+// Who may have bought, is told that nothing is left, and has no time to make sure
+// does not know.
+func TestRace_Run_no_time_to_make_sure(t *testing.T) {
+	t.Parallel()
+	shop := newFakeShop(t, 1)
+	shop.after = func(w http.ResponseWriter, _ *http.Request, tries int) bool {
+		if tries == 1 {
+			cut()
+		}
+		problem(w, http.StatusConflict, "sold-out")
+		return true
+	}
+	race := raceIn(1, shop)
+	race.Timeout, race.Retry.Doubt = time.Second, time.Hour
+	log, err := race.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Reason{{"no answer in time", 1}}, log.Reasons()); diff != "" || log.Count(Unknown) != 1 {
+		t.Errorf("got %+v, reasons (-want +got):\n%s", count(log), diff)
 	}
 }
 

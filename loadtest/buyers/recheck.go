@@ -20,13 +20,17 @@ type Lost struct {
 	Why            string
 }
 
+// ErrExpired means that a race cannot be judged: units of an order that expired are
+// for sale again, and nobody can tell how many were in orders at the same time.
+var ErrExpired = errors.New("it expired before it was checked; start the shop with a longer --pay-within")
+
 // checkers is how many orders Recheck asks for at a time.
 const checkers = 32
 
 // Recheck asks for each order that a buyer was told of, as that buyer, and
 // returns those that the shop does not know or shows otherwise than they were
 // bought or cancelled. In log, it settles what came of each Uncancelled: Cancelled
-// after all, or Kept. It fails if the shop cannot be asked.
+// after all, or Kept. It fails if the shop cannot be asked, and with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) ([]Lost, error) {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()
@@ -47,6 +51,8 @@ func (r Race) Recheck(ctx context.Context, log Log) ([]Lost, error) {
 				return fmt.Errorf("order %s of %s: %w", record.OrderID, record.Buyer, err)
 			case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines):
 				found[i] = Lost{record.Buyer, record.OrderID, fmt.Sprintf("the shop shows %+v", o)}
+			case o.Status == shopclient.Expired && record.Cancel != Cancelled:
+				return fmt.Errorf("order %s of %s: %w", record.OrderID, record.Buyer, ErrExpired)
 			case record.Cancel == Uncancelled:
 				log.Records[i].Cancel = Kept
 				if o.Status == shopclient.Cancelled {

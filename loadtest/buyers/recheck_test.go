@@ -1,6 +1,8 @@
 package buyers
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +60,28 @@ func TestRace_Recheck(t *testing.T) {
 				t.Errorf("lost orders (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An order that has expired holds no units any more, which the books cannot tell
+// from units that were never sold.
+func TestRace_Recheck_expired(t *testing.T) {
+	t.Parallel()
+	shop := newFakeShop(t, 2)
+	race := raceIn(2, shop)
+	log, err := race.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, o := range shop.orders {
+		if o.ID == "order-2" {
+			o.Status = shopclient.Expired
+			shop.orders[key] = o
+		}
+	}
+	lost, err := race.Recheck(t.Context(), log)
+	if !errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), "order-2") {
+		t.Errorf("got %v, %v, want the refusal to judge, for order-2", lost, err)
 	}
 }
 

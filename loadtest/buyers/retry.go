@@ -13,11 +13,14 @@ type Retry struct {
 	Tries int           // requests of one buyer, the first included
 	Base  time.Duration // before the second try if the shop names no time; doubles with each further one
 	Limit time.Duration // of what is waited between two tries, whatever the shop asks for
+	Doubt time.Duration // before one more try, where it is told sold out and may have bought
 }
 
-// DefaultRetry is patient enough for a shop whose queue is a minute long.
+// DefaultRetry is patient enough for a shop whose queue is a minute long. For a second
+// (--sold-out-for), an instance may tell who has just bought on another one that
+// nothing is left.
 func DefaultRetry() Retry {
-	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second}
+	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second, Doubt: 1200 * time.Millisecond}
 }
 
 // pause returns how long to wait after a number of tries. asked is what the shop

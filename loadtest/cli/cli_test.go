@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 )
 
@@ -57,6 +58,7 @@ func TestExit(t *testing.T) {
 		{stopped, fmt.Errorf("%w: --x", cli.ErrUsage), cli.Usage, "sell: usage: --x\nTry: go run ./sell --help\n"},
 		{running, errors.New("no luck"), cli.Broken, "sell: no luck\n"},
 		{stopped, context.Canceled, cli.Broken, "sell: interrupted; what it started is stopped and removed\n"},
+		{stopped, cleanup.Join(context.Canceled, errors.New("it runs on")), cli.Broken, "sell: interrupted; clean-up failed: it runs on\n"},
 	} {
 		var stderr bytes.Buffer
 		if code := cli.Exit(c.ctx, "sell", "./sell", c.err, &stderr); code != c.code || stderr.String() != c.text {

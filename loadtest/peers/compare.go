@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/peers/measure"
 	"example.com/shop/loadtest/peers/peer"
 	"example.com/shop/loadtest/peers/server"
@@ -38,7 +39,7 @@ func (f flags) do(ctx context.Context, getenv func(string) string, stdout, stder
 		if s, err = server.Start(ctx, cmp.Or(getenv(imageVariable), server.Image)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.Stop()) }()
+		defer func() { err = cleanup.Join(err, s.Stop()) }()
 	}
 	m, err := look(ctx, s)
 	if err != nil {

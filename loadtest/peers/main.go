@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // Exit codes.
@@ -42,6 +44,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		err = flags.do(ctx, getenv, stdout, stderr)
 	}
+	return exit(ctx, err, stderr)
+}
+
+// exit tells what went wrong and returns the exit code.
+func exit(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitOK
@@ -49,6 +56,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "peers: %v\nTry: go run . --help\n", err)
 		return exitUsage
 	case ctx.Err() != nil:
+		if failed := cleanup.Failed(err); failed != nil {
+			fmt.Fprintf(stderr, "peers: interrupted; %v\n", failed)
+			return exitBroken
+		}
 		fmt.Fprintln(stderr, "peers: interrupted; what it started is stopped and removed")
 		return exitBroken
 	}

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/peers/peer"
 	"example.com/shop/loadtest/peers/server/servertest"
 )
@@ -35,6 +38,25 @@ func TestRun_usage(t *testing.T) {
 		code := run(t.Context(), c.args, os.Getenv, &out, &errs)
 		if code != c.code || !strings.Contains(out.String()+errs.String(), c.says) {
 			t.Errorf("%v: got %d and %q, want %d and %q", c.args, code, out.String()+errs.String(), c.code, c.says)
+		}
+	}
+}
+
+// "Stopped and removed" is not said of what is not.
+func TestExit_interrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{ctx.Err(), "peers: interrupted; what it started is stopped and removed\n"},
+		{cleanup.Join(ctx.Err(), errors.New("it runs on")), "peers: interrupted; clean-up failed: it runs on\n"},
+	} {
+		var stderr bytes.Buffer
+		if code := exit(ctx, c.err, &stderr); code != exitBroken || stderr.String() != c.text {
+			t.Errorf("%v: got %d, %q, want %d, %q", c.err, code, stderr.String(), exitBroken, c.text)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/sale/process"
@@ -57,7 +57,7 @@ func bench(ctx context.Context, args []string, getenv func(string) string, stdou
 	progress := newProgress(getenv, stderr)
 	r := newReport(f)
 	site, err := open(ctx, f, progress.say)
-	defer func() { err = errors.Join(err, site.close()) }()
+	defer func() { err = cleanup.Join(err, site.close()) }()
 	if err != nil {
 		return err
 	}

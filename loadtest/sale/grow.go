@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/sale/load"
 	"example.com/shop/loadtest/sale/process"
 )
@@ -40,7 +40,7 @@ func (s *session) crowd(ctx context.Context, c contest, who contestant, buyers i
 	if err != nil {
 		return round{}, err
 	}
-	defer func() { err = errors.Join(err, fresh.Stop()) }()
+	defer func() { err = cleanup.Join(err, fresh.Stop()) }()
 	who.procs = []*process.Process{fresh}
 	warm, err := s.measure(ctx, c, who, func(l load.Load) (load.Counts, error) { return few(ctx, l) })
 	if err != nil || warm.Wrong != "" {

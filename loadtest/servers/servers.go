@@ -10,6 +10,8 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // starting is how long a server may take, without the pull of its image.
@@ -65,7 +67,7 @@ func Start(ctx context.Context, tell func(line string)) (*Servers, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, cleanup.Join(err, s.Close())
 	}
 	s.MySQL, s.ZooKeeper, s.Redis = dsn(all[0].addr), all[1].addr, all[2].addr
 	for _, r := range all[3:] {

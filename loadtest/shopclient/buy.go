@@ -52,8 +52,11 @@ type Order struct {
 	Lines  []Line `json:"lines"`
 }
 
-// Cancelled is the Status of an order that its buyer has cancelled.
-const Cancelled = "cancelled"
+// What the Status of an order can be, besides pending and paid.
+const (
+	Cancelled = "cancelled" // by its buyer
+	Expired   = "expired"   // it was not paid in time, and its units are for sale again
+)
 
 // Buy asks for an order, once. An error means that the outcome is unknown.
 func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {

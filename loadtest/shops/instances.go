@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/cleanup"
 )
 
 // Instances are shops in this process.
@@ -36,7 +37,7 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 	var undo undo
 	set, err := n.open(ctx, &undo)
 	if err != nil {
-		return nil, errors.Join(err, undo.run())
+		return nil, cleanup.Join(err, undo.run())
 	}
 	set.close = undo.run
 	return set, nil

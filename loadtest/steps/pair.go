@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -26,7 +27,7 @@ type pair struct {
 func openPair(ctx context.Context, from shops.Instances, how pace) (*pair, error) {
 	p := &pair{conns: shopclient.NewConnections(4, answering)}
 	if err := p.open(ctx, from, how); err != nil {
-		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
+		return nil, cleanup.Join(err, p.close(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/verdict"
 )
@@ -63,7 +64,7 @@ func Open(ctx context.Context, o Options) (*Player, error) {
 	p.giveBack(quick, first)
 	lab, err := first.shop(2).Lab(ctx)
 	if err != nil {
-		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+		return nil, cleanup.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}
 	for _, s := range lab.Strategies {
 		p.table = append(p.table, Strategy{Name: s.Name, Lock: s.Lock, Promises: s.PromisesCorrect, Lesson: s.Lesson, Missing: s.Reason})
@@ -108,7 +109,7 @@ func (p *Player) playOnce(ctx context.Context, how Strategy, in Scenario) (Play,
 	played, err := playIn(ctx, pair, how, in)
 	if err != nil {
 		// Requests may stand still in there, and a process.
-		return Play{}, errors.Join(fmt.Errorf("%s, %s: %w", how.Name, in.Name, err), pair.kill(), pair.close(context.WithoutCancel(ctx)))
+		return Play{}, cleanup.Join(fmt.Errorf("%s, %s: %w", how.Name, in.Name, err), errors.Join(pair.kill(), pair.close(context.WithoutCancel(ctx))))
 	}
 	p.giveBack(in.pace, pair)
 	return played, nil

@@ -33,13 +33,13 @@ func (p Printer) Whole(played Play) error {
 }
 
 // Short writes what came of a wrong strategy in its scenario, and what a right one
-// made of the same schedule.
-func (p Printer) Short(failed, remedy Play, times int) error {
-	how := "fails"
+// made of the same schedule. Of times plays, unlike ones passed, as failed did then.
+func (p Printer) Short(failed, remedy Play, times, unlike int) error {
+	how := fmt.Sprintf("fails in %s, %s", failed.Scenario, often(times, times))
 	if failed.Passed {
-		how = "should fail, and did not"
+		how = fmt.Sprintf("should fail in %s and did not, %s", failed.Scenario, often(unlike, times))
 	}
-	fmt.Fprintf(p.Out, "%s\n%s%s", p.bold(fmt.Sprintf("%s %s in %s, %s", failed.Strategy, how, failed.Scenario, often(times))),
+	fmt.Fprintf(p.Out, "%s\n%s%s", p.bold(failed.Strategy+" "+how),
 		wrap("  ", failed.Outcome), wrap("  ", failed.Why))
 	if failed.Remedy != "" {
 		fmt.Fprint(p.Out, wrap("  ", "Remedy: "+failed.Remedy))
@@ -48,11 +48,14 @@ func (p Printer) Short(failed, remedy Play, times int) error {
 	return err
 }
 
-func often(times int) string {
-	if times == 1 {
+func often(n, of int) string {
+	switch {
+	case of == 1:
 		return "once"
+	case n == 1:
+		return fmt.Sprintf("1 time of %d", of)
 	}
-	return fmt.Sprintf("%d times of %d", times, times)
+	return fmt.Sprintf("%d times of %d", n, of)
 }
 
 func story(scenario string) string {

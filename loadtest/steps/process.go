@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // process is a shop that can be paused and killed.
@@ -53,7 +55,7 @@ func startProcess(ctx context.Context, where place) (*process, error) {
 		err = errors.New(told.Error)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start instance 1: %w", err), p.kill())
+		return nil, cleanup.Join(fmt.Errorf("start instance 1: %w", err), p.kill())
 	}
 	p.url = told.URL
 	return p, nil

@@ -33,6 +33,32 @@ func example() Play {
 	}
 }
 
+// How often it ended so is told of the plays that did, and not of all.
+func TestPrinter_Short(t *testing.T) {
+	t.Parallel()
+	passed := example()
+	passed.Passed = true
+	for _, c := range []struct {
+		failed        Play
+		times, unlike int
+		want          string
+	}{
+		{example(), 1, 0, "get-then-del fails in late-release, once"},
+		{example(), 20, 0, "get-then-del fails in late-release, 20 times of 20"},
+		{passed, 1, 1, "get-then-del should fail in late-release and did not, once"},
+		{passed, 20, 1, "get-then-del should fail in late-release and did not, 1 time of 20"},
+		{passed, 20, 3, "get-then-del should fail in late-release and did not, 3 times of 20"},
+	} {
+		var got bytes.Buffer
+		if err := (Printer{Out: &got}).Short(c.failed, example(), c.times, c.unlike); err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(got.String(), "\n"); first != c.want {
+			t.Errorf("got %q, want %q", first, c.want)
+		}
+	}
+}
+
 // A timeline, as it is printed; -rewrite writes it anew.
 func TestPrinter_Whole(t *testing.T) {
 	t.Parallel()

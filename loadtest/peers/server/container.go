@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // startContainer runs the image with Docker's own program, which is all that is
@@ -29,7 +31,7 @@ func startContainer(ctx context.Context, docker, image string) (*Server, error) 
 	}
 	ports, err := run(ctx, docker, "port", name, "6379/tcp")
 	if err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return nil, cleanup.Join(err, s.Stop())
 	}
 	s.Addr, _, _ = strings.Cut(ports, "\n")
 	return s, nil

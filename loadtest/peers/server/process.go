@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // startProcess runs the program on a free port of the loopback, in a folder of
@@ -25,7 +27,7 @@ func startProcess(path string) (*Server, error) {
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", //nolint:noctx,gosec // stop ends it; the path is LookPath's
 		"--dir", dir, "--save", "", "--appendonly", "no")
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, cleanup.Join(err, os.RemoveAll(dir))
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 // ErrNone means that this machine has neither redis-server nor Docker.
@@ -54,7 +56,7 @@ func Start(ctx context.Context, image string) (*Server, error) {
 		return nil, err
 	}
 	if err := s.waitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return nil, cleanup.Join(err, s.Stop())
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@ package process
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"example.com/shop/loadtest/cleanup"
 )
 
 const (
@@ -60,7 +61,7 @@ func Start(ctx context.Context, path string, args, variables []string, ready str
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	return nil, errors.Join(err, p.Stop())
+	return nil, cleanup.Join(err, p.Stop())
 }
 
 // read takes all that the process prints until it ends.

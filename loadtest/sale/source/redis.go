@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/sale/process"
 	"example.com/shop/loadtest/servers"
 )
@@ -78,7 +79,7 @@ func redisProcess(ctx context.Context, path string) (*Redis, error) {
 	}
 	p, err := process.Start(ctx, path, args, nil, "")
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, cleanup.Join(err, os.RemoveAll(dir))
 	}
 	r := &Redis{
 		Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
@@ -94,7 +95,7 @@ func named(ctx context.Context, r *Redis, kind string) (*Redis, error) {
 		options, err = &redis.Options{Addr: r.Addr}, nil
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Stop())
+		return nil, cleanup.Join(err, r.Stop())
 	}
 	options.DialTimeout, options.MaxRetries = time.Second, -1
 	client := redis.NewClient(options)
@@ -106,7 +107,7 @@ func named(ctx context.Context, r *Redis, kind string) (*Redis, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("redis, %s: %w", kind, err), r.Stop())
+		return nil, cleanup.Join(fmt.Errorf("redis, %s: %w", kind, err), r.Stop())
 	}
 	r.About = version + ", " + kind
 	return r, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/servers"
 )
 
@@ -53,13 +54,13 @@ func OpenSQL(ctx context.Context, given string, mariadb bool) (*SQL, error) {
 func described(ctx context.Context, s *SQL, kind string) (*SQL, error) {
 	config, err := mysql.ParseDSN(s.DSN)
 	if err != nil {
-		return nil, errors.Join(errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database"), s.Stop())
+		return nil, cleanup.Join(errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database"), s.Stop())
 	}
 	config.Logger = &mysql.NopLogger{} // it is not ready at first, which is nothing to tell
 	config.Timeout = 2 * time.Second
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return nil, cleanup.Join(err, s.Stop())
 	}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }()
@@ -69,7 +70,7 @@ func described(ctx context.Context, s *SQL, kind string) (*SQL, error) {
 			Scan(&v.version, &v.flush, &v.binlog, &v.sync)
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("database, %s: %w", kind, err), s.Stop())
+		return nil, cleanup.Join(fmt.Errorf("database, %s: %w", kind, err), s.Stop())
 	}
 	s.About = v.String() + "; " + kind
 	return s, nil
