@@ -20,12 +20,10 @@ type Lease struct {
 
 	// Guarded by Locker.mu.
 	fence int64
-	owner string // from WithOwner
-	root  *Lease // of a lease taken again by its holder: the first; else itself
-	uses  int    // of a root: how many leases share it
-	done  bool   // Release was called
-
-	unfollow func() bool // of one that is no root: stops waiting for the root's end
+	owner string              // from WithOwner
+	root  *Lease              // of a lease taken again by its holder: the first; else itself
+	again map[*Lease]struct{} // of a root: those taken again and not yet released; nil until there is one
+	done  bool                // Release was called
 
 	settled bool          // Release has returned
 	err     error         // with this
@@ -163,10 +161,10 @@ func (e *Lease) release() error {
 		return ErrLost
 	}
 	if e != e.root {
-		e.unfollow()
+		delete(e.root.again, e)
 		e.cancel(ErrReleased)
 	}
-	if e.root.uses--; e.root.uses > 0 {
+	if !e.root.done || len(e.root.again) > 0 {
 		return nil
 	}
 	if !time.Now().Before(h.until()) { // the alarm is late
