@@ -72,8 +72,9 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an
-// ErrLost joined to fn's. A key that cannot be given back at once, because the
-// store does not answer, is no error: that goes on in the background.
+// ErrLost joined to fn's. An ErrLost does not mean that fn's work was undone: what
+// it committed stays, and fn alone can tell. A key that cannot be given back at once,
+// because the store does not answer, is no error: that goes on in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {

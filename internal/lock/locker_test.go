@@ -126,6 +126,24 @@ func TestLocker_DoError(t *testing.T) {
 	}
 }
 
+// "An ErrLost does not mean that fn's work was undone": Do returns it also after
+// fn returned nil.
+func TestLocker_DoLost(t *testing.T) {
+	t.Parallel()
+	lost := make(chan struct{})
+	locker := newLocker(t, teller{lock.NewMemory(), lost}, lock.Options{})
+	committed := false
+	err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
+		committed = true
+		close(lost)
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, lock.ErrLost) || !committed {
+		t.Errorf("committed %t and %v, want true and ErrLost", committed, err)
+	}
+}
+
 // "Validate reports the first option that cannot work, by name. New panics with
 // what Validate returns".
 func TestOptions_Validate(t *testing.T) {
