@@ -40,8 +40,11 @@
 //   - AcquireAll takes several keys, all or none, in sorted order.
 //   - Each lease has a fence, higher than that of every earlier lease on its key,
 //     also after a hand-off, a crash, FLUSHALL, or a restart without persistence.
-//     If the store lost its memory and its clock stepped back, a database that
-//     has seen a higher one refuses, and Lease.Raise gets over it.
+//     It may be lower in two cases: the store lost its memory and its clock
+//     stepped back; or, in Redis, which remembers a key for a minute after its
+//     lease, its clock stepped back by more than a minute and the key was idle for
+//     as long. Then a database that has seen a higher one refuses, and Lease.Raise
+//     gets over it.
 //
 // # What is not
 //

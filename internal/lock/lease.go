@@ -66,9 +66,9 @@ func (e *Lease) current() bool {
 }
 
 // Raise lifts the lease's fence above a number that the guarded resource has
-// seen already. That is needed when the store lost its memory and its clock
-// stepped back, so that it mints lower numbers than before. The store checks
-// that the lease is still held: one who lost it gets ErrLost and no number. Read
+// seen already. That is needed when the store's clock stepped back, so that it mints
+// lower numbers than before: the package comment says when. The store checks that
+// the lease is still held: one who lost it gets ErrLost and no number. Read
 // again what you are about to write: somebody else may have written meanwhile.
 //
 // A number that leaves no room for those to come is refused: one of 1<<52 or more
