@@ -61,6 +61,10 @@
 // Release only after the commit: released before, the next holder reads what is
 // about to change.
 //
+// What a client of Redis gave up without an answer may still be on its way, and
+// arrive after the release that was to undo it. A free key is then held by nobody,
+// for one TTL at most; or nobody stands in line, and is called once in vain.
+//
 // Redis replicates asynchronously. After a failover the new primary may not know
 // of a lease, and grant the key again while its first holder still trusts it.
 // The fence covers that as well, and Raise a new primary whose clock is behind.
