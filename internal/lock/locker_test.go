@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +143,26 @@ func TestLocker_DoLost(t *testing.T) {
 	})
 	if !errors.Is(err, lock.ErrLost) || !committed {
 		t.Errorf("committed %t and %v, want true and ErrLost", committed, err)
+	}
+}
+
+// AcquireAll takes MaxKeys keys and no more. "Duplicates count once."
+func TestLocker_AcquireAll_MaxKeys(t *testing.T) {
+	t.Parallel()
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	keys := make([]string, lock.MaxKeys)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key", i)
+	}
+	all, err := locker.AcquireAll(t.Context(), slices.Concat(keys, keys)...)
+	if err != nil {
+		t.Fatalf("AcquireAll of %d keys, each twice: %v", len(keys), err)
+	}
+	if err := all.Release(); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	if _, err := locker.AcquireAll(t.Context(), append(keys, "one more")...); !errors.Is(err, lock.ErrKey) {
+		t.Errorf("AcquireAll of %d keys: %v, want ErrKey", len(keys)+1, err)
 	}
 }
 
