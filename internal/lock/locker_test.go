@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
 )
 
 // An unusable key is an ErrNotAcquired with ErrKey.
@@ -164,6 +166,37 @@ func TestLocker_AcquireAll_MaxKeys(t *testing.T) {
 	if _, err := locker.AcquireAll(t.Context(), append(keys, "one more")...); !errors.Is(err, lock.ErrKey) {
 		t.Errorf("AcquireAll of %d keys: %v, want ErrKey", len(keys)+1, err)
 	}
+}
+
+// Close "returns when that is done", whoever calls it.
+func TestLocker_CloseTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tap := locktest.NewTap(lock.NewMemory())
+		locker := lock.New(tap, lock.Options{})
+		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
+			t.Fatal(err)
+		}
+		tap.HoldRequests(locktest.Release)
+		var returned atomic.Int32
+		for range 2 {
+			go func() {
+				if err := locker.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+				returned.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := returned.Load(); n != 0 {
+			t.Errorf("%d calls returned before the key was given back", n)
+		}
+		tap.Open()
+		synctest.Wait()
+		if n := returned.Load(); n != 2 {
+			t.Errorf("%d of 2 calls returned", n)
+		}
+	})
 }
 
 // "Validate reports the first option that cannot work, by name. New panics with
