@@ -28,17 +28,19 @@ func TestLocker_UnusableKey(t *testing.T) {
 
 // MaxWait "bounds the wait for a key, beside the caller's context".
 func TestLocker_MaxWait(t *testing.T) {
-	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
-	if _, err := locker.Acquire(t.Context(), "key"); err != nil {
-		t.Fatal(err)
-	}
-	_, err := locker.Acquire(t.Context(), "key")
-	if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
-		t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Acquire: %v blames the caller's context", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
+		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := locker.Acquire(t.Context(), "key")
+		if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
+			t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire: %v blames the caller's context", err)
+		}
+	})
 }
 
 // Queued is "how many callers of this process stand in line, for all keys
