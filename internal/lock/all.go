@@ -24,11 +24,12 @@ type Leases struct {
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return nil, notAcquired("", fmt.Errorf("%w: %d keys, want 1 to %d", ErrKey, len(keys), MaxKeys))
 	}
 	all := &Leases{ctx: ctx}
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+	for _, key := range keys {
 		lease, err := l.Acquire(all.ctx, key)
 		if err != nil {
 			return nil, errors.Join(err, all.Release())

@@ -40,8 +40,11 @@
 //   - AcquireAll takes several keys, all or none, in sorted order.
 //   - Each lease has a fence, higher than that of every earlier lease on its key,
 //     also after a hand-off, a crash, FLUSHALL, or a restart without persistence.
-//     If the store lost its memory and its clock stepped back, a database that
-//     has seen a higher one refuses, and Lease.Raise gets over it.
+//     It may be lower in two cases: the store lost its memory and its clock
+//     stepped back; or, in Redis, which remembers a key for a minute after its
+//     lease, its clock stepped back by more than a minute and the key was idle for
+//     as long. Then a database that has seen a higher one refuses, and Lease.Raise
+//     gets over it.
 //
 // # What is not
 //
@@ -57,6 +60,10 @@
 //
 // Release only after the commit: released before, the next holder reads what is
 // about to change.
+//
+// What a client of Redis gave up without an answer may still be on its way, and
+// arrive after the release that was to undo it. A free key is then held by nobody,
+// for one TTL at most; or nobody stands in line, and is called once in vain.
 //
 // Redis replicates asynchronously. After a failover the new primary may not know
 // of a lease, and grant the key again while its first holder still trusts it.

@@ -64,7 +64,7 @@ func (l *Locker) enter(ctx context.Context, q *line, sent time.Time, g Grant) *L
 
 // admit makes a lease for the caller whose context ctx is.
 func (h *holding) admit(ctx context.Context) *Lease {
-	lease := &Lease{holding: h, fence: h.fence, owner: ownerOf(ctx), uses: 1}
+	lease := &Lease{holding: h, fence: h.fence, owner: ownerOf(ctx)}
 	lease.root = lease
 	lease.bind(ctx)
 	h.lease, h.entered = lease, time.Now()
@@ -118,6 +118,9 @@ func (h *holding) end(cause error) {
 	h.close()
 	cause = fmt.Errorf("lock %q: %w", q.key, cause)
 	h.lease.cancel(cause)
+	for e := range h.lease.again { // under an owner's id, no child of the first one's context
+		e.cancel(cause)
+	}
 	c := h.claim
 	c.Fence = h.fence
 	l.background(func() {

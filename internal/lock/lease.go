@@ -20,12 +20,10 @@ type Lease struct {
 
 	// Guarded by Locker.mu.
 	fence int64
-	owner string // from WithOwner
-	root  *Lease // of a lease taken again by its holder: the first; else itself
-	uses  int    // of a root: how many leases share it
-	done  bool   // Release was called
-
-	unfollow func() bool // of one that is no root: stops waiting for the root's end
+	owner string              // from WithOwner
+	root  *Lease              // of a lease taken again by its holder: the first; else itself
+	again map[*Lease]struct{} // of a root: those taken again and not yet released; nil until there is one
+	done  bool                // Release was called
 
 	settled bool          // Release has returned
 	err     error         // with this
@@ -68,9 +66,9 @@ func (e *Lease) current() bool {
 }
 
 // Raise lifts the lease's fence above a number that the guarded resource has
-// seen already. That is needed when the store lost its memory and its clock
-// stepped back, so that it mints lower numbers than before. The store checks
-// that the lease is still held: one who lost it gets ErrLost and no number. Read
+// seen already. That is needed when the store's clock stepped back, so that it mints
+// lower numbers than before: the package comment says when. The store checks that
+// the lease is still held: one who lost it gets ErrLost and no number. Read
 // again what you are about to write: somebody else may have written meanwhile.
 //
 // A number that leaves no room for those to come is refused: one of 1<<52 or more
@@ -163,10 +161,10 @@ func (e *Lease) release() error {
 		return ErrLost
 	}
 	if e != e.root {
-		e.unfollow()
+		delete(e.root.again, e)
 		e.cancel(ErrReleased)
 	}
-	if e.root.uses--; e.root.uses > 0 {
+	if !e.root.done || len(e.root.again) > 0 {
 		return nil
 	}
 	if !time.Now().Before(h.until()) { // the alarm is late

@@ -19,9 +19,11 @@ type Locker struct {
 	backend Backend
 	opt     Options
 
-	open context.Context // ends with Close
-	shut context.CancelFunc
-	work sync.WaitGroup // calls and background releases under way
+	open   context.Context // ends with Close
+	shut   context.CancelFunc
+	work   sync.WaitGroup // calls and background releases under way
+	ended  chan struct{}  // closed when Close has done all
+	result error          // of Close, then
 
 	deadlines alarms // of leases
 	renewals  alarms
@@ -44,6 +46,7 @@ func New(b Backend, o Options) *Locker {
 		opt:     o.withDefaults(),
 		open:    open,
 		shut:    shut,
+		ended:   make(chan struct{}),
 		lines:   make(map[string]*line),
 	}
 }
@@ -72,8 +75,9 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an
-// ErrLost joined to fn's. A key that cannot be given back at once, because the
-// store does not answer, is no error: that goes on in the background.
+// ErrLost joined to fn's. An ErrLost does not mean that fn's work was undone: what
+// it committed stays, and fn alone can tell. A key that cannot be given back at once,
+// because the store does not answer, is no error: that goes on in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -88,12 +92,14 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 }
 
 // Close ends all waiting, and all leases with the cause ErrClosed, gives them
-// back to the store, and closes the backend. It returns when that is done.
+// back to the store, and closes the backend. It returns when that is done. Later
+// calls wait for the first, and return what it does.
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	if l.closed() {
 		l.mu.Unlock()
-		return nil
+		<-l.ended
+		return l.result
 	}
 	l.shut()
 	for _, q := range l.lines {
@@ -104,7 +110,9 @@ func (l *Locker) Close() error {
 	for _, a := range []*alarms{&l.deadlines, &l.renewals, &l.requests, &l.waits} {
 		a.stop()
 	}
-	return l.backend.Close()
+	l.result = l.backend.Close()
+	close(l.ended)
+	return l.result
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {

@@ -3,13 +3,17 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
 )
 
 // An unusable key is an ErrNotAcquired with ErrKey.
@@ -24,17 +28,19 @@ func TestLocker_UnusableKey(t *testing.T) {
 
 // MaxWait "bounds the wait for a key, beside the caller's context".
 func TestLocker_MaxWait(t *testing.T) {
-	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
-	if _, err := locker.Acquire(t.Context(), "key"); err != nil {
-		t.Fatal(err)
-	}
-	_, err := locker.Acquire(t.Context(), "key")
-	if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
-		t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Acquire: %v blames the caller's context", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
+		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := locker.Acquire(t.Context(), "key")
+		if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
+			t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire: %v blames the caller's context", err)
+		}
+	})
 }
 
 // Queued is "how many callers of this process stand in line, for all keys
@@ -124,6 +130,75 @@ func TestLocker_DoError(t *testing.T) {
 	if err != want { //nolint:errorlint // as it is
 		t.Errorf("got %v, want %v", err, want)
 	}
+}
+
+// "An ErrLost does not mean that fn's work was undone": Do returns it also after
+// fn returned nil.
+func TestLocker_DoLost(t *testing.T) {
+	t.Parallel()
+	lost := make(chan struct{})
+	locker := newLocker(t, teller{lock.NewMemory(), lost}, lock.Options{})
+	committed := false
+	err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
+		committed = true
+		close(lost)
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, lock.ErrLost) || !committed {
+		t.Errorf("committed %t and %v, want true and ErrLost", committed, err)
+	}
+}
+
+// AcquireAll takes MaxKeys keys and no more. "Duplicates count once."
+func TestLocker_AcquireAll_MaxKeys(t *testing.T) {
+	t.Parallel()
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	keys := make([]string, lock.MaxKeys)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key", i)
+	}
+	all, err := locker.AcquireAll(t.Context(), slices.Concat(keys, keys)...)
+	if err != nil {
+		t.Fatalf("AcquireAll of %d keys, each twice: %v", len(keys), err)
+	}
+	if err := all.Release(); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	if _, err := locker.AcquireAll(t.Context(), append(keys, "one more")...); !errors.Is(err, lock.ErrKey) {
+		t.Errorf("AcquireAll of %d keys: %v, want ErrKey", len(keys)+1, err)
+	}
+}
+
+// Close "returns when that is done", whoever calls it.
+func TestLocker_CloseTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tap := locktest.NewTap(lock.NewMemory())
+		locker := lock.New(tap, lock.Options{})
+		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
+			t.Fatal(err)
+		}
+		tap.HoldRequests(locktest.Release)
+		var returned atomic.Int32
+		for range 2 {
+			go func() {
+				if err := locker.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+				returned.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := returned.Load(); n != 0 {
+			t.Errorf("%d calls returned before the key was given back", n)
+		}
+		tap.Open()
+		synctest.Wait()
+		if n := returned.Load(); n != 2 {
+			t.Errorf("%d of 2 calls returned", n)
+		}
+	})
 }
 
 // "Validate reports the first option that cannot work, by name. New panics with

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -76,7 +76,9 @@ func (r *record) Renewed(_ string, _ time.Duration, err error) {
 }
 
 // The Observer is told of each thing that happens to a lease.
-func TestObserver(t *testing.T) {
+func TestObserver(t *testing.T) { synctest.Test(t, testObserver) }
+
+func testObserver(t *testing.T) {
 	told := newRecord()
 	store := lock.NewMemory()
 	tap := locktest.NewTap(store)
@@ -89,7 +91,7 @@ func TestObserver(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- locker.Do(t.Context(), "key", func(ctx context.Context, lease *lock.Lease) error {
+		done <- locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
 			next := make(chan error, 1)
 			go func() {
 				next <- locker.Do(context.Background(), "key", func(context.Context, *lock.Lease) error { return nil })
@@ -97,9 +99,7 @@ func TestObserver(t *testing.T) {
 			if err := told.wait("renewed true"); err != nil {
 				return err
 			}
-			for locker.Waiting("key") == 0 && ctx.Err() == nil {
-				runtime.Gosched()
-			}
+			synctest.Wait() // until it stands in line
 			if err := lease.Release(); err != nil {
 				return err
 			}

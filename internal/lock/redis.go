@@ -31,8 +31,9 @@ func newScript(source string) *redis.Script {
 		fenceMemory.Milliseconds(), reservation.Milliseconds(), source))
 }
 
-// fenceMemory is how long the last fence of a key is kept after its lease,
-// against steps of the server's clock.
+// fenceMemory is how long the last fence of a key is kept after its lease. When the
+// server's clock steps back by more, the fences of a key that is idle for longer
+// than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a

@@ -31,7 +31,9 @@ if lease then
       if left > 0 then
         if KEYS[2] then
           redis.call('ZADD', KEYS[2], 'NX', fence, owner)
-          redis.call('PEXPIRE', KEYS[2], 2 * math.max(left, ARGV[2] - memory))
+          -- Never less than it has: others in line may have longer TTLs. PEXPIRE's GT
+          -- needs Redis 7.
+          redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), 2 * math.max(left, ARGV[2] - memory)))
           redis.call('SET', KEYS[1], last .. '*' .. holder .. ' ' .. released, 'KEEPTTL')
         end
         return -left

@@ -4,8 +4,9 @@ import "context"
 
 // WithOwner returns a context that carries an owner's id, such as that of a
 // request. A Locker gives a key that is held under an id to whoever asks for it
-// under the same id again, as it does under Lease.Context. Ids mean something to
-// one Locker only, not to the store.
+// under the same id again, as it does under Lease.Context. These leases end with
+// their own Release or when the key is lost; no caller's context ends another's.
+// Ids mean something to one Locker only, not to the store.
 func WithOwner(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, id)
 }
@@ -57,10 +58,11 @@ func (l *Locker) again(ctx context.Context, key string) *Lease {
 	if (outer == nil || outer.root != root) && (id == "" || id != root.owner) {
 		return nil
 	}
-	root.uses++
 	e := &Lease{holding: q.held, root: root}
 	e.bind(ctx)
-	// Under an owner's id, ctx need not be a child of the first lease's.
-	e.unfollow = context.AfterFunc(&root.ctx, func() { e.cancel(context.Cause(&root.ctx)) })
+	if root.again == nil {
+		root.again = make(map[*Lease]struct{})
+	}
+	root.again[e] = struct{}{}
 	return e
 }

@@ -83,7 +83,7 @@ func cancelledInSilence(t *testing.T, h Harness) {
 			"the request's": {ttl: short, deadline: patience},
 		} {
 			t.Run(what+" until "+whose+" deadline", func(t *testing.T) {
-				ps, k := h.processes(t, 2, lock.Options{TTL: c.ttl}), key(t)
+				ps, k := append(h.processes(t, 1, lock.Options{TTL: c.ttl}), h.processes(t, 1, lock.Options{TTL: long})...), key(t)
 				hold(ps[0].tap, Acquire)
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 				defer cancel()
@@ -113,5 +113,5 @@ func nothingLeft(t *testing.T, h Harness, gone, other process, key string, free 
 	if n := other.tap.Count(Wait); h.Notifies && n != 0 {
 		t.Errorf("waited %d times for a key that nobody holds", n)
 	}
-	release(t, acquire(t, gone.Locker, key))
+	giveBack(t, acquire(t, gone.Locker, key))
 }

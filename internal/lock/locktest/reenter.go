@@ -59,6 +59,45 @@ func reentrant(t *testing.T, h Harness) {
 	}
 }
 
+// reentrantEnds: a lease that was taken again "ends when the lease ends": with the
+// holding, whatever became of the first caller's context.
+func reentrantEnds(t *testing.T, h Harness) {
+	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
+	byOwner := lock.WithOwner(bounded(t), "request 17")
+	ctx, cancel := context.WithCancel(byOwner)
+	first, err := ps[0].Acquire(ctx, k)
+	if err != nil {
+		t.Fatalf("Acquire: %v", err)
+	}
+	again := make([]*lock.Lease, 2)
+	for i := range again {
+		if again[i], err = ps[0].Acquire(byOwner, k); err != nil {
+			t.Fatalf("Acquire again: %v", err)
+		}
+	}
+	release(t, first)
+	cancel()
+	wait(t, "end of the first caller's context", first.Context().Done())
+	if _, err := ps[1].TryAcquire(bounded(t), k); !isNotAcquired(err) {
+		t.Errorf("TryAcquire: %v, want ErrNotAcquired", err)
+	}
+	for i, lease := range again {
+		if err := lease.Context().Err(); err != nil || lease.Remaining() == 0 {
+			t.Errorf("lease %d: %v, %v remain; want one that goes on", i, err, lease.Remaining())
+		}
+	}
+	release(t, again[0])
+	if cause := context.Cause(again[0].Context()); !errors.Is(cause, lock.ErrReleased) {
+		t.Errorf("cause %v, want ErrReleased", cause)
+	}
+	if err := ps[0].Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if cause := context.Cause(again[1].Context()); !errors.Is(cause, lock.ErrClosed) {
+		t.Errorf("cause %v, want ErrClosed", cause)
+	}
+}
+
 // severalKeys: "duplicates merged, taken in sorted order, all or nothing".
 func severalKeys(t *testing.T, h Harness) {
 	ps := h.processes(t, 2, lock.Options{TTL: long})
@@ -133,7 +172,11 @@ func severalKeysInAnyOrder(t *testing.T, h Harness) {
 func severalKeysOneLost(t *testing.T, h Harness) {
 	need(t, h.Forget != nil, "Forget")
 	p := h.processes(t, 1, lock.Options{TTL: short})[0]
-	all, err := p.AcquireAll(bounded(t), key(t)+"a", key(t)+"b")
+	ctx, k := bounded(t), key(t)
+	all, err := p.AcquireAll(ctx, k+"a", k+"b")
+	for ctx.Err() == nil && (errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNoAnswer)) {
+		all, err = p.AcquireAll(ctx, k+"a", k+"b") // the machine stood still: once more
+	}
 	if err != nil {
 		t.Fatalf("AcquireAll: %v", err)
 	}

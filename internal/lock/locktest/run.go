@@ -75,6 +75,7 @@ var rules = []struct {
 	{"FenceSurvivesForgetting", fenceSurvivesForgetting},
 	{"FenceRaised", fenceRaised},
 	{"Reentrant", reentrant},
+	{"ReentrantEnds", reentrantEnds},
 	{"SeveralKeys", severalKeys},
 	{"SeveralKeysInAnyOrder", severalKeysInAnyOrder},
 	{"SeveralKeysOneLost", severalKeysOneLost},

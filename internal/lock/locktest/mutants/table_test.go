@@ -111,7 +111,13 @@ var mutants = []mutant{
 		{"lease.go", "\tc.Fence = h.fence\n\tl.mu.Unlock()\n\te.root", "\tl.mu.Unlock()\n\te.root"},
 	}},
 	{"the last release frees a key: an inner one does", sim, []edit{
-		{"lease.go", "e.root.uses > 0 {", "e.root.uses > 1 {"},
+		{"lease.go", "!e.root.done || ", ""},
+	}},
+	{"a lease that was taken again ends with the first: goes on", "TestMemory/ReentrantEnds", []edit{
+		{"holding.go", "\te.cancel(cause)", "\t_ = e"},
+	}},
+	{"the last release frees a key: that of the first lease does", "TestMemory/ReentrantEnds", []edit{
+		{"lease.go", " || len(e.root.again) > 0", ""},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"all.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
