@@ -89,12 +89,7 @@ func badOperatorTokens(t *testing.T) map[string]badRequest {
 // badOperatorURLs come without a body.
 func badOperatorURLs() map[string]badRequest {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	table := map[string]badRequest{}
-	for name, c := range map[string]struct {
-		method, target string
-		status         int
-		slug           string
-	}{
+	return inTable(map[string]badURL{
 		"ledger of none":       {get, "/v1/skus/cup/movements", 404, "sku-not-found"},
 		"ledger, capitals":     {get, "/v1/skus/MUG/movements", 404, "sku-not-found"},
 		"ledger, NUL":          {get, "/v1/skus/mug%00/movements", 404, "sku-not-found"},
@@ -157,8 +152,5 @@ func badOperatorURLs() map[string]badRequest {
 		"buyers' readiness":    {get, "/readyz", 404, "not-found"},
 		"buyers' document":     {get, "/openapi.yaml", 404, "not-found"},
 		"strategies":           {get, "/v1/strategies", 404, "not-found"},
-	} {
-		table["URL: "+name] = badRequest{method: c.method, target: c.target, status: c.status, slug: c.slug}
-	}
-	return table
+	})
 }

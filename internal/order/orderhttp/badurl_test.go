@@ -6,16 +6,27 @@ import (
 	"strings"
 )
 
+// badURL is a request without a body.
+type badURL struct {
+	method, target string
+	status         int
+	slug           string
+}
+
+// inTable returns them as the table of bad requests has them.
+func inTable(urls map[string]badURL) map[string]badRequest {
+	table := map[string]badRequest{}
+	for name, c := range urls {
+		table["URL: "+name] = badRequest{method: c.method, target: c.target, status: c.status, slug: c.slug}
+	}
+	return table
+}
+
 // badURLs come without a body. ANN stands for the id of an order of ann's; who
 // asks is guest.
 func badURLs() map[string]badRequest {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	table := map[string]badRequest{}
-	for name, c := range map[string]struct {
-		method, target string
-		status         int
-		slug           string
-	}{
+	return inTable(map[string]badURL{
 		"root":                   {get, "/", 404, "not-found"},
 		"no such path":           {get, "/v2/orders", 404, "not-found"},
 		"trailing slash":         {get, "/v1/skus/", 404, "not-found"},
@@ -105,8 +116,5 @@ func badURLs() map[string]badRequest {
 		"audit":                  {get, "/v1/audit", 404, "not-found"},
 		"metrics":                {get, "/metrics", 404, "not-found"},
 		"profiles":               {get, "/debug/pprof/", 404, "not-found"},
-	} {
-		table["URL: "+name] = badRequest{method: c.method, target: c.target, status: c.status, slug: c.slug}
-	}
-	return table
+	})
 }
