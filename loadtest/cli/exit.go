@@ -26,11 +26,7 @@ func Exit(ctx context.Context, name, path string, err error, stderr io.Writer) i
 		fmt.Fprintf(stderr, "%s: %v\nTry: go run %s --help\n", name, err, path)
 		return Usage
 	case ctx.Err() != nil:
-		if failed := cleanup.Failed(err); failed != nil {
-			fmt.Fprintf(stderr, "%s: interrupted; %v\n", name, failed)
-			return Broken
-		}
-		fmt.Fprintf(stderr, "%s: interrupted; what it started is stopped and removed\n", name)
+		fmt.Fprintf(stderr, "%s: %s\n", name, cleanup.Interrupted(err))
 		return Broken
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", name, err)

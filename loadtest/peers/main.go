@@ -56,11 +56,7 @@ func exit(ctx context.Context, err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "peers: %v\nTry: go run . --help\n", err)
 		return exitUsage
 	case ctx.Err() != nil:
-		if failed := cleanup.Failed(err); failed != nil {
-			fmt.Fprintf(stderr, "peers: interrupted; %v\n", failed)
-			return exitBroken
-		}
-		fmt.Fprintln(stderr, "peers: interrupted; what it started is stopped and removed")
+		fmt.Fprintf(stderr, "peers: %s\n", cleanup.Interrupted(err))
 		return exitBroken
 	}
 	fmt.Fprintf(stderr, "peers: %v\n", err)
