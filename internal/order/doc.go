@@ -26,7 +26,8 @@
 //
 // An order's times go by the database's clock as it was when the stock was read,
 // in the same query. If that clock steps, the orders that are being placed at
-// that moment are off by the step; the next ones follow it.
+// that moment are off by the step; the next ones follow it. In a lane the stock may
+// have been read up to a second before, and the time since then is counted on.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or
 // expired because it was not paid in time, and its units are available again.
@@ -44,6 +45,12 @@
 //
 //	lease -> read stock and keys -> who gets what -> one transaction {keys, buyers,
 //	one update of the units, limits, orders, movements} -> commit -> answers -> release
+//
+// In a row of batches the reading falls away. For a second, a batch whose wishes can
+// all be met by what was read before sells by that, and its transaction compares: the
+// update asks for the units, and for the price and the limit as they were; the keys
+// are primary keys. What turns out to be different is read, and nobody is refused
+// without.
 //
 // Nobody waits for a batch to fill: a lone buyer is served at once, and the next
 // batch is who came while the last one was committed. One buyer's bad luck is no

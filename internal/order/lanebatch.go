@@ -8,59 +8,84 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// batchTries is how often a batch is planned: somebody without a lease may be
-// faster with the units, or with a key.
-const batchTries = 3
+// batchTries is how often a batch is planned: what was seen before may be out of date,
+// and somebody without a lease may be faster with the units, or with a key.
+const batchTries = 4
 
 // sellTo serves a batch under the lease of its SKU and returns the wishes that it
 // has not answered: with the error that all of them get, or without one, if they
 // are to go on one by one.
 //
+// A batch that can have all it wants by what the one before has seen asks nothing: its
+// transaction finds out. Any other looks.
+func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look) (rest []*wish, err error) {
+	p, planned := s.planUnseen(sku, batch)
+	for range batchTries {
+		ctx := watch(ctx, batch)
+		if !planned {
+			if p, rest, err = s.planSeen(ctx, sku, batch, look); err != nil {
+				return rest, err
+			}
+		}
+		rest, again, err := s.trySale(ctx, how, p, held)
+		if !again {
+			return rest, err
+		}
+		batch, planned = rest, false
+	}
+	return batch, nil
+}
+
+// planSeen looks and plans what a batch is sold. It answers replays; where it fails,
+// the rest is to be told why.
+//
 // The stock is read first and the keys are looked at after that: whoever took
 // units that are missing then had its key on record before, and nobody is told
 // that the units are gone which its own twin has bought.
-func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look) (rest []*wish, err error) {
-	for range batchTries {
-		ctx := watch(ctx, batch)
-		look.again()
-		seen, now, unread := s.stock.SKUs(ctx, []string{sku})
-		if unread != nil && !errors.Is(unread, stock.ErrUnknownSKU) {
-			return batch, unread
-		}
-		markRead(ctx, seen)
-		rest, err := s.replays(ctx, batch)
-		if err != nil {
-			return batch, err
-		}
-		if unread != nil {
-			return rest, unread
-		}
-		look.saw(seen[0])
-		sale := s.plan(rest, seen, now)
-		if len(sale.orders) == 0 {
-			refuse(sale.soldOut, errSoldOut(sku))
-			return nil, nil
-		}
-		if err := s.think(ctx, Request{Think: sale.think}); err != nil {
-			return sale.all, err
-		}
-		err = s.book(ctx, how, sale, held)
-		var over *overError
-		switch {
-		case err == nil:
-			sale.tell()
-			return nil, nil
-		case errors.Is(err, errInTheWay):
-			return sale.all, nil
-		case errors.As(err, &over):
-			batch = sale.leaveOut(over.orders)
-		case errors.Is(err, ErrKeyTaken), errors.Is(err, stock.ErrSoldOut):
-			batch = sale.all
-		default:
-			return sale.all, err
-		}
+func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look *look) (p sale, rest []*wish, err error) {
+	look.again()
+	seen, now, unread := s.stock.SKUs(ctx, []string{sku})
+	if unread != nil && !errors.Is(unread, stock.ErrUnknownSKU) {
+		return sale{}, batch, unread
 	}
-	return batch, nil
+	markRead(ctx, seen)
+	if rest, err = s.replays(ctx, batch); err != nil {
+		return sale{}, batch, err
+	}
+	if unread != nil {
+		return sale{}, rest, unread
+	}
+	look.saw(seen[0])
+	s.recent.saw(seen[0], now)
+	return s.plan(rest, seen, now), nil, nil
+}
+
+// trySale carries a sale out. Wishes that are left over go on one by one, get the
+// error, or are to be planned again.
+func (s *Service) trySale(ctx context.Context, how Strategy, p sale, held leases) (rest []*wish, again bool, err error) {
+	if len(p.orders) == 0 {
+		p.tell()
+		return nil, false, nil
+	}
+	if err := s.think(ctx, Request{Think: p.think}); err != nil {
+		return p.all, false, err
+	}
+	err = s.book(ctx, how, p, held)
+	var over *overError
+	switch {
+	case err == nil:
+		p.tell()
+		return nil, false, nil
+	case errors.Is(err, errInTheWay):
+		return p.all, false, nil
+	case errors.As(err, &over):
+		rest = p.leaveOut(over.orders)
+		return rest, len(rest) > 0, nil
+	case errors.Is(err, ErrKeyTaken), errors.Is(err, stock.ErrSoldOut), errors.Is(err, stock.ErrChanged):
+		return p.all, true, nil
+	default:
+		return p.all, false, err
+	}
 }
 
 // errInTheWay means that rows of one buyer, a key or an order that is being placed
@@ -115,6 +140,7 @@ func (s *Service) book(ctx context.Context, how Strategy, p sale, held leases) e
 		return err
 	}
 	s.soldOut.forget(p.take.SKU) // here is the order that says so
+	s.recent.sold(p.take)
 	mark(ctx, StepCommitted)
 	if s.onBatch != nil {
 		s.onBatch(len(p.orders))

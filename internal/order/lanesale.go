@@ -15,29 +15,33 @@ type sale struct {
 	limits limits
 	think  time.Duration // the longest that any of them asks for
 
-	soldOut []*wish // if those before them are sold what they want
-	all     []*wish // in the order of arrival
+	refused []refusal // if those before them are sold what they want
+	all     []*wish   // in the order of arrival
+}
+
+// refusal is a wish that gets nothing, and why.
+type refusal struct {
+	*wish
+	err error
 }
 
 // plan gives the units that are there to the wishes in the order of arrival. One
 // that wants more than is left is sold out; a smaller one behind it may still fit.
-// seen is the SKU that all of them want.
+// seen is the SKU that all of them want, as it was when the database's clock said now.
 func (s *Service) plan(wishes []*wish, seen []stock.SKU, now time.Time) sale {
 	sku := seen[0]
-	p := sale{take: stock.Take{SKU: sku.Name, Seen: sku.Level}, limits: s.limits(seen)}
+	terms := sku.Terms()
+	p := sale{take: stock.Take{SKU: sku.Name, Terms: &terms}, limits: s.limits(seen)}
 	placed := map[BuyerKey]int{}
 	for _, w := range wishes {
 		units := w.line().Units
 		if i, twin := placed[w.key()]; twin {
 			p.of[i] = append(p.of[i], w)
 		} else if units > sku.Level.Available-p.take.Units {
-			p.soldOut = append(p.soldOut, w)
+			p.refused = append(p.refused, refusal{w, errSoldOut(sku.Name)})
+		} else if o, err := s.draft(w.request, seen, now); err != nil {
+			p.refused = append(p.refused, refusal{w, err})
 		} else {
-			o, err := s.draft(w.request, seen, now)
-			if err != nil {
-				w.tell(outcome{err: err})
-				continue
-			}
 			placed[w.key()] = len(p.orders)
 			p.orders = append(p.orders, Claim{Order: o, Fingerprint: w.print})
 			p.of = append(p.of, []*wish{w})
@@ -67,7 +71,9 @@ func (p sale) tell() {
 			w.tell(replayOf(claim, w))
 		}
 	}
-	refuse(p.soldOut, errSoldOut(p.take.SKU))
+	for _, r := range p.refused {
+		r.tell(outcome{err: r.err})
+	}
 }
 
 // leaveOut tells those of these orders why they are refused, and returns the

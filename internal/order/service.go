@@ -138,6 +138,7 @@ type Service struct {
 	lanes        *lanes
 	onBatch      func(orders int)
 	onPanic      func(err error)
+	recent       *recent
 	soldOut      *soldOut
 	announce     func(skus ...string)
 	onRefused    func()
@@ -227,6 +228,7 @@ func New(c Config) (*Service, error) {
 		lanes:        newLanes(cmp.Or(c.MaxLane, DefaultMaxLane)),
 		onBatch:      c.OnBatch,
 		onPanic:      c.OnPanic,
+		recent:       newRecent(time.Now),
 		soldOut:      newSoldOut(c.SoldOutFor, time.Now),
 		announce:     c.Announce,
 		onRefused:    c.OnRefused,

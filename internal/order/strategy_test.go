@@ -30,6 +30,9 @@ func TestStrategies(t *testing.T) {
 		if s.Take == stock.Fenced && !slices.Contains([]string{RedisLock, MySQLLock, ZooKeeperLock}, s.Lock) {
 			t.Errorf("%s: a fence needs a lock that all instances share and that mints one", s.Name)
 		}
+		if s.Lane && s.Take != stock.Fenced {
+			t.Errorf("%s: a lane sells at terms of a moment ago, which only a fenced take compares", s.Name)
+		}
 		if s.ReleaseEarly && s.Promises {
 			t.Errorf("%s: gives its lock back before the commit, and promises", s.Name)
 		}

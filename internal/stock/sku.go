@@ -44,6 +44,15 @@ type SKU struct {
 	LimitPerBuyer int64
 }
 
+// Terms are what a SKU is sold at.
+type Terms struct {
+	Price         Money
+	LimitPerBuyer int64
+}
+
+// Terms returns those of the SKU.
+func (s SKU) Terms() Terms { return Terms{Price: s.Price, LimitPerBuyer: s.LimitPerBuyer} }
+
 const maxName = 64 // characters
 
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)

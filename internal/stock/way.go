@@ -31,6 +31,10 @@ type Take struct {
 	Fence int64 // for Fenced: the fence of the lease held
 	Seen  Level // for Overwrite and Optimistic: the level read before
 
+	// Terms, for Fenced, are those that the SKU must still be sold at, or the take is
+	// refused with ErrChanged; nil for any.
+	Terms *Terms
+
 	// Think, for ForUpdate, is what is done between its read and its write; nil
 	// for nothing. Its error is Take's.
 	Think func() error

@@ -14,13 +14,15 @@ import (
 // lock's store believes. See "How to do distributed locking", M. Kleppmann,
 // 2016.
 func fenced(tx *gorm.DB, t stock.Take) error {
-	taken := tx.Model(&skuRow{}).
-		Where("name = ? AND available >= ? AND fence < ?", t.SKU, t.Units, t.Fence).
-		Updates(map[string]any{
-			"available": gorm.Expr("available - ?", t.Units),
-			"reserved":  gorm.Expr("reserved + ?", t.Units),
-			"fence":     t.Fence,
-		})
+	row := tx.Model(&skuRow{}).Where("name = ? AND available >= ? AND fence < ?", t.SKU, t.Units, t.Fence)
+	if t.Terms != nil {
+		row = row.Where("price_minor = ? AND currency = ? AND limit_per_buyer = ?", t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
+	}
+	taken := row.Updates(map[string]any{
+		"available": gorm.Expr("available - ?", t.Units),
+		"reserved":  gorm.Expr("reserved + ?", t.Units),
+		"fence":     t.Fence,
+	})
 	if taken.Error != nil {
 		return fmt.Errorf("take units of %q: %w", t.SKU, taken.Error)
 	}

@@ -19,8 +19,9 @@ import (
 // (SQLite leaves the words out: its transaction has been the only writer since
 // it began.)
 //
-// A stale fence is told before sold out: whoever lost its lease must not tell a
-// buyer anything about the stock.
+// A stale fence is told first: whoever lost its lease must not tell a buyer anything
+// about the stock. So are terms before the units: who read them before the units
+// came back has to read both again.
 func refusal(tx *gorm.DB, t stock.Take, way stock.Way) error {
 	var row skuRow
 	err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Where("name = ?", t.SKU).Take(&row).Error
@@ -31,6 +32,8 @@ func refusal(tx *gorm.DB, t stock.Take, way stock.Way) error {
 		return fmt.Errorf("read stock of %q: %w", t.SKU, err)
 	case way == stock.Fenced && row.Fence >= t.Fence:
 		return stock.ErrStaleFence
+	case t.Terms != nil && row.sku().Terms() != *t.Terms:
+		return stock.ErrChanged
 	}
 	// Fences only grow, so the units were what was missing, at the time of the
 	// update. There may be enough by now: READ COMMITTED lets go of a row that an

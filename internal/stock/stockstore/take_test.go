@@ -126,6 +126,43 @@ func TestTake_staleFence(t *testing.T) {
 	})
 }
 
+// "Terms, for Fenced, are those that the SKU must still be sold at, or the take is
+// refused with ErrChanged": after a stale fence, and before units that are missing.
+func TestTake_terms(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		s := withMugs(t, db, 10)
+		if err := take(t, db, stock.Fenced, stock.Take{SKU: mug, Units: 1, Fence: 5}); err != nil {
+			t.Fatal(err)
+		}
+		before := read(t, s, mug)
+		same, price, currency, limit := before.Terms(), before.Terms(), before.Terms(), before.Terms()
+		price.Price.Minor++
+		currency.Price.Currency = "XXX"
+		limit.LimitPerBuyer = 1
+		for i, c := range []struct {
+			terms stock.Terms
+			units int64
+			fence int64
+			want  error
+		}{
+			{price, 1, 6, stock.ErrChanged}, {currency, 1, 6, stock.ErrChanged}, {limit, 1, 6, stock.ErrChanged},
+			{price, 10, 6, stock.ErrChanged}, {price, 1, 5, stock.ErrStaleFence}, {same, 10, 6, stock.ErrSoldOut},
+		} {
+			err := take(t, db, stock.Fenced, stock.Take{SKU: mug, Units: c.units, Fence: c.fence, Terms: &c.terms})
+			if !errors.Is(err, c.want) {
+				t.Errorf("%d: got %v, want %v", i, err, c.want)
+			}
+		}
+		if after := read(t, s, mug); after != before {
+			t.Errorf("row: got %+v, want %+v", after, before)
+		}
+		if err := take(t, db, stock.Fenced, stock.Take{SKU: mug, Units: 9, Fence: 6, Terms: &same}); err != nil {
+			t.Errorf("as they are: %v", err)
+		}
+	})
+}
+
 // "stock.ErrSoldOut, stock.ErrStaleFence or stock.ErrUnknownSKU: nothing was
 // moved, and the transaction can go on."
 func TestTake_refusals(t *testing.T) {

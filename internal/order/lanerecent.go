@@ -1,0 +1,84 @@
+package order
+
+import (
+	"sync"
+	"time"
+
+	"example.com/shop/internal/stock"
+)
+
+const (
+	// recentFor is how long what a lane has seen is good for another batch. It also
+	// bounds for how long a step of the database's clock goes unnoticed.
+	recentFor = time.Second
+
+	recentSKUs = 1024 // for so many SKUs; the others look
+)
+
+// recent is what the lanes of an instance have seen last, so that a batch that follows
+// another need look at nothing. It is good for selling and for nothing else. What it
+// tells is asked again by the transaction's own statements: the units and terms of
+// the SKU by the one that takes them, the keys by theirs. Where it is wrong, and
+// where by what it tells somebody would be refused, the batch looks.
+type recent struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	sights map[string]sight // by SKU
+}
+
+// sight is a SKU as it was read.
+type sight struct {
+	sku    stock.SKU
+	at     time.Time // by the database's clock
+	readAt time.Time // by the clock of this process, when the answer was there
+}
+
+func newRecent(now func() time.Time) *recent { return &recent{now: now, sights: map[string]sight{}} }
+
+// saw keeps what was read just now, when the database's clock said at.
+func (r *recent) saw(sku stock.SKU, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.sights[sku.Name]; !known && len(r.sights) >= recentSKUs {
+		for name := range r.sights { // any of them
+			delete(r.sights, name)
+			break
+		}
+	}
+	r.sights[sku.Name] = sight{sku: sku, at: at, readAt: r.now()}
+}
+
+// sold is told what this instance has taken since.
+func (r *recent) sold(t stock.Take) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.sights[t.SKU]; ok {
+		s.sku.Level.Available -= t.Units
+		r.sights[t.SKU] = s
+	}
+}
+
+// of returns a SKU as it should be now, and what the database's clock should say.
+func (r *recent) of(name string) (sku stock.SKU, now time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.sights[name]
+	age := r.now().Sub(s.readAt)
+	if !ok || age >= recentFor {
+		delete(r.sights, name)
+		return stock.SKU{}, time.Time{}, false
+	}
+	return s.sku, s.at.Add(age.Truncate(time.Microsecond)), true // no finer than a store keeps
+}
+
+// planUnseen plans what a batch is sold by what was seen last, if everybody in it can
+// have what they want.
+func (s *Service) planUnseen(sku string, batch []*wish) (p sale, ok bool) {
+	seen, now, ok := s.recent.of(sku)
+	if !ok {
+		return sale{}, false
+	}
+	p = s.plan(batch, []stock.SKU{seen}, now)
+	return p, len(p.refused) == 0
+}
