@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 
@@ -81,9 +82,19 @@ func (s *site) openDatabase(ctx context.Context, f flags, dir string) error {
 	return nil
 }
 
+// share gives a process its part of the machine's processors: each of them would take
+// all of them for its own, and keep the others' from their work. Whoever sets
+// GOMAXPROCS knows better.
+func share() []string {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return nil
+	}
+	return []string{fmt.Sprint("GOMAXPROCS=", max(1, runtime.NumCPU()/instances))}
+}
+
 // startShop starts one more shop.
 func (s *site) startShop(ctx context.Context) (*process.Process, error) {
-	return process.Start(ctx, s.shop, s.flags, s.variables, "The shop is open at http://")
+	return process.Start(ctx, s.shop, s.flags, append(share(), s.variables...), "The shop is open at http://")
 }
 
 // startNothing starts one more handler that does nothing.
@@ -92,7 +103,7 @@ func (s *site) startNothing(ctx context.Context) (*process.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return process.Start(ctx, self, []string{nothing, strconv.Itoa(s.size)}, nil, openAt)
+	return process.Start(ctx, self, []string{nothing, strconv.Itoa(s.size)}, share(), openAt)
 }
 
 // several starts as many as instances says. They are stopped by close.
