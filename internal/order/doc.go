@@ -49,8 +49,8 @@
 // In a row of batches the reading falls away. For a second, a batch whose wishes can
 // all be met by what was read before sells by that, and its transaction compares: the
 // update asks for the units, and for the price and the limit as they were; the keys
-// are primary keys. What turns out to be different is read, and nobody is refused
-// without.
+// are primary keys. Where something turns out to be different, the batch reads after
+// all, and nobody is refused by what was true before.
 //
 // Nobody waits for a batch to fill: a lone buyer is served at once, and the next
 // batch is who came while the last one was committed. One buyer's bad luck is no

@@ -19,12 +19,6 @@ func (s *Service) SetRecentClock(now func() time.Time) { s.recent.now = now }
 // RecentFor is how long what a lane has seen is good for another batch.
 const RecentFor = recentFor
 
-// RecentSKUs is of how many SKUs that is kept.
-const RecentSKUs = recentSKUs
-
-// SeenRecently is of how many it is.
-func (s *Service) SeenRecently() int { return len(s.recent.sights) }
-
 // SoldOutKeys is how many keys of a SKU's orders are remembered at most.
 const SoldOutKeys = soldOutKeys
 

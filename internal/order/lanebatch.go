@@ -16,22 +16,22 @@ const batchTries = 4
 // has not answered: with the error that all of them get, or without one, if they
 // are to go on one by one.
 //
-// A batch that can have all it wants by what the one before has seen asks nothing: its
+// A batch that can have all it wants by what was seen recently asks nothing: its
 // transaction finds out. Any other looks.
 func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look) (rest []*wish, err error) {
 	p, planned := s.planUnseen(sku, batch)
 	for range batchTries {
-		ctx := watch(ctx, batch)
+		watched := watch(ctx, batch)
 		if !planned {
-			if p, rest, err = s.planSeen(ctx, sku, batch, look); err != nil {
+			if p, rest, err = s.planSeen(watched, sku, batch, look); err != nil {
 				return rest, err
 			}
 		}
-		rest, again, err := s.trySale(ctx, how, p, held)
+		left, again, err := s.trySale(watched, how, p, held)
 		if !again {
-			return rest, err
+			return left, err
 		}
-		batch, planned = rest, false
+		batch, planned = left, false
 	}
 	return batch, nil
 }
@@ -49,6 +49,9 @@ func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look 
 		return sale{}, batch, unread
 	}
 	markRead(ctx, seen)
+	if unread == nil {
+		s.recent.saw(seen[0], now)
+	}
 	if rest, err = s.replays(ctx, batch); err != nil {
 		return sale{}, batch, err
 	}
@@ -56,12 +59,12 @@ func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look 
 		return sale{}, rest, unread
 	}
 	look.saw(seen[0])
-	s.recent.saw(seen[0], now)
 	return s.plan(rest, seen, now), nil, nil
 }
 
-// trySale carries a sale out. Wishes that are left over go on one by one, get the
-// error, or are to be planned again.
+// trySale carries a sale out and returns the wishes that have no answer. With again,
+// they are to be planned anew; with an error, all of them get that; with neither, they
+// go on one by one.
 func (s *Service) trySale(ctx context.Context, how Strategy, p sale, held leases) (rest []*wish, again bool, err error) {
 	if len(p.orders) == 0 {
 		p.tell()

@@ -16,10 +16,10 @@ const (
 )
 
 // recent is what the lanes of an instance have seen last, so that a batch that follows
-// another need look at nothing. It is good for selling and for nothing else. What it
-// tells is asked again by the transaction's own statements: the units and terms of
-// the SKU by the one that takes them, the keys by theirs. Where it is wrong, and
-// where by what it tells somebody would be refused, the batch looks.
+// another need look at nothing. It is good for selling, and nobody is refused by it.
+// What it tells is asked again by the transaction's own statements: the units and terms
+// of the SKU by the one that takes them, the keys by theirs. Where it is wrong, and
+// where by what it tells somebody could not be sold what they want, the batch looks.
 type recent struct {
 	now func() time.Time
 
@@ -49,7 +49,7 @@ func (r *recent) saw(sku stock.SKU, at time.Time) {
 	r.sights[sku.Name] = sight{sku: sku, at: at, readAt: r.now()}
 }
 
-// sold is told what this instance has taken since.
+// sold is told what a lane of this instance has taken since.
 func (r *recent) sold(t stock.Take) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

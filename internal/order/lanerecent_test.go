@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock"
@@ -22,6 +23,7 @@ type looks struct {
 	order.Stock
 	*orderstore.Store
 	stock, keys, begun int
+	atKeys             func() // happens while keys are looked at; nil for nothing
 }
 
 func (l *looks) SKUs(ctx context.Context, names []string) ([]stock.SKU, time.Time, error) {
@@ -31,6 +33,9 @@ func (l *looks) SKUs(ctx context.Context, names []string) ([]stock.SKU, time.Tim
 
 func (l *looks) PlacedAll(ctx context.Context, keys []order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
 	l.keys++
+	if l.atKeys != nil {
+		l.atKeys()
+	}
 	return l.Store.PlacedAll(ctx, keys)
 }
 
@@ -67,7 +72,7 @@ func (l *looks) want(t *testing.T, what string, stock, keys, begun int) {
 // deliver brings units of a SKU in.
 func (b *bundle) deliver(t *testing.T, sku string, units int64) {
 	t.Helper()
-	d, err := stock.NewDelivery(sku, "delivery", units, time.Now())
+	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +125,10 @@ func TestLanes_recent(t *testing.T) {
 // looks": nothing is sold, refused or priced by what was true before.
 func TestLanes_recentIsWrong(t *testing.T) {
 	t.Parallel()
-	// What happens on another instance, what is asked for then, and how often that
-	// looks and begins a transaction.
+	// What is so before and what happens on another instance after the lane looked, what
+	// is asked for then, and how often that looks and begins a transaction.
 	cases := map[string]struct {
+		known     func(t *testing.T, b *bundle)
 		meanwhile func(t *testing.T, b *bundle)
 		ask       order.Request
 		looks     int
@@ -166,6 +172,14 @@ func TestLanes_recentIsWrong(t *testing.T) {
 		},
 		"again":            {ask: buyAs("first", "first", 1), looks: 1, begun: 1, replayed: true, total: 1250},
 		"again, otherwise": {ask: buyAs("first", "first", 2), looks: 1, begun: 1, want: order.ErrKeyReused},
+		"a limit that is known": {
+			known: func(t *testing.T, b *bundle) { b.limitPerBuyer(t, "mug", 2) },
+			ask:   buyAs("first", "key", 2), begun: 1, want: order.ErrPurchaseLimit,
+		},
+		"again, at the limit": {
+			known: func(t *testing.T, b *bundle) { b.limitPerBuyer(t, "mug", 1) },
+			ask:   buyAs("first", "first", 1), looks: 1, begun: 1, replayed: true, total: 1250,
+		},
 		"again, and sold out": {
 			meanwhile: func(t *testing.T, b *bundle) { b.place(t, "other", "mug", 4) },
 			ask:       buyAs("first", "first", 1), looks: 1, begun: 1, replayed: true, total: 1250,
@@ -177,6 +191,9 @@ func TestLanes_recentIsWrong(t *testing.T) {
 				b := setup(t, db, lock.NewMemory(), 10*time.Second)
 				reset(t, db)
 				b.supply(t, "mug", 5)
+				if c.known != nil {
+					c.known(t, b)
+				}
 				s, seen := recently(t, b)
 				if c.meanwhile != nil {
 					c.meanwhile(t, b)
@@ -192,25 +209,70 @@ func TestLanes_recentIsWrong(t *testing.T) {
 	})
 }
 
-// "recentSKUs": however many are sold, no more are kept.
-func TestLanes_recentBound(t *testing.T) {
+// "Where by what it tells somebody could not be sold what they want, the batch looks":
+// also if the others could, and nobody in a batch keeps them from it.
+func TestLanes_recentBatch(t *testing.T) {
 	t.Parallel()
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		if kind.Server {
-			t.Skip("a bound of this process: one database will do")
+	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
+		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+		b.supply(t, "mug", 3)
+		var seen *looks
+		l := stand(t, b, func(c *order.Config) {
+			seen = &looks{Stock: b.stock, Store: b.orders}
+			c.Stock, c.Store = seen, seen
+		})
+		now := time.Now()
+		l.shop.SetRecentClock(func() time.Time { return now })
+		serve := func(what string, looked, begun int, wishes ...order.Request) {
+			if l.lease == nil {
+				l.hold(t)
+			}
+			for _, w := range wishes {
+				l.join(t.Context(), t, w)
+			}
+			l.serve(t)
+			l.lease = nil
+			seen.want(t, what, looked, looked, begun)
 		}
-		b := setup(t, kind.New(t, "").Migrated(t), lock.NewMemory(), 10*time.Second)
-		for i := range order.RecentSKUs + 3 {
-			name := fmt.Sprint("mug-", i)
-			b.supply(t, name, 1)
-			r := buyAs("ann", name, 1)
-			r.Lines[0].SKU = name
-			if _, _, err := b.Place(t.Context(), r); err != nil {
-				t.Fatal(err)
+		serve("first", 1, 1, buyAs("first", "first", 1))
+		b.deliver(t, "mug", 5) // 7 are left; 2 are known
+		serve("more than are known", 1, 1, buyAs("ann", "1", 1), buyAs("bob", "1", 4))
+		serve("as many", 0, 1, buyAs("ann", "2", 1), buyAs("bob", "2", 1))
+		b.deliver(t, "mug", 5) // 5 are left; none is known
+		serve("more again", 1, 1, buyAs("zoe", "1", 1))
+		serve("a replay among them", 1, 2, buyAs("ann", "3", 1), buyAs("bob", "2", 1), buyAs("eve", "3", 1))
+		for i, by := range []string{"first", "ann", "bob", "ann", "bob", "zoe", "ann", "bob", "eve"} {
+			l.want(t, i, by, nil)
+			if replay := i == 7; l.told[i].replayed != replay {
+				t.Errorf("%d: replayed %v, want %v", i, l.told[i].replayed, replay)
 			}
 		}
-		if got := b.SeenRecently(); got != order.RecentSKUs {
-			t.Errorf("%d SKUs are kept, want %d", got, order.RecentSKUs)
+		b.wantLevel(t, "mug", 2, 11)
+		b.audit(t, "mug")
+	})
+}
+
+// "For a second", from when the stock was read, however long the keys take.
+func TestLanes_recentAge(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		b, set := shopAt(t, kind)
+		set(2_000_000_000)
+		seen, now := &looks{Stock: b.stock, Store: b.orders}, time.Now()
+		s := b.with(t, func(c *order.Config) { c.Stock, c.Store = seen, seen })
+		t.Cleanup(s.Close)
+		s.SetRecentClock(func() time.Time { return now })
+		seen.atKeys = func() { now = now.Add(order.RecentFor / 2) }
+		for i, c := range []struct {
+			after time.Duration
+			want  time.Duration
+		}{{0, 0}, {order.RecentFor / 4, order.RecentFor * 3 / 4}, {order.RecentFor / 4, 0}} {
+			now = now.Add(c.after)
+			o, _, err := s.Place(t.Context(), buyAs("ann", fmt.Sprint(i), 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTimes(t, o, time.Unix(2_000_000_000, 0).Add(c.want))
 		}
 	})
 }

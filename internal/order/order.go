@@ -26,7 +26,7 @@ type Order struct {
 	Status    Status
 	Lines     []Line // as the buyer wrote them, each of another SKU
 	Total     stock.Money
-	CreatedAt time.Time // by the database's clock, when the stock was read
+	CreatedAt time.Time // by the database's clock, when the stock was read; see the package's doc
 	ExpiresAt time.Time // by the same clock; from then on it cannot be paid
 }
 

@@ -22,9 +22,9 @@ const (
 // Strategy is a way to sell under concurrency.
 type Strategy struct {
 	Name         string
-	Lock         string    // held from before the stock is read until after the commit
+	Lock         string    // held from before the stock is read until after the commit; see Lane
 	ReleaseEarly bool      // it is given back before the commit instead
-	Lane         bool      // buyers of one SKU stand in a lane: one lease and one commit serve many
+	Lane         bool      // buyers of one SKU stand in a lane: one lease and one commit serve many, and not each reads the stock
 	Remembers    bool      // what is sold out is refused without asking, for a short while
 	ReadFirst    bool      // read the level before the transaction, refuse if too low
 	Take         stock.Way // how units are taken

@@ -15,7 +15,7 @@ const (
 	StepBegun     = "begun"
 	StepLockAsked = "lock-asked" // by strategies with a lock alone, as StepLockHeld and StepReleased
 	StepLockHeld  = "lock-held"
-	StepRead      = "read"    // the level of a SKU is known, in Step.Units
+	StepRead      = "read"    // the level of a SKU is known, in Step.Units; not where a lane sells by what it saw before
 	StepWriting   = "writing" // the transaction begins
 	StepWritten   = "written" // its statements are done; see Step.Units
 	StepCommitted = "committed"

@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// fenced is conditional with one more comparison: the row must not have been
-// written under this fence or a higher one. A buyer whose lease passed on to
+// fenced is conditional with one more comparison, beside that of the terms: the row must
+// not have been written under this fence or a higher one. A buyer whose lease passed on to
 // somebody else while it slept is caught here, in the database, whatever the
 // lock's store believes. See "How to do distributed locking", M. Kleppmann,
 // 2016.
