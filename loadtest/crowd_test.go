@@ -42,6 +42,9 @@ func TestRun_daily(t *testing.T) {
 		if s.Name == "none" && s.Verdict != "oversold" {
 			t.Errorf("none: got %s, want it to oversell", s.Verdict)
 		}
+		if s.Name == "lanes" && (s.Locks == nil || s.Locks.Requests < s.Acknowledged-s.Replays || s.Locks.Overlaps > 0) {
+			t.Errorf("lanes: locks: got %+v, want those of all %d orders but %d replays, and no overlap", s.Locks, s.Acknowledged, s.Replays)
+		}
 		if s.Name == "redis" && (s.Locks == nil || s.Locks.Requests == 0 || s.Locks.HandOvers == 0 || s.Locks.Overlaps > 0) {
 			t.Errorf("redis: locks: got %+v, want hand-overs and no overlap", s.Locks)
 		}

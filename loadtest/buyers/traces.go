@@ -34,7 +34,8 @@ type Traces struct {
 }
 
 // add takes a request that was accepted or found the stock sold out. Those about
-// another SKU than the most wanted one are not for the picture.
+// another SKU than the most wanted one are not for the picture, which shows who read
+// what, nor are those that read nothing.
 func (t *Traces) add(buyer string, accepted, wanted bool, trace *shopclient.Trace) {
 	if trace == nil {
 		return
@@ -43,7 +44,7 @@ func (t *Traces) add(buyer string, accepted, wanted bool, trace *shopclient.Trac
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.locks.add(one, wanted)
-	if !wanted {
+	if !wanted || one.Read.IsZero() {
 		return
 	}
 	if at, _ := slices.BinarySearchFunc(t.earliest, one, byRead); at < mostTraced {

@@ -36,7 +36,7 @@ func (s *session) crowd(ctx context.Context, c contest, who contestant, buyers i
 	if who.isNothing() {
 		start = s.site.startNothing
 	}
-	fresh, err := start(ctx)
+	fresh, err := start(ctx, 1)
 	if err != nil {
 		return round{}, err
 	}

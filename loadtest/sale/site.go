@@ -82,35 +82,31 @@ func (s *site) openDatabase(ctx context.Context, f flags, dir string) error {
 	return nil
 }
 
-// share gives a process its part of the machine's processors: each of them would take
-// all of them for its own, and keep the others' from their work. Whoever sets
-// GOMAXPROCS knows better.
-func share() []string {
-	if os.Getenv("GOMAXPROCS") != "" {
-		return nil
-	}
-	return []string{fmt.Sprint("GOMAXPROCS=", max(1, runtime.NumCPU()/instances))}
+// share gives one of n processes beside each other its part of the processors that this
+// one may use: each of them would use all, and keep waking threads for it.
+func share(n int) []string {
+	return []string{fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n))}
 }
 
-// startShop starts one more shop.
-func (s *site) startShop(ctx context.Context) (*process.Process, error) {
-	return process.Start(ctx, s.shop, s.flags, append(share(), s.variables...), "The shop is open at http://")
+// startShop starts one of n shops.
+func (s *site) startShop(ctx context.Context, n int) (*process.Process, error) {
+	return process.Start(ctx, s.shop, s.flags, append(share(n), s.variables...), "The shop is open at http://")
 }
 
-// startNothing starts one more handler that does nothing.
-func (s *site) startNothing(ctx context.Context) (*process.Process, error) {
+// startNothing starts one of n handlers that do nothing.
+func (s *site) startNothing(ctx context.Context, n int) (*process.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return process.Start(ctx, self, []string{nothing, strconv.Itoa(s.size)}, share(), openAt)
+	return process.Start(ctx, self, []string{nothing, strconv.Itoa(s.size)}, share(n), openAt)
 }
 
 // several starts as many as instances says. They are stopped by close.
-func (s *site) several(ctx context.Context, start func(context.Context) (*process.Process, error)) ([]*process.Process, error) {
+func (s *site) several(ctx context.Context, start func(context.Context, int) (*process.Process, error)) ([]*process.Process, error) {
 	var started []*process.Process
 	for range instances {
-		p, err := start(ctx)
+		p, err := start(ctx, instances)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,8 @@ import (
 )
 
 // Trace is when a request took which step, by the shop's clock. Steps that it did
-// not take are zero; of one that it took again, it is the last time.
+// not take are zero; of one that it took again, it is the last time. It has read the
+// stock, or committed without: a lane may.
 type Trace struct {
 	Begun, LockAsked, LockHeld, Read, Writing, Written, Committed, Released time.Time
 
@@ -16,8 +17,8 @@ type Trace struct {
 }
 
 // parseTrace reads a Shop-Trace about the SKU of the first line. It returns nil if
-// there is none, or none that says what was read and when: it is a picture's
-// matter, not an error.
+// there is none, or none that says what came of it: it is a picture's matter, not an
+// error.
 func parseTrace(header string, lines []Line) *Trace {
 	var t Trace
 	sku := ""
@@ -48,7 +49,7 @@ func parseTrace(header string, lines []Line) *Trace {
 			}
 		}
 	}
-	if t.Begun.IsZero() || t.Read.IsZero() {
+	if t.Begun.IsZero() || t.Read.IsZero() && t.Committed.IsZero() {
 		return nil
 	}
 	return &t

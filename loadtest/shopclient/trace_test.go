@@ -23,6 +23,10 @@ func Test_parseTrace(t *testing.T) {
 		"an unknown":  {"begun;at=5, slept;at=6, read;at=7;sku=mug;units=3", &Trace{Begun: at(5), Read: at(7), Seen: 3}},
 		"the last":    {"begun;at=5, read;at=7;units=3, read;at=9;units=2", &Trace{Begun: at(5), Read: at(9), Seen: 2}},
 		"subtracting": {"begun;at=5, read;at=7;units=3, written;at=8;sku=mug", &Trace{Begun: at(5), Read: at(7), Seen: 3, Written: at(8)}},
+		"unread": {
+			"begun;at=5, lock-asked;at=6, lock-held;at=7, writing;at=8, written;at=9;sku=mug, committed;at=10",
+			&Trace{Begun: at(5), LockAsked: at(6), LockHeld: at(7), Writing: at(8), Written: at(9), Committed: at(10)},
+		},
 		"all": {
 			"begun;at=1, lock-asked;at=2, lock-held;at=3, read;at=4;sku=mug;units=100, writing;at=5, written;at=6;sku=mug;units=99, committed;at=7, released;at=8",
 			&Trace{
