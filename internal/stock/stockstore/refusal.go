@@ -20,8 +20,8 @@ import (
 // it began.)
 //
 // A stale fence is told first: whoever lost its lease must not tell a buyer anything
-// about the stock. So are terms before the units: who read them before the units
-// came back has to read both again.
+// about the stock. Other terms are told before sold out: whoever planned by the old ones
+// has to read again anyway.
 func refusal(tx *gorm.DB, t stock.Take, way stock.Way) error {
 	var row skuRow
 	err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Where("name = ?", t.SKU).Take(&row).Error
