@@ -127,16 +127,13 @@ func (p *parts) handler(s Settings, service *order.Service, draining func() bool
 		return nil, fmt.Errorf("wire tokens: %w", err)
 	}
 	return orderhttp.New(orderhttp.Config{
-		Buyers:  known,
-		Limiter: p.limiter(s),
-		Orders:  service,
-		Missing: service.Missing,
-		Stock:   p.database.Stock(),
-		Auditor: p.database.Orders(),
-		Checks: []orderhttp.Check{
-			{Name: "database", Ping: p.database.Ping},
-			{Name: "redis", Ping: func(ctx context.Context) error { return p.redis.Ping(ctx).Err() }},
-		},
+		Buyers:      known,
+		Limiter:     p.limiter(s),
+		Orders:      service,
+		Missing:     service.Missing,
+		Stock:       p.database.Stock(),
+		Auditor:     p.database.Orders(),
+		Checks:      p.checks(),
 		Draining:    draining,
 		MaxInFlight: s.MaxInFlight,
 		Lab:         s.Lab,
