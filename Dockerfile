@@ -4,6 +4,9 @@
 #   docker build -t shop .                     in the image golang:1.26
 #   docker build -t shop --target prebuilt .   from the binary .build/shop, where no registry can be reached:
 #                                              CGO_ENABLED=0 go build -o .build/shop ./cmd/shop
+# The CAs of the system (a rediss:// URL, ?tls=true in the DSN, traces to an https:// endpoint) are those of the image of
+# Go. prebuilt has none: name the CA of each server, or mount this machine's:
+#   docker run -v /etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt:ro ...
 ARG BUILD_IMAGE=golang:1.26
 
 FROM ${BUILD_IMAGE} AS build
@@ -25,4 +28,5 @@ FROM runtime AS prebuilt
 COPY .build/shop /shop
 
 FROM runtime AS shop
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /shop /shop

@@ -21,10 +21,12 @@ type Database struct {
 // OpenDatabase waits until the database of s answers or ctx or s.StartTimeout
 // ends.
 func OpenDatabase(ctx context.Context, s Settings) (*Database, error) {
-	return openDatabase(ctx, s)
+	return openDatabase(ctx, s, store.Pool{})
 }
 
-func openDatabase(ctx context.Context, s Settings, options ...store.Option) (*Database, error) {
+// openDatabase is OpenDatabase with so many connections to a server; a file has its
+// own number.
+func openDatabase(ctx context.Context, s Settings, connections store.Pool, options ...store.Option) (*Database, error) {
 	if err := s.ValidateDatabase(); err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func openDatabase(ctx context.Context, s Settings, options ...store.Option) (*Da
 		return nil, err
 	}
 	defer s.announce("mysql at " + dsn.Address())()
-	db, err := store.MySQLOverTLS(ctx, s.MySQL, secure, store.Pool{}, options...)
+	db, err := store.MySQLOverTLS(ctx, s.MySQL, secure, connections, options...)
 	if err != nil {
 		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL%s)", err, whichCA(err, "--mysql-ca, SHOP_MYSQL_CA"))
 	}
@@ -87,7 +89,8 @@ func (d *Database) UpToDate(ctx context.Context) error {
 	return nil
 }
 
-// Ping asks whether the database answers.
+// Ping asks whether the database answers. It stands in line for one of this pool's
+// connections like everybody else.
 func (d *Database) Ping(ctx context.Context) error {
 	pool, err := d.db.DB()
 	if err != nil {

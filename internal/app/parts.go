@@ -13,6 +13,7 @@ import (
 	"example.com/shop/internal/metrics"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/orderhttp"
+	"example.com/shop/internal/store"
 	"example.com/shop/internal/tape"
 	"example.com/shop/internal/tracing"
 )
@@ -24,6 +25,7 @@ type parts struct {
 	traces   *tracing.Traces // nil: off
 	tapes    *tape.Shelf     // of teaching mode; else nil
 	database *Database
+	probe    *Database // asks whether the database answers: see openProbe
 	redis    redis.UniversalClient
 	lockers  map[string]*lock.Locker
 	orders   *order.Service // nil until service
@@ -50,10 +52,13 @@ func openParts(ctx context.Context, s Settings) (p *parts, err error) {
 	if open.traces, err = tracing.Start(ctx, ThisBuild().Version); err != nil {
 		return nil, err
 	}
-	if open.database, err = openDatabase(ctx, s, open.watchDatabase(s)...); err != nil {
+	if open.database, err = openDatabase(ctx, s, store.Pool{}, open.watchDatabase(s)...); err != nil {
 		return nil, err
 	}
 	if err = open.database.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	if open.probe, err = openProbe(ctx, s); err != nil {
 		return nil, err
 	}
 	if open.redis, err = openRedis(ctx, s); err != nil {
@@ -127,16 +132,13 @@ func (p *parts) handler(s Settings, service *order.Service, draining func() bool
 		return nil, fmt.Errorf("wire tokens: %w", err)
 	}
 	return orderhttp.New(orderhttp.Config{
-		Buyers:  known,
-		Limiter: p.limiter(s),
-		Orders:  service,
-		Missing: service.Missing,
-		Stock:   p.database.Stock(),
-		Auditor: p.database.Orders(),
-		Checks: []orderhttp.Check{
-			{Name: "database", Ping: p.database.Ping},
-			{Name: "redis", Ping: func(ctx context.Context) error { return p.redis.Ping(ctx).Err() }},
-		},
+		Buyers:      known,
+		Limiter:     p.limiter(s),
+		Orders:      service,
+		Missing:     service.Missing,
+		Stock:       p.database.Stock(),
+		Auditor:     p.database.Orders(),
+		Checks:      p.checks(),
 		Draining:    draining,
 		MaxInFlight: s.MaxInFlight,
 		Lab:         s.Lab,
@@ -188,6 +190,11 @@ func (p *parts) close() error {
 	if p.redis != nil {
 		if err := p.redis.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close redis: %w", err))
+		}
+	}
+	if p.probe != nil {
+		if err := p.probe.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close the database's probe: %w", err))
 		}
 	}
 	if p.database != nil {

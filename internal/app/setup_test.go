@@ -59,6 +59,18 @@ func supply(t *testing.T, s app.Settings, units int64) {
 	}
 }
 
+func migrate(t *testing.T, s app.Settings) {
+	t.Helper()
+	database, err := app.OpenDatabase(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer database.Close()
+	if _, err := database.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // start starts a shop and shuts it down at the end, unless the test did.
 func start(t *testing.T, s app.Settings) *app.Shop {
 	t.Helper()

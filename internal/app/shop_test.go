@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/lock/testserver"
 )
 
 // "Several shops in one process are as separate as in several", and together
@@ -73,4 +75,42 @@ func TestShop_redisGone(t *testing.T) {
 	})
 	w, err := call(t, http.MethodGet, shop.URL()+"/healthz", "")
 	wantStatus(t, w, err, http.StatusOK)
+}
+
+// A database that says nothing any more makes the shop unready as one that hangs up
+// does, is told, and is back when it answers.
+func TestShop_databaseAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		away, back func(*testserver.Server, testing.TB)
+	}{
+		"gone":   {(*testserver.Server).Kill, (*testserver.Server).Restart},
+		"silent": {(*testserver.Server).Pause, (*testserver.Server).Unpause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, log := testserver.StartMariaDB(t), &logBook{}
+			s := embedded(t, 1)
+			s.SQLite, s.MySQL = "", server.DSN(t)
+			s.Log = slog.New(slog.NewTextHandler(log, nil))
+			migrate(t, s)
+			shop := start(t, s)
+			untilReady(t, shop)
+			c.away(server, t)
+			until(t, "it names the database, and nothing else", 30*time.Second, func() bool {
+				began := time.Now()
+				w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+				if took := time.Since(began); took > 15*time.Second {
+					t.Errorf("the answer took %v, want about 2s at most", took)
+				}
+				return err == nil && w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["database"]`)
+			})
+			c.back(server, t)
+			untilReady(t, shop)
+			began, ended := strings.Count(log.String(), "server does not answer"), strings.Count(log.String(), "server answers again")
+			if began < 1 || began > ended+1 { // a busy machine may add one, and its end
+				t.Errorf("outages began %d times and ended %d times:\n%s", began, ended, log)
+			}
+		})
+	}
 }

@@ -101,14 +101,7 @@ func TestStart_unmigrated(t *testing.T) {
 			if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "shop migrate") {
 				t.Fatalf("got %v, want an error that names shop migrate", err)
 			}
-			database, err := app.OpenDatabase(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer database.Close()
-			if _, err := database.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			migrate(t, s)
 			untilReady(t, start(t, s))
 		})
 	}

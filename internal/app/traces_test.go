@@ -78,14 +78,7 @@ func TestShop_traces(t *testing.T) {
 // onMySQL moves a shop's settings to a server that has been migrated and supplied.
 func onMySQL(t *testing.T, s app.Settings) app.Settings {
 	s.SQLite, s.MySQL = "", testserver.MySQL(t)
-	database, err := app.OpenDatabase(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer database.Close()
-	if _, err := database.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	migrate(t, s)
 	supply(t, s, 5)
 	return s
 }

@@ -41,7 +41,9 @@ type Auditor interface {
 	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
 }
 
-// Check is something that must answer for the shop to be ready.
+// Check is something that must answer for the shop to be ready. Ping is called by one
+// goroutine at a time, about once in a second while anybody asks, and returns when ctx
+// ends, which is soon. It logs what is to be logged of it.
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
@@ -97,7 +99,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Lab && c.Tapes == nil {
 		return nil, errors.New("orderhttp: teaching mode needs Config.Tapes")
 	}
-	a := &api{Config: c, errors: errorTable()}
+	a := &api{Config: c, errors: errorTable(), readiness: readiness{checks: c.Checks}}
 	engine := a.engine()
 	engine.Use(a.recoverPanics, plainHeaders, a.limitInFlight, a.limitTime, a.knowBuyer, a.limitRate)
 	a.handle(engine, a.routes())
@@ -106,9 +108,10 @@ func New(c Config) (http.Handler, error) {
 
 type api struct {
 	Config
-	errors   table
-	inFlight atomic.Int64
-	peeks    atomic.Int64 // orders that are read before they are counted
+	errors    table
+	readiness readiness
+	inFlight  atomic.Int64
+	peeks     atomic.Int64 // orders that are read before they are counted
 }
 
 // handle adds routes; those of GET answer HEAD, too. Below /v1/ it refuses

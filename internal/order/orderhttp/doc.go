@@ -126,6 +126,12 @@
 // the lock, so that bounds the lines of this instance, too. Health checks count
 // for neither. Every 429 and 503 carries Retry-After, in seconds.
 //
+// # Readiness
+//
+// GET /readyz asks Config.Checks, which have two seconds. However many ask it, the
+// checks run in one round at a time and one in a second, whose outcome all share. It is
+// exempt from the limits above, and needs none.
+//
 // # Request ids
 //
 // A request may bring an X-Request-Id along: 1 to 64 letters, digits or any of
