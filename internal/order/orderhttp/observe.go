@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/logs"
 )
 
@@ -109,10 +110,10 @@ func (a *api) logRequest(c *gin.Context, seen *exchange, took time.Duration) {
 // requestLevel is as loud as what happened: changes are news, reads and refusals
 // are for who looks closely, and what is the shop's own fault is a warning or an
 // error. A shop with too much to do must not have a line to write for each request
-// that it turns away: metrics count those.
+// that it turns away: metrics count those, and the limiter tells of each outage once.
 func requestLevel(c *gin.Context, seen *exchange) slog.Level {
 	switch status := c.Writer.Status(); {
-	case errors.Is(seen.err, errOverloaded):
+	case errors.Is(seen.err, errOverloaded), errors.Is(seen.err, errUncounted), errors.Is(seen.err, lock.ErrQueueFull):
 		return slog.LevelDebug
 	case seen.err != nil && status == http.StatusInternalServerError:
 		return slog.LevelError
