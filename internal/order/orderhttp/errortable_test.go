@@ -27,12 +27,12 @@ func (b broken) Place(context.Context, order.Request) (order.Order, bool, error)
 
 func (b broken) SoldOut(order.Request) bool { return false }
 
-func (b broken) Pay(context.Context, order.EndRequest) (order.Order, bool, error) {
-	return order.Order{}, false, b.err
+func (b broken) Pay(context.Context, order.EndRequest) (order.Ended, error) {
+	return order.Ended{}, b.err
 }
 
-func (b broken) Cancel(context.Context, order.EndRequest) (order.Order, bool, error) {
-	return order.Order{}, false, b.err
+func (b broken) Cancel(context.Context, order.EndRequest) (order.Ended, error) {
+	return order.Ended{}, b.err
 }
 
 func (b broken) Order(context.Context, string, string) (order.Order, error) {

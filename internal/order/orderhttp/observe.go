@@ -19,8 +19,9 @@ type Observer interface {
 	Request(method, route string, status int, took time.Duration)
 
 	// Order: somebody asked to place, pay or cancel an order (the action). The
-	// outcome is placed, replayed, paid, cancelled, or the last part of the
-	// problem's type.
+	// outcome is placed, paid, cancelled, or replayed for what had come to that
+	// before, whatever key it was asked with, or the last part of the problem's
+	// type.
 	Order(action, outcome string)
 }
 
@@ -28,6 +29,7 @@ type Observer interface {
 type exchange struct {
 	problem string // last part of its type; empty for none
 	err     error  // why
+	again   bool   // it was answered with what had been done before
 }
 
 const contextExchange = "shop.exchange"
@@ -62,7 +64,7 @@ func (a *api) count(c *gin.Context, seen *exchange, took time.Duration) {
 	switch {
 	case seen.problem != "":
 		outcome = seen.problem
-	case c.Writer.Header().Get(headerReplayed) != "":
+	case seen.again:
 		outcome = "replayed"
 	}
 	a.Observer.Order(action, outcome)
