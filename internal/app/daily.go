@@ -17,18 +17,15 @@ const off = "off"
 
 // daily says when a job runs that runs once a day. It goes by the database's
 // clock and remembers its runs there: neither a handover to another instance nor
-// a lock server that forgets makes it run twice or leave a day out. A run that
-// failed is tried again, not before retryDaily on the same instance. It is for one
-// goroutine.
+// a lock server that forgets makes it run twice or leave a day out.
 type daily struct {
 	job      string
 	at       time.Duration // since midnight, UTC
 	database *Database
-	failed   time.Time // when the last run here did; zero: it did not
 }
 
-// retryDaily lets what made a run fail pass: what takes an hour must not be tried
-// every minute.
+// retryDaily is after how long a run that failed is tried again on the same instance.
+// It lets what made it fail pass: what takes an hour must not be tried every minute.
 const retryDaily = time.Hour
 
 // parseDaily reads a time such as 03:00.
@@ -52,9 +49,6 @@ func (d *daily) latest(now time.Time) time.Time {
 // due reports whether the job has not run since it last was to. A database that
 // has never seen the job waits for the next time.
 func (d *daily) due(ctx context.Context) (bool, error) {
-	if d.resting() {
-		return false, nil
-	}
 	now, err := store.Now(ctx, d.database.db)
 	if err != nil {
 		return false, err
@@ -69,19 +63,6 @@ func (d *daily) due(ctx context.Context) (bool, error) {
 	}
 	return last.RanAt.Before(d.latest(now)), nil
 }
-
-// tried remembers how a run ended. One that was ended from outside has not failed.
-func (d *daily) tried(ctx context.Context, err error) {
-	switch {
-	case err == nil:
-		d.failed = time.Time{}
-	case ctx.Err() == nil:
-		d.failed = time.Now()
-	}
-}
-
-// resting reports whether a run failed a short time ago.
-func (d *daily) resting() bool { return !d.failed.IsZero() && time.Since(d.failed) < retryDaily }
 
 // ran remembers a run by when it began.
 func (d *daily) ran(ctx context.Context, at time.Time) error {

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -83,38 +81,8 @@ func TestDaily_due(t *testing.T) {
 	})
 }
 
-// "One that failed is due again after retryDaily", on this instance; one that was
-// ended, or went well, changes nothing.
-func TestDaily_tried(t *testing.T) {
-	t.Parallel()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	failure := errors.New("no answer")
-	d := daily{}
-	for _, c := range []struct {
-		what string
-		ctx  context.Context
-		err  error
-		want bool
-	}{
-		{"well", t.Context(), nil, false},
-		{"ended", ended, failure, false},
-		{"failed", t.Context(), failure, true},
-		{"failed, then ended", ended, failure, true},
-		{"failed, then well", t.Context(), nil, false},
-	} {
-		d.tried(c.ctx, c.err)
-		if got := d.resting(); got != c.want {
-			t.Errorf("%s: got resting %v, want %v", c.what, got, c.want)
-		}
-	}
-	d.failed = time.Now().Add(-retryDaily)
-	if d.resting() {
-		t.Error("got resting when its time is over, want due again")
-	}
-}
-
-// An audit that cannot succeed is not repeated every minute.
+// "One that fails is tried again an hour later", not when it is next looked whether it
+// is due; where that is not known, it is looked again soon.
 func TestReconciliation_fails(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
@@ -122,28 +90,38 @@ func TestReconciliation_fails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := reconciliation{daily: daily{job: "test", database: &Database{db: db}}, log: slog.New(slog.DiscardHandler)}
-		if err := r.ran(t.Context(), now.Add(-48*time.Hour)); err != nil {
+		p := &parts{metrics: newMetrics(), database: &Database{db: db}}
+		s := Default()
+		s.Log = slog.New(slog.DiscardHandler)
+		audit := p.reconciliation(s)
+		last := daily{job: audit.name, database: p.database}
+		if err := last.ran(t.Context(), now.Add(-48*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		want := func(want bool) {
+		rename := func(name, to string) {
 			t.Helper()
-			if got, err := r.due(t.Context()); err != nil || got != want {
-				t.Errorf("got due %v, %v, want %v", got, err, want)
-			}
-		}
-		want(true)
-		for _, name := range [][2]string{{"movements", "lost"}, {"lost", "movements"}} {
-			if err := db.Migrator().RenameTable(name[0], name[1]); err != nil {
+			if err := db.Migrator().RenameTable(name, to); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.run(t.Context()); (err == nil) != (name[0] == "lost") {
-				t.Errorf("got %v from an audit, %s is now %s", err, name[0], name[1])
-			}
-			want(false)
 		}
-		if r.resting() {
-			t.Error("got resting after a good run, want only that it has run")
+		want := func(what string, again time.Duration) {
+			t.Helper()
+			if got := audit.once(t.Context()); got != again {
+				t.Errorf("%s: got another try after %v, want %v", what, got, again)
+			}
+		}
+		rename("job_runs", "lost")
+		want("it is not known when it last ran", reconcileLook)
+		rename("lost", "job_runs")
+		rename("movements", "lost")
+		want("it fails", retryDaily)
+		rename("lost", "movements")
+		if due, err := audit.due(t.Context()); err != nil || !due {
+			t.Errorf("got due %v, %v after a run that failed, want true", due, err)
+		}
+		want("it goes well", 0)
+		if due, err := audit.due(t.Context()); err != nil || due {
+			t.Errorf("got due %v, %v after a good run, want false", due, err)
 		}
 	})
 }

@@ -33,6 +33,9 @@
 //     logs what differs and changes nothing. It runs once a day: a handover does
 //     not repeat it, nor leave a night out, and neither does a Redis that forgets.
 //     One that fails is tried again an hour later.
+//   - An instance on which a job fails, as one that has lost its own database, leaves
+//     the job to another at once, and stands by again when it would have tried again,
+//     after a second at least. One that is alone goes on trying.
 //   - One deletes the idempotency keys that are older than Settings.KeepKeys, at
 //     most ten minutes later, and says in the log how many.
 //   - A buyer's requests are counted over all instances. Redis has a quarter of a

@@ -2,11 +2,14 @@ package app_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/glebarez/sqlite"
 
 	"example.com/shop/internal/app"
 )
@@ -49,6 +52,35 @@ func TestShop_expires(t *testing.T) {
 	rest := shops[(first[0]+1)%3]
 	wantExpired(t, rest, "key-2")
 	wantAudit(t, rest, 2)
+}
+
+// "An instance on which a job fails, as one that has lost its own database, leaves the
+// job to another at once": orders expire although it reaches Redis.
+func TestShop_expires_databaseLost(t *testing.T) {
+	t.Parallel()
+	well, lost := embedded(t, 5), embedded(t, 1)
+	lost.Redis = well.Redis // and a database of its own, to lose alone
+	lost.SweepEvery, well.SweepEvery, well.Hold = 10*time.Millisecond, 10*time.Millisecond, time.Second
+	first, second := &logBook{}, &logBook{}
+	lost.Log, well.Log = slog.New(slog.NewTextHandler(first, nil)), slog.New(slog.NewTextHandler(second, nil))
+	const runs = `msg="job runs here" job=expiry`
+	start(t, lost)
+	until(t, "the first instance has the job", patience, func() bool { return first.has(runs) })
+	shop := start(t, well)
+	db, err := sql.Open(sqlite.DriverName, lost.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	until(t, "the orders are out of the way", patience, func() bool { // the file may be busy
+		_, err := db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO gone")
+		return err == nil
+	})
+	until(t, "another instance has the job", patience, func() bool { return second.has(runs) })
+	wantExpired(t, shop, "key-1")
+	if !first.has(`level=ERROR msg="job ran" job=expiry items=0`) {
+		t.Errorf("got log %s, want the run that failed", first)
+	}
 }
 
 // wantExpired buys and does not pay.

@@ -32,17 +32,20 @@ type reconciliation struct {
 func (p *parts) reconciliation(s Settings) job {
 	at, _ := parseDaily(s.ReconcileAt) // the settings are valid
 	r := &reconciliation{daily: daily{job: "reconcile", at: at, database: p.database}, log: s.log()}
-	return job{name: r.job, every: reconcileLook, due: r.due, run: r.run, locker: p.lockers[order.RedisLock], metrics: p.metrics.Job(r.job), log: r.log}
+	return job{
+		name:    r.job,
+		every:   reconcileLook,
+		retry:   retryDaily,
+		due:     r.due,
+		run:     r.run,
+		locker:  p.lockers[order.RedisLock],
+		metrics: p.metrics.Job(r.job),
+		log:     r.log,
+	}
 }
 
 // run returns the number of differences.
 func (r *reconciliation) run(ctx context.Context) (differences int, err error) {
-	differences, err = r.audit(ctx)
-	r.tried(ctx, err)
-	return differences, err
-}
-
-func (r *reconciliation) audit(ctx context.Context) (differences int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileBound)
 	defer cancel()
 	began := time.Now()

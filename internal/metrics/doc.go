@@ -8,8 +8,9 @@
 // A Metrics has a registry of its own: several shops in one process do not add to
 // each other's numbers, except for those of the process and of Go.
 //
-//	shop_orders_total{action,outcome}      place, pay, cancel; placed, replayed, paid, cancelled, or the
-//	                                       last part of the problem's type, such as sold-out
+//	shop_orders_total{action,outcome}      place, pay, cancel; placed, paid, cancelled, replayed (had come
+//	                                       to that before, also without a key), or the last part of the
+//	                                       problem's type, such as sold-out
 //	shop_http_requests_total{method,route,status}
 //	shop_http_request_duration_seconds{method,route}
 //	shop_lock_wait_seconds{lock,kind}      how long a caller waited, with or without success

@@ -116,9 +116,9 @@ func (m *market) end(ctx context.Context, t *testing.T, dice *rand.Rand, o order
 		ended[i] = m.insist(ctx, func(s *order.Service) (err error) {
 			wish := withKey(o, fmt.Sprint(wishes[i], o.ID))
 			if wishes[i] == order.Paid {
-				_, _, err = s.Pay(ctx, wish)
+				_, err = s.Pay(ctx, wish)
 			} else {
-				_, _, err = s.Cancel(ctx, wish)
+				_, err = s.Cancel(ctx, wish)
 			}
 			return err
 		})

@@ -18,8 +18,8 @@ import (
 )
 
 // ends are the ways in which a buyer ends an order.
-func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Order, bool, error) {
-	return map[order.Status]func(context.Context, order.EndRequest) (order.Order, bool, error){
+func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
+	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
 		order.Paid: s.Pay, order.Cancelled: s.Cancel,
 	}
 }
@@ -47,25 +47,25 @@ func TestService_end_key(t *testing.T) {
 			sku, key := "mug-"+string(as), "end-"+string(as)
 			b.supply(t, sku, 10)
 			o, other := b.place(t, "first-"+sku, sku, 1), b.place(t, "second-"+sku, sku, 1)
-			first, replayed, err := end(t.Context(), withKey(o, key))
-			if err != nil || replayed || first.Status != as {
-				t.Fatalf("%s: %+v, replayed %v, %v", as, first, replayed, err)
+			first, err := end(t.Context(), withKey(o, key))
+			if err != nil || !first.First || first.Replayed || first.Status != as {
+				t.Fatalf("%s: %+v, %v, want the first answer", as, first, err)
 			}
 			for range 2 {
-				again, replayed, err := end(t.Context(), withKey(o, key))
-				if err != nil || !replayed {
-					t.Errorf("%s again: replayed %v, %v", as, replayed, err)
+				again, err := end(t.Context(), withKey(o, key))
+				if err != nil || again.First || !again.Replayed {
+					t.Errorf("%s again: %+v, %v, want a replay", as, again, err)
 				}
-				if diff := cmp.Diff(first, again); diff != "" {
+				if diff := cmp.Diff(first.Order, again.Order); diff != "" {
 					t.Errorf("%s again (-first +again):\n%s", as, diff)
 				}
 			}
 			for name, reuse := range map[string]func() error{
-				"another order": func() error { _, _, err := end(t.Context(), withKey(other, key)); return err },
-				"pay":           func() error { _, _, err := b.Service.Pay(t.Context(), withKey(other, key)); return err },
-				"cancel":        func() error { _, _, err := b.Service.Cancel(t.Context(), withKey(other, key)); return err },
+				"another order": func() error { _, err := end(t.Context(), withKey(other, key)); return err },
+				"pay":           func() error { _, err := b.Service.Pay(t.Context(), withKey(other, key)); return err },
+				"cancel":        func() error { _, err := b.Service.Cancel(t.Context(), withKey(other, key)); return err },
 				"place":         func() error { _, _, err := b.Place(t.Context(), buy(key, sku, 1)); return err },
-				"a placing key": func() error { _, _, err := end(t.Context(), withKey(other, "second-"+sku)); return err },
+				"a placing key": func() error { _, err := end(t.Context(), withKey(other, "second-"+sku)); return err },
 			} {
 				if err := reuse(); !errors.Is(err, order.ErrKeyReused) {
 					t.Errorf("%s with the key that %s: %v, want ErrKeyReused", name, as, err)
@@ -86,30 +86,32 @@ func TestService_end_keyOfARefusal(t *testing.T) {
 		b.supply(t, "mug", 10)
 		paid, due, open := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1), b.place(t, "k3", "mug", 1)
 		b.makeDue(t, due)
-		if _, replayed, err := b.Service.Pay(t.Context(), withKey(paid, "")); err != nil || replayed {
-			t.Fatalf("without a key: replayed %v, %v", replayed, err)
+		for _, first := range []bool{true, false} {
+			if now, err := b.Service.Pay(t.Context(), withKey(paid, "")); err != nil || now.First != first || now.Replayed {
+				t.Fatalf("without a key: %+v, %v, want first %v", now, err, first)
+			}
 		}
 		b.wantKeys(t, 3)
 		for _, replay := range []bool{false, true} {
-			if _, replayed, err := b.Service.Pay(t.Context(), withKey(paid, "paid before")); err != nil || replayed != replay {
-				t.Errorf("paid without a key before: replayed %v, %v, want %v", replayed, err, replay)
+			if now, err := b.Service.Pay(t.Context(), withKey(paid, "paid before")); err != nil || now.First || now.Replayed != replay {
+				t.Errorf("paid without a key before: %+v, %v, want it not first, replayed %v", now, err, replay)
 			}
 		}
 		b.wantKeys(t, 4)
 
-		_, _, err := b.Service.Cancel(t.Context(), withKey(paid, "key"))
+		_, err := b.Service.Cancel(t.Context(), withKey(paid, "key"))
 		wantState(t, err, order.Paid)
-		_, _, err = b.Service.Pay(t.Context(), withKey(due, "key"))
+		_, err = b.Service.Pay(t.Context(), withKey(due, "key"))
 		wantState(t, err, order.Expired)
 		foreign := withKey(open, "key")
 		foreign.Buyer = "bob"
-		if _, _, err := b.Service.Pay(t.Context(), foreign); !errors.Is(err, order.ErrNotFound) {
+		if _, err := b.Service.Pay(t.Context(), foreign); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("another buyer: %v, want ErrNotFound", err)
 		}
 		for key, want := range map[string]error{
 			strings.Repeat("k", order.MaxKey+1): order.ErrKeyInvalid, "a\nb": order.ErrKeyInvalid, "schlüssel": order.ErrKeyInvalid,
 		} {
-			if _, _, err := b.Service.Pay(t.Context(), withKey(open, key)); !errors.Is(err, want) {
+			if _, err := b.Service.Pay(t.Context(), withKey(open, key)); !errors.Is(err, want) {
 				t.Errorf("key %.20q: %v, want %v", key, err, want)
 			}
 		}
@@ -117,8 +119,8 @@ func TestService_end_keyOfARefusal(t *testing.T) {
 			t.Errorf("too many: %v, want ErrSoldOut", err)
 		}
 		b.wantKeys(t, 4)
-		if _, replayed, err := b.Service.Cancel(t.Context(), withKey(open, "key")); err != nil || replayed {
-			t.Errorf("the key is free: replayed %v, %v", replayed, err)
+		if now, err := b.Service.Cancel(t.Context(), withKey(open, "key")); err != nil || !now.First || now.Replayed {
+			t.Errorf("the key is free: %+v, %v, want the first answer", now, err)
 		}
 		b.wantEnd(t, open, order.Cancelled, "mug", stock.Level{Supplied: 10, Available: 9, Sold: 1})
 	})
@@ -141,13 +143,13 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 			key := "of " + c.first.ID
 			g.before = func() {
 				g.before = nil
-				if _, replayed, err := b.Service.Pay(t.Context(), withKey(c.first, key)); err != nil || replayed {
-					t.Errorf("first: replayed %v, %v", replayed, err)
+				if now, err := b.Service.Pay(t.Context(), withKey(c.first, key)); err != nil || !now.First || now.Replayed {
+					t.Errorf("first: %+v, %v, want the first answer", now, err)
 				}
 			}
-			paid, replayed, err := s.Pay(t.Context(), withKey(o, key))
-			if replayed != c.replayed || !errors.Is(err, c.err) || err == nil && paid.Status != order.Paid {
-				t.Errorf("got %+v, replayed %v, %v, want %v, %v", paid, replayed, err, c.replayed, c.err)
+			paid, err := s.Pay(t.Context(), withKey(o, key))
+			if paid.First || paid.Replayed != c.replayed || !errors.Is(err, c.err) || err == nil && paid.Status != order.Paid {
+				t.Errorf("got %+v, %v, want it not first, replayed %v, %v", paid, err, c.replayed, c.err)
 			}
 		}
 		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
@@ -155,7 +157,7 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 }
 
 // A payment whose commit is not answered is asked for again, and does not take
-// its own key for another's.
+// its own key for another's, nor what was paid before for its own doing.
 func TestService_end_keyUnanswered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
@@ -165,14 +167,20 @@ func TestService_end_keyUnanswered(t *testing.T) {
 		done, notDone := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
 		s, g := gated(t, b)
 		g.answer = func(error) error { g.answer = nil; return lost }
-		if o, _, err := s.Pay(t.Context(), withKey(done, "done")); err != nil || o.Status != order.Paid {
-			t.Errorf("commit done, answer lost: %+v, %v, want paid", o, err)
+		if o, err := s.Pay(t.Context(), withKey(done, "done")); err != nil || !o.First || !o.Replayed || o.Status != order.Paid {
+			t.Errorf("commit done, answer lost: %+v, %v, want it paid, first and replayed", o, err)
 		}
 		g.refuse, g.answer = errors.New("no"), func(error) error { g.refuse, g.answer = nil, nil; return lost }
-		if o, replayed, err := s.Pay(t.Context(), withKey(notDone, "not done")); err != nil || replayed || o.Status != order.Paid {
-			t.Errorf("commit not done, answer lost: %+v, replayed %v, %v, want paid", o, replayed, err)
+		if o, err := s.Pay(t.Context(), withKey(notDone, "not done")); err != nil || !o.First || o.Replayed || o.Status != order.Paid {
+			t.Errorf("commit not done, answer lost: %+v, %v, want it paid, first", o, err)
 		}
-		b.wantKeys(t, 4)
+		for _, key := range []string{"", "another key"} {
+			g.answer = func(error) error { g.answer = nil; return lost }
+			if o, err := s.Pay(t.Context(), withKey(done, key)); err != nil || o.First || o.Status != order.Paid {
+				t.Errorf("paid before, answer lost: %+v, %v, want it paid, not first", o, err)
+			}
+		}
+		b.wantKeys(t, 5)
 		b.wantEnd(t, done, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
 	})
 }
@@ -235,8 +243,8 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 		if _, _, err := s.Place(t.Context(), r); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrKeyTaken) {
 			t.Errorf("place: %v, want ErrBusy", err)
 		}
-		twin(func() error { _, _, err := b.Service.Pay(t.Context(), withKey(o, "k3")); return err })
-		if _, _, err := s.Pay(t.Context(), withKey(o, "k3")); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrNotFound) {
+		twin(func() error { _, err := b.Service.Pay(t.Context(), withKey(o, "k3")); return err })
+		if _, err := s.Pay(t.Context(), withKey(o, "k3")); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrNotFound) {
 			t.Errorf("pay: %v, want ErrBusy", err)
 		}
 		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Reserved: 1, Sold: 1})

@@ -27,21 +27,24 @@ func (s *Service) settle(ctx context.Context, o Order, to Status, claim func(Tx)
 	if !errors.Is(err, ErrUnknownOutcome) {
 		return now, moved, err
 	}
+	did := moved // or would have
 	err = ask(ctx, func(ctx context.Context) (err error) {
-		now, _, err = s.transit(ctx, o, to, claim)
+		now, moved, err = s.transit(ctx, o, to, claim)
+		did = did || moved
 		return err
 	})
 	if err != nil {
 		// Not wrapped: that error is about an order being placed, or about the last time alone.
 		return "", false, fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 	}
-	return now, now == to, nil
+	return now, did && now == to, nil
 }
 
 // transit is one transaction: the order's row decides whether it may end, then
 // the key is claimed, its units move and the ledger says so. It returns the
-// order's state, and whether this transaction brought it there. Where the order
-// has ended so already the key is claimed too, and may be taken.
+// order's state, and whether this transaction brought it there, or would have, if it
+// is unknown whether it was done. Where the order has ended so already the key is
+// claimed too, and may be taken.
 //
 // Units come after the key because an order is placed in that sequence, too: of
 // two transactions one waits for the other, never each.
@@ -58,7 +61,7 @@ func (s *Service) transit(ctx context.Context, o Order, to Status, claim func(Tx
 		}
 		return s.settleLines(tx, o, settlement(to))
 	})
-	return now, moved && err == nil, err
+	return now, moved && (err == nil || errors.Is(err, ErrUnknownOutcome)), err
 }
 
 // settlement is what becomes of the units of an order that ends.

@@ -33,14 +33,14 @@ func payment(o order.Order) order.EndRequest {
 
 // Pay pays without an idempotency key.
 func (b *bundle) Pay(ctx context.Context, buyer, id string) (order.Order, error) {
-	o, _, err := b.Service.Pay(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
-	return o, err
+	o, err := b.Service.Pay(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
+	return o.Order, err
 }
 
 // Cancel cancels without an idempotency key.
 func (b *bundle) Cancel(ctx context.Context, buyer, id string) (order.Order, error) {
-	o, _, err := b.Service.Cancel(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
-	return o, err
+	o, err := b.Service.Cancel(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
+	return o.Order, err
 }
 
 // makeDue lets the orders' time be over, by the database's clock, in this order.

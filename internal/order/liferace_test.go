@@ -119,7 +119,7 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	t.Helper()
 	one, oneGate := gated(t, b)
 	two, twoGate := gated(t, b)
-	doPay := func(s *order.Service) { _, _, pay = s.Pay(t.Context(), payment(o)) }
+	doPay := func(s *order.Service) { _, pay = s.Pay(t.Context(), payment(o)) }
 	doSweep := func(s *order.Service) { _, sweep = s.ExpireDue(t.Context(), 1) }
 	first, second := doSweep, doPay
 	if payFirst {

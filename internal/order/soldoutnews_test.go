@@ -21,7 +21,7 @@ func TestSoldOut_unitsComeBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
 		for how, giveBack := range map[string]func(t *testing.T, s *order.Service, b *bundle, o order.Order){
 			"cancelled": func(t *testing.T, s *order.Service, _ *bundle, o order.Order) {
-				if _, _, err := s.Cancel(t.Context(), payment(o)); err != nil {
+				if _, err := s.Cancel(t.Context(), payment(o)); err != nil {
 					t.Error(err)
 				}
 			},
@@ -33,7 +33,7 @@ func TestSoldOut_unitsComeBack(t *testing.T) {
 			},
 			"paid too late": func(t *testing.T, s *order.Service, b *bundle, o order.Order) {
 				b.expireIn(t, o, -time.Second)
-				if _, _, err := s.Pay(t.Context(), payment(o)); !errors.Is(err, order.ErrExpired) {
+				if _, err := s.Pay(t.Context(), payment(o)); !errors.Is(err, order.ErrExpired) {
 					t.Errorf("got %v, want ErrExpired", err)
 				}
 			},
@@ -84,7 +84,7 @@ func TestSoldOut_newsIsLost(t *testing.T) {
 		r := remembering(t, b)
 		o, _ := r.wants(t, "ann", nil)
 		r.learns(t)
-		if _, _, err := b.Service.Cancel(t.Context(), payment(o)); err != nil { // which tells nobody
+		if _, err := b.Service.Cancel(t.Context(), payment(o)); err != nil { // which tells nobody
 			t.Fatal(err)
 		}
 		r.wait(time.Second - 1)

@@ -238,7 +238,7 @@ func TestService_Pay_unanswered(t *testing.T) {
 				}
 				return lie
 			}
-			paid, _, err := s.Pay(ctx, payment(o))
+			paid, err := s.Pay(ctx, payment(o))
 			if !errors.Is(err, c.want) || err == nil && paid.Status != order.Paid {
 				t.Errorf("%s: got %+v, %v, want %v", name, paid, err, c.want)
 			}

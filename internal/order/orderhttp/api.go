@@ -22,8 +22,8 @@ type Orders interface {
 	SoldOut(r order.Request) bool // Place would refuse it without asking anybody
 	Order(ctx context.Context, buyer, id string) (order.Order, error)
 	Orders(ctx context.Context, buyer, before string, limit int) ([]order.Order, error)
-	Pay(ctx context.Context, r order.EndRequest) (paid order.Order, replayed bool, err error)
-	Cancel(ctx context.Context, r order.EndRequest) (cancelled order.Order, replayed bool, err error)
+	Pay(ctx context.Context, r order.EndRequest) (order.Ended, error)
+	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
 }
 
 // Stock keeps SKUs. List returns at most limit, in the order of their names,

@@ -16,22 +16,23 @@ import (
 // endOrder answers POST /v1/orders/{id}/pay and /cancel. They take no body, and
 // work without an Idempotency-Key: an order ends once, and asking again for the
 // end it has come to is answered with the order.
-func (a *api) endOrder(end func(context.Context, order.EndRequest) (order.Order, bool, error)) gin.HandlerFunc {
+func (a *api) endOrder(end func(context.Context, order.EndRequest) (order.Ended, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		r, err := endRequest(c)
 		if err != nil {
 			a.fail(c, err)
 			return
 		}
-		ended, replayed, err := end(c.Request.Context(), r)
+		ended, err := end(c.Request.Context(), r)
 		if err != nil {
 			a.fail(c, err)
 			return
 		}
-		if replayed {
+		if ended.Replayed {
 			c.Header(headerReplayed, "true")
 		}
-		a.answer(c, http.StatusOK, orderToJSON(ended))
+		exchangeOf(c).again = !ended.First
+		a.answer(c, http.StatusOK, orderToJSON(ended.Order))
 	}
 }
 

@@ -27,12 +27,12 @@ func (b broken) Place(context.Context, order.Request) (order.Order, bool, error)
 
 func (b broken) SoldOut(order.Request) bool { return false }
 
-func (b broken) Pay(context.Context, order.EndRequest) (order.Order, bool, error) {
-	return order.Order{}, false, b.err
+func (b broken) Pay(context.Context, order.EndRequest) (order.Ended, error) {
+	return order.Ended{}, b.err
 }
 
-func (b broken) Cancel(context.Context, order.EndRequest) (order.Order, bool, error) {
-	return order.Order{}, false, b.err
+func (b broken) Cancel(context.Context, order.EndRequest) (order.Ended, error) {
+	return order.Ended{}, b.err
 }
 
 func (b broken) Order(context.Context, string, string) (order.Order, error) {
@@ -98,7 +98,11 @@ func TestErrorTable_rows(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.err.Error(), "\n", " and "), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, func(config *orderhttp.Config) { config.Orders = broken{fmt.Errorf("sku %q: %w", "mug", c.err)} })
+			var log bytes.Buffer
+			b := setup(t, func(config *orderhttp.Config) {
+				config.Orders = broken{fmt.Errorf("sku %q: %w", "mug", c.err)}
+				config.Log = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			})
 			w := b.fail(t, c.err)
 			problem := wantProblem(t, w, c.status, c.slug)
 			if problem["retry_safe"] != c.again {
@@ -107,8 +111,23 @@ func TestErrorTable_rows(t *testing.T) {
 			if after := w.Header().Get("Retry-After"); (after != "") != (c.again && c.status != 500) {
 				t.Errorf("got Retry-After %q with status %d", after, c.status)
 			}
+			if got, want := theLine(t, &log)["level"], levelOf(c.status, c.slug); got != want {
+				t.Errorf("got a line at level %v, want %s", got, want)
+			}
 		})
 	}
+}
+
+// levelOf is "as loud as what happened": "a shop with too much to do must not have a
+// line to write for each request that it turns away", which are a full lane's too.
+func levelOf(status int, slug string) string {
+	switch {
+	case status == http.StatusInternalServerError:
+		return "ERROR"
+	case status > http.StatusInternalServerError && slug != "queue-full":
+		return "WARN"
+	}
+	return "DEBUG"
 }
 
 // fail sends a request that may be answered with the error.

@@ -129,17 +129,23 @@ func TestLimiter_names(t *testing.T) {
 	}
 }
 
-// "An error means that it could not be counted and must not go on."
+// "An error means that it could not be counted and must not go on." The shop "must not
+// have a line to write for each request that it turns away": the limiter tells.
 func TestLimiter_fails(t *testing.T) {
 	t.Parallel()
+	var log bytes.Buffer
 	b := setup(t, func(c *orderhttp.Config) {
 		c.Limiter = &share{left: map[string]int{"guest": 9}, err: context.DeadlineExceeded}
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	b.supply(t, "mug", 3)
 	w := b.buy(t, "key-1", goodOrder)
 	wantProblem(t, w, 503, "rate-unknown")
 	if w.Header().Get("Retry-After") != "1" {
 		t.Errorf("got header %v, want Retry-After", w.Header())
+	}
+	if log.Len() > 0 {
+		t.Errorf("got log %s, want none of what was turned away", &log)
 	}
 	b.wantUntouched(t, "mug", 3)
 }

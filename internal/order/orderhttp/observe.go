@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/logs"
 )
 
@@ -18,8 +19,9 @@ type Observer interface {
 	Request(method, route string, status int, took time.Duration)
 
 	// Order: somebody asked to place, pay or cancel an order (the action). The
-	// outcome is placed, replayed, paid, cancelled, or the last part of the
-	// problem's type.
+	// outcome is placed, paid, cancelled, or replayed for what had come to that
+	// before, whatever key it was asked with, or the last part of the problem's
+	// type.
 	Order(action, outcome string)
 }
 
@@ -27,6 +29,7 @@ type Observer interface {
 type exchange struct {
 	problem string // last part of its type; empty for none
 	err     error  // why
+	again   bool   // it was answered with what had been done before
 }
 
 const contextExchange = "shop.exchange"
@@ -61,7 +64,7 @@ func (a *api) count(c *gin.Context, seen *exchange, took time.Duration) {
 	switch {
 	case seen.problem != "":
 		outcome = seen.problem
-	case c.Writer.Header().Get(headerReplayed) != "":
+	case seen.again:
 		outcome = "replayed"
 	}
 	a.Observer.Order(action, outcome)
@@ -109,10 +112,10 @@ func (a *api) logRequest(c *gin.Context, seen *exchange, took time.Duration) {
 // requestLevel is as loud as what happened: changes are news, reads and refusals
 // are for who looks closely, and what is the shop's own fault is a warning or an
 // error. A shop with too much to do must not have a line to write for each request
-// that it turns away: metrics count those.
+// that it turns away: metrics count those, and the limiter tells of each outage once.
 func requestLevel(c *gin.Context, seen *exchange) slog.Level {
 	switch status := c.Writer.Status(); {
-	case errors.Is(seen.err, errOverloaded):
+	case errors.Is(seen.err, errOverloaded), errors.Is(seen.err, errUncounted), errors.Is(seen.err, lock.ErrQueueFull):
 		return slog.LevelDebug
 	case seen.err != nil && status == http.StatusInternalServerError:
 		return slog.LevelError

@@ -36,6 +36,7 @@ func (a *api) placeOrder(c *gin.Context) {
 	if replayed {
 		c.Header(headerReplayed, "true")
 	}
+	exchangeOf(c).again = replayed
 	c.Header("Location", "/v1/orders/"+placed.ID)
 	a.answer(c, http.StatusCreated, orderToJSON(placed))
 }
