@@ -54,7 +54,7 @@ Without --mysql and --redis the shop makes both secrets and prints them in lines
 
 GET /v1/strategies of a shop in teaching mode says which strategies it has the servers for: mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
 
-The nightly audit leaves MySQL two minutes for each statement: for a large shop add readTimeout=1h to the DSN. One that fails is tried again an hour later.
+The nightly audit leaves MySQL two minutes for each statement: for a large shop add readTimeout=1h to the DSN. One that fails is tried again by another instance at once, and by the same one an hour later.
 
 OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there; OpenTelemetry's other standard variables (OTEL_) count as well.
 

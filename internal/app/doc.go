@@ -32,7 +32,8 @@
 //     TTL and a second. So does the nightly reconciliation, which audits all SKUs,
 //     logs what differs and changes nothing. It runs once a day: a handover does
 //     not repeat it, nor leave a night out, and neither does a Redis that forgets.
-//     One that fails is tried again an hour later.
+//     One that fails is tried again by another instance at once, and by the same one
+//     an hour later.
 //   - An instance on which a job fails, as one that has lost its own database, leaves
 //     the job to another at once, and stands by again when it would have tried again,
 //     after a second at least. One that is alone goes on trying.
