@@ -32,13 +32,14 @@ func (s *Service) plan(wishes []*wish, seen []stock.SKU, now time.Time) sale {
 	sku := seen[0]
 	terms := sku.Terms()
 	p := sale{take: stock.Take{SKU: sku.Name, Terms: &terms}, limits: s.limits(seen)}
+	soldOut := errSoldOut(sku.Name)
 	placed := map[BuyerKey]int{}
 	for _, w := range wishes {
 		units := w.line().Units
 		if i, twin := placed[w.key()]; twin {
 			p.of[i] = append(p.of[i], w)
 		} else if units > sku.Level.Available-p.take.Units {
-			p.refused = append(p.refused, refusal{w, errSoldOut(sku.Name)})
+			p.refused = append(p.refused, refusal{w, soldOut})
 		} else if o, err := s.draft(w.request, seen, now); err != nil {
 			p.refused = append(p.refused, refusal{w, err})
 		} else {
