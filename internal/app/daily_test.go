@@ -81,8 +81,8 @@ func TestDaily_due(t *testing.T) {
 	})
 }
 
-// "One that fails is tried again [...] by the same one an hour later", not when it is next looked whether it
-// is due; where that is not known, it is looked again soon.
+// "One that fails is tried again [...] by the same one an hour later", not when it is
+// next looked whether it is due; where that is not known, it is looked again soon.
 func TestReconciliation_fails(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *gorm.DB) {

@@ -2,14 +2,11 @@ package app_test
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"testing"
 	"time"
-
-	"github.com/glebarez/sqlite"
 
 	"example.com/shop/internal/app"
 )
@@ -67,15 +64,7 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	start(t, lost)
 	until(t, "the first instance has the job", patience, func() bool { return first.has(runs) })
 	shop := start(t, well)
-	db, err := sql.Open(sqlite.DriverName, lost.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	until(t, "the orders are out of the way", patience, func() bool { // the file may be busy
-		_, err := db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO gone")
-		return err == nil
-	})
+	loseOrders(t, lost)
 	until(t, "another instance has the job", patience, func() bool { return second.has(runs) })
 	wantExpired(t, shop, "key-1")
 	if !first.has(`level=ERROR msg="job ran" job=expiry items=0`) {

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"database/sql"
 	"log/slog"
 	"net/http"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/glebarez/sqlite"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"example.com/shop/internal/app"
@@ -117,15 +115,7 @@ func TestShop_jobFails(t *testing.T) {
 	s.SweepEvery = 10 * time.Millisecond
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
-	db, err := sql.Open(sqlite.DriverName, s.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	until(t, "the orders are out of the way", patience, func() bool { // the file may be busy
-		_, err := db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO gone")
-		return err == nil
-	})
+	loseOrders(t, s)
 	until(t, "a run fails", patience, func() bool { return log.has(`level=ERROR msg="job ran" job=expiry items=0`) })
 	if failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`); !failed.MatchString(scrape(t, shop)) {
 		t.Errorf("want a line like %s in\n%s", failed, scrape(t, shop))

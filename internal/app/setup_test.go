@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/glebarez/sqlite"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/app"
@@ -69,6 +71,20 @@ func migrate(t *testing.T, s app.Settings) {
 	if _, err := database.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// loseOrders takes the table of orders away from a shop on a file, so that its jobs fail.
+func loseOrders(t *testing.T, s app.Settings) {
+	t.Helper()
+	db, err := sql.Open(sqlite.DriverName, s.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	until(t, "the orders are out of the way", patience, func() bool { // the file may be busy
+		_, err := db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO gone")
+		return err == nil
+	})
 }
 
 // start starts a shop and shuts it down at the end, unless the test did.

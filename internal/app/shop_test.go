@@ -77,6 +77,37 @@ func TestShop_redisGone(t *testing.T) {
 	wantStatus(t, w, err, http.StatusOK)
 }
 
+// "A shop whose connections are all in use is busy, and not without a database."
+func TestReadyz_busyDatabase(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(testing.TB) (dsn string){
+		"SQLite": nil, "MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, 1)
+			if server != nil {
+				s.SQLite, s.MySQL = "", server(t)
+				migrate(t, s)
+			}
+			shop := start(t, s)
+			pool, err := shop.OrderConnections()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range pool.Stats().MaxOpenConnections {
+				conn, err := pool.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+			w, err := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+			wantStatus(t, w, err, http.StatusOK)
+		})
+	}
+}
+
 // A database that says nothing any more makes the shop unready as one that hangs up
 // does, is told, and is back when it answers.
 func TestShop_databaseAway(t *testing.T) {

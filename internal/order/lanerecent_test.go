@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock"
@@ -67,18 +66,6 @@ func (l *looks) want(t *testing.T, what string, stock, keys, begun int) {
 		t.Errorf("%s: read the stock %d times, the keys %d times, in %d transactions, want %d, %d and %d", what, l.stock, l.keys, l.begun, stock, keys, begun)
 	}
 	l.stock, l.keys, l.begun = 0, 0, 0
-}
-
-// deliver brings units of a SKU in.
-func (b *bundle) deliver(t *testing.T, sku string, units int64) {
-	t.Helper()
-	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := b.stock.Supply(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (b *bundle) exec(t *testing.T, sql string) {

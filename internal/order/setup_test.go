@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
@@ -152,6 +153,18 @@ func (b *bundle) supplyAt(t *testing.T, price stock.Money, name string, units in
 		t.Fatal(err)
 	}
 	if err := b.stock.Create(t.Context(), sku); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deliver brings units of a SKU in.
+func (b *bundle) deliver(t *testing.T, sku string, units int64) {
+	t.Helper()
+	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.stock.Supply(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -38,13 +38,7 @@ func TestSoldOut_unitsComeBack(t *testing.T) {
 				}
 			},
 			"restocked": func(t *testing.T, s *order.Service, b *bundle, _ order.Order) {
-				d, err := stock.NewDelivery("mug", "note", 1, time.Now())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, _, err := b.stock.Supply(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				b.deliver(t, "mug", 1)
 				s.Restocked("mug")
 			},
 		} {

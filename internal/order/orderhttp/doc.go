@@ -37,8 +37,9 @@
 // In teaching mode the answer to POST /v1/orders that places an order, or says that
 // it is sold out, has a Shop-Trace: when this request asked for the lock, had it, read
 // the stock and how much there was (a lane need not do so each time), wrote, committed
-// and gave the lock back (which a lane does after its answers), in microseconds since 1970 by the clock of this
-// instance. GET /v1/strategies names the database and Redis with their versions.
+// and gave the lock back (which a lane does after its answers), in microseconds since
+// 1970 by the clock of this instance. GET /v1/strategies names the database and Redis
+// with their versions.
 //
 // An order with the header Shop-Tape is recorded under that name, with its Redis
 // commands and its SQL, for GET /v1/tapes/{tape}, which waits for news. With Shop-Stop

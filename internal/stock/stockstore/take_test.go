@@ -138,7 +138,7 @@ func TestTake_terms(t *testing.T) {
 		before := read(t, s, mug)
 		same, price, currency, limit := before.Terms(), before.Terms(), before.Terms(), before.Terms()
 		price.Price.Minor++
-		currency.Price.Currency = "XXX"
+		currency.Price.Currency = "CHF"
 		limit.LimitPerBuyer = 1
 		for i, c := range []struct {
 			terms stock.Terms

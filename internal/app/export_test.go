@@ -1,0 +1,6 @@
+package app
+
+import "database/sql"
+
+// OrderConnections returns the pool that orders take their connections from.
+func (s *Shop) OrderConnections() (*sql.DB, error) { return s.parts.database.db.DB() }
