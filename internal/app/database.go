@@ -105,5 +105,15 @@ func (d *Database) Stock() *stockstore.Store { return stockstore.New(d.db) }
 // Orders returns the store of orders, which audits too.
 func (d *Database) Orders() *orderstore.Store { return orderstore.New(d.db) }
 
+// headStarts is how many of the connections may be kept by lanes that wait for their
+// lease: so few that whoever holds one gets a connection. A SQLite file has one writer.
+func (d *Database) headStarts() int {
+	pool, err := d.db.DB()
+	if err != nil || d.sqlite {
+		return 0
+	}
+	return pool.Stats().MaxOpenConnections / 4
+}
+
 // Close gives the connections back.
 func (d *Database) Close() error { return store.Close(d.db) }

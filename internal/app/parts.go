@@ -108,6 +108,7 @@ func (p *parts) service(s Settings) (*order.Service, error) {
 		Think:        s.Think,
 		Hold:         s.Hold,
 		MaxOpen:      s.MaxOpenOrders,
+		HeadStarts:   p.database.headStarts(),
 		SoldOutFor:   s.SoldOutFor,
 		Announce:     p.news.tell,
 		OnRefused:    p.metrics.RefusedFromMemory,

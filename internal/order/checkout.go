@@ -176,7 +176,7 @@ func (s *Service) write(ctx context.Context, r Request, how Strategy, o Order, s
 				return fmt.Errorf("sku %q: %w", wish.SKU, err)
 			}
 		}
-		over, err := limits.check(tx, o)
+		over, err := limits.check(tx, []Order{o}, 0)
 		if err != nil {
 			return err
 		}

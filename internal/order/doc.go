@@ -27,7 +27,8 @@
 // An order's times go by the database's clock as it was when the stock was read,
 // in the same query. If that clock steps, the orders that are being placed at
 // that moment are off by the step; the next ones follow it. In a lane the stock may
-// have been read up to a second before, and the time since then is counted on.
+// have been read up to a second before, and the time since then is counted on. An order
+// from a head start is as old as that.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or
 // expired because it was not paid in time, and its units are available again.
@@ -51,6 +52,12 @@
 // update asks for the units, and for the price and the limit as they were; the keys
 // are primary keys. Where something turns out to be different, the batch reads after
 // all, and nobody is refused by what was true before.
+//
+// Such a batch may have a head start: while the lane waits for its lease, the
+// transaction is begun, and the orders of who stands there are written. Nobody else
+// waits for those rows. Keys, units and movements come under the lease, as ever. Where
+// a buyer leaves the lane, or something turns out to be different, it is rolled back,
+// and was in vain.
 //
 // Nobody waits for a batch to fill: a lone buyer is served at once, and the next
 // batch is who came while the last one was committed. One buyer's bad luck is no

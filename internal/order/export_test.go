@@ -19,6 +19,12 @@ func (s *Service) SetRecentClock(now func() time.Time) { s.recent.now = now }
 // RecentFor is how long what a lane has seen is good for another batch.
 const RecentFor = recentFor
 
+// ErrInVain ends a head start that is of no use.
+var ErrInVain = errInVain
+
+// HeadStarts is how many there are now.
+func (s *Service) HeadStarts() int { return len(s.headStarts) }
+
 // SoldOutKeys is how many keys of a SKU's orders are remembered at most.
 const SoldOutKeys = soldOutKeys
 

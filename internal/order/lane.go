@@ -20,9 +20,15 @@ type lanes struct {
 	leaders sync.WaitGroup
 
 	mu      sync.Mutex
-	open    map[laneKey]*list.List // of *wish, in the order of arrival
-	waiting int                    // in all lanes
+	open    map[laneKey]*lane
+	waiting int // in all lanes
 	closed  bool
+}
+
+// lane is one of them.
+type lane struct {
+	list.List               // of *wish, in the order of arrival
+	joined    chan struct{} // has something in it when somebody has come
 }
 
 type laneKey struct{ strategy, sku string }
@@ -64,7 +70,7 @@ func refuse(wishes []*wish, err error) {
 
 func newLanes(most int) *lanes {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &lanes{most: most, ctx: ctx, cancel: cancel, open: map[laneKey]*list.List{}}
+	return &lanes{most: most, ctx: ctx, cancel: cancel, open: map[laneKey]*lane{}}
 }
 
 // join puts a wish at the end of its lane. The first one brings the leader.
@@ -74,18 +80,39 @@ func (l *lanes) join(at laneKey, w *wish, lead func()) error {
 	if l.closed {
 		return fmt.Errorf("lane of sku %q: %w: %w", at.sku, lock.ErrNotAcquired, lock.ErrClosed)
 	}
-	lane, ok := l.open[at]
+	line, ok := l.open[at]
 	if !ok {
-		lane = list.New()
-		l.open[at] = lane
+		line = &lane{joined: make(chan struct{}, 1)}
+		l.open[at] = line
 		l.leaders.Go(lead)
 	}
-	if lane.Len() >= l.most {
+	if line.Len() >= l.most {
 		return fmt.Errorf("lane of sku %q: %w: %w", at.sku, lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
-	w.place = lane.PushBack(w)
+	w.place = line.PushBack(w)
 	l.waiting++
+	select {
+	case line.joined <- struct{}{}:
+	default:
+	}
 	return nil
+}
+
+// came returns what receives something when somebody has joined a lane that is open.
+func (l *lanes) came(at laneKey) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[at].joined
+}
+
+// front returns at most so many wishes from the head of a lane, and leaves them there.
+func (l *lanes) front(at laneKey, most int) (wishes []*wish) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := l.open[at].Front(); e != nil && len(wishes) < most; e = e.Next() {
+		wishes = append(wishes, e.Value.(*wish)) //nolint:forcetypeassert // as in head
+	}
+	return wishes
 }
 
 // leave takes a wish out of its lane and reports whether it was still there. If
@@ -130,7 +157,7 @@ func (l *lanes) takeIf(at laneKey, is func(*wish) bool) (taken []*wish) {
 	return taken
 }
 
-func (l *lanes) remove(lane *list.List, w *wish) {
+func (l *lanes) remove(lane *lane, w *wish) {
 	lane.Remove(w.place)
 	w.place = nil
 	l.waiting--

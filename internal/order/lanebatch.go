@@ -18,8 +18,11 @@ const batchTries = 4
 //
 // A batch that can have all it wants by what was seen recently asks nothing: its
 // transaction finds out. Any other looks.
-func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look) (rest []*wish, err error) {
-	p, planned := s.planUnseen(sku, batch)
+func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look, h *headStart) (rest []*wish, err error) {
+	p, planned := h.planAhead(ctx, batch)
+	if !planned {
+		p, _, planned = s.planUnseen(sku, batch)
+	}
 	for range batchTries {
 		watched := watch(ctx, batch)
 		if !planned {
@@ -59,7 +62,7 @@ func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look 
 		return sale{}, rest, unread
 	}
 	look.saw(seen[0])
-	return s.plan(rest, seen, now), nil, nil
+	return s.plan(rest, seen[0], now), nil, nil
 }
 
 // trySale carries a sale out and returns the wishes that have no answer. With again,
@@ -137,6 +140,7 @@ func (s *Service) book(ctx context.Context, how Strategy, p sale, held leases) e
 		if err := s.overtake(ctx, held); err != nil {
 			return err
 		}
+		p.ahead = nil // its transaction is over
 		err = s.bookOnce(ctx, how, p, held)
 	}
 	if err != nil {
@@ -158,12 +162,11 @@ func (s *Service) book(ctx context.Context, how Strategy, p sale, held leases) e
 // Whether a COMMIT without an answer was done, the first order tells for all.
 func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held leases) error {
 	p.take.Fence = held.fence(p.take.SKU)
-	orders := make([]Order, len(p.orders))
-	movements := make([]stock.Movement, 0, len(p.orders))
-	for i, claim := range p.orders {
-		orders[i] = claim.Order
-		take := stock.Take{SKU: p.take.SKU, Units: claim.Order.Lines[0].Units, Fence: p.take.Fence}
-		reserved, err := reservations(claim.Order, []stock.Take{take})
+	orders := p.drafts()
+	movements := make([]stock.Movement, 0, len(orders))
+	for _, o := range orders {
+		take := stock.Take{SKU: p.take.SKU, Units: o.Lines[0].Units, Fence: p.take.Fence}
+		reserved, err := reservations(o, []stock.Take{take})
 		if err != nil {
 			return err
 		}
@@ -171,7 +174,7 @@ func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held lease
 	}
 	mark(ctx, StepWriting)
 	passed := false // of rows that are one buyer's
-	err := s.placing(ctx, orders[0], func(tx Tx) error {
+	rest := func(tx Tx, written int) error {
 		passed = false
 		if err := tx.ClaimKeys(p.orders...); err != nil {
 			return err
@@ -183,14 +186,14 @@ func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held lease
 		if err := tx.Take(how.Take, p.take); err != nil {
 			return fmt.Errorf("sku %q: %w", p.take.SKU, err)
 		}
-		over, err := p.limits.check(tx, orders...)
+		over, err := p.limits.check(tx, orders, written)
 		if err != nil {
 			return err
 		}
 		if len(over) > 0 {
 			return &overError{over}
 		}
-		if err := tx.Add(orders...); err != nil {
+		if err := tx.Add(orders[written:]...); err != nil {
 			return err
 		}
 		if err := tx.Record(movements...); err != nil {
@@ -198,7 +201,13 @@ func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held lease
 		}
 		markWritten(ctx, how.Take, []stock.Take{p.take})
 		return held.check(s.commitMargin)
-	})
+	}
+	var err error
+	if p.ahead != nil {
+		err = p.ahead.end(ctx, rest)
+	} else {
+		err = s.placing(ctx, orders[0], func(tx Tx) error { return rest(tx, 0) })
+	}
 	if !passed && (errors.Is(err, ErrInProgress) || errors.Is(err, ErrBusy)) {
 		return fmt.Errorf("%w: %w", errInTheWay, err)
 	}

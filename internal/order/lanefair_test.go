@@ -23,20 +23,31 @@ type logStore struct {
 }
 
 func (s *logStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
-	return s.Store.InTx(ctx, func(tx order.Tx) error { return fn(logTx{tx, s}) })
+	log := &logTx{}
+	err := s.Store.InTx(ctx, func(tx order.Tx) error {
+		*log = logTx{Tx: tx}
+		return fn(log)
+	})
+	if err == nil {
+		s.placed = append(s.placed, fmt.Sprint(log.orders, " ", strings.Join(log.skus, "+")))
+	}
+	return err
 }
 
 type logTx struct {
 	order.Tx
-	log *logStore
+	orders int
+	skus   []string // of the last order
 }
 
-func (t logTx) Add(orders ...order.Order) error {
-	var skus []string
-	for _, line := range orders[0].Lines {
-		skus = append(skus, line.SKU)
+func (t *logTx) Add(orders ...order.Order) error {
+	t.orders += len(orders)
+	for _, o := range orders {
+		t.skus = nil
+		for _, line := range o.Lines {
+			t.skus = append(t.skus, line.SKU)
+		}
 	}
-	t.log.placed = append(t.log.placed, fmt.Sprint(len(orders), " ", strings.Join(skus, "+")))
 	return t.Tx.Add(orders...)
 }
 

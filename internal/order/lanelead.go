@@ -65,13 +65,15 @@ func (s *Service) lead(at laneKey, how Strategy) {
 		}
 		served := false
 		ctx := onBehalf{s.lanes.ctx, first.ctx}
+		ahead := s.startAhead(ctx, at)
 		err := s.guard(at.sku, func() error {
 			return s.lockers[how.Lock].Do(ctx, lockKey(at.sku), func(ctx context.Context, lease *lock.Lease) error {
 				served = true
-				s.serve(ctx, at, how, leases{at.sku: lease}, seen)
+				s.serve(ctx, at, how, leases{at.sku: lease}, seen, ahead)
 				return nil
 			})
 		})
+		ahead.giveUp()
 		// What becomes of the lease after a batch does not undo its answers.
 		if !served {
 			s.turnAway(at, err)
@@ -100,7 +102,7 @@ func (c onBehalf) Value(key any) any {
 }
 
 // serve sells to the head of a lane.
-func (s *Service) serve(ctx context.Context, at laneKey, how Strategy, held leases, seen *look) {
+func (s *Service) serve(ctx context.Context, at laneKey, how Strategy, held leases, seen *look, ahead *headStart) {
 	batch := present(at.sku, s.lanes.next(at, batchLimit))
 	if len(batch) == 0 {
 		return
@@ -110,7 +112,7 @@ func (s *Service) serve(ctx context.Context, at laneKey, how Strategy, held leas
 		ctx, cancel := patience(ctx, batch)
 		defer cancel()
 		mark(watch(ctx, batch), StepLockHeld)
-		rest, err = s.sellTo(ctx, at.sku, how, batch, held, seen)
+		rest, err = s.sellTo(ctx, at.sku, how, batch, held, seen, ahead)
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}

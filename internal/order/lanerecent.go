@@ -59,26 +59,27 @@ func (r *recent) sold(t stock.Take) {
 	}
 }
 
-// of returns a SKU as it should be now, and what the database's clock should say.
-func (r *recent) of(name string) (sku stock.SKU, now time.Time, ok bool) {
+// of returns a SKU as it should be now, what the database's clock should say, and for
+// how long both are good yet.
+func (r *recent) of(name string) (sku stock.SKU, now time.Time, left time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.sights[name]
 	age := r.now().Sub(s.readAt)
 	if !ok || age >= recentFor {
 		delete(r.sights, name)
-		return stock.SKU{}, time.Time{}, false
+		return stock.SKU{}, time.Time{}, 0, false
 	}
-	return s.sku, s.at.Add(age.Truncate(time.Microsecond)), true // no finer than a store keeps
+	return s.sku, s.at.Add(age.Truncate(time.Microsecond)), recentFor - age, true // no finer than a store keeps
 }
 
-// planUnseen plans what a batch is sold by what was seen last, if everybody in it can
-// have what they want.
-func (s *Service) planUnseen(sku string, batch []*wish) (p sale, ok bool) {
-	seen, now, ok := s.recent.of(sku)
+// planUnseen plans what a batch is sold by what was seen last, which is good for the
+// time that is left, if everybody in it can have what they want.
+func (s *Service) planUnseen(sku string, batch []*wish) (p sale, left time.Duration, ok bool) {
+	seen, now, left, ok := s.recent.of(sku)
 	if !ok {
-		return sale{}, false
+		return sale{}, 0, false
 	}
-	p = s.plan(batch, []stock.SKU{seen}, now)
-	return p, len(p.refused) == 0
+	p = s.plan(batch, seen, now)
+	return p, left, len(p.refused) == 0
 }

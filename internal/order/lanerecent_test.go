@@ -206,7 +206,7 @@ func TestLanes_recentBatch(t *testing.T) {
 		var seen *looks
 		l := stand(t, b, func(c *order.Config) {
 			seen = &looks{Stock: b.stock, Store: b.orders}
-			c.Stock, c.Store = seen, seen
+			c.Stock, c.Store, c.HeadStarts = seen, seen, 0 // which would be further transactions
 		})
 		now := time.Now()
 		l.shop.SetRecentClock(func() time.Time { return now })

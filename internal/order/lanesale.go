@@ -17,6 +17,11 @@ type sale struct {
 
 	refused []refusal // if those before them are sold what they want
 	all     []*wish   // in the order of arrival
+
+	seen   []stock.SKU // the one that all of them want, as it was
+	now    time.Time   // by the database's clock, when it was so
+	placed map[BuyerKey]int
+	ahead  *headStart // has written orders already; nil for nobody
 }
 
 // refusal is a wish that gets nothing, and why.
@@ -25,25 +30,34 @@ type refusal struct {
 	err error
 }
 
-// plan gives the units that are there to the wishes in the order of arrival. One
-// that wants more than is left is sold out; a smaller one behind it may still fit.
-// seen is the SKU that all of them want, as it was when the database's clock said now.
-func (s *Service) plan(wishes []*wish, seen []stock.SKU, now time.Time) sale {
-	sku := seen[0]
-	terms := sku.Terms()
-	p := sale{take: stock.Take{SKU: sku.Name, Terms: &terms}, limits: s.limits(seen)}
+// plan plans a sale of the SKU that all of the wishes want, seen when the database's
+// clock said now.
+func (s *Service) plan(wishes []*wish, sku stock.SKU, now time.Time) sale {
+	terms, seen := sku.Terms(), []stock.SKU{sku}
+	p := sale{
+		take:   stock.Take{SKU: sku.Name, Terms: &terms},
+		limits: s.limits(seen),
+		seen:   seen, now: now, placed: map[BuyerKey]int{},
+	}
+	s.extend(&p, wishes)
+	return p
+}
+
+// extend gives the units that are left to further wishes, in the order of arrival.
+// One that wants more is sold out; a smaller one behind it may still fit.
+func (s *Service) extend(p *sale, wishes []*wish) {
+	sku := p.seen[0]
 	soldOut := errSoldOut(sku.Name)
-	placed := map[BuyerKey]int{}
 	for _, w := range wishes {
 		units := w.line().Units
-		if i, twin := placed[w.key()]; twin {
+		if i, twin := p.placed[w.key()]; twin {
 			p.of[i] = append(p.of[i], w)
 		} else if units > sku.Level.Available-p.take.Units {
 			p.refused = append(p.refused, refusal{w, soldOut})
-		} else if o, err := s.draft(w.request, seen, now); err != nil {
+		} else if o, err := s.draft(w.request, p.seen, p.now); err != nil {
 			p.refused = append(p.refused, refusal{w, err})
 		} else {
-			placed[w.key()] = len(p.orders)
+			p.placed[w.key()] = len(p.orders)
 			p.orders = append(p.orders, Claim{Order: o, Fingerprint: w.print})
 			p.of = append(p.of, []*wish{w})
 			p.take.Units += units
@@ -51,7 +65,15 @@ func (s *Service) plan(wishes []*wish, seen []stock.SKU, now time.Time) sale {
 		}
 		p.all = append(p.all, w)
 	}
-	return p
+}
+
+// drafts are the orders of a sale.
+func (p sale) drafts() []Order {
+	orders := make([]Order, len(p.orders))
+	for i, claim := range p.orders {
+		orders[i] = claim.Order
+	}
+	return orders
 }
 
 // buyers are the wishes that orders are placed for.

@@ -55,19 +55,24 @@ func (l limits) lock(tx Tx, orders ...Order) error {
 }
 
 // check counts, and returns why orders are over a limit, by their index. Each
-// counts for those behind it. It comes after the units, because of databases that
+// counts for those behind it; that the first of them are written already makes no
+// difference. It comes after the units, because of databases that
 // refuse to update a row that has changed since the transaction first read
 // anything: the row of a SKU changes all the time.
-func (l limits) check(tx Tx, orders ...Order) (over map[int]error, err error) {
+func (l limits) check(tx Tx, orders []Order, written int) (over map[int]error, err error) {
+	own := make([]string, written)
+	for i := range own {
+		own[i] = orders[i].ID
+	}
 	var open map[string]OpenOrders
 	if l.open > 0 {
-		if open, err = tx.Open(buyersOf(orders)...); err != nil {
+		if open, err = tx.Open(buyersOf(orders), own); err != nil {
 			return nil, err
 		}
 	}
 	var bought map[BuyerSKU]int64
 	if len(l.bought) > 0 {
-		if bought, err = tx.Bought(buyersOf(orders), slices.Sorted(maps.Keys(l.bought))); err != nil {
+		if bought, err = tx.Bought(buyersOf(orders), slices.Sorted(maps.Keys(l.bought)), own); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ func TestRecent_bound(t *testing.T) {
 		for range 2 { // again is no other one
 			r.saw(stock.SKU{Name: name}, time.Now())
 		}
-		if _, _, ok := r.of(name); !ok || len(r.sights) != min(i+1, recentSKUs) {
+		if _, _, _, ok := r.of(name); !ok || len(r.sights) != min(i+1, recentSKUs) {
 			t.Fatalf("%d: %v, %d are kept, want it among %d", i, ok, len(r.sights), min(i+1, recentSKUs))
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	StepLockAsked = "lock-asked" // by strategies with a lock alone, as StepLockHeld and StepReleased
 	StepLockHeld  = "lock-held"
 	StepRead      = "read"    // the level of a SKU is known, in Step.Units; not where a lane sells by what it saw before
-	StepWriting   = "writing" // the transaction begins
+	StepWriting   = "writing" // the transaction begins, or goes on, where a lane had a head start
 	StepWritten   = "written" // its statements are done; see Step.Units
 	StepCommitted = "committed"
 	StepReleased  = "released" // not by lanes, which answer before they give the lease back

@@ -67,8 +67,12 @@ func (t *tx) ClaimKeys(claims ...order.Claim) error {
 	return t.claim(func() *gorm.DB { return t.db.Create(&rows) })
 }
 
-// Add writes the orders with their lines, each in one statement for all orders.
+// Add writes the orders, if there are any, with their lines, each in one statement for
+// all orders.
 func (t *tx) Add(orders ...order.Order) error {
+	if len(orders) == 0 {
+		return t.failed
+	}
 	rows := make([]orderRow, len(orders))
 	var lines []lineRow
 	for i, o := range orders {
