@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 )
@@ -16,7 +15,7 @@ import (
 // server are listed with the reason, and none of the others is left out.
 func TestRun_all(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--strategies", "all", "--buyers", "30", "--stock", "5", "--json", file}, noEnv, &stdout, &stderr)
 	if code != cli.OK {
 		t.Fatalf("exit code: got %d, want %d; stderr:\n%s\n%s", code, cli.OK, stderr.String(), stdout.String())
@@ -27,7 +26,7 @@ func TestRun_all(t *testing.T) {
 	var missing []string
 	for _, n := range r.NotRun {
 		missing = append(missing, n.Name)
-		if !strings.Contains(stdout.String(), n.Name) || n.Reason == "" {
+		if !stdout.Has(n.Name) || n.Reason == "" {
 			t.Errorf("not run: %+v, want the reason on stdout, too", n)
 		}
 	}
@@ -62,7 +61,7 @@ func TestRun_docker(t *testing.T) {
 	testserver.Redis(t)
 	testserver.ZooKeeper(t)
 	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5", "--json", file}, noEnv, &stdout, &stderr)
 	if code != cli.OK {
 		t.Fatalf("exit code: got %d, want %d; stderr:\n%s\n%s", code, cli.OK, stderr.String(), stdout.String())
@@ -74,7 +73,7 @@ func TestRun_docker(t *testing.T) {
 		t.Errorf("not run: got %+v, want none", r.NotRun)
 	}
 	for _, want := range []string{"starting 8 containers", "MySQL answers after", "ZooKeeper answers after"} {
-		if !strings.Contains(stderr.String(), want) {
+		if !stderr.Has(want) {
 			t.Errorf("stderr: want %q in\n%s", want, stderr.String())
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/browsertest"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
@@ -35,7 +35,7 @@ func startUI(t *testing.T, args ...string) uiRun {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr logbook.Book
 	ended := make(chan int, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {

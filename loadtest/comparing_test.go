@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/report"
 )
 
@@ -47,9 +47,9 @@ func TestRun_compare(t *testing.T) {
 		{[]string{before, faster, worse}, 2, "worse"},
 		{[]string{"--help"}, 0, "Exit code: 0 if all of both runs could be compared"},
 	} {
-		var out bytes.Buffer
+		var out logbook.Book
 		code := run(t.Context(), append([]string{"compare"}, c.args...), noEnv, &out, &out)
-		if code != c.code || !strings.Contains(out.String(), c.want) {
+		if code != c.code || !out.Has(c.want) {
 			t.Errorf("compare %v: got %d, want %d and %q in\n%s", c.args, code, c.code, c.want, out.String())
 		}
 	}

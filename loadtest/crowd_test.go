@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 )
@@ -16,7 +16,7 @@ import (
 // promises is correct, each SKU by itself, and every repeat is one order.
 func TestRun_daily(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{
 		"--strategies", "none,redis,lanes,optimistic", "--requests", "240", "--buyers", "24", "--stock", "30", "--skus", "4", "--skew", "1",
 		"--lines", "3", "--cancel", "0.2", "--retry", "0.3", "--json", file,
@@ -55,7 +55,7 @@ func TestRun_daily(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and again, up to 240", "sent again with the same key", "The lock: half"} {
-		if !strings.Contains(stdout.String(), want) {
+		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
 	}
@@ -79,7 +79,7 @@ func addsUp(t *testing.T, s report.Strategy) {
 // fails the run.
 func TestRun_rateTooHigh(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout bytes.Buffer
+	var stdout logbook.Book
 	code := run(t.Context(), []string{
 		"--strategies", "redis", "--rate", "1000", "--requests", "50", "--buyers", "1", "--think", "200ms", "--json", file,
 	}, noEnv, &stdout, io.Discard)

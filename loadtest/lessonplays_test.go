@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/steps"
 )
@@ -16,7 +16,7 @@ import (
 // line was changed": plays that are held now have the same lines, in the same order.
 func TestLessons_timelines(t *testing.T) {
 	args := append([]string{"step", "--parallel", "4"}, slices.Sorted(maps.Keys(steps.Failures()))...)
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	if code := run(t.Context(), args, noEnv, &stdout, &stderr); code != cli.OK {
 		t.Fatalf("exit code %d, want %d; stderr:\n%s\n%s", code, cli.OK, stderr.String(), stdout.String())
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
@@ -39,7 +39,7 @@ func TestRun_embedded(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page}, noEnv, &stdout, &stderr)
 	if code != 0 {
 		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
@@ -67,20 +67,20 @@ func TestRun_embedded(t *testing.T) {
 		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, stdout.String())
 	}
 	for _, want := range []string{"60 buyers want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "Promised to be correct and was: redis."} {
-		if !strings.Contains(stdout.String(), want) {
+		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Did the shop oversell?") {
 		t.Errorf("page: %v, got %.100s", err, text)
 	}
-	if want := "The report is in " + page; !strings.Contains(stdout.String(), want) {
+	if want := "The report is in " + page; !stdout.Has(want) {
 		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 	}
 	if !strings.HasPrefix(r.Machine.DatabaseVersion, "SQLite 3.") || r.Machine.RedisVersion == "" {
 		t.Errorf("versions: got %q, %q, want those that the shop names", r.Machine.DatabaseVersion, r.Machine.RedisVersion)
 	}
-	if strings.Contains(stdout.String(), "\x1b") {
+	if stdout.Has("\x1b") {
 		t.Error("stdout is coloured, but no terminal")
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -144,13 +144,13 @@ func readReport(t *testing.T, file string) report.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parseReport(t, text)
+	return parseReport(t, string(text))
 }
 
-func parseReport(t *testing.T, text []byte) report.Report {
+func parseReport(t *testing.T, text string) report.Report {
 	t.Helper()
 	var r report.Report
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -163,12 +163,12 @@ func parseReport(t *testing.T, text []byte) report.Report {
 func TestRun_broken_promise(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "liar", true)
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "all", "--buyers", "20", "--stock", "5", "--json", "-"}, noEnv, &stdout, &stderr)
 	if code != 1 {
 		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.String())
 	}
-	r := parseReport(t, stdout.Bytes())
+	r := parseReport(t, stdout.String())
 	if len(r.Strategies) != 1 {
 		t.Fatalf("strategies: got %+v, want one", r.Strategies)
 	}
@@ -176,7 +176,7 @@ func TestRun_broken_promise(t *testing.T) {
 	if got.Verdict != "oversold" || got.Oversold != 15 || got.Orders != 20 {
 		t.Errorf("got %+v, want 15 oversold of 20 orders", got)
 	}
-	if !strings.Contains(stderr.String(), "Promised to be correct and was not: liar.") {
+	if !stderr.Has("Promised to be correct and was not: liar.") {
 		t.Errorf("stderr: want the broken promise in\n%s", stderr.String())
 	}
 }
@@ -185,9 +185,9 @@ func TestRun_broken_promise(t *testing.T) {
 func TestRun_no_promise(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "honest", false)
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "honest", "--buyers", "20", "--stock", "5"}, noEnv, &stdout, &stderr)
-	if code != 0 || !strings.Contains(stdout.String(), "None of these strategies promises to be correct.") {
+	if code != 0 || !stdout.Has("None of these strategies promises to be correct.") {
 		t.Errorf("exit code: got %d, want 0; stdout:\n%s\nstderr:\n%s", code, stdout.String(), stderr.String())
 	}
 }
@@ -198,12 +198,12 @@ func TestRun_expired(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "hasty", true)
 	shop.status = "expired"
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "hasty", "--buyers", "5", "--stock", "5"}, noEnv, &stdout, &stderr)
-	if code != 1 || !strings.Contains(stderr.String(), "start the shop with a longer --pay-within") {
+	if code != 1 || !stderr.Has("start the shop with a longer --pay-within") {
 		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
 	}
-	if strings.Contains(stdout.String(), "verdict") {
+	if stdout.Has("verdict") {
 		t.Errorf("stdout: want no verdict in\n%s", stdout.String())
 	}
 }
@@ -211,9 +211,9 @@ func TestRun_expired(t *testing.T) {
 func TestRun_not_a_lab(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "", false) // has no table of strategies
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL}, noEnv, &stdout, &stderr)
-	if code != 1 || !strings.Contains(stderr.String(), "shop serve --lab") {
+	if code != 1 || !stderr.Has("shop serve --lab") {
 		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
 	}
 }
@@ -273,15 +273,15 @@ func TestRun_usage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
-			var stdout, stderr bytes.Buffer
+			var stdout, stderr logbook.Book
 			code := run(t.Context(), tt.args, noEnv, &stdout, &stderr)
 			if code != 2 {
 				t.Errorf("exit code: got %d, want 2", code)
 			}
-			if !strings.Contains(stderr.String(), tt.want) {
+			if !stderr.Has(tt.want) {
 				t.Errorf("stderr: got %q, want in it: %q", stderr.String(), tt.want)
 			}
-			if stdout.Len() > 0 {
+			if stdout.String() != "" {
 				t.Errorf("stdout: got %q, want nothing", stdout.String())
 			}
 		})
@@ -290,12 +290,12 @@ func TestRun_usage(t *testing.T) {
 
 func TestRun_help(t *testing.T) {
 	t.Parallel()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != 0 {
 		t.Errorf("exit code: got %d, want 0", code)
 	}
 	for _, want := range []string{"--strategies", "Examples:", "undersold  units in no order", "Exit code:"} {
-		if !strings.Contains(stdout.String(), want) {
+		if !stdout.Has(want) {
 			t.Errorf("help: want %q in\n%s", want, stdout.String())
 		}
 	}
@@ -325,20 +325,17 @@ func TestExit_cleanUp(t *testing.T) {
 
 // cancelAt is a writer that calls cancel when a text was written to it.
 type cancelAt struct {
-	mu     sync.Mutex
-	all    bytes.Buffer
+	logbook.Book
 	text   string
 	cancel func()
 }
 
 func (c *cancelAt) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all.Write(p)
-	if strings.Contains(c.all.String(), c.text) {
+	n, err := c.Book.Write(p)
+	if c.Has(c.text) {
 		c.cancel()
 	}
-	return len(p), nil
+	return n, err
 }
 
 // Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for
@@ -347,11 +344,11 @@ func TestRun_interrupted(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(t.Context())
-	stdout := &bytes.Buffer{}
+	var stdout logbook.Book
 	stderr := &cancelAt{text: "none: ", cancel: cancel} // one race is over
-	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, stdout, stderr)
-	if code != 1 || !strings.Contains(stderr.all.String(), "interrupted") {
-		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.all.String())
+	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, &stdout, stderr)
+	if code != 1 || !stderr.Has("interrupted") {
+		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.String())
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: got %v, %v, want nothing", left, err)

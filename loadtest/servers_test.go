@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/cli"
 	"example.com/shop/loadtest/report"
 )
@@ -17,7 +17,7 @@ func TestRun_servers(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "report.json")
-			var stdout, stderr bytes.Buffer
+			var stdout, stderr logbook.Book
 			code := run(t.Context(), []string{"--mysql", dsn(t), "--redis", testserver.Redis(t), "--buyers", "300", "--json", file}, noEnv, &stdout, &stderr)
 			if code != cli.OK {
 				t.Fatalf("exit code: got %d, want %d; stderr:\n%s", code, cli.OK, stderr.String())

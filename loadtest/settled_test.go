@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -54,13 +53,13 @@ func TestRun_late_order(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
 	shop.silent = true
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6", "--timeout", "1s", "--json", "-"}, noEnv, &stdout, &stderr)
-	s := parseReport(t, stdout.Bytes()).Strategies[0]
+	s := parseReport(t, stdout.String()).Strategies[0]
 	if s.Orders != 6 || s.Acknowledged != 5 || s.Errors != 1 || s.Verdict != "correct" {
 		t.Errorf("got %+v, want 6 orders, one of which nobody was told of", s)
 	}
-	if want := "left buyers without an answer: slow (1 buyer)."; code != 1 || !strings.Contains(stderr.String(), want) {
+	if want := "left buyers without an answer: slow (1 buyer)."; code != 1 || !stderr.Has(want) {
 		t.Errorf("got exit code %d, want 1; stderr, want %q in it:\n%s", code, want, stderr.String())
 	}
 }
@@ -70,9 +69,9 @@ func TestRun_late_order(t *testing.T) {
 func TestRun_late_cancellations(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logbook.Book
 	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "slow", "--buyers", "2", "--stock", "2", "--cancel", "1", "--json", "-"}, noEnv, &stdout, &stderr)
-	s := parseReport(t, stdout.Bytes()).Strategies[0]
+	s := parseReport(t, stdout.String()).Strategies[0]
 	if code != 0 || s.Verdict != "correct" || s.Cancelled != 2 || s.UnitsSold != 0 {
 		t.Errorf("got exit code %d, %+v, want it correct with both orders cancelled; stderr:\n%s", code, s, stderr.String())
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 	args = append(args, withSecret(t)...)
 	ann := as(t, "ann")
 	runs := func(s *running, job string) func() bool {
-		return func() bool { return strings.Contains(s.stderr.String(), `msg="job runs here" job=`+job) }
+		return func() bool { return s.stderr.Has(`msg="job runs here" job=` + job) }
 	}
 	victim := startShop(t, args...)
 	for _, job := range jobs {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"example.com/shop/internal/app"
@@ -54,7 +53,7 @@ func TestServe_rateLimit(t *testing.T) {
 func TestServe_locksInProcess(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
-	until(t, "the log says where the locks are", patience, func() bool { return strings.Contains(s.stderr.String(), "locks=process") })
+	until(t, "the log says where the locks are", patience, func() bool { return s.stderr.Has("locks=process") })
 }
 
 func TestServe_limitsRefused(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // asProgram makes the test binary the program itself: tests start real
@@ -98,7 +98,7 @@ type running struct {
 	url      string
 	operator string // URL of its API; empty without one
 	stdout   string // until the shop was open
-	stderr   *output
+	stderr   *logbook.Book
 	cmd      *exec.Cmd
 	ended    chan struct{} // closed when the process has
 }
@@ -123,7 +123,7 @@ func openShop(t *testing.T, args ...string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &running{cmd: c, stderr: &output{}, ended: make(chan struct{})}
+	s := &running{cmd: c, stderr: &logbook.Book{}, ended: make(chan struct{})}
 	c.Stderr = s.stderr
 	if err := c.Start(); err != nil {
 		return nil, err
@@ -199,22 +199,4 @@ func (s *running) wait(t *testing.T) int {
 		t.Fatalf("the shop did not end within %v\nstderr: %s", patience, s.stderr)
 	}
 	return s.cmd.ProcessState.ExitCode()
-}
-
-// output is a buffer that may be read while it is written.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/internal/order/orderhttp/contract"
 )
 
@@ -110,7 +111,7 @@ func TestServe_secondSignal(t *testing.T) {
 			folder := textBetween(t, s.stdout, "Its data is in ", " and removed")
 			s.signal(t, syscall.SIGTERM)
 			until(t, "the next signal counts", patience, func() bool {
-				return strings.Contains(s.stderr.String(), secondCounts)
+				return s.stderr.Has(secondCounts)
 			})
 			if c.inFlight {
 				for i := range 12 { // one after the other, so that one is in flight for 12 s
@@ -122,7 +123,7 @@ func TestServe_secondSignal(t *testing.T) {
 			if code, want := s.wait(t), 128+int(syscall.SIGTERM); code != want {
 				t.Errorf("got exit code %d, want %d", code, want)
 			}
-			if !strings.Contains(s.stderr.String(), c.want) {
+			if !s.stderr.Has(c.want) {
 				t.Errorf("got %s, want %q in it", s.stderr, c.want)
 			}
 			if _, err := os.Stat(folder); !os.IsNotExist(err) {
@@ -163,14 +164,14 @@ func TestServe_interruptedWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := command(t, []string{"TMPDIR=" + t.TempDir()}, slices.Concat([]string{"serve"}, withSecret(t), args)...)
-			stderr := &output{}
+			stderr := &logbook.Book{}
 			c.Stderr = stderr
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = c.Process.Kill() })
 			waiting := "waiting for " + name + " at " + addr
-			until(t, waiting, patience, func() bool { return strings.Contains(stderr.String(), waiting) })
+			until(t, waiting, patience, func() bool { return stderr.Has(waiting) })
 			if err := c.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}

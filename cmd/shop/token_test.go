@@ -143,7 +143,7 @@ func TestServe_tokens(t *testing.T) {
 	}
 	s.signal(t, syscall.SIGTERM)
 	s.wait(t)
-	if strings.Contains(s.stderr.String(), token) || strings.Contains(s.stderr.String(), testSecret) {
+	if s.stderr.Has(token) || s.stderr.Has(testSecret) {
 		t.Errorf("got log %s, want neither token nor secret in it", s.stderr.String())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // "Of all instances, one expires the orders that were not paid in time. When it
@@ -18,15 +19,15 @@ func TestShop_expires(t *testing.T) {
 	s := embedded(t, 5)
 	s.Hold, s.SweepEvery = time.Second, 10*time.Millisecond
 	var shops []*app.Shop
-	var books []*logBook
+	var books []*logbook.Book
 	for range 3 {
-		book := &logBook{}
+		book := &logbook.Book{}
 		s.Log = slog.New(slog.NewTextHandler(book, nil))
 		shops, books = append(shops, start(t, s)), append(books, book)
 	}
 	runners := func() (running []int) {
 		for i, book := range books {
-			if book.has(`msg="job runs here" job=expiry`) {
+			if book.Has(`msg="job runs here" job=expiry`) {
 				running = append(running, i)
 			}
 		}
@@ -40,7 +41,7 @@ func TestShop_expires(t *testing.T) {
 		t.Fatalf("instances %v run the job, want one", first)
 	}
 	until(t, "it says what it did", 10*time.Second, func() bool { // after the commit
-		return books[first[0]].has("msg=\"job ran\" job=expiry items=1 ")
+		return books[first[0]].Has("msg=\"job ran\" job=expiry items=1 ")
 	})
 	if err := shops[first[0]].Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
@@ -58,16 +59,16 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	well, lost := embedded(t, 5), embedded(t, 1)
 	lost.Redis = well.Redis // and a database of its own, to lose alone
 	lost.SweepEvery, well.SweepEvery, well.Hold = 10*time.Millisecond, 10*time.Millisecond, time.Second
-	first, second := &logBook{}, &logBook{}
+	first, second := &logbook.Book{}, &logbook.Book{}
 	lost.Log, well.Log = slog.New(slog.NewTextHandler(first, nil)), slog.New(slog.NewTextHandler(second, nil))
 	const runs = `msg="job runs here" job=expiry`
 	start(t, lost)
-	until(t, "the first instance has the job", patience, func() bool { return first.has(runs) })
+	until(t, "the first instance has the job", patience, func() bool { return first.Has(runs) })
 	shop := start(t, well)
 	loseOrders(t, lost)
-	until(t, "another instance has the job", patience, func() bool { return second.has(runs) })
+	until(t, "another instance has the job", patience, func() bool { return second.Has(runs) })
 	wantExpired(t, shop, "key-1")
-	if !first.has(`level=ERROR msg="job ran" job=expiry items=0`) {
+	if !first.Has(`level=ERROR msg="job ran" job=expiry items=0`) {
 		t.Errorf("got log %s, want the run that failed", first)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/internal/store"
 )
 
@@ -41,14 +42,14 @@ func TestShop_purgesKeys(t *testing.T) {
 	}
 
 	var shops []*app.Shop
-	books := []*logBook{{}, {}, {}}
+	books := []*logbook.Book{{}, {}, {}}
 	for _, book := range books {
 		s.Log = slog.New(slog.NewTextHandler(book, nil))
 		shops = append(shops, start(t, s))
 	}
 	said := func(text string) (times int) {
 		for _, book := range books {
-			if book.has(text) {
+			if book.Has(text) {
 				times++
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/internal/order/orderhttp/contract"
 )
 
@@ -32,7 +33,7 @@ func TestShop_Metrics(t *testing.T) {
 	s := embedded(t, 2)
 	withOperator(t, &s)
 	s.Hold, s.SweepEvery = time.Second, 10*time.Millisecond
-	log := &logBook{}
+	log := &logbook.Book{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	for key, status := range map[string]int{"key-1": http.StatusCreated, "key-2": http.StatusCreated} {
@@ -86,7 +87,7 @@ func TestShop_Metrics(t *testing.T) {
 			t.Errorf("want the line %s in\n%s", line, text)
 		}
 	}
-	if !log.has(`msg="job ran" job=expiry items=`) {
+	if !log.Has(`msg="job ran" job=expiry items=`) {
 		t.Errorf("got log %s, want what the job did", log)
 	}
 	readme, err := os.ReadFile("../../README.md")
@@ -110,13 +111,13 @@ func TestShop_Metrics(t *testing.T) {
 // "Each job says in the log and in the metrics what it did", also where it fails.
 func TestShop_jobFails(t *testing.T) {
 	t.Parallel()
-	s, log := embedded(t, 1), &logBook{}
+	s, log := embedded(t, 1), &logbook.Book{}
 	withOperator(t, &s)
 	s.SweepEvery = 10 * time.Millisecond
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	loseOrders(t, s)
-	until(t, "a run fails", patience, func() bool { return log.has(`level=ERROR msg="job ran" job=expiry items=0`) })
+	until(t, "a run fails", patience, func() bool { return log.Has(`level=ERROR msg="job ran" job=expiry items=0`) })
 	if failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`); !failed.MatchString(scrape(t, shop)) {
 		t.Errorf("want a line like %s in\n%s", failed, scrape(t, shop))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // hearer writes down what it hears.
@@ -19,7 +20,7 @@ type hearer struct {
 	mu    sync.Mutex
 	hears bool
 	heard []string
-	log   strings.Builder
+	log   logbook.Book
 }
 
 func (h *hearer) Hears(on bool) {
@@ -32,12 +33,6 @@ func (h *hearer) Heard(skus ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.heard = append(h.heard, skus...)
-}
-
-func (h *hearer) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.log.Write(p)
 }
 
 func (h *hearer) await(t *testing.T, what string, is func() bool) {
@@ -60,7 +55,7 @@ func newsroom(t *testing.T, addr string) (*news, *hearer) {
 	t.Helper()
 	h := &hearer{}
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	n := newNews(client, slog.New(slog.NewTextHandler(h, nil)))
+	n := newNews(client, slog.New(slog.NewTextHandler(&h.log, nil)))
 	n.ping = 200 * time.Millisecond
 	n.start(h)
 	t.Cleanup(func() {
@@ -118,7 +113,7 @@ func TestNews_lost(t *testing.T) {
 			_, other := newsroom(t, c.addr)
 			c.away()
 			other.await(t, "the loss", func() bool { return !other.hears })
-			other.await(t, "a warning", func() bool { return strings.Contains(other.log.String(), "it is not heard") })
+			other.await(t, "a warning", func() bool { return other.log.Has("it is not heard") })
 			c.back()
 			other.await(t, "it hears again", func() bool { return other.hears })
 			teller.tell("mug")

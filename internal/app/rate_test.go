@@ -12,6 +12,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // cancelNothing asks for a change that is refused with 404, unless a limit refuses
@@ -100,7 +101,7 @@ func TestRateLimit_redisAway(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, closed %v", name, c.closed), func(t *testing.T) {
 				t.Parallel()
 				addr, away, back := outage(t)
-				log := &logBook{}
+				log := &logbook.Book{}
 				s := embedded(t, 1)
 				s.Redis, s.RateLimit, s.RateLimitFailsClosed = addr, 1000, c.closed
 				s.Log = slog.New(slog.NewTextHandler(log, nil))

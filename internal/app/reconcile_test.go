@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/internal/store"
 )
 
@@ -15,14 +16,14 @@ func TestShop_reconciles(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
 	s.ReconcileAt = time.Now().UTC().Add(12 * time.Hour).Format("15:04") // last night's was 12 hours ago
-	begin := func() (*app.Shop, *logBook) {
-		book := &logBook{}
+	begin := func() (*app.Shop, *logbook.Book) {
+		book := &logbook.Book{}
 		s.Log = slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		return start(t, s), book
 	}
-	await := func(book *logBook, text string) {
+	await := func(book *logbook.Book, text string) {
 		t.Helper()
-		until(t, text, 30*time.Second, func() bool { return book.has(text) })
+		until(t, text, 30*time.Second, func() bool { return book.Has(text) })
 	}
 	end := func(shop *app.Shop) {
 		t.Helper()
@@ -45,7 +46,7 @@ func TestShop_reconciles(t *testing.T) {
 	third, spare := begin()
 	end(second)
 	await(spare, notDue)
-	if spare.has(ran) {
+	if spare.Has(ran) {
 		t.Error("two instances ran it in one night")
 	}
 	end(third)
@@ -63,14 +64,14 @@ func TestShop_reconcilesNever(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
 	s.ReconcileAt = "off"
-	book := &logBook{}
+	book := &logbook.Book{}
 	s.Log = slog.New(slog.NewTextHandler(book, nil))
 	shop := start(t, s)
-	until(t, "expiry runs", 30*time.Second, func() bool { return book.has("job=expiry") })
+	until(t, "expiry runs", 30*time.Second, func() bool { return book.Has("job=expiry") })
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if book.has("job=reconcile") {
+	if book.Has("job=reconcile") {
 		t.Error("it runs")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // "Several shops in one process are as separate as in several", and together
@@ -120,7 +121,7 @@ func TestShop_databaseAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, log := testserver.StartMariaDB(t), &logBook{}
+			server, log := testserver.StartMariaDB(t), &logbook.Book{}
 			s := embedded(t, 1)
 			s.SQLite, s.MySQL = "", server.DSN(t)
 			s.Log = slog.New(slog.NewTextHandler(log, nil))

@@ -11,6 +11,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 // closedPort is an address at which nobody listens, or begins to.
@@ -111,7 +112,7 @@ func TestStart_unmigrated(t *testing.T) {
 func TestStart_tellsLocks(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []bool{true, false} {
-		var log logBook
+		var log logbook.Book
 		s := embedded(t, 1)
 		s.RedisEmbedded, s.Log = inside, slog.New(slog.NewTextHandler(&log, nil))
 		want := `locks="redis at ` + s.Redis + `"`
@@ -119,7 +120,7 @@ func TestStart_tellsLocks(t *testing.T) {
 			want = "locks=process"
 		}
 		start(t, s)
-		if !log.has(want) {
+		if !log.Has(want) {
 			t.Errorf("got log %s, want %s in it", &log, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/logs/logbook"
 )
 
 const (
@@ -33,7 +34,7 @@ func TestShop_traces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := database(t, embedded(t, 5))
 			got := startCollector(t)
-			log := &logBook{}
+			log := &logbook.Book{}
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			shop := start(t, s)
 			w, err := buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann")
@@ -68,7 +69,7 @@ func TestShop_traces(t *testing.T) {
 			if got.service[0] != "shop" {
 				t.Errorf("got service %q, want shop", got.service[0])
 			}
-			if !log.has("trace_id=" + givenTrace) {
+			if !log.Has("trace_id=" + givenTrace) {
 				t.Errorf("got log %s, want the trace in it", log)
 			}
 		})
@@ -87,12 +88,12 @@ func onMySQL(t *testing.T, s app.Settings) app.Settings {
 // a traceparent means nothing, and the shop says so.
 func TestShop_noTraces(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-	s, log := embedded(t, 5), &logBook{}
+	s, log := embedded(t, 5), &logbook.Book{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	w, err := buy(t, start(t, s), "key-1", parent)
 	wantStatus(t, w, err, http.StatusCreated)
-	until(t, "the order is logged", patience, func() bool { return log.has("msg=request") })
-	if !log.has("traces=false") || log.has("trace_id") {
+	until(t, "the order is logged", patience, func() bool { return log.Has("msg=request") })
+	if !log.Has("traces=false") || log.Has("trace_id") {
 		t.Errorf("got log %s, want no trace in it", log)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // the expiry.
 func instanceShutsDown(t *testing.T, k kind) {
 	const buyers, each = 12, 8
+	const expires = `msg="job runs here" job=expiry`
 	s := k.open(t, func(_ int, settings *app.Settings) {
 		settings.Hold, settings.SweepEvery = 2*time.Second, 20*time.Millisecond
 		settings.DrainTimeout = time.Millisecond
@@ -27,7 +28,7 @@ func instanceShutsDown(t *testing.T, k kind) {
 	victim := -1
 	until(t, "an instance expires orders", func() bool {
 		for i, log := range s.logs {
-			if log.expires() {
+			if log.Has(expires) {
 				victim = i
 			}
 		}
@@ -65,7 +66,7 @@ func instanceShutsDown(t *testing.T, k kind) {
 	}
 	rest := victim + 1
 	until(t, "all orders have expired", func() bool { return s.levelOf(rest, "mug").Available == buyers*each })
-	if !s.logs[(victim+1)%instances].expires() && !s.logs[(victim+2)%instances].expires() {
+	if !s.logs[(victim+1)%instances].Has(expires) && !s.logs[(victim+2)%instances].Has(expires) {
 		t.Error("no other instance has taken over the expiry")
 	}
 	s.wantBooks(rest)

@@ -4,12 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
+	"example.com/shop/internal/logs/logbook"
 	"example.com/shop/internal/order/orderhttp/contract"
 )
 
@@ -24,7 +23,7 @@ const (
 type shop struct {
 	t         *testing.T
 	instances []*app.Shop
-	logs      []*logBook
+	logs      []*logbook.Book
 	tokens    *auth.Tokens
 	front     *http.Client // to the buyers' listeners
 	back      *http.Client // to the operator's
@@ -49,7 +48,7 @@ func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 	}
 	s := &shop{t: t, tokens: tokens, book: newBook(t), front: client(contract.Buyers), back: client(contract.Operator)}
 	for i := range instances {
-		settings, log := common, &logBook{}
+		settings, log := common, &logbook.Book{}
 		settings.Log = slog.New(slog.NewTextHandler(log, nil))
 		if change != nil {
 			change(i, &settings)
@@ -74,23 +73,4 @@ func secret(t *testing.T, text string) auth.Secret {
 		t.Fatal(err)
 	}
 	return secret
-}
-
-// logBook keeps what an instance logs.
-type logBook struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// expires tells whether the instance has had the job that expires orders.
-func (l *logBook) expires() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), `msg="job runs here" job=expiry`)
 }
