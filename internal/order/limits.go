@@ -60,9 +60,9 @@ func (l limits) lock(tx Tx, orders ...Order) error {
 // refuse to update a row that has changed since the transaction first read
 // anything: the row of a SKU changes all the time.
 func (l limits) check(tx Tx, orders []Order, written int) (over map[int]error, err error) {
-	own := make([]string, written)
-	for i := range own {
-		own[i] = orders[i].ID
+	var own []string
+	for _, o := range orders[:written] {
+		own = append(own, o.ID)
 	}
 	var open map[string]OpenOrders
 	if l.open > 0 {
