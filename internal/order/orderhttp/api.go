@@ -112,6 +112,7 @@ type api struct {
 	readiness readiness
 	inFlight  atomic.Int64
 	peeks     atomic.Int64 // orders that are read before they are counted
+	bodies    bodies
 }
 
 // handle adds routes; those of GET answer HEAD, too. Below /v1/ it refuses

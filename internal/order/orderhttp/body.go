@@ -22,19 +22,43 @@ const maxBody = 64 << 10
 // decode reads the body, which must be one JSON object, into v. A field that v
 // does not have is an error.
 func decode(c *gin.Context, v any) error {
-	if err := wantJSON(c); err != nil {
+	body, err := readBody(c)
+	if err != nil {
 		return err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	return parse(body, v)
+}
+
+// readBody reads a body that says it is JSON.
+func readBody(c *gin.Context) ([]byte, error) {
+	if err := wantJSON(c); err != nil {
+		return nil, err
+	}
+	body, err := readAll(c)
+	if err == nil {
+		return body, nil
+	}
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
+		return nil, fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errSlowBody
+		return nil, errSlowBody
 	}
-	if err != nil {
-		return fmt.Errorf("%w: the body ends too early", errMalformed)
+	return nil, fmt.Errorf("%w: the body ends too early", errMalformed)
+}
+
+// readAll reads a short body into as many bytes as it announces.
+func readAll(c *gin.Context) ([]byte, error) {
+	if announced := c.Request.ContentLength; announced > 0 && announced <= shortBody {
+		body := make([]byte, announced)
+		_, err := io.ReadFull(c.Request.Body, body)
+		return body, err
 	}
+	return io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+}
+
+// parse is decode for a body that was read.
+func parse(body []byte, v any) error {
 	if !utf8.Valid(body) {
 		return fmt.Errorf("%w: the body is not UTF-8", errMalformed)
 	}

@@ -18,7 +18,7 @@ import (
 // end it has come to is answered with the order.
 func (a *api) endOrder(end func(context.Context, order.EndRequest) (order.Ended, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		r, err := endRequest(c)
+		r, err := a.endRequest(c)
 		if err != nil {
 			a.fail(c, err)
 			return
@@ -36,8 +36,8 @@ func (a *api) endOrder(end func(context.Context, order.EndRequest) (order.Ended,
 	}
 }
 
-func endRequest(c *gin.Context) (order.EndRequest, error) {
-	who, id, err := buyersOrder(c)
+func (a *api) endRequest(c *gin.Context) (order.EndRequest, error) {
+	who, id, err := a.buyersOrder(c)
 	if err != nil {
 		return order.EndRequest{}, err
 	}

@@ -40,6 +40,9 @@ func errorTable() table {
 	return table{
 		{err: order.ErrUnknownOutcome, status: http.StatusServiceUnavailable, slug: "unknown-outcome", title: "Outcome unknown", detail: unknown, retrySafe: true, retryAfter: 1},
 
+		// Nothing of the others goes with it, and a crowd is told this: the sooner it is found the better.
+		{err: stock.ErrSoldOut, status: http.StatusConflict, slug: "sold-out", title: "Sold out"},
+
 		{err: errNoToken, status: http.StatusUnauthorized, slug: "no-token", title: "Token missing", detail: "Send the header Authorization once, with Bearer, a blank, and a token."},
 		{err: errNotOurs, status: http.StatusUnauthorized, slug: "bad-token", title: "Bad token"},
 		{err: auth.ErrToken, status: http.StatusUnauthorized, slug: "bad-token", title: "Bad token"},
@@ -77,7 +80,6 @@ func errorTable() table {
 		{err: stock.ErrKeyReused, status: http.StatusUnprocessableEntity, slug: "key-reused", title: "Idempotency-Key reused", detail: "This Idempotency-Key came with other units of this SKU before. Use a new one for each delivery."},
 		{err: errNoSKU, status: http.StatusNotFound, slug: "sku-not-found", title: "SKU not found"},
 		{err: stock.ErrUnknownSKU, status: http.StatusUnprocessableEntity, slug: "unknown-sku", title: "Unknown SKU"},
-		{err: stock.ErrSoldOut, status: http.StatusConflict, slug: "sold-out", title: "Sold out"},
 		{err: stock.ErrExists, status: http.StatusConflict, slug: "sku-exists", title: "SKU exists"},
 		{err: stock.ErrInvalid, status: http.StatusUnprocessableEntity, slug: "invalid-sku", title: "Invalid SKU"},
 		{err: stock.ErrStaleFence, status: http.StatusServiceUnavailable, slug: "lock-lost", title: "Lock lost", detail: again, retrySafe: true, retryAfter: 1},

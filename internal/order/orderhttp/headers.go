@@ -43,9 +43,9 @@ func idempotencyKey(c *gin.Context) (key string, given bool, err error) {
 }
 
 // buyer says who asks. A shop with tokens never believes a header.
-func buyer(c *gin.Context) (string, error) {
-	if known, on := c.Get(contextBuyer); on {
-		if name, _ := known.(string); name != "" {
+func (a *api) buyer(c *gin.Context) (string, error) {
+	if a.Buyers != nil {
+		if name := exchangeOf(c).buyer; name != "" {
 			return name, nil
 		}
 		return "", errNoToken

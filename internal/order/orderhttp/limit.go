@@ -30,7 +30,7 @@ func (a *api) limitRate(c *gin.Context) {
 	if a.Limiter == nil || c.Request.Method != http.MethodPost || !isBuyers(c.FullPath()) {
 		return
 	}
-	who, err := buyer(c)
+	who, err := a.buyer(c)
 	if err == nil {
 		err = order.CheckBuyer(who) // whatever comes as a name must not become a key
 	}

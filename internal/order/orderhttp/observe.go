@@ -11,6 +11,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/logs"
+	"example.com/shop/internal/order"
 )
 
 // Observer is told what was answered, for metrics. *metrics.Metrics is one.
@@ -25,8 +26,14 @@ type Observer interface {
 	Order(action, outcome string)
 }
 
-// exchange is what becomes of a request, for whoever observes it.
+// exchange is what is known of a request, and what becomes of it.
 type exchange struct {
+	buyer string // by the token; empty where none was wanted
+
+	orderRead bool // of the request; then it is order, or orderErr says what is wrong with it
+	order     order.Request
+	orderErr  error
+
 	problem string // last part of its type; empty for none
 	err     error  // why
 	again   bool   // it was answered with what had been done before

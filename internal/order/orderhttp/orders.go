@@ -41,23 +41,14 @@ func (a *api) placeOrder(c *gin.Context) {
 	a.answer(c, http.StatusCreated, orderToJSON(placed))
 }
 
-// contextOrder is where a request carries the order that was read from it.
-const contextOrder = "shop.order"
-
-type orderRead struct {
-	request order.Request
-	err     error
-}
-
 // readOrder reads an order from a request, once, whoever asks for it.
 func (a *api) readOrder(c *gin.Context) (order.Request, error) {
-	if read, ok := c.Get(contextOrder); ok {
-		read := read.(orderRead) //nolint:forcetypeassert // nothing else is put in
-		return read.request, read.err
+	seen := exchangeOf(c)
+	if !seen.orderRead {
+		seen.order, seen.orderErr = a.orderRequest(c)
+		seen.orderRead = true
 	}
-	r, err := a.orderRequest(c)
-	c.Set(contextOrder, orderRead{r, err})
-	return r, err
+	return seen.order, seen.orderErr
 }
 
 // orderRequest reads the headers first: a shop that is asked for teaching mode
@@ -67,7 +58,7 @@ func (a *api) orderRequest(c *gin.Context) (order.Request, error) {
 	if err != nil {
 		return order.Request{}, err
 	}
-	who, err := buyer(c)
+	who, err := a.buyer(c)
 	if err != nil {
 		return order.Request{}, err
 	}
@@ -75,22 +66,40 @@ func (a *api) orderRequest(c *gin.Context) (order.Request, error) {
 	if err != nil {
 		return order.Request{}, err
 	}
-	var body orderBody
-	if err := decode(c, &body); err != nil {
+	lines, err := a.orderLines(c)
+	if err != nil {
 		return order.Request{}, err
 	}
 	return order.Request{
 		Buyer:    who,
 		Key:      key,
-		Lines:    body.lines(),
+		Lines:    lines,
 		Strategy: lesson.strategy,
 		Think:    lesson.think,
 	}, nil
 }
 
+// orderLines reads the body of an order.
+func (a *api) orderLines(c *gin.Context) ([]order.RequestLine, error) {
+	text, err := readBody(c)
+	if err != nil {
+		return nil, err
+	}
+	if lines, known := a.bodies.lines(text); known {
+		return lines, nil
+	}
+	var body orderBody
+	if err := parse(text, &body); err != nil {
+		return nil, err
+	}
+	lines := body.lines()
+	a.bodies.remember(text, lines)
+	return lines, nil
+}
+
 // getOrder answers GET /v1/orders/{id}.
 func (a *api) getOrder(c *gin.Context) {
-	who, id, err := buyersOrder(c)
+	who, id, err := a.buyersOrder(c)
 	if err != nil {
 		a.fail(c, err)
 		return
@@ -105,7 +114,7 @@ func (a *api) getOrder(c *gin.Context) {
 
 // listOrders answers GET /v1/orders.
 func (a *api) listOrders(c *gin.Context) {
-	who, err := buyer(c)
+	who, err := a.buyer(c)
 	if err != nil {
 		a.fail(c, err)
 		return
@@ -129,8 +138,8 @@ func (a *api) listOrders(c *gin.Context) {
 }
 
 // buyersOrder reads whose order is asked for.
-func buyersOrder(c *gin.Context) (who, id string, err error) {
-	if who, err = buyer(c); err != nil {
+func (a *api) buyersOrder(c *gin.Context) (who, id string, err error) {
+	if who, err = a.buyer(c); err != nil {
 		return "", "", err
 	}
 	id = c.Param("id")

@@ -19,18 +19,10 @@ type Buyers interface {
 // buyersPaths is where a request is some buyer's.
 const buyersPaths = "/v1/orders"
 
-// contextBuyer is where a request carries the buyer whose token was verified. It
-// is there on every request of a shop with tokens, empty where none was wanted.
-const contextBuyer = "shop.buyer"
-
 // knowBuyer takes the buyer from the token, before anything else of the request
 // is read. Without Buyers it does nothing.
 func (a *api) knowBuyer(c *gin.Context) {
-	if a.Buyers == nil {
-		return
-	}
-	c.Set(contextBuyer, "")
-	if !isBuyers(c.FullPath()) {
+	if a.Buyers == nil || !isBuyers(c.FullPath()) {
 		return
 	}
 	token, err := bearer(c)
@@ -47,7 +39,7 @@ func (a *api) knowBuyer(c *gin.Context) {
 		a.fail(c, err)
 		return
 	}
-	c.Set(contextBuyer, name)
+	exchangeOf(c).buyer = name
 }
 
 // isBuyers reports whether a request with this route is some buyer's.
