@@ -109,6 +109,17 @@ func TestReadyz_busyDatabase(t *testing.T) {
 	}
 }
 
+// "So few that whoever holds one gets a connection. A SQLite file has one writer."
+func TestShop_headStarts(t *testing.T) {
+	t.Parallel()
+	if got := start(t, embedded(t, 1)).HeadStarts(); got != 0 {
+		t.Errorf("SQLite: %d, want none", got)
+	}
+	if got := start(t, onMySQL(t, embedded(t, 1))).HeadStarts(); got != 8 { // of 32 connections
+		t.Errorf("MySQL: %d, want 8", got)
+	}
+}
+
 // A database that says nothing any more makes the shop unready as one that hangs up
 // does, is told, and is back when it answers.
 func TestShop_databaseAway(t *testing.T) {

@@ -28,7 +28,7 @@
 // in the same query. If that clock steps, the orders that are being placed at
 // that moment are off by the step; the next ones follow it. In a lane the stock may
 // have been read up to a second before, and the time since then is counted on. An order
-// from a head start is as old as that.
+// from a head start (below) has the time at which that began, up to a second ago.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or
 // expired because it was not paid in time, and its units are available again.

@@ -80,19 +80,19 @@ func (l *lanes) join(at laneKey, w *wish, lead func()) error {
 	if l.closed {
 		return fmt.Errorf("lane of sku %q: %w: %w", at.sku, lock.ErrNotAcquired, lock.ErrClosed)
 	}
-	line, ok := l.open[at]
+	into, ok := l.open[at]
 	if !ok {
-		line = &lane{joined: make(chan struct{}, 1)}
-		l.open[at] = line
+		into = &lane{joined: make(chan struct{}, 1)}
+		l.open[at] = into
 		l.leaders.Go(lead)
 	}
-	if line.Len() >= l.most {
+	if into.Len() >= l.most {
 		return fmt.Errorf("lane of sku %q: %w: %w", at.sku, lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
-	w.place = line.PushBack(w)
+	w.place = into.PushBack(w)
 	l.waiting++
 	select {
-	case line.joined <- struct{}{}:
+	case into.joined <- struct{}{}:
 	default:
 	}
 	return nil
@@ -131,11 +131,11 @@ func (l *lanes) leave(at laneKey, w *wish) bool {
 func (l *lanes) next(at laneKey, most int) []*wish {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lane := l.open[at]
-	wishes := make([]*wish, 0, min(most, lane.Len()))
-	for len(wishes) < most && lane.Len() > 0 {
-		w := lane.Front().Value.(*wish) //nolint:forcetypeassert // as in head
-		l.remove(lane, w)
+	from := l.open[at]
+	wishes := make([]*wish, 0, min(most, from.Len()))
+	for len(wishes) < most && from.Len() > 0 {
+		w := from.Front().Value.(*wish) //nolint:forcetypeassert // as in head
+		l.remove(from, w)
 		wishes = append(wishes, w)
 	}
 	return wishes
@@ -145,20 +145,20 @@ func (l *lanes) next(at laneKey, most int) []*wish {
 func (l *lanes) takeIf(at laneKey, is func(*wish) bool) (taken []*wish) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lane := l.open[at]
-	for e := lane.Front(); e != nil; {
+	from := l.open[at]
+	for e := from.Front(); e != nil; {
 		w := e.Value.(*wish) //nolint:forcetypeassert // as in head
 		e = e.Next()
 		if is(w) {
-			l.remove(lane, w)
+			l.remove(from, w)
 			taken = append(taken, w)
 		}
 	}
 	return taken
 }
 
-func (l *lanes) remove(lane *lane, w *wish) {
-	lane.Remove(w.place)
+func (l *lanes) remove(from *lane, w *wish) {
+	from.Remove(w.place)
 	w.place = nil
 	l.waiting--
 }

@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// withoutAhead is how many batches a lane goes without a head start after one that a
+// buyer who left has made vain: in a line where buyers leave, the next ones would be, too.
+const withoutAhead = 10
+
 // headStart is a transaction that a lane begins while it waits for its lease. It
 // writes the orders of who stands there and who comes meanwhile, rows that nobody
 // else waits for. Keys, units and movements come when the lease is there, and then
@@ -19,7 +23,8 @@ type headStart struct {
 	at     laneKey
 	cancel context.CancelCauseFunc
 
-	sale  sale          // of the first in the lane; when written is closed, the leader's
+	sale  sale          // of the first in the lane; when ready is closed, the leader's
+	left  bool          // one of them has left
 	stop  chan struct{} // closed when the lease is there
 	ready chan struct{} // closed when the orders of sale are written
 	rest  chan finish   // has room for the one
@@ -35,10 +40,21 @@ type finish func(tx Tx, written int) error
 var errInVain = errors.New("the head start is in vain")
 
 // startAhead begins a head start; nil where there can be none, which harms nobody.
-// It is for the caller to give it up.
+// Whoever called it gives it up and waits for it.
 func (s *Service) startAhead(ctx context.Context, at laneKey) *headStart {
-	p, left, ok := s.planUnseen(at.sku, s.lanes.front(at, batchLimit))
-	if !ok || len(p.orders) == 0 || p.think != 0 || s.thinkTime != 0 {
+	seen, left, ok := s.recent.of(at.sku)
+	if !ok || s.thinkTime != 0 {
+		return nil
+	}
+	h := &headStart{
+		s: s, at: at,
+		sale:  s.plan(nil, seen),
+		stop:  make(chan struct{}),
+		ready: make(chan struct{}),
+		rest:  make(chan finish, 1),
+		done:  make(chan struct{}),
+	}
+	if !h.take(s.lanes.front(at, batchLimit)) || len(h.sale.orders) == 0 {
 		return nil
 	}
 	select {
@@ -46,21 +62,14 @@ func (s *Service) startAhead(ctx context.Context, at laneKey) *headStart {
 	default:
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	h := &headStart{
-		s: s, at: at, cancel: cancel,
-		sale:  p,
-		stop:  make(chan struct{}),
-		ready: make(chan struct{}),
-		rest:  make(chan finish, 1),
-		done:  make(chan struct{}),
-	}
+	ctx, h.cancel = context.WithCancelCause(ctx)
 	stale := time.NewTimer(left)
+	first := h.sale.orders[0].Order
 	go func() {
 		defer close(h.done)
 		defer func() { <-s.headStarts }()
 		defer stale.Stop()
-		h.err = s.guard(at.sku, func() error { return s.placing(ctx, p.orders[0].Order, h.run(ctx, stale.C)) })
+		h.err = s.guard(at.sku, func() error { return s.placing(ctx, first, h.run(ctx, stale.C)) })
 	}()
 	return h
 }
@@ -71,12 +80,12 @@ func (h *headStart) run(ctx context.Context, stale <-chan time.Time) func(Tx) er
 	return func(tx Tx) error {
 		written := 0
 		for more := true; more; {
-			drafts := h.sale.drafts()
-			err := tx.Add(drafts[written:]...)
+			drafts := h.sale.drafts(written)
+			err := tx.Add(drafts...)
 			if err != nil {
 				return err
 			}
-			written = len(drafts)
+			written += len(drafts)
 			if more, err = h.wait(ctx, stale); err != nil {
 				return err
 			}
@@ -102,6 +111,9 @@ func (h *headStart) wait(ctx context.Context, stale <-chan time.Time) (more bool
 			return false, nil
 		default:
 		}
+		if len(h.sale.all) == batchLimit {
+			came = nil
+		}
 		select {
 		case <-h.stop:
 			return false, nil
@@ -121,15 +133,16 @@ func (h *headStart) wait(ctx context.Context, stale <-chan time.Time) (more bool
 	}
 }
 
-// take plans for who stands in the lane now. It fails where somebody has left it, or
-// could not have what they want.
+// take plans for who stands in the lane now. It fails where somebody has left it, could
+// not have what they want, or asks for time to think.
 func (h *headStart) take(wishes []*wish) bool {
 	planned := len(h.sale.all)
 	if len(wishes) < planned || !slices.Equal(wishes[:planned], h.sale.all) {
+		h.left = true
 		return false
 	}
 	h.s.extend(&h.sale, wishes[planned:])
-	return len(h.sale.refused) == 0
+	return len(h.sale.refused) == 0 && h.sale.think == 0
 }
 
 // planAhead is the plan of a batch that has had a head start, if it still stands.
@@ -145,7 +158,7 @@ func (h *headStart) planAhead(ctx context.Context, batch []*wish) (p sale, ok bo
 	case <-ctx.Done():
 	}
 	if !ok {
-		h.giveUp()
+		h.giveUp() // and not waited for: others wait for the lease
 		return sale{}, false
 	}
 	p = h.sale
@@ -161,11 +174,18 @@ func (h *headStart) end(ctx context.Context, rest finish) error {
 	return h.err
 }
 
-// giveUp rolls back what was not committed. Calling it again is safe.
+// giveUp rolls back what is not committed.
 func (h *headStart) giveUp() {
-	if h == nil {
-		return
+	if h != nil {
+		h.cancel(errInVain)
 	}
-	h.cancel(errInVain)
+}
+
+// over waits for the end, and reports whether a buyer has left the lane.
+func (h *headStart) over() (left bool) {
+	if h == nil {
+		return false
+	}
 	<-h.done
+	return h.left
 }

@@ -23,6 +23,7 @@ type heads struct {
 	orders chan int   // how many were written
 	over   chan error // what came of a transaction
 	twice  bool       // a transaction is rolled back and run again, as after a deadlock
+	adding func()     // happens before orders are written; nil for nothing
 	panics atomic.Bool
 }
 
@@ -53,6 +54,9 @@ type headTx struct {
 func (t headTx) Add(orders ...order.Order) error {
 	if t.s.panics.Load() {
 		panic("boom")
+	}
+	if t.s.adding != nil {
+		t.s.adding()
 	}
 	err := t.Tx.Add(orders...)
 	if len(orders) > 0 {
@@ -167,8 +171,8 @@ func TestLanes_headStartAgain(t *testing.T) {
 	})
 }
 
-// What was in vain is rolled back, and everybody gets the answer of a batch without a
-// head start.
+// "Where a buyer leaves the lane, or something turns out to be different, it is rolled
+// back, and was in vain": everybody gets the answer of a batch without a head start.
 func TestLanes_headStartInVain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -265,7 +269,8 @@ func TestLanes_headStartAge(t *testing.T) {
 	})
 }
 
-// Limits count what others have placed, not what the head start has.
+// "Each counts for those behind it, also if it is one of the first few, which are written
+// already."
 func TestLanes_headStartLimits(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bundle) {
@@ -296,25 +301,106 @@ func TestLanes_headStartLimits(t *testing.T) {
 	})
 }
 
-// A lane that gets no lease gives its head start up, and so does one that is closed.
+// A lane that gets no lease rolls its head start back, whether it has waited too long or
+// is closed.
 func TestLanes_headStartNoLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		patience time.Duration
+		end      func(*line)
+		want     error
+	}{
+		"waited too long": {300 * time.Millisecond, func(*line) {}, lock.ErrTimeout},
+		"closed":          {lockWait, func(l *line) { l.shop.Close() }, lock.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+				backend := lock.NewMemory()
+				b := setup(t, kind.New(t, "").Migrated(t), backend, 10*time.Second)
+				b.supply(t, "mug", 20)
+				impatient := lock.New(backend, lock.Options{TTL: 10 * time.Second, MaxWait: c.patience})
+				defer func() {
+					if err := impatient.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+				}()
+				l, s, _ := ahead(t, b, func(config *order.Config) {
+					config.Lockers = map[string]order.Locker{order.RedisLock: impatient, order.MemoryLock: b.shared}
+				})
+				l.join(t.Context(), t, buyAs("ann", "key", 2))
+				s.want(t, 1)
+				c.end(l)
+				l.all.Wait()
+				l.want(t, 1, "", c.want)
+				l.shop.Close()
+				if err := <-s.over; err == nil {
+					t.Error("the head start was committed")
+				}
+				if err := l.lease.Release(); err != nil {
+					t.Error(err)
+				}
+				b.wantLevel(t, "mug", 19, 1)
+				b.audit(t, "mug")
+			})
+		})
+	}
+}
+
+// "Batches a lane goes without a head start after one that a buyer who left has made
+// vain."
+func TestLanes_headStartWithout(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b *bundle) {
 		l, s, _ := ahead(t, b)
-		l.join(t.Context(), t, buyAs("ann", "key", 2))
+		now := time.Now()
+		l.shop.SetRecentClock(func() time.Time { return now })
+		going, leave := context.WithCancel(t.Context())
+		l.join(going, t, buyAs("gus", "key", 1))
 		s.want(t, 1)
-		l.shop.Close()
-		l.all.Wait()
-		l.want(t, 1, "", lock.ErrClosed)
-		if err := <-s.over; err == nil {
-			t.Error("the head start was committed")
+		l.join(t.Context(), t, buyAs("ann", "key", 1))
+		s.want(t, 1)
+		leave()
+		awaitQueued(t, l.shop, 1)
+		next := make(chan *lock.Lease, 1)
+		s.adding = func() { // for ann: bob comes, and somebody who wants the lease before him
+			s.adding = nil
+			l.join(t.Context(), t, buyAs("bob", "key", 1))
+			l.all.Go(func() {
+				lease, err := b.shared.Acquire(t.Context(), "sku:mug")
+				if err != nil {
+					t.Error(err)
+				}
+				next <- lease
+			})
+			awaitLocks(t, b, 1)
 		}
 		if err := l.lease.Release(); err != nil {
 			t.Error(err)
 		}
-		b.wantLevel(t, "mug", 19, 1)
+		l.lease = <-next
+		awaitLocks(t, b, 1)
+		if got := l.shop.HeadStarts(); got != 0 {
+			t.Errorf("%d head starts, want none so soon", got)
+		}
+		l.serve(t)
+		l.want(t, 2, "ann", nil)
+		l.want(t, 3, "bob", nil)
+		b.wantLevel(t, "mug", 17, 3)
 		b.audit(t, "mug")
 	})
+}
+
+// awaitLocks waits until so many wait for leases.
+func awaitLocks(t *testing.T, b *bundle, want int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); b.shared.Queued() != want; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait for leases, want %d", b.shared.Queued(), want)
+		}
+	}
 }
 
 // "HeadStarts is how many lanes at a time may begin": the lane of another SKU has none

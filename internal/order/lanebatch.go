@@ -21,7 +21,7 @@ const batchTries = 4
 func (s *Service) sellTo(ctx context.Context, sku string, how Strategy, batch []*wish, held leases, look *look, h *headStart) (rest []*wish, err error) {
 	p, planned := h.planAhead(ctx, batch)
 	if !planned {
-		p, _, planned = s.planUnseen(sku, batch)
+		p, planned = s.planUnseen(sku, batch)
 	}
 	for range batchTries {
 		watched := watch(ctx, batch)
@@ -53,7 +53,7 @@ func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look 
 	}
 	markRead(ctx, seen)
 	if unread == nil {
-		s.recent.saw(seen[0], now)
+		s.recent.saw(sight{seen[0], now})
 	}
 	if rest, err = s.replays(ctx, batch); err != nil {
 		return sale{}, batch, err
@@ -62,7 +62,7 @@ func (s *Service) planSeen(ctx context.Context, sku string, batch []*wish, look 
 		return sale{}, rest, unread
 	}
 	look.saw(seen[0])
-	return s.plan(rest, seen[0], now), nil, nil
+	return s.plan(rest, sight{seen[0], now}), nil, nil
 }
 
 // trySale carries a sale out and returns the wishes that have no answer. With again,
@@ -162,7 +162,7 @@ func (s *Service) book(ctx context.Context, how Strategy, p sale, held leases) e
 // Whether a COMMIT without an answer was done, the first order tells for all.
 func (s *Service) bookOnce(ctx context.Context, how Strategy, p sale, held leases) error {
 	p.take.Fence = held.fence(p.take.SKU)
-	orders := p.drafts()
+	orders := p.drafts(0)
 	movements := make([]stock.Movement, 0, len(orders))
 	for _, o := range orders {
 		take := stock.Take{SKU: p.take.SKU, Units: o.Lines[0].Units, Fence: p.take.Fence}

@@ -27,26 +27,44 @@ func TestLanes_ambiguousCommit(t *testing.T) {
 			t.Skip("SQLite: no network lies between a shop and its file")
 		}
 		for name, c := range map[string]struct {
-			commits fates
-			want    error
-			there   bool // so that the retries are replays
+			commits    fates
+			headStarts int
+			want       error
+			there      bool // so that the retries are replays
 		}{
 			"done":                 {commits: fates{mute}, there: true},
 			"not done":             {commits: fates{drop}, there: true},
 			"not done, then done":  {commits: fates{drop, mute}, there: true},
 			"never done":           {commits: fates{drop, drop, drop}, want: order.ErrBusy},
 			"not noticed for long": {commits: fates{hang}, want: order.ErrUnknownOutcome},
+
+			"of a head start, done":                {commits: fates{mute}, headStarts: 1, there: true},
+			"of a head start, not done, then done": {commits: fates{drop, mute}, headStarts: 1, there: true},
+			"of a head start, never done":          {commits: fates{drop, drop, drop}, headStarts: 1, want: order.ErrBusy},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				database := kind.New(t, "innodb_lock_wait_timeout=1")
 				direct := setup(t, database.Migrated(t), lock.NewMemory(), 10*time.Second)
-				direct.supply(t, "mug", 2*buyers)
-				s := &scene{commits: c.commits}
+				direct.supply(t, "mug", 2*buyers+1)
+				s := &scene{commits: append(fates{storetest.Pass}, c.commits...)}
 				proxy := &storetest.Proxy{Judge: s.judge}
-				l := stand(t, setup(t, database.Through(t, proxy).Open(t), lock.NewMemory(), 10*time.Second))
+				l := stand(t, setup(t, database.Through(t, proxy).Open(t), lock.NewMemory(), 10*time.Second), func(o *order.Config) {
+					o.HeadStarts = c.headStarts
+				})
+				now := time.Now()
+				l.shop.SetRecentClock(func() time.Time { return now })
+				l.join(t.Context(), t, buyAs("first", "key", 1))
+				l.serve(t)
+				l.want(t, 0, "first", nil)
+				l.told = nil
+				l.hold(t)
 				for i := range buyers {
 					l.join(t.Context(), t, buyAs(fmt.Sprint("buyer-", i), "key", 1))
+				}
+				awaitLocks(t, l.bundle, 1)
+				if got := l.shop.HeadStarts(); got != c.headStarts {
+					t.Errorf("%d head starts, want %d", got, c.headStarts)
 				}
 				l.serve(t)
 				proxy.LetGo()
@@ -58,7 +76,7 @@ func TestLanes_ambiguousCommit(t *testing.T) {
 						t.Errorf("%s again: got %s, replayed %v, %v, want replayed %v", buyer, again.ID, replayed, err, c.there)
 					}
 				}
-				direct.wantLevel(t, "mug", buyers, buyers)
+				direct.wantLevel(t, "mug", buyers, buyers+1)
 				direct.audit(t, "mug")
 			})
 		}

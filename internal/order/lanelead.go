@@ -59,13 +59,20 @@ func gone(ctx context.Context, sku string) error {
 func (s *Service) lead(at laneKey, how Strategy) {
 	seen := s.soldOut.begin(at.sku)
 	defer s.soldOut.end(at.sku, seen)
+	without := 0 // so many batches have no head start
 	for first := s.lanes.head(at); first != nil; first = s.lanes.head(at) {
 		if s.refuseKnown(at, how) {
 			continue
 		}
 		served := false
 		ctx := onBehalf{s.lanes.ctx, first.ctx}
-		ahead := s.startAhead(ctx, at)
+		var ahead *headStart
+		if without--; without < 0 {
+			_ = s.guard(at.sku, func() error { // whatever comes of it, it can be done without
+				ahead = s.startAhead(ctx, at)
+				return nil
+			})
+		}
 		err := s.guard(at.sku, func() error {
 			return s.lockers[how.Lock].Do(ctx, lockKey(at.sku), func(ctx context.Context, lease *lock.Lease) error {
 				served = true
@@ -77,12 +84,15 @@ func (s *Service) lead(at laneKey, how Strategy) {
 		// What becomes of the lease after a batch does not undo its answers.
 		if !served {
 			s.turnAway(at, err)
-			continue
+		} else {
+			_ = s.guard(at.sku, func() error { // whatever comes of it, the next batch is served
+				s.learn(seen)
+				return nil
+			})
 		}
-		_ = s.guard(at.sku, func() error { // whatever comes of it, the next batch is served
-			s.learn(seen)
-			return nil
-		})
+		if ahead.over() {
+			without = withoutAhead
+		}
 	}
 }
 

@@ -24,29 +24,34 @@ type recent struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	sights map[string]sight // by SKU
+	sights map[string]memory // by SKU
 }
 
-// sight is a SKU as it was read.
+// sight is a SKU as it was when the database's clock said at.
 type sight struct {
-	sku    stock.SKU
-	at     time.Time // by the database's clock
-	readAt time.Time // by the clock of this process, when the answer was there
+	sku stock.SKU
+	at  time.Time
 }
 
-func newRecent(now func() time.Time) *recent { return &recent{now: now, sights: map[string]sight{}} }
+// memory is a sight, and when it was there by the clock of this process.
+type memory struct {
+	sight
+	since time.Time
+}
 
-// saw keeps what was read just now, when the database's clock said at.
-func (r *recent) saw(sku stock.SKU, at time.Time) {
+func newRecent(now func() time.Time) *recent { return &recent{now: now, sights: map[string]memory{}} }
+
+// saw keeps what was read just now.
+func (r *recent) saw(seen sight) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.sights[sku.Name]; !known && len(r.sights) >= recentSKUs {
+	if _, known := r.sights[seen.sku.Name]; !known && len(r.sights) >= recentSKUs {
 		for name := range r.sights { // any of them
 			delete(r.sights, name)
 			break
 		}
 	}
-	r.sights[sku.Name] = sight{sku: sku, at: at, readAt: r.now()}
+	r.sights[seen.sku.Name] = memory{seen, r.now()}
 }
 
 // sold is told what a lane of this instance has taken since.
@@ -59,27 +64,26 @@ func (r *recent) sold(t stock.Take) {
 	}
 }
 
-// of returns a SKU as it should be now, what the database's clock should say, and for
-// how long both are good yet.
-func (r *recent) of(name string) (sku stock.SKU, now time.Time, left time.Duration, ok bool) {
+// of returns how a SKU should look now, and for how long that is good.
+func (r *recent) of(name string) (now sight, left time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.sights[name]
-	age := r.now().Sub(s.readAt)
+	age := r.now().Sub(s.since)
 	if !ok || age >= recentFor {
 		delete(r.sights, name)
-		return stock.SKU{}, time.Time{}, 0, false
+		return sight{}, 0, false
 	}
-	return s.sku, s.at.Add(age.Truncate(time.Microsecond)), recentFor - age, true // no finer than a store keeps
+	return sight{s.sku, s.at.Add(age.Truncate(time.Microsecond))}, recentFor - age, true // no finer than a store keeps
 }
 
-// planUnseen plans what a batch is sold by what was seen last, which is good for the
-// time that is left, if everybody in it can have what they want.
-func (s *Service) planUnseen(sku string, batch []*wish) (p sale, left time.Duration, ok bool) {
-	seen, now, left, ok := s.recent.of(sku)
+// planUnseen plans what a batch is sold by what was seen last, if everybody in it can
+// have what they want.
+func (s *Service) planUnseen(sku string, batch []*wish) (p sale, ok bool) {
+	seen, _, ok := s.recent.of(sku)
 	if !ok {
-		return sale{}, 0, false
+		return sale{}, false
 	}
-	p = s.plan(batch, seen, now)
-	return p, left, len(p.refused) == 0
+	p = s.plan(batch, seen)
+	return p, len(p.refused) == 0
 }

@@ -18,10 +18,10 @@ type sale struct {
 	refused []refusal // if those before them are sold what they want
 	all     []*wish   // in the order of arrival
 
-	seen   []stock.SKU // the one that all of them want, as it was
-	now    time.Time   // by the database's clock, when it was so
-	placed map[BuyerKey]int
-	ahead  *headStart // has written orders already; nil for nobody
+	seen   []stock.SKU      // the one that all of them want
+	now    time.Time        // by the database's clock, when it was so
+	placed map[BuyerKey]int // the order of a key
+	ahead  *headStart       // has begun the transaction; nil for nobody
 }
 
 // refusal is a wish that gets nothing, and why.
@@ -30,14 +30,15 @@ type refusal struct {
 	err error
 }
 
-// plan plans a sale of the SKU that all of the wishes want, seen when the database's
-// clock said now.
-func (s *Service) plan(wishes []*wish, sku stock.SKU, now time.Time) sale {
-	terms, seen := sku.Terms(), []stock.SKU{sku}
+// plan plans a sale of the SKU that all of the wishes want.
+func (s *Service) plan(wishes []*wish, seen sight) sale {
+	terms, skus := seen.sku.Terms(), []stock.SKU{seen.sku}
 	p := sale{
-		take:   stock.Take{SKU: sku.Name, Terms: &terms},
-		limits: s.limits(seen),
-		seen:   seen, now: now, placed: map[BuyerKey]int{},
+		take:   stock.Take{SKU: seen.sku.Name, Terms: &terms},
+		limits: s.limits(skus),
+		seen:   skus,
+		now:    seen.at,
+		placed: map[BuyerKey]int{},
 	}
 	s.extend(&p, wishes)
 	return p
@@ -67,10 +68,10 @@ func (s *Service) extend(p *sale, wishes []*wish) {
 	}
 }
 
-// drafts are the orders of a sale.
-func (p sale) drafts() []Order {
-	orders := make([]Order, len(p.orders))
-	for i, claim := range p.orders {
+// drafts are the orders of a sale behind the first few.
+func (p sale) drafts(behind int) []Order {
+	orders := make([]Order, len(p.orders)-behind)
+	for i, claim := range p.orders[behind:] {
 		orders[i] = claim.Order
 	}
 	return orders

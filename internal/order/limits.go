@@ -54,27 +54,27 @@ func (l limits) lock(tx Tx, orders ...Order) error {
 	return tx.LockBuyers(buyersOf(orders)...)
 }
 
-// check counts, and returns why orders are over a limit, by their index. Each
-// counts for those behind it; that the first of them are written already makes no
-// difference. It comes after the units, because of databases that
-// refuse to update a row that has changed since the transaction first read
-// anything: the row of a SKU changes all the time.
+// check counts, and returns why orders are over a limit, by their index. Each counts
+// for those behind it, also if it is one of the first few, which are written already.
+//
+// It comes after the units, because of databases that refuse to update a row that has
+// changed since the transaction first read anything: the row of a SKU changes all the
+// time.
 func (l limits) check(tx Tx, orders []Order, written int) (over map[int]error, err error) {
-	var own []string
-	for _, o := range orders[:written] {
-		own = append(own, o.ID)
-	}
 	var open map[string]OpenOrders
 	if l.open > 0 {
-		if open, err = tx.Open(buyersOf(orders), own); err != nil {
+		if open, err = tx.Open(buyersOf(orders)...); err != nil {
 			return nil, err
 		}
 	}
 	var bought map[BuyerSKU]int64
 	if len(l.bought) > 0 {
-		if bought, err = tx.Bought(buyersOf(orders), slices.Sorted(maps.Keys(l.bought)), own); err != nil {
+		if bought, err = tx.Bought(buyersOf(orders), slices.Sorted(maps.Keys(l.bought))); err != nil {
 			return nil, err
 		}
+	}
+	for _, o := range orders[:written] {
+		l.count(o, -1, open, bought)
 	}
 	over = map[int]error{}
 	for i, o := range orders {
@@ -82,21 +82,27 @@ func (l limits) check(tx Tx, orders []Order, written int) (over map[int]error, e
 			over[i] = err
 			continue
 		}
-		if l.open > 0 {
-			now := open[o.Buyer]
-			if now.Count == 0 || o.ExpiresAt.Before(now.First) {
-				now.First = o.ExpiresAt
-			}
-			now.Count++
-			open[o.Buyer] = now
-		}
-		for _, line := range o.Lines {
-			if _, limited := l.bought[line.SKU]; limited {
-				bought[BuyerSKU{o.Buyer, line.SKU}] += line.Units
-			}
-		}
+		l.count(o, 1, open, bought)
 	}
 	return over, nil
+}
+
+// count counts an order in, or out with -1. Out, it leaves the time at which the first
+// of the buyer's orders expires, which may be that of the one that is taken out.
+func (l limits) count(o Order, by int, open map[string]OpenOrders, bought map[BuyerSKU]int64) {
+	if l.open > 0 {
+		now := open[o.Buyer]
+		if now.Count == 0 || o.ExpiresAt.Before(now.First) {
+			now.First = o.ExpiresAt
+		}
+		now.Count += by
+		open[o.Buyer] = now
+	}
+	for _, line := range o.Lines {
+		if _, limited := l.bought[line.SKU]; limited {
+			bought[BuyerSKU{o.Buyer, line.SKU}] += int64(by) * line.Units
+		}
+	}
 }
 
 func (l limits) checkOpen(o Order, open OpenOrders) error {

@@ -98,14 +98,14 @@ type Tx interface {
 	// this transaction has ended. Buyers are locked always in the same sequence.
 	LockBuyers(buyers ...string) error
 
-	// Open tells which of the buyers have pending orders, other than those with the ids
-	// in but. It is exact behind LockBuyers.
-	Open(buyers, but []string) (map[string]OpenOrders, error)
+	// Open tells which of the buyers have pending orders, also those that this
+	// transaction has added. It is exact behind LockBuyers.
+	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought tells how many units of these SKUs are in orders of these buyers that are
-	// pending or paid, other than those with the ids in but. It is exact behind the
-	// Take of those SKUs.
-	Bought(buyers, skus, but []string) (map[BuyerSKU]int64, error)
+	// Bought tells how many units of these SKUs are in orders of these buyers that
+	// are pending or paid, also those that this transaction has added. It is exact
+	// behind the Take of those SKUs.
+	Bought(buyers, skus []string) (map[BuyerSKU]int64, error)
 
 	// Add writes the orders with their lines; without any, it does nothing.
 	Add(orders ...Order) error
@@ -180,8 +180,8 @@ type Config struct {
 	MaxLane int
 
 	// HeadStarts is how many lanes at a time may begin the transaction of their next
-	// batch while they wait for its lease. Each keeps a connection of the Store for a
-	// second at most. It is 0 for a Store that lets one transaction write at a time.
+	// batch while they wait for its lease, for a second at most. Each keeps a connection
+	// of the Store. It is 0 for a Store that lets one transaction write at a time.
 	HeadStarts int
 
 	// OnBatch is told how many orders a lane has placed in one transaction; nil for
@@ -236,7 +236,7 @@ func New(c Config) (*Service, error) {
 		onBatch:      c.OnBatch,
 		onPanic:      c.OnPanic,
 		recent:       newRecent(time.Now),
-		headStarts:   make(chan struct{}, c.HeadStarts),
+		headStarts:   make(chan struct{}, max(0, c.HeadStarts)),
 		soldOut:      newSoldOut(c.SoldOutFor, time.Now),
 		announce:     c.Announce,
 		onRefused:    c.OnRefused,

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	shortBody   = 512  // bytes; longer ones are read as they come, and not remembered
-	knownBodies = 1024 // at most
+	shortBody   = 512  // bytes
+	knownBodies = 1024 // at most, each of about 1 KB with its lines
 )
 
 // bodies remembers what short bodies of orders say. Where a crowd wants one SKU, nearly
@@ -16,7 +16,7 @@ const (
 // value is ready to use, by many goroutines at once.
 type bodies struct {
 	mu    sync.RWMutex
-	known map[string][]order.RequestLine // by the text of a body with nothing wrong in it
+	known map[string][]order.RequestLine // by the text of a body that could be parsed
 }
 
 // lines returns what body says, which nobody may change.
@@ -27,9 +27,9 @@ func (b *bodies) lines(body []byte) ([]order.RequestLine, bool) {
 	return lines, ok
 }
 
-// remember keeps what body says. When there are too many, it starts anew.
+// remember keeps what body says, if it is short. When there are too many, it starts anew.
 func (b *bodies) remember(body []byte, lines []order.RequestLine) {
-	if len(body) > shortBody {
+	if len(body) > shortBody || len(lines) > order.MaxLines {
 		return
 	}
 	b.mu.Lock()

@@ -30,6 +30,10 @@ func TestBodies(t *testing.T) {
 	if _, known := b.lines(long); known {
 		t.Error("a long one is remembered")
 	}
+	b.remember([]byte("many"), make([]order.RequestLine, order.MaxLines+1))
+	if _, known := b.lines([]byte("many")); known {
+		t.Error("one of many lines is remembered")
+	}
 	for i := range 2*knownBodies + 1 {
 		b.remember(fmt.Append(nil, i), said)
 		if len(b.known) > knownBodies {

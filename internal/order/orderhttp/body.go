@@ -47,7 +47,7 @@ func readBody(c *gin.Context) ([]byte, error) {
 	return nil, fmt.Errorf("%w: the body ends too early", errMalformed)
 }
 
-// readAll reads a short body into as many bytes as it announces.
+// readAll reads a body. One that announces that it is short gets no more room than that.
 func readAll(c *gin.Context) ([]byte, error) {
 	if announced := c.Request.ContentLength; announced > 0 && announced <= shortBody {
 		body := make([]byte, announced)

@@ -40,7 +40,7 @@ func errorTable() table {
 	return table{
 		{err: order.ErrUnknownOutcome, status: http.StatusServiceUnavailable, slug: "unknown-outcome", title: "Outcome unknown", detail: unknown, retrySafe: true, retryAfter: 1},
 
-		// Nothing of the others goes with it, and a crowd is told this: the sooner it is found the better.
+		// A crowd is told this: it is found soon. Of the rows behind it, a lost lock's alone may match as well.
 		{err: stock.ErrSoldOut, status: http.StatusConflict, slug: "sold-out", title: "Sold out"},
 
 		{err: errNoToken, status: http.StatusUnauthorized, slug: "no-token", title: "Token missing", detail: "Send the header Authorization once, with Bearer, a blank, and a token."},

@@ -30,9 +30,9 @@ type Observer interface {
 type exchange struct {
 	buyer string // by the token; empty where none was wanted
 
-	orderRead bool // of the request; then it is order, or orderErr says what is wrong with it
-	order     order.Request
-	orderErr  error
+	order     order.Request // of POST /v1/orders, once it was read
+	orderErr  error         // what is wrong with it
+	orderRead bool
 
 	problem string // last part of its type; empty for none
 	err     error  // why

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"example.com/shop/internal/order"
@@ -33,20 +32,20 @@ func (t *tx) LockBuyers(buyers ...string) error {
 	})
 }
 
-// Open counts buyers' pending orders, other than those with the ids in but.
+// Open counts buyers' pending orders.
 //
 // It may be a plain SELECT, and so may that of Bought. REPEATABLE READ answers both
 // from the snapshot that the first of them takes, and by then LockBuyers and Take
 // keep whoever could add to these numbers out. Locking reads would keep other
 // buyers out, too: they lock the gaps between rows.
-func (t *tx) Open(buyers, but []string) (map[string]order.OpenOrders, error) {
+func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string
 		Orders int
 		First  store.Time
 	}
 	err := t.do(func() error {
-		err := t.db.Table("orders AS o").Scopes(without(but)).Where("buyer IN ? AND status = ?", buyers, order.Pending).
+		err := t.db.Model(&orderRow{}).Where("buyer IN ? AND status = ?", buyers, order.Pending).
 			Select("buyer, COUNT(*) AS orders, MIN(expires_at) AS first").Group("buyer").Find(&counts).Error
 		if err != nil {
 			return fmt.Errorf("count open orders: %w", err)
@@ -60,9 +59,8 @@ func (t *tx) Open(buyers, but []string) (map[string]order.OpenOrders, error) {
 	return open, err
 }
 
-// Bought adds up the units in buyers' orders that are pending or paid, other than those
-// with the ids in but.
-func (t *tx) Bought(buyers, skus, but []string) (map[order.BuyerSKU]int64, error) {
+// Bought adds up the units in buyers' orders that are pending or paid.
+func (t *tx) Bought(buyers, skus []string) (map[order.BuyerSKU]int64, error) {
 	var sums []struct {
 		Buyer string
 		SKU   string
@@ -70,7 +68,7 @@ func (t *tx) Bought(buyers, skus, but []string) (map[order.BuyerSKU]int64, error
 	}
 	err := t.do(func() error {
 		err := t.db.Table("orders AS o").Joins("JOIN order_lines AS l ON l.order_id = o.id").
-			Scopes(without(but)).Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
+			Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
 			Select("o.buyer, l.sku, SUM(l.units) AS units").Group("o.buyer, l.sku").Find(&sums).Error
 		if err != nil {
 			return fmt.Errorf("add up what was bought: %w", err)
@@ -82,14 +80,4 @@ func (t *tx) Bought(buyers, skus, but []string) (map[order.BuyerSKU]int64, error
 		bought[order.BuyerSKU{Buyer: sum.Buyer, SKU: sum.SKU}] = sum.Units
 	}
 	return bought, err
-}
-
-// without leaves the orders AS o with these ids out of a query, if there are any.
-func without(ids []string) func(*gorm.DB) *gorm.DB {
-	return func(query *gorm.DB) *gorm.DB {
-		if len(ids) == 0 { // as a list that would be NULL, which leaves out all
-			return query
-		}
-		return query.Where("o.id NOT IN ?", ids)
-	}
 }
