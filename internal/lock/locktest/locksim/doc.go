@@ -1,7 +1,7 @@
 // Package locksim runs Lockers against a store and a network that go wrong, in
 // virtual time.
 //
-//	go test ./internal/lock/locktest/locksim                      # the first 1,000 seeds
+//	go test ./internal/lock/locktest/locksim                      # the first 1,000 seeds; with -race, 200
 //	go test ./internal/lock/locktest/locksim -seeds=10000         # more
 //	go test ./internal/lock/locktest/locksim -run 'TestSim$' -seed=17 -v   # one, with its log
 //

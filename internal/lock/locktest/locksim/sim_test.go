@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 1000, "how many seeds to run, from 1")
+	seeds = flag.Int("seeds", usual, "how many seeds to run, from 1")
 	only  = flag.Uint64("seed", 0, "run this seed alone, and print its log; 0: many")
 )
 
