@@ -106,13 +106,15 @@ func (l *line) want(t *testing.T, i int, by string, want error) {
 	}
 }
 
-func awaitQueued(t *testing.T, s *order.Service, want int) {
+// awaitQueued waits until so many stand in the lanes of a Service, or wait for the
+// leases of a Locker.
+func awaitQueued(t *testing.T, where interface{ Queued() int }, want int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); s.Queued() != want; <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); where.Queued() != want; <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d in the lanes, want %d", s.Queued(), want)
+			t.Fatalf("%d are queued, want %d", where.Queued(), want)
 		}
 	}
 }

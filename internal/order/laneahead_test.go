@@ -373,13 +373,13 @@ func TestLanes_headStartWithout(t *testing.T) {
 				}
 				next <- lease
 			})
-			awaitLocks(t, b, 1)
+			awaitQueued(t, b.shared, 1)
 		}
 		if err := l.lease.Release(); err != nil {
 			t.Error(err)
 		}
 		l.lease = <-next
-		awaitLocks(t, b, 1)
+		awaitQueued(t, b.shared, 1)
 		if got := l.shop.HeadStarts(); got != 0 {
 			t.Errorf("%d head starts, want none so soon", got)
 		}
@@ -389,18 +389,6 @@ func TestLanes_headStartWithout(t *testing.T) {
 		b.wantLevel(t, "mug", 17, 3)
 		b.audit(t, "mug")
 	})
-}
-
-// awaitLocks waits until so many wait for leases.
-func awaitLocks(t *testing.T, b *bundle, want int) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); b.shared.Queued() != want; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d wait for leases, want %d", b.shared.Queued(), want)
-		}
-	}
 }
 
 // "HeadStarts is how many lanes at a time may begin": the lane of another SKU has none

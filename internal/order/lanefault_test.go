@@ -62,7 +62,7 @@ func TestLanes_ambiguousCommit(t *testing.T) {
 				for i := range buyers {
 					l.join(t.Context(), t, buyAs(fmt.Sprint("buyer-", i), "key", 1))
 				}
-				awaitLocks(t, l.bundle, 1)
+				awaitQueued(t, l.shared, 1)
 				if got := l.shop.HeadStarts(); got != c.headStarts {
 					t.Errorf("%d head starts, want %d", got, c.headStarts)
 				}
