@@ -16,6 +16,10 @@ func (s *Service) SetSoldOutClock(now func() time.Time) { s.soldOut.now = now }
 // SetRecentClock does so for what the lanes have seen last.
 func (s *Service) SetRecentClock(now func() time.Time) { s.recent.now = now }
 
+// SetRecentFor lets what a lane has seen be good for so long, by a clock that a slow
+// machine does not run out.
+func (s *Service) SetRecentFor(d time.Duration) { s.recent.keep = d }
+
 // RecentFor is how long what a lane has seen is good for another batch.
 const RecentFor = recentFor
 

@@ -52,8 +52,7 @@ func TestLanes_ambiguousCommit(t *testing.T) {
 				l := stand(t, setup(t, database.Through(t, proxy).Open(t), lock.NewMemory(), 10*time.Second), func(o *order.Config) {
 					o.HeadStarts = c.headStarts
 				})
-				now := time.Now()
-				l.shop.SetRecentClock(func() time.Time { return now })
+				l.shop.SetRecentFor(aheadFor)
 				l.join(t.Context(), t, buyAs("first", "key", 1))
 				l.serve(t)
 				l.want(t, 0, "first", nil)

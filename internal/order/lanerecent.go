@@ -21,7 +21,8 @@ const (
 // of the SKU by the one that takes them, the keys by theirs. Where it is wrong, and
 // where by what it tells somebody could not be sold what they want, the batch looks.
 type recent struct {
-	now func() time.Time
+	keep time.Duration
+	now  func() time.Time
 
 	mu     sync.Mutex
 	sights map[string]memory // by SKU
@@ -39,7 +40,9 @@ type memory struct {
 	since time.Time
 }
 
-func newRecent(now func() time.Time) *recent { return &recent{now: now, sights: map[string]memory{}} }
+func newRecent(now func() time.Time) *recent {
+	return &recent{keep: recentFor, now: now, sights: map[string]memory{}}
+}
 
 // saw keeps what was read just now.
 func (r *recent) saw(seen sight) {
@@ -70,11 +73,11 @@ func (r *recent) of(name string) (now sight, left time.Duration, ok bool) {
 	defer r.mu.Unlock()
 	s, ok := r.sights[name]
 	age := r.now().Sub(s.since)
-	if !ok || age >= recentFor {
+	if !ok || age >= r.keep {
 		delete(r.sights, name)
 		return sight{}, 0, false
 	}
-	return sight{s.sku, s.at.Add(age.Truncate(time.Microsecond))}, recentFor - age, true // no finer than a store keeps
+	return sight{s.sku, s.at.Add(age.Truncate(time.Microsecond))}, r.keep - age, true // no finer than a store keeps
 }
 
 // planUnseen plans what a batch is sold by what was seen last, if everybody in it can
