@@ -1,6 +1,6 @@
 # What one does daily. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test race integration lint bench bench-sale audit-million fuzz
+.PHONY: help run demo test race integration lint bench bench-shop audit-million fuzz
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -26,8 +26,8 @@ lint: ## formatting, vet, and the import rules of the layout; needs golangci-lin
 bench: ## the lock alone: one goroutine, many keys, one hot key
 	go test -run '^$$' -bench . -benchmem ./internal/lock
 
-bench-sale: ## orders per second over HTTP by each strategy, three shops; FLAGS='--database mysql', '--quick', '--help'
-	go run ./loadtest/sale $(FLAGS)
+bench-shop: ## orders per second over HTTP by each strategy, three shops; FLAGS='--database mysql', '--help'
+	go run ./loadtest bench $(FLAGS)
 
 audit-million: ## time and memory of shop audit on 1,000,000 orders, in SQLite and MySQL
 	go test -count=1 -v -timeout 30m -run TestAudit_size ./cmd/shop -args -audit-orders=1000000

@@ -2,47 +2,25 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	"example.com/shop/loadtest/buyers"
 	"example.com/shop/loadtest/cleanup"
-	"example.com/shop/loadtest/cli"
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/machine"
-	"example.com/shop/loadtest/report"
+	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/steps"
-	"example.com/shop/loadtest/ui"
+	"example.com/shop/loadtest/step"
+	"example.com/shop/loadtest/web"
 )
 
-// uiProblem says what is wrong with --ui, if it is given and something is.
-func (f flags) uiProblem() string {
-	if f.UI == nil {
-		return ""
-	}
-	words := f.words()
-	err := ui.CheckAddress(*f.UI)
-	switch {
-	case err != nil:
-		return "--ui " + err.Error()
-	case f.JSON != "" || f.HTML != "":
-		return "--ui offers its reports in the browser; leave out --json and --html"
-	case len(words) > 0:
-		return "--ui shows buyers who want one unit each, all at once; leave out " + words[0]
-	}
-	return ""
-}
-
-// inBrowser is the lab as its page sees it: the flags are what the form says at
-// first.
-type inBrowser struct {
+// browserLab is the lab as its page sees it: the flags pre-fill the form.
+type browserLab struct {
 	lab
 	chosen []shopclient.Strategy
 	shop   shopclient.Lab
-	stage  *stage
+	player *step.Player
 }
 
 // serve shows the page until ctx ends.
@@ -51,25 +29,21 @@ func (l lab) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	stage := &stage{open: func() (*steps.Player, error) {
-		return steps.Open(ctx, steps.Options{
-			Instances: shops.Instances{MySQL: l.MySQL, Redis: l.Redis, Redlock: l.Redlock, ZooKeeper: l.ZooKeeper, Log: l.log},
-		})
-	}}
-	defer func() { err = cleanup.Join(err, stage.close(context.WithoutCancel(ctx))) }()
+	b := &browserLab{l, chosen, shop, step.NewPlayer(l.shops(0, l.log))}
+	defer func() { err = cleanup.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
 	tell := func(line string) { fmt.Fprintln(l.screen.out, line) }
-	if err := ui.Serve(ctx, *l.UI, inBrowser{l, chosen, shop, stage}, tell); err != nil {
+	if err := web.Serve(ctx, *l.UI, b, tell); err != nil {
 		return fmt.Errorf("--ui: %w", err)
 	}
 	return nil
 }
 
 // Strategies is the shop's own table.
-func (b inBrowser) Strategies() []shopclient.Strategy { return b.shop.Strategies }
+func (b *browserLab) Strategies() []shopclient.Strategy { return b.shop.Strategies }
 
-// Usual is what the flags say.
-func (b inBrowser) Usual() ui.Choice {
-	c := ui.Choice{Buyers: b.Buyers, Stock: b.Stock, ThinkMS: report.Milliseconds(b.Think), Together: true}
+// Defaults are the flags.
+func (b *browserLab) Defaults() web.Choice {
+	c := web.Choice{Buyers: b.Buyers, Stock: b.Stock, ThinkMS: crowd.Milliseconds(b.Think), Together: true}
 	for _, s := range b.chosen {
 		c.Strategies = append(c.Strategies, s.Name)
 	}
@@ -79,8 +53,8 @@ func (b inBrowser) Usual() ui.Choice {
 	return c
 }
 
-// with returns a lab whose flags say what was chosen.
-func (b inBrowser) with(c ui.Choice) lab {
+// with returns a lab whose flags are the choice.
+func (b *browserLab) with(c web.Choice) lab {
 	l := b.lab
 	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
 	if l.Target == "" {
@@ -89,17 +63,15 @@ func (b inBrowser) with(c ui.Choice) lab {
 	return l
 }
 
-// Check asks the checks of the flags. Their messages begin with the flag.
-func (b inBrowser) Check(c ui.Choice) *ui.Problem {
+// Check validates the flags, and that there are enough open files.
+func (b *browserLab) Check(c web.Choice) *web.Problem {
 	l := b.with(c)
-	l.Servers = "" // they run by now, and have names
-	err := l.check()
-	if err != nil {
-		flag, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), cli.ErrUsage.Error()+": --"), " ")
-		if _, want, ok := strings.Cut(rest, ": "); ok {
-			rest = want
+	l.Servers = "embedded" // containers run by now, and have addresses
+	if err := l.Validate(); err != nil {
+		if wrong := (*flagError)(nil); errors.As(err, &wrong) {
+			return &web.Problem{Field: wrong.flag, Text: wrong.want}
 		}
-		return &ui.Problem{Field: flag, Text: rest}
+		return &web.Problem{Text: err.Error()}
 	}
 	races := 1
 	if c.Together {
@@ -110,49 +82,46 @@ func (b inBrowser) Check(c ui.Choice) *ui.Problem {
 		if races > 1 {
 			text += ", or let them race one after the other"
 		}
-		return &ui.Problem{Field: "buyers", Text: text}
+		return &web.Problem{Field: "buyers", Text: text}
 	}
 	return nil
 }
 
-// Race holds the race of one strategy.
-func (b inBrowser) Race(ctx context.Context, c ui.Choice, how shopclient.Strategy, watch ui.Watcher) (report.Strategy, error) {
-	l := b.with(c)
-	l.ready = watch.Ready
-	l.watch = func(_ string, _ int, tally *buyers.Tally) func() {
-		watch.Connecting(tally)
-		return watch.Answered
-	}
-	return l.race(ctx, how)
+// Report is a report of no races yet.
+func (b *browserLab) Report(c web.Choice) result.Report {
+	r := b.with(c).report(b.shop)
+	r.Run.Together = c.Together && len(c.Strategies) > 1
+	return r
 }
 
-// Scenarios are those of the step command. They stop and kill shops, and so have
-// shops of their own.
-func (b inBrowser) Scenarios() []steps.Scenario {
+// Race holds the race of one strategy.
+func (b *browserLab) Race(ctx context.Context, c web.Choice, s shopclient.Strategy, w crowd.Watcher) (result.Strategy, error) {
+	return b.with(c).race(ctx, s, w)
+}
+
+// Scenarios are those of the step command. They stop and kill shops, and so need shops
+// of their own.
+func (b *browserLab) Scenarios() []web.Scenario {
 	if b.Target != "" {
 		return nil
 	}
-	return steps.Scenarios()
-}
-
-// Excuse asks the table of the step command.
-func (b inBrowser) Excuse(how shopclient.Strategy, what steps.Scenario) string {
-	return steps.Excuse(steps.Strategy{Name: how.Name, Lock: how.Lock, Promises: how.PromisesCorrect, Lesson: how.Lesson}, what)
+	var all []web.Scenario
+	for _, in := range step.Scenarios() {
+		scenario := web.Scenario{Name: in.Name, Title: in.Title, Excuses: map[string]string{}}
+		for _, s := range b.shop.Strategies {
+			if why := step.Excuse(s, in); why != "" {
+				scenario.Excuses[s.Name] = why
+			}
+			if mistake, wrong := step.MistakeOf(s.Name); wrong && mistake.Scenario == in.Name {
+				scenario.Fails = append(scenario.Fails, s.Name)
+			}
+		}
+		all = append(all, scenario)
+	}
+	return all
 }
 
 // Play plays in shops that stay open until the page is closed.
-func (b inBrowser) Play(ctx context.Context, how shopclient.Strategy, what steps.Scenario) (steps.Play, error) {
-	player, err := b.stage.get()
-	if err != nil {
-		return steps.Play{}, err
-	}
-	return player.Play(ctx, how.Name, what.Name)
-}
-
-// Blank is a report of no races yet.
-func (b inBrowser) Blank(c ui.Choice) report.Report {
-	r := b.with(c).blank(time.Now())
-	r.Machine.DatabaseVersion, r.Machine.RedisVersion = b.shop.Database, b.shop.Redis
-	r.Run.Together = c.Together && len(c.Strategies) > 1
-	return r
+func (b *browserLab) Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error) {
+	return b.player.Play(ctx, s, scenario)
 }

@@ -6,41 +6,35 @@ import (
 	"slices"
 
 	"example.com/shop/loadtest/cleanup"
-	"example.com/shop/loadtest/report"
-	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/steps"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/step"
 )
 
 // catch plays the scenario of each wrong strategy that its race did not catch, when
 // all are run: some mistakes need a crash or a pause at one moment, which a crowd
 // seldom brings about.
-func (l lab) catch(ctx context.Context, r *report.Report) (err error) {
-	missed := func(s report.Strategy) bool {
-		return steps.Failures()[s.Name] != "" && s.Correct()
-	}
-	from, own := l.source(1).(shops.Instances)
-	if !own || !slices.Equal(l.Strategies, []string{all}) || !slices.ContainsFunc(r.Strategies, missed) {
+func (l lab) catch(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) (err error) {
+	if l.Target != "" || !slices.Equal(l.Strategies, []string{all}) {
 		return nil
 	}
-	player, err := steps.Open(ctx, steps.Options{Instances: from, Pairs: 1})
-	if err != nil {
-		return err
-	}
+	player := step.NewPlayer(l.source(0))
 	defer func() { err = cleanup.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if !missed(*s) {
+		mistake, wrong := step.MistakeOf(s.Name)
+		if !wrong || !s.Correct() {
 			continue
 		}
-		scenario := steps.Failures()[s.Name]
-		l.screen.tell(fmt.Sprintf("%s was not caught by its race: two buyers play %s", s.Name, scenario))
-		play, err := player.Play(ctx, s.Name, scenario)
+		l.screen.print(fmt.Sprintf("%s was not caught by its race: two buyers play %s", s.Name, mistake.Scenario))
+		how := chosen[slices.IndexFunc(chosen, func(c shopclient.Strategy) bool { return c.Name == s.Name })]
+		play, err := player.Play(ctx, how, mistake.Scenario)
 		if err != nil {
 			return err
 		}
 		note := "This race did not catch it, and neither did the play "
 		if !play.Passed {
-			s.CaughtIn, note = scenario, "This race did not catch it. The play does, "
+			s.CaughtIn, note = mistake.Scenario, "This race did not catch it. The play does, "
 		}
 		s.Notes = append(s.Notes, fmt.Sprintf("%sgo run ./loadtest step %s: %s", note, s.Name, play.Outcome))
 	}

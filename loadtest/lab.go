@@ -1,38 +1,57 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
-	"example.com/shop/loadtest/buyers"
 	"example.com/shop/loadtest/cleanup"
-	"example.com/shop/loadtest/cli"
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/machine"
-	"example.com/shop/loadtest/report"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/verdict"
+	"example.com/shop/loadtest/web"
+)
+
+const (
+	// operatorTimeout is the limit of a request outside of races.
+	operatorTimeout = 30 * time.Second
+
+	// buyTimeout is the limit of one try to buy. A shop gives up by itself before that,
+	// and its own answer says more than silence.
+	buyTimeout = 45 * time.Second
+
+	// An order or a cancellation whose answer was lost may still be on its way into the
+	// books. A shop ends each transaction within half a minute.
+	settlePause = 500 * time.Millisecond
+	settleLimit = time.Minute
 )
 
 // lab is one load test.
 type lab struct {
-	flags
+	raceCommand
 	screen screen
-	log    *slog.Logger // what goes wrong in shops that it starts
-
-	// watch is told of each race when its buyers set out, and calls stop when all have
-	// an answer.
-	watch func(strategy string, all int, tally *buyers.Tally) (stop func())
-
-	// ready, if not nil, is called when all buyers of a race have connected.
-	ready func(ctx context.Context)
+	log    *slog.Logger // errors of the shops that it starts
 }
 
-// test holds one race per strategy and reports. It returns cli.ErrUsage if the flags
-// ask for what cannot be, errBroken if a strategy did not keep its promise.
-func (l lab) test(ctx context.Context) (err error) {
-	stop, err := l.start(ctx, l.screen.tell)
+// run holds one race per strategy and reports, or serves the page. It returns
+// errUsage if the flags ask for what cannot be, errBroken if a strategy was not as it
+// is designed to be.
+func (l lab) run(ctx context.Context) (err error) {
+	stop, err := l.startServers(ctx, l.screen.print)
 	if err != nil {
 		return err
 	}
@@ -40,12 +59,8 @@ func (l lab) test(ctx context.Context) (err error) {
 	if l.UI != nil {
 		return l.serve(ctx)
 	}
-	return l.races(ctx)
-}
-
-func (l lab) races(ctx context.Context) error {
 	if err := machine.AllowConnections(l.connections()); err != nil {
-		return fmt.Errorf("%w: --buyers %d: %w", cli.ErrUsage, l.Buyers, err)
+		return usage(&flagError{"buyers", l.Buyers, err.Error()})
 	}
 	chosen, shop, err := l.choose(ctx)
 	if err != nil {
@@ -54,26 +69,12 @@ func (l lab) races(ctx context.Context) error {
 	if _, err := fmt.Fprintln(l.screen.out, l.headline()); err != nil {
 		return err
 	}
-	r := l.blank(time.Now())
-	r.Machine.DatabaseVersion, r.Machine.RedisVersion = shop.Database, shop.Redis
-	cost := newMeter()
-	for _, how := range chosen {
-		if !how.Available {
-			r.NotRun = append(r.NotRun, report.NotRun{Name: how.Name, Reason: how.Reason})
-			continue
-		}
-		result, err := l.race(ctx, how)
-		if err != nil {
-			// What is known by now is worth showing; a file would pass for a whole report.
-			return errors.Join(fmt.Errorf("%s: %w", how.Name, err), l.show(r))
-		}
-		r.Strategies = append(r.Strategies, result)
+	r := l.report(shop)
+	if err := l.races(ctx, chosen, &r); err != nil {
+		// Results up to here are worth showing; a file would pass for a whole report.
+		return errors.Join(err, l.screen.show(r))
 	}
-	r.Harness = cost.read(l.Target == "")
-	if err := l.catch(ctx, &r); err != nil {
-		return errors.Join(fmt.Errorf("step by step: %w", err), l.show(r))
-	}
-	if err := errors.Join(l.show(r), l.save(r)); err != nil {
+	if err := errors.Join(l.screen.show(r), l.save(r)); err != nil {
 		return err
 	}
 	if len(r.Broken()) > 0 {
@@ -82,17 +83,195 @@ func (l lab) races(ctx context.Context) error {
 	return nil
 }
 
-// source is where the shops of a race come from, instances of them where they
-// are to be started.
-func (l lab) source(instances int) shops.Source {
-	if l.Target != "" {
-		return shops.Running{URL: l.Target}
+// races holds them one after the other and adds their results to r.
+func (l lab) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
+	began, before := time.Now(), machine.CPU()
+	for _, s := range chosen {
+		if !s.Available {
+			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
+			continue
+		}
+		held, err := l.race(ctx, s, l.screen.progressOf(s.Name, l.Buyers))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		r.Strategies = append(r.Strategies, held)
 	}
-	return l.shops(instances, l.log)
+	r.Harness = harness(machine.CPU()-before, time.Since(began), l.Target == "")
+	if err := l.catch(ctx, chosen, r); err != nil {
+		return fmt.Errorf("step by step: %w", err)
+	}
+	return nil
 }
 
-// connections is how many a race needs: each buyer's, and its other end where
-// the shops are in this process.
+// choose resolves --strategies against the table of the shop, and returns the shop's
+// description of itself as well. Of "all", those without a server are not Available.
+func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
+	set, err := l.source(1).Open(ctx)
+	if err != nil {
+		return nil, shop, err
+	}
+	defer func() { err = cleanup.Join(err, set.Close()) }()
+
+	conns := shopclient.NewConnections(1, operatorTimeout)
+	defer conns.CloseIdleConnections()
+	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
+	if errors.Is(err, shopclient.ErrNotLab) {
+		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
+	}
+	if err != nil {
+		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
+	}
+	chosen, err = pick(shop.Strategies, l.Strategies)
+	return chosen, shop, err
+}
+
+// pick returns the strategies of these names; of the name "all", also those that are
+// not available.
+func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, error) {
+	if slices.Equal(names, []string{all}) {
+		return table, nil
+	}
+	var known []string
+	for _, s := range table {
+		known = append(known, s.Name)
+	}
+	var chosen []shopclient.Strategy
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		i := slices.Index(known, name)
+		problem := ""
+		switch {
+		case i < 0:
+			problem = fmt.Sprintf("%.80q is not one of %s, or 'all' alone", name, strings.Join(known, ", "))
+		case slices.Contains(chosen, table[i]):
+			problem = name + " is there twice"
+		case !table[i].Available:
+			problem = name + " cannot be run: " + table[i].Reason
+		}
+		if problem != "" {
+			return nil, usage(&flagError{"strategies", nil, problem})
+		}
+		chosen = append(chosen, table[i])
+	}
+	return chosen, nil
+}
+
+// race holds the race of one strategy, in shops of its own, and judges it.
+func (l lab) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (r result.Strategy, err error) {
+	set, err := l.source(l.instances()).Open(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = cleanup.Join(err, set.Close()) }()
+
+	conns := shopclient.NewConnections(1, operatorTimeout)
+	defer conns.CloseIdleConnections()
+	operator := shopclient.New(set.URLs[0], conns)
+	race := crowd.Race{
+		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Skew: l.Skew, Lines: l.Lines,
+		Buyers: l.Buyers, Think: l.Think, Pace: l.pace(), Cancel: l.Cancel, Repeat: l.Retry,
+		RequestTimeout: buyTimeout, Timeout: l.Timeout, Retry: crowd.DefaultRetry(), Watcher: w,
+	}
+	for _, sku := range race.SKUs {
+		if err := operator.Create(ctx, sku, l.Stock); err != nil {
+			return r, err
+		}
+	}
+	log, err := race.Run(ctx)
+	if err != nil {
+		return r, err
+	}
+	books, err := audits(ctx, operator, race.SKUs, log.Unsettled())
+	if err != nil {
+		return r, fmt.Errorf("audit: %w", err)
+	}
+	// After the books have settled, or an order that is still on its way would be found
+	// by one of the two and not by the other.
+	lost, err := race.Recheck(ctx, log)
+	if err != nil {
+		return r, fmt.Errorf("recheck: %w", err)
+	}
+	skus := verdict.Race(l.Stock, books, log, lost)
+	r = result.Strategy{Strategy: s, SKU: race.SKUs[0], Summary: log.Summary(), Judgement: verdict.Sum(skus), SKUs: skus}
+	r.Notes = append(log.Notes(), r.Notes...)
+	for _, sku := range skus {
+		r.Supplied += sku.Supplied
+		r.UnitsSold += sku.UnitsSold
+		r.Orders += sku.Orders
+	}
+	if l.Lines > 1 { // the books count an order once for each SKU
+		r.Orders = r.Acknowledged
+	}
+	return r, nil
+}
+
+// freshSKUs names SKUs that no earlier race has sold from.
+func freshSKUs(strategy string, n int) []string {
+	name := "lab-" + strategy + "-" + strings.ToLower(rand.Text()[:8])
+	if n == 1 {
+		return []string{name}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", name, i+1)
+	}
+	return names
+}
+
+// errUnsettled means that the books keep changing after the race.
+var errUnsettled = errors.New("the books still change, though nobody buys any more")
+
+// audits asks for the books of each SKU, until two audits in a row are alike where
+// orders or cancellations may still be on their way.
+func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(len(skus))*settleLimit, errUnsettled)
+	defer cancel()
+	var books []shopclient.Audit
+	for _, sku := range skus {
+		audit, err := operator.Audit(ctx, sku)
+		for settled := !settle; err == nil && !settled; {
+			select {
+			case <-time.After(settlePause):
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			before := audit
+			audit, err = operator.Audit(ctx, sku)
+			settled = reflect.DeepEqual(audit, before)
+		}
+		if err != nil {
+			return nil, err
+		}
+		books = append(books, audit)
+	}
+	return books, nil
+}
+
+// harness is what the load test itself used; nil where the system does not tell.
+// withShops means that the shops run in this process: then the two cannot be told apart.
+func harness(cpu, took time.Duration, withShops bool) *result.Harness {
+	if cpu <= 0 {
+		return nil
+	}
+	return &result.Harness{
+		CPUSeconds:   math.Round(cpu.Seconds()*100) / 100,
+		CPUShare:     math.Round(1000*cpu.Seconds()/took.Seconds()/float64(runtime.NumCPU())) / 1000,
+		PeakMemoryMB: math.Round(float64(machine.Memory())/(1<<20)*10) / 10,
+		WithShops:    withShops,
+	}
+}
+
+// source is where the shops of a race come from, so many instances where they are to
+// be started.
+func (l lab) source(instances int) shops.Instances {
+	from := l.shops(instances, l.log)
+	from.Target = l.Target
+	return from
+}
+
+// connections is how many a race needs: each buyer's, and its other end where the shops
+// are in this process.
 func (l lab) connections() int {
 	if l.Target != "" {
 		return l.Buyers
@@ -102,47 +281,62 @@ func (l lab) connections() int {
 
 // headline says what is about to run.
 func (l lab) headline() string {
-	where := fmt.Sprintf("%d shop instances", l.instances())
-	if l.instances() == 1 {
-		where = "1 shop instance"
-	}
-	stores := l.source(l.instances()).Stores()
-	kept := fmt.Sprintf("Database: %s. Redis: %s.", stores.Database, stores.Redis)
-	if l.Target != "" {
-		where, kept = l.Target, "Its database and Redis are its own."
+	database, redis := l.source(l.instances()).Stores()
+	from, kept := fmt.Sprintf("%d shop instances", l.instances()), fmt.Sprintf("Database: %s. Redis: %s.", database, redis)
+	switch {
+	case l.Target != "":
+		from, kept = l.Target, "Its database and Redis are its own."
+	case l.instances() == 1:
+		from = "1 shop instance"
 	}
 	return fmt.Sprintf("%s\nThink time between reading stock and writing it: %v.\n%s\n",
-		report.Wrap(l.wants(l.Buyers, l.Stock)+", from "+where+".", report.Width), l.Think, kept)
+		wrap(l.wanted()+", from "+from+".", screenWidth), l.Think, kept)
 }
 
-// blank is a report on no races yet.
-func (l lab) blank(now time.Time) report.Report {
-	m, stores := machine.Look(), l.source(l.instances()).Stores()
-	r := report.Report{
-		Version:   report.Version,
-		StartedAt: now.UTC(),
-		NotRun:    []report.NotRun{},
-		Machine: report.Machine{
+// report is a report on no races yet.
+func (l lab) report(shop shopclient.Lab) result.Report {
+	m := machine.Look()
+	database, redis := l.source(l.instances()).Stores()
+	return result.Report{
+		Version:   result.Version,
+		StartedAt: time.Now().UTC(),
+		NotRun:    []result.NotRun{},
+		Machine: result.Machine{
 			OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, CPUModel: m.CPUModel, Go: m.Go, Commit: m.Commit,
-			Database: stores.Database, Redis: stores.Redis,
+			Database: database, Redis: redis, DatabaseVersion: shop.Database, RedisVersion: shop.Redis,
 		},
 		Run: l.asked(),
 	}
-	return r
 }
 
-// show prints the table and what it means.
-func (l lab) show(r report.Report) error {
-	if len(r.Strategies) == 0 {
-		return nil
+// save writes the report to the files that were asked for.
+func (l lab) save(r result.Report) error {
+	for _, to := range []struct {
+		file  string
+		write func(io.Writer, result.Report) error
+	}{
+		{l.HTML, web.WriteReport},
+		{l.SVG, web.WriteBars},
+		{l.JSON, func(w io.Writer, r result.Report) error { return r.WriteJSON(w) }},
+	} {
+		var b bytes.Buffer
+		var err error
+		switch to.file {
+		case "":
+			continue
+		case "-":
+			err = to.write(l.screen.json, r)
+		default:
+			if err = to.write(&b, r); err == nil {
+				err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("save the report: %w", err)
+		}
 	}
-	if l.screen.live {
-		fmt.Fprintln(l.screen.progress) // the bars end, the table begins
+	if l.HTML != "" {
+		fmt.Fprintf(l.screen.out, "\nThe report is in %s\n", l.HTML)
 	}
-	p := report.Printer{Out: l.screen.out, Color: l.screen.colour}
-	if err := p.Table(r); err != nil {
-		return err
-	}
-	fmt.Fprintln(l.screen.out)
-	return p.Explain(r)
+	return nil
 }

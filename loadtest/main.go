@@ -1,3 +1,15 @@
+// Loadtest sends a crowd of buyers to a shop and checks what it sold.
+//
+// For each strategy it goes
+//
+//	start shops -> put fresh SKUs up for sale -> race -> audit -> recheck -> verdict
+//
+// and reaches the shops over HTTP only. The verdict comes from the shop's own audit and
+// from the buyers' log together; neither is believed alone.
+//
+// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or
+// finds them, verdict judges, result is the model of what came of it, which the terminal,
+// JSON, compare and web show. step plays two buyers against each other.
 package main
 
 import (
@@ -7,19 +19,29 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
+	"example.com/shop/loadtest/bench"
 	"example.com/shop/loadtest/cleanup"
-	"example.com/shop/loadtest/cli"
-	"example.com/shop/loadtest/steps"
+	"example.com/shop/loadtest/step"
 )
 
+// commands is the command line. Each command is a struct of its flags that has Run, and
+// may have Validate, called by kong, and Footer, which stands below the flags in its help.
+type commands struct {
+	Race    raceCommand    `cmd:"" default:"withargs" help:"${race}"`
+	Step    stepCommand    `cmd:"" help:"${step}"`
+	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
+	Compare compareCommand `cmd:"" help:"${compare}"`
+}
+
 func main() {
-	if was, err := steps.Child(os.Getenv, os.Stdin, os.Stdout); was {
+	if was, err := step.Child(os.Getenv, os.Stdin, os.Stdout); was {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "loadtest: shop of a play:", err)
-			os.Exit(cli.Broken)
+			os.Exit(exitBroken)
 		}
 		return
 	}
@@ -28,25 +50,114 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// errBroken means that a strategy did not keep its promise. The report has said so
-// already.
-var errBroken = errors.New("a promise was broken")
-
-// run is the whole program. It returns the exit code: OK if every strategy that
-// promises to be correct was, and answered every buyer.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	command, rest := command(args)
-	path := strings.Join(append([]string{"./loadtest"}, args[:len(args)-len(rest)]...), " ")
-	err := command(ctx, call{args: rest, getenv: getenv, stdout: stdout, stderr: stderr})
-	return exit(ctx, path, err, stderr)
+// environment is what a command gets from its surroundings.
+type environment struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+	terminal       func(io.Writer) bool
 }
 
-// exit says what the report has not said.
-func exit(ctx context.Context, path string, err error, stderr io.Writer) int {
-	if errors.Is(err, errBroken) {
-		if err = cleanup.Failed(err); err == nil {
-			return cli.Broken
+// Exit codes.
+const (
+	exitOK     = 0
+	exitBroken = 1 // a strategy was not as it is designed to be, or the work could not be done
+	exitUsage  = 2
+)
+
+var (
+	// errBroken means that a strategy was not as it is designed to be. The report has
+	// said so already.
+	errBroken = errors.New("a promise was broken")
+
+	// errUsage means that the flags ask for what cannot be.
+	errUsage = errors.New("usage")
+)
+
+// run is the whole program. It returns the exit code: exitOK if every strategy that is
+// designed to be correct was, and answered every buyer.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	helpShown := false
+	parser := kong.Must(new(commands),
+		kong.Name("loadtest"),
+		kong.Vars{"race": raceAbout, "step": step.About, "compare": compareAbout},
+		kong.Writers(stdout, stderr),
+		kong.Help(help),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: screenWidth}),
+		kong.Exit(func(int) { helpShown = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(environment{getenv, stdout, stderr, isTerminal}),
+	)
+	path := "./loadtest"
+	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
+		args = []string{"race", "--help"} // which names the other commands
+	}
+	parsed, err := parser.Parse(args)
+	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
+		parsed = wrong.Context
+	}
+	if node := parsed.Selected(); node != nil && node.Name != "race" {
+		path += " " + node.Name
+	}
+	switch {
+	case helpShown:
+		return exitOK
+	case err != nil:
+		err = usage(err)
+	default:
+		err = parsed.Run()
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "loadtest: %v\nTry: go run %s --help\n", err, path)
+		return exitUsage
+	case errors.Is(err, errBroken), errors.Is(err, bench.ErrBroken):
+		err = cleanup.Failed(err)
+	case ctx.Err() != nil:
+		err = errors.Join(errors.New("interrupted"), cleanup.Failed(err))
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "loadtest:", err)
+	}
+	return exitBroken
+}
+
+// flagError is what is wrong with a flag, for the command line and for the form of the page.
+type flagError struct {
+	flag  string // without the dashes; empty if want names the flags
+	value any    // nil if want says it all
+	want  string
+}
+
+func (e *flagError) Error() string {
+	switch {
+	case e.flag == "":
+		return e.want
+	case e.value == nil:
+		return fmt.Sprintf("--%s: %s", e.flag, e.want)
+	}
+	return fmt.Sprintf("--%s %v: %s", e.flag, e.value, e.want)
+}
+
+// usage marks an error of the command line, without the name that kong puts before it.
+func usage(err error) error {
+	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
+		err = wrong
+	}
+	return fmt.Errorf("%w: %w", errUsage, err)
+}
+
+// help is kong's, and the footer of the command.
+func help(options kong.HelpOptions, parsed *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, parsed); err != nil {
+		return err
+	}
+	if node := parsed.Selected(); node != nil {
+		if c, ok := node.Target.Addr().Interface().(interface{ Footer() string }); ok {
+			_, err := io.WriteString(parsed.Stdout, c.Footer())
+			return err
 		}
 	}
-	return cli.Exit(ctx, "loadtest", path, err, stderr)
+	return nil
 }

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,16 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"example.com/shop/internal/lock/testserver"
-	"example.com/shop/internal/logs/logbook"
-	"example.com/shop/loadtest/cleanup"
-	"example.com/shop/loadtest/cli"
-	"example.com/shop/loadtest/report"
-	"example.com/shop/loadtest/steps"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/step"
 )
 
 func TestMain(m *testing.M) {
-	if was, err := steps.Child(os.Getenv, os.Stdin, os.Stdout); was {
+	if was, err := step.Child(os.Getenv, os.Stdin, os.Stdout); was {
 		if err != nil {
 			panic(err)
 		}
@@ -34,18 +31,25 @@ func TestMain(m *testing.M) {
 
 func noEnv(string) string { return "" }
 
+// start runs the program to its end.
+func start(t *testing.T, args ...string) (code int, stdout, stderr *logbook.Book) {
+	t.Helper()
+	stdout, stderr = new(logbook.Book), new(logbook.Book)
+	return run(t.Context(), args, noEnv, stdout, stderr), stdout, stderr
+}
+
 // The main job, small: real shops on the embedded default, over HTTP.
 func TestRun_embedded(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
-	var stdout, stderr logbook.Book
-	code := run(t.Context(), []string{"--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page}, noEnv, &stdout, &stderr)
+	dir := t.TempDir()
+	file, page, bars := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html"), filepath.Join(dir, "bars.svg")
+	code, stdout, stderr := start(t, "--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page, "--svg", bars)
 	if code != 0 {
 		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
 	}
-	r := readReport(t, file)
-	if got, want := r.Run, (report.Run{
+	r := loadReport(t, file)
+	if got, want := r.Run, (result.Run{
 		Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10,
 		Command: "go run ./loadtest --strategies none,mutex,redis --buyers 60 --stock 6 --think 10ms --instances 3",
 	}); got != want {
@@ -56,7 +60,7 @@ func TestRun_embedded(t *testing.T) {
 	}
 	var names, verdicts []string
 	for _, s := range r.Strategies {
-		names, verdicts = append(names, s.Name), append(verdicts, s.Verdict)
+		names, verdicts = append(names, s.Name), append(verdicts, string(s.Verdict))
 		sound(t, s, 60)
 		tells(t, s)
 	}
@@ -66,7 +70,7 @@ func TestRun_embedded(t *testing.T) {
 	if diff := cmp.Diff([]string{"oversold", "oversold", "correct"}, verdicts); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, stdout.String())
 	}
-	for _, want := range []string{"60 buyers want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "Promised to be correct and was: redis."} {
+	for _, want := range []string{"60 buyers want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "As expected, redis was correct."} {
 		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
@@ -74,6 +78,12 @@ func TestRun_embedded(t *testing.T) {
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Did the shop oversell?") {
 		t.Errorf("page: %v, got %.100s", err, text)
 	}
+	wantShape(t, bars, "../docs/oversell.svg", `<title>(\w+): units .*(oversold|correct)`)
+	table := filepath.Join(dir, "table.txt")
+	if err := os.WriteFile(table, []byte(stdout.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantShape(t, table, "../README.md", `(?m)^(none|mutex|redis|strategy) .*  (oversold|correct|verdict)$`)
 	if want := "The report is in " + page; !stdout.Has(want) {
 		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 	}
@@ -88,8 +98,27 @@ func TestRun_embedded(t *testing.T) {
 	}
 }
 
+// wantShape compares the parts of two files that match a pattern: the picture and the table of the README show what
+// a run shows, with the figures of another one.
+func wantShape(t *testing.T, got, want, pattern string) {
+	t.Helper()
+	var shapes [2][][]string
+	for i, file := range []string{want, got} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			shapes[i] = append(shapes[i], match[1:])
+		}
+	}
+	if diff := cmp.Diff(shapes[0], shapes[1]); diff != "" || len(shapes[0]) < 3 {
+		t.Errorf("%s and this run differ (-file +run):\n%s", want, diff)
+	}
+}
+
 // sound checks what holds for every race without faults, right or wrong.
-func sound(t *testing.T, s report.Strategy, crowd int64) {
+func sound(t *testing.T, s result.Strategy, crowd int64) {
 	t.Helper()
 	if s.Errors != 0 {
 		t.Errorf("%s: errors: got %d, want 0: %v", s.Name, s.Errors, s.Notes)
@@ -113,7 +142,7 @@ func sound(t *testing.T, s report.Strategy, crowd int64) {
 // tells checks what the shop told of its requests: they read the stock one by one
 // under a lock that all share, and two of them the same where nothing keeps them
 // apart.
-func tells(t *testing.T, s report.Strategy) {
+func tells(t *testing.T, s result.Strategy) {
 	t.Helper()
 	if s.Timeline == nil || len(s.Timeline.Requests) < 2 {
 		t.Fatalf("%s: timeline: got %+v, want requests", s.Name, s.Timeline)
@@ -138,7 +167,7 @@ func tells(t *testing.T, s report.Strategy) {
 	}
 }
 
-func readReport(t *testing.T, file string) report.Report {
+func loadReport(t *testing.T, file string) result.Report {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -147,9 +176,9 @@ func readReport(t *testing.T, file string) report.Report {
 	return parseReport(t, string(text))
 }
 
-func parseReport(t *testing.T, text string) report.Report {
+func parseReport(t *testing.T, text string) result.Report {
 	t.Helper()
-	var r report.Report
+	var r result.Report
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
@@ -158,63 +187,43 @@ func parseReport(t *testing.T, text string) report.Report {
 	return r
 }
 
-// A shop that promises and does not keep: exit 1. With --json - the JSON alone
-// is on stdout.
-func TestRun_broken_promise(t *testing.T) {
+// A shop that sells to everybody: exit 1 if it promises to be correct, 0 if that is what
+// it is for. One whose orders expire before they are counted is not judged: what they
+// held is for sale again. With --json - the JSON alone is on stdout.
+func TestRun_target(t *testing.T) {
 	t.Parallel()
-	shop := newLab(t, "liar", true)
-	var stdout, stderr logbook.Book
-	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "all", "--buyers", "20", "--stock", "5", "--json", "-"}, noEnv, &stdout, &stderr)
-	if code != 1 {
-		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.String())
-	}
-	r := parseReport(t, stdout.String())
-	if len(r.Strategies) != 1 {
-		t.Fatalf("strategies: got %+v, want one", r.Strategies)
-	}
-	got := r.Strategies[0]
-	if got.Verdict != "oversold" || got.Oversold != 15 || got.Orders != 20 {
-		t.Errorf("got %+v, want 15 oversold of 20 orders", got)
-	}
-	if !stderr.Has("Promised to be correct and was not: liar.") {
-		t.Errorf("stderr: want the broken promise in\n%s", stderr.String())
-	}
-}
-
-// The same mistakes without a promise: that is what such a strategy is for.
-func TestRun_no_promise(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "honest", false)
-	var stdout, stderr logbook.Book
-	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "honest", "--buyers", "20", "--stock", "5"}, noEnv, &stdout, &stderr)
-	if code != 0 || !stdout.Has("None of these strategies promises to be correct.") {
-		t.Errorf("exit code: got %d, want 0; stdout:\n%s\nstderr:\n%s", code, stdout.String(), stderr.String())
-	}
-}
-
-// A shop whose orders expire before they are counted is not judged: what they held
-// is for sale again.
-func TestRun_expired(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "hasty", true)
-	shop.status = "expired"
-	var stdout, stderr logbook.Book
-	code := run(t.Context(), []string{"--target", shop.URL, "--strategies", "hasty", "--buyers", "5", "--stock", "5"}, noEnv, &stdout, &stderr)
-	if code != 1 || !stderr.Has("start the shop with a longer --pay-within") {
-		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
-	}
-	if stdout.Has("verdict") {
-		t.Errorf("stdout: want no verdict in\n%s", stdout.String())
-	}
-}
-
-func TestRun_not_a_lab(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "", false) // has no table of strategies
-	var stdout, stderr logbook.Book
-	code := run(t.Context(), []string{"--target", shop.URL}, noEnv, &stdout, &stderr)
-	if code != 1 || !stderr.Has("shop serve --lab") {
-		t.Errorf("exit code: got %d, want 1; stderr, want a hint in it:\n%s", code, stderr.String())
+	for name, c := range map[string]struct {
+		strategy string // none: it is not in teaching mode
+		promises bool
+		status   string // of the orders
+		code     int
+		stderr   string
+		judged   bool
+	}{
+		"a broken promise": {"liar", true, "", exitBroken, "Designed to be correct and was not: liar.", true},
+		"no promise":       {"honest", false, "", exitOK, "None of these strategies is designed to be correct.", true},
+		"expired":          {"hasty", true, "expired", exitBroken, "start the shop with a longer --pay-within", false},
+		"no lab":           {"", false, "", exitBroken, "shop serve --lab", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newLab(t, c.strategy, c.promises)
+			shop.status = c.status
+			code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "all", "--buyers", "20", "--stock", "5", "--json", "-")
+			if code != c.code || !stderr.Has(c.stderr) {
+				t.Errorf("exit code: got %d, want %d; stderr, want %q in it:\n%s", code, c.code, c.stderr, stderr.String())
+			}
+			if !c.judged {
+				if stdout.String() != "" || stderr.Has("verdict") {
+					t.Errorf("want no verdict in\n%s\n%s", stdout.String(), stderr.String())
+				}
+				return
+			}
+			r := parseReport(t, stdout.String())
+			if len(r.Strategies) != 1 || r.Strategies[0].Verdict != "oversold" || r.Strategies[0].Oversold != 15 || r.Strategies[0].Orders != 20 {
+				t.Errorf("got %+v, want 15 oversold of 20 orders", r.Strategies)
+			}
+		})
 	}
 }
 
@@ -240,7 +249,6 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--json", filepath.Join(dir, "none", "r.json")}, "there is no folder"},
 		{[]string{"--html", dir}, "--html " + dir + " is a folder"},
 		{[]string{"--html", filepath.Join(dir, "none", "r.html")}, "there is no folder"},
-		{[]string{"--html", filepath.Join(dir, "r"), "--json", filepath.Join(dir, "r")}, "name the same file"},
 		{[]string{"--strategies", ""}, "--strategies"},
 		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, redis, redlock, mysql-lock,`},
 		{[]string{"--strategies", "redis, none,redis"}, "--strategies: redis is there twice"},
@@ -267,7 +275,8 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--skus", "50", "--lines", "21"}, "--lines 21: want 1 to 20"},
 		{[]string{"--cancel", "1.5"}, "--cancel 1.5: want a share, 0 to 1"},
 		{[]string{"--retry=-0.1"}, "--retry -0.1: want a share, 0 to 1"},
-		{[]string{"race"}, "race"},
+		{[]string{"nonsense"}, "nonsense"},
+		{[]string{"--ui", "127.0.0.1:0", "--svg", "x"}, "leave out --json, --html and --svg"},
 		{[]string{"--no-such-flag"}, "--no-such-flag"},
 	}
 	for _, tt := range tests {
@@ -300,25 +309,8 @@ func TestRun_help(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(stdout.String()) {
-		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > report.Width {
-			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, report.Width, line)
-		}
-	}
-}
-
-// A clean-up that fails is told, also where the report has said all else.
-func TestExit_cleanUp(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		err  error
-		text string
-	}{
-		{errBroken, ""},
-		{cleanup.Join(errBroken, errors.New("it runs on")), "loadtest: clean-up failed: it runs on\n"},
-	} {
-		var stderr bytes.Buffer
-		if code := exit(t.Context(), "./loadtest", c.err, &stderr); code != cli.Broken || stderr.String() != c.text {
-			t.Errorf("%v: got %d, %q, want %d, %q", c.err, code, stderr.String(), cli.Broken, c.text)
+		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > screenWidth {
+			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, screenWidth, line)
 		}
 	}
 }

@@ -10,14 +10,18 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/order/orderhttp"
+	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 )
 
+// errDifferences means that the audit found some.
+var errDifferences = errors.New("the accounts differ")
+
 type auditCommand struct {
-	JSON          bool   `name:"json" help:"Print what GET /v1/audit answers."`
-	SKU           string `name:"sku" placeholder:"NAME" help:"Look at this SKU alone."`
-	databaseFlags `embed:""`
+	JSON                 bool   `name:"json" help:"Print what GET /v1/audit answers."`
+	SKU                  string `name:"sku" placeholder:"NAME" help:"Look at this SKU alone."`
+	app.DatabaseSettings `embed:""`
 }
 
 // Help is shown below the flags.
@@ -45,15 +49,13 @@ Examples:
 
 // Run audits.
 func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
-	if err := a.check(); err != nil {
-		return usage("audit", err)
-	}
-	database, err := a.open(ctx, p.log)
+	a.Log = p.log
+	database, err := existing(ctx, "audit", a.DatabaseSettings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	if err := database.UpToDate(ctx); err != nil {
+	if err := app.UpToDate(ctx, database); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -62,9 +64,9 @@ func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
 	return a.asLines(ctx, p, database)
 }
 
-func (a *auditCommand) asJSON(ctx context.Context, p *program, database *app.Database) error {
-	report := orderhttp.NewAuditReport()
-	if err := database.Orders().Audit(ctx, a.SKU, report.Account, report.Difference); err != nil {
+func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.Store) error {
+	report := httpapi.NewAuditReport()
+	if err := database.Audit(ctx, a.SKU, report.Account, report.Difference); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	encoder := json.NewEncoder(p.stdout)
@@ -79,9 +81,9 @@ func (a *auditCommand) asJSON(ctx context.Context, p *program, database *app.Dat
 }
 
 // asLines prints as it goes, so that memory does not grow with what is found.
-func (a *auditCommand) asLines(ctx context.Context, p *program, database *app.Database) error {
+func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.Store) error {
 	var sum summary
-	err := database.Orders().Audit(ctx, a.SKU,
+	err := database.Audit(ctx, a.SKU,
 		func(account stock.Account) error {
 			sum.add(account)
 			return nil

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"gorm.io/gorm"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
-	"example.com/shop/internal/order/orderstore/audittest"
 	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // auditOrders is 1,000,000 in `make audit-million`.
@@ -36,16 +35,16 @@ func TestAudit_size(t *testing.T) {
 	}
 	for _, kind := range []struct {
 		name string
-		open func(t *testing.T) (db *gorm.DB, flags []string, err error)
+		open func(t *testing.T) (db *store.Store, flags []string, err error)
 	}{
-		{"SQLite", func(t *testing.T) (*gorm.DB, []string, error) {
+		{"SQLite", func(t *testing.T) (*store.Store, []string, error) {
 			data := t.TempDir()
-			db, err := store.SQLite(t.Context(), app.DatabaseFile(data))
+			db, err := store.SQLite(t.Context(), app.DatabaseFile(data), store.Options{})
 			return db, []string{"--data", data}, err
 		}},
-		{"MySQL", func(t *testing.T) (*gorm.DB, []string, error) {
+		{"MySQL", func(t *testing.T) (*store.Store, []string, error) {
 			dsn := testserver.MySQL(t)
-			db, err := store.MySQL(t.Context(), dsn, store.Pool{})
+			db, err := store.MySQL(t.Context(), dsn, store.Options{})
 			return db, []string{"--mysql", dsn}, err
 		}},
 	} {
@@ -54,19 +53,16 @@ func TestAudit_size(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer store.Close(db)
-			if _, err := store.Migrate(t.Context(), db); err != nil {
+			defer db.Close()
+			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			began := time.Now()
-			if err := audittest.Fill(t.Context(), db, *auditOrders); err != nil {
+			if err := storetest.Fill(t.Context(), db, *auditOrders); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s orders written in %v", humanize.Comma(int64(*auditOrders)), time.Since(began).Round(time.Second))
-
 			measure(t, program, exitDone, flags...)
 			// More differences than orders.
-			if err := db.WithContext(t.Context()).Exec("UPDATE orders SET status = 'lost' WHERE status = 'paid'").Error; err != nil {
+			if _, err := db.DB().ExecContext(t.Context(), "UPDATE orders SET status = 'lost' WHERE status = 'paid'"); err != nil {
 				t.Fatal(err)
 			}
 			var report struct {

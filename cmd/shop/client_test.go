@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/order/orderhttp/contract"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/testserver"
 )
 
 type answer struct {
@@ -79,12 +80,12 @@ func buy(url, key string, lines ...string) answer {
 // lockServer starts a Redis-protocol server that outlives the shops of a test.
 func lockServer(t *testing.T) (addr string) {
 	t.Helper()
-	e, err := app.StartEmbedded(t.TempDir())
+	e, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return e.Redis()
+	return e.Addrs()[0]
 }
 
 // awaitHolder returns once somebody holds the lease of a SKU, or the order that was
@@ -93,20 +94,16 @@ func awaitHolder(t *testing.T, addr, sku string, order <-chan answer) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
-	until(t, "somebody holds the lease of "+sku, patience, func() bool {
+	testserver.Until(t, "somebody holds the lease of "+sku, patience, func() bool {
 		// A lease that is held has one of these marks: see redis_acquire.lua.
 		return len(order) > 0 || strings.ContainsAny(client.Get(t.Context(), "lock:{sku:"+sku+"}").Val(), "+*")
 	})
 }
 
-// until polls a condition; what it waits for cannot signal.
-func until(t *testing.T, what string, limit time.Duration, condition func() bool) {
+// stocked returns the flags of a MySQL with so many units of demo-mug.
+func stocked(t *testing.T, dsn string, units int) (flags []string) {
 	t.Helper()
-	end := time.Now().Add(limit)
-	for !condition() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	shop(t, "migrate", "--mysql", dsn).want(t, exitDone, "up to date")
+	shop(t, "seed", "--mysql", dsn, "--sku", "demo-mug", "--units", fmt.Sprint(units)).want(t, exitDone, "demo-mug")
+	return []string{"--mysql", dsn}
 }

@@ -6,74 +6,77 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
 )
 
-// greeting is what is told of a shop that is open.
+// greeting is printed when a shop is open.
 type greeting struct {
-	addr     string // host:port
-	operator string // host:port of the operator's API; empty without one
-	settings app.Settings
-	at       *place
-	sample   string // a SKU that can be bought; empty for none
+	settings              *app.Settings
+	temporary             bool // the data folder is removed at the end
+	madeSecret, madeToken bool // the buyers' and the operator's are the shop's own: they are shown
 }
 
-// greet prints where the shop is and lines to paste.
-func greet(w io.Writer, g greeting) error {
+func (g greeting) print(w io.Writer, shop *app.Shop) error {
 	var text strings.Builder
-	where, _, _ := reachable(g.addr)
-	fmt.Fprintf(&text, "The shop is open %s\n", where)
-	if g.operator != "" {
-		where, _, _ := reachable(g.operator)
-		fmt.Fprintf(&text, "The operator's API is %s\n", where)
-	} else if !g.settings.Lab {
+	s := g.settings
+	fmt.Fprintf(&text, "The shop is open %s\n", place(shop.Addr()))
+	if operator := shop.OperatorAddr(); operator != "" {
+		fmt.Fprintf(&text, "The operator's API is %s\n", place(operator))
+	} else if !s.Lab {
 		text.WriteString("It has no operator's API: --operator-listen adds one, with metrics.\n")
 	}
-	if g.settings.Lab {
+	if s.Lab {
 		text.WriteString("Teaching mode: requests choose their strategy; GET /v1/strategies lists them.\n")
 	}
 	switch {
-	case g.at.temporary:
-		fmt.Fprintf(&text, "Its data is in %s and removed at the end.\n", g.at.dir)
-	case g.at.dir != "":
-		fmt.Fprintf(&text, "Its data is kept in %s\n", g.at.dir)
+	case g.temporary:
+		fmt.Fprintf(&text, "Its data is in %s and removed at the end.\n", s.Data)
+	case s.Data != "":
+		fmt.Fprintf(&text, "Its data is kept in %s\n", s.Data)
 	}
-	if g.at.embedded != nil {
-		text.WriteString("It keeps its locks in this process: for a second instance, give both one --redis.\n")
+	if s.Redis == "" {
+		text.WriteString("Its locks are in this process: for a second instance, give both one --redis.\n")
 	}
-	if g.at.madeToken {
-		g.operatorLines(&text)
+	if g.madeToken || g.madeSecret {
+		text.WriteString("\nThe tokens of the operator and, for a day, of the buyer ann, as in the session of docs/api.md:\n")
 	}
-	if g.sample != "" {
-		if err := g.buyerLines(&text); err != nil {
+	if g.madeToken {
+		fmt.Fprintf(&text, "  OPERATOR='%s'\n", s.OperatorToken.Reveal())
+	}
+	if g.madeSecret {
+		tokens, err := auth.New(s.TokenSecret)
+		if err != nil {
 			return err
 		}
+		token, _, err := tokens.Mint("ann", 24*time.Hour)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "  TOKEN='%s'\n", token)
+		if !g.temporary {
+			fmt.Fprintf(&text, "For other buyers: shop token --data %s --buyer NAME\n", s.Data)
+		}
 	}
-	fmt.Fprintf(&text, "\nStop it with %s.\n", howToStop(w))
+	stop := "SIGTERM"
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		stop = "Ctrl-C"
+	}
+	fmt.Fprintf(&text, "\nStop it with %s.\n", stop)
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// reachable says where an address is, and by which URL a client reaches it. One
-// that stands for all of a machine's addresses has no URL that holds everywhere:
+// place describes an address. One that stands for all of a machine's addresses has no URL that holds everywhere:
 // inside a container, localhost is the container.
-func reachable(addr string) (where, url, note string) {
+func place(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err == nil && (host == "" || (ip != nil && ip.IsUnspecified())) {
-		return "on all addresses, port " + port,
-			"http://" + net.JoinHostPort("localhost", port),
-			" from this machine (elsewhere, write its name for localhost)"
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "on all addresses, port " + port
 	}
-	return "at http://" + addr, "http://" + addr, ""
-}
-
-// howToStop returns what ends the shop: Ctrl-C is for who sits at its terminal.
-func howToStop(w io.Writer) string {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return "Ctrl-C"
-	}
-	return "SIGTERM"
+	return "at http://" + addr
 }

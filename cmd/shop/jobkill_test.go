@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/testserver"
 )
 
 // "When it is killed, within the lock's TTL and a second": the instance that has
@@ -21,7 +23,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 	}
 	victim := startShop(t, args...)
 	for _, job := range jobs {
-		until(t, "the first instance has the job "+job, patience, runs(victim, job))
+		testserver.Until(t, "the first instance has the job "+job, patience, runs(victim, job))
 	}
 	other := startShop(t, args...)
 	bought := buy(other.url, "key-1", ann)
@@ -31,7 +33,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 		victim.signal(t, syscall.SIGKILL)
 		killed := time.Now()
 		for _, job := range jobs {
-			until(t, "the other instance has the job "+job, patience, runs(other, job))
+			testserver.Until(t, "the other instance has the job "+job, patience, runs(other, job))
 			last = time.Since(killed)
 			t.Logf("the job %s went on %v after the kill, TTL %v", job, last.Round(time.Millisecond), killTTL)
 		}
@@ -44,7 +46,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 		}
 		victim, other = other, startShop(t, args...)
 	}
-	until(t, "the order has expired", patience, func() bool {
+	testserver.Until(t, "the order has expired", patience, func() bool {
 		read := send(http.MethodGet, other.url+bought.header.Get("Location"), "", ann)
 		read.want(t, http.StatusOK)
 		var order struct{ Status string }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // killTTL is short, so that the test is; one case has the default.
@@ -33,10 +33,7 @@ func TestServe_killedHolder(t *testing.T) {
 	})
 	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {
-			database := []string{"--mysql", dsn(t)}
-			shop(t, append([]string{"migrate"}, database...)...).want(t, exitDone, "up to date")
-			shop(t, append([]string{"seed", "--sku", "demo-mug", "--units", "10"}, database...)...).want(t, exitDone, "demo-mug")
-			killHolder(t, testserver.Redis(t), killTTL, database...)
+			killHolder(t, testserver.Redis(t), killTTL, stocked(t, dsn(t), 10)...)
 		})
 	}
 }

@@ -53,3 +53,22 @@ func TestSeed_limitPerBuyer(t *testing.T) {
 	buy(s.url, "key-1", ann).want(t, http.StatusCreated)
 	buy(s.url, "key-2", ann).want(t, http.StatusConflict)
 }
+
+// "More get a 429."
+func TestServe_rateLimit(t *testing.T) {
+	t.Parallel()
+	s := startShop(t, append(withSecret(t), "--rate-limit", "1")...)
+	ann := as(t, "ann")
+	for range 1000 {
+		w := buy(s.url, "key-1", ann)
+		if w.status == http.StatusCreated {
+			continue
+		}
+		w.want(t, http.StatusTooManyRequests)
+		if after := w.header.Get("Retry-After"); after != "1" {
+			t.Errorf("got Retry-After %q, want 1", after)
+		}
+		return
+	}
+	t.Error("got 1000 answers and no 429")
+}

@@ -1,13 +1,38 @@
+// Command shop is the server and its operator's commands.
+//
+//	shop serve     sell, over HTTP
+//	shop migrate   bring the database's schema up to date
+//	shop seed      create SKUs with stock
+//	shop audit     compare levels, ledger and orders; exit 1 on a difference
+//	shop token     mint a buyer's token, for development
+//	shop ready     exit 0 if a running shop is ready
+//	shop version   what was built
+//
+// Flags stand before environment variables, these before defaults. Empty variables are ignored. Exit codes: 0 done,
+// 1 failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+
+	"example.com/shop/internal/app"
 )
 
 // Exit codes.
@@ -18,32 +43,154 @@ const (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	// The first SIGINT or SIGTERM ends ctx. A second one kills the process, but not within 100 ms: timeout(1) sends one
+	// to the process and one to its group.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(100 * time.Millisecond)
+		stop()
+	})
+	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// run is the program. The first SIGINT or SIGTERM ends ctx; a second one ends
-// the process at once, unless the command has a use for it.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-
-	err := execute(ctx, args, getenv, stdout, stderr)
+// run maps the outcome of the program to an exit code.
+func run(ctx context.Context, args []string) int {
+	err := execute(ctx, args)
 	if err == nil {
 		return exitDone
 	}
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
-		fmt.Fprintf(stderr, "shop: %v\nRun `%s --help` for what is right.\n", wrong.cause, wrong.command)
+		fmt.Fprintf(os.Stderr, "shop: %v\nRun `%s --help` for what is right.\n", wrong.cause, wrong.command)
 		return exitUsage
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = errInterrupted // what it was about to do is no news to who ended it
+		err = errors.New("interrupted")
 	}
 	if !errors.Is(err, errDifferences) { // they are printed already
-		fmt.Fprintf(stderr, "shop: %v\n", err)
-	}
-	if second := (*signalError)(nil); errors.As(err, &second) {
-		return second.exitCode()
+		fmt.Fprintf(os.Stderr, "shop: %v\n", err)
 	}
 	return exitFailed
+}
+
+// commandLine is everything that can be typed.
+type commandLine struct {
+	LogFormat   string           `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
+	LogLevel    slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+	ShowVersion kong.VersionFlag `name:"version" help:"Print what was built."`
+
+	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on an embedded database and lock server."`
+	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
+	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
+	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
+	Token   tokenCommand   `cmd:"" help:"Mint a buyer's token, for development."`
+	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
+	Version versionCommand `cmd:"" help:"Print what was built."`
+}
+
+// program is what a command works with, beside its context.
+type program struct {
+	stdout io.Writer
+	log    *slog.Logger
+	json   bool // the log is
+}
+
+// execute reads the command line and runs the command.
+func execute(ctx context.Context, args []string) error {
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
+			_ = os.Unsetenv(name) // as compose files leave them
+		}
+	}
+	var line commandLine
+	answered := false // by --help or --version
+	parser, err := kong.New(&line,
+		kong.Name("shop"),
+		kong.Description("A shop that never oversells."),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Exit(func(int) { answered = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"version": version()},
+	)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 || args[0] == "help" { // shop help serve
+		args = slices.Concat(args[min(1, len(args)):], []string{"--help"})
+	}
+	parsed, err := parser.Parse(args)
+	if answered {
+		return nil
+	}
+	if err == nil {
+		err = refuseEmpty(parsed)
+	}
+	if err != nil {
+		return &usageError{command: selected(err, parsed), cause: err}
+	}
+	options := &slog.HandlerOptions{Level: line.LogLevel}
+	p := &program{stdout: os.Stdout, log: slog.New(slog.NewTextHandler(os.Stderr, options)), json: line.LogFormat == "json"}
+	if p.json {
+		p.log = slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	// Both libraries have one logger for the whole process.
+	redis.SetLogger(redisLog{p.log})
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
+	return parsed.Run(p)
+}
+
+// refuseEmpty refuses a flag that was typed with an empty value: a script whose variable is not set would get, for
+// example, a shop that shares no locks with the others.
+func refuseEmpty(parsed *kong.Context) error {
+	for _, path := range parsed.Path {
+		if path.Flag != nil && path.Flag.Target.Kind() == reflect.String && path.Flag.Target.Len() == 0 {
+			return fmt.Errorf("--%s: is empty: want a value, or leave it out", path.Flag.Name)
+		}
+	}
+	return nil
+}
+
+// usageError is a mistake on the command line or in the environment.
+type usageError struct {
+	command string // whose --help says what is right
+	cause   error
+}
+
+func (e *usageError) Error() string { return e.cause.Error() }
+func (e *usageError) Unwrap() error { return e.cause }
+
+// usage makes err a mistake in the use of a command.
+func usage(command string, err error) error {
+	return &usageError{command: "shop " + command, cause: err}
+}
+
+// selected returns the command that was used wrongly.
+func selected(err error, parsed *kong.Context) string {
+	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
+		parsed = wrong.Context
+	}
+	if parsed != nil && parsed.Selected() != nil {
+		return parsed.Selected().FullPath()
+	}
+	return "shop"
+}
+
+// redisLog logs what go-redis would print, at debug: its errors are returned, and logged where they matter.
+type redisLog struct{ log *slog.Logger }
+
+func (r redisLog) Printf(ctx context.Context, format string, args ...any) {
+	r.log.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
+}
+
+type versionCommand struct{}
+
+// Run prints what was built.
+func (versionCommand) Run(p *program) error {
+	_, err := fmt.Fprintln(p.stdout, version())
+	return err
+}
+
+func version() string {
+	build := app.ThisBuild()
+	return fmt.Sprintf("shop %s, commit %s, %s %s/%s",
+		cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/dustin/go-humanize/english"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/store"
 )
 
 type migrateCommand struct {
-	databaseFlags `embed:""`
+	app.DatabaseSettings `embed:""`
 }
 
 // Help is shown below the flags.
@@ -23,10 +27,8 @@ Example:
 
 // Run migrates.
 func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
-	if err := m.check(); err != nil {
-		return usage("migrate", err)
-	}
-	database, err := m.create(ctx, p.log)
+	m.Log = p.log
+	database, err := create(ctx, "migrate", m.DatabaseSettings)
 	if err != nil {
 		return err
 	}
@@ -41,4 +43,30 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	}
 	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil
+}
+
+// create opens the database of a command that begins a shop: it makes the data folder.
+func create(ctx context.Context, command string, s app.DatabaseSettings) (*store.Store, error) {
+	if err := s.Check(); err != nil {
+		return nil, usage(command, err)
+	}
+	if s.Data != "" {
+		if err := os.MkdirAll(s.Data, 0o750); err != nil {
+			return nil, fmt.Errorf("data folder: %w", err)
+		}
+	}
+	return app.OpenDatabase(ctx, s)
+}
+
+// existing opens the database of a command that works on a shop.
+func existing(ctx context.Context, command string, s app.DatabaseSettings) (*store.Store, error) {
+	if err := s.Check(); err != nil {
+		return nil, usage(command, err)
+	}
+	if s.Data != "" {
+		if _, err := os.Stat(app.DatabaseFile(s.Data)); err != nil {
+			return nil, fmt.Errorf("no shop in %s: %w; check --data", s.Data, err)
+		}
+	}
+	return app.OpenDatabase(ctx, s)
 }

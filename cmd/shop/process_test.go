@@ -1,22 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"example.com/shop/internal/lock/testserver"
-	"example.com/shop/internal/logs/logbook"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 // asProgram makes the test binary the program itself: tests start real
@@ -24,10 +21,6 @@ import (
 const asProgram = "SHOP_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "curl" {
-		asCurl(os.Args[1:])
-		return
-	}
 	if os.Getenv(asMeter) != "" {
 		os.Exit(meter(os.Args[1:])) //nolint:forbidigo // this process is the meter, not the test
 	}
@@ -95,92 +88,64 @@ func (r result) want(t *testing.T, code int, texts ...string) {
 
 // running is a shop that serves.
 type running struct {
-	url      string
-	operator string // URL of its API; empty without one
-	stdout   string // until the shop was open
-	stderr   *logbook.Book
-	cmd      *exec.Cmd
-	ended    chan struct{} // closed when the process has
+	url            string
+	operator       string // URL of its API; empty without one
+	stdout, stderr *logbook.Book
+	cmd            *exec.Cmd
+	ended          chan struct{} // closed when the process has
 }
+
+// opened is the line with which the log of a shop, as text or JSON, says where it is.
+var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-9.:]+)"?,? ?"?operator"?[=:]"?([0-9.:]*)`)
 
 // startShop starts serve on a free port and returns when the shop is open. The
 // process is killed at the end, unless it has ended.
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
-	s, err := openShop(t, args...)
-	if err != nil {
+	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
+	s := &running{cmd: command(t, []string{"TMPDIR=" + t.TempDir()}, args...), stdout: &logbook.Book{}, stderr: &logbook.Book{}, ended: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		_ = s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	})
+	testserver.Until(t, "the shop is open", opening, func() bool {
+		select {
+		case <-s.ended:
+			t.Fatalf("the shop did not open\nstderr: %s", s.stderr)
+		default:
+		}
+		at := opened.FindStringSubmatch(s.stderr.String())
+		if at == nil {
+			return false
+		}
+		s.url = "http://" + at[1]
+		if at[2] != "" {
+			s.operator = "http://" + at[2]
+		}
+		return true
+	})
 	return s
 }
 
-// openShop is startShop for goroutines that are not the test's.
-func openShop(t *testing.T, args ...string) (*running, error) {
+// greeting returns what serve prints when it is open.
+func (s *running) greeting(t *testing.T) string {
 	t.Helper()
-	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
-	c := command(t, []string{"TMPDIR=" + t.TempDir()}, args...)
-	stdout, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	s := &running{cmd: c, stderr: &logbook.Book{}, ended: make(chan struct{})}
-	c.Stderr = s.stderr
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		<-s.ended
-	})
-	greeting := make(chan string, 1)
-	go func() {
-		greeting <- readGreeting(stdout)
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = c.Wait()
-		close(s.ended)
-	}()
-	select {
-	case s.stdout = <-greeting:
-	case <-time.After(opening):
-		return nil, fmt.Errorf("the shop did not open within %v\nstderr: %s", opening, s.stderr)
-	}
-	for line := range strings.Lines(s.stdout) {
-		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "The shop is open at "); ok {
-			s.url = url
-		}
-		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "The operator's API is at "); ok {
-			s.operator = url
-		}
-	}
-	if s.url == "" {
-		return nil, fmt.Errorf("the shop did not open\nstdout: %s\nstderr: %s", s.stdout, s.stderr)
-	}
-	return s, nil
-}
-
-// readGreeting reads up to the last line that serve prints when it is open.
-func readGreeting(r io.Reader) string {
-	var text strings.Builder
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		text.WriteString(lines.Text() + "\n")
-		if strings.HasPrefix(lines.Text(), "Stop it with") {
-			break
-		}
-	}
-	return text.String()
+	testserver.Until(t, "the greeting ends", patience, func() bool { return s.stdout.Has("Stop it with") })
+	return s.stdout.String()
 }
 
 // shown returns the header of the token that the greeting shows in a line to paste.
 func (s *running) shown(t *testing.T, name string) string {
 	t.Helper()
-	for line := range strings.Lines(s.stdout) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
-			return "Authorization: Bearer " + strings.Trim(value, "'")
-		}
-	}
-	t.Fatalf("got %s, want %s in it", s.stdout, name)
-	return ""
+	return "Authorization: Bearer " + textBetween(t, s.greeting(t), name+"'", "'")
 }
 
 func (s *running) signal(t *testing.T, signal syscall.Signal) {

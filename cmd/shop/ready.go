@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +10,7 @@ import (
 )
 
 type readyCommand struct {
-	URL     string        `name:"url" default:"http://127.0.0.1:8080" help:"Where the shop is." variable:"SHOP_URL"`
+	URL     string        `name:"url" default:"http://127.0.0.1:8080" help:"Where the shop is." env:"SHOP_URL"`
 	Timeout time.Duration `default:"5s" help:"How long to wait for its answer."`
 }
 
@@ -43,20 +41,9 @@ func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: status %d: %w", answer.StatusCode, reason(answer.Body))
+		reason, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+		return fmt.Errorf("not ready: status %d: %s", answer.StatusCode, reason)
 	}
 	fmt.Fprintln(p.stdout, "ready")
 	return nil
-}
-
-// reason returns the detail of a problem.
-func reason(body io.Reader) error {
-	var problem struct {
-		Detail string `json:"detail"`
-	}
-	err := json.NewDecoder(io.LimitReader(body, 1<<16)).Decode(&problem)
-	if err != nil || problem.Detail == "" {
-		return errors.New("no reason given")
-	}
-	return errors.New(problem.Detail)
 }

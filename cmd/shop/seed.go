@@ -9,16 +9,18 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 )
 
 type seedCommand struct {
-	SKU           []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU; repeat it, each with its --units."`
-	Units         []int64  `placeholder:"N" sep:"none" help:"Units that the SKU named at the same place is supplied with."`
-	Price         int64    `default:"1000" help:"Price of one unit, in the minor unit of the currency (cents)."`
-	Currency      string   `default:"EUR" help:"Currency of the price, three capital letters."`
-	LimitPerBuyer int64    `placeholder:"N" help:"How many units of each a buyer may have, in orders that are pending or paid; 0, or without this flag, any number."`
-	databaseFlags `embed:""`
+	SKU                  []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU; repeat it, each with its --units."`
+	Units                []int64  `placeholder:"N" sep:"none" help:"Units that the SKU named at the same place is supplied with."`
+	Price                int64    `default:"1000" help:"Price of one unit, in the minor unit of the currency (cents)."`
+	Currency             string   `default:"EUR" help:"Currency of the price, three capital letters."`
+	LimitPerBuyer        int64    `placeholder:"N" help:"How many units of each a buyer may have, in orders that are pending or paid; 0, or without this flag, any number."`
+	app.DatabaseSettings `embed:""`
 }
 
 // Help is shown below the flags.
@@ -34,25 +36,23 @@ Examples:
 // Run creates the SKUs.
 func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	skus, err := s.skus(time.Now())
-	if err == nil {
-		err = s.check()
-	}
 	if err != nil {
 		return usage("seed", err)
 	}
-	database, err := s.create(ctx, p.log)
+	s.Log = p.log
+	database, err := create(ctx, "seed", s.DatabaseSettings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	if err := database.Prepare(ctx); err != nil {
+	if err := app.Prepare(ctx, database); err != nil {
 		return err
 	}
 	if err := refuseExisting(ctx, database, skus); err != nil {
 		return err
 	}
 	for _, sku := range skus {
-		if err := database.Stock().Create(ctx, sku); err != nil {
+		if err := database.Create(ctx, sku); err != nil {
 			return err
 		}
 		limit := ""
@@ -93,20 +93,42 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 }
 
 // refuseExisting finds the SKUs that are there before any is created.
-func refuseExisting(ctx context.Context, database *app.Database, skus []stock.SKU) error {
+func refuseExisting(ctx context.Context, database *store.Store, skus []stock.SKU) error {
 	var found []error
 	for _, sku := range skus {
-		existing, err := database.Stock().SKU(ctx, sku.Name)
+		existing, err := database.SKU(ctx, sku.Name)
 		switch {
 		case err == nil:
-			found = append(found, fmt.Errorf("%s: %w, with %d of %d units available", sku.Name, stock.ErrExists,
+			found = append(found, fmt.Errorf("%s: %w, with %d of %d units available", sku.Name, order.ErrExists,
 				existing.Level.Available, existing.Level.Supplied))
-		case !errors.Is(err, stock.ErrUnknownSKU):
+		case !errors.Is(err, order.ErrUnknownSKU):
 			return fmt.Errorf("look for SKU %s: %w", sku.Name, err)
 		}
 	}
 	if len(found) > 0 {
 		return fmt.Errorf("nothing was created: %w", errors.Join(found...))
+	}
+	return nil
+}
+
+// seedDemo creates the demo SKUs in a database that has no SKU at all.
+func seedDemo(ctx context.Context, database *store.Store) error {
+	found, err := database.List(ctx, "", 1)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	for _, demo := range []struct {
+		name         string
+		cents, units int64
+	}{{"demo-mug", 1250, 1_000}, {"demo-shirt", 1900, 100}, {"demo-print", 4900, 1}} {
+		sku, err := stock.NewSKU(demo.name, stock.Money{Minor: demo.cents, Currency: "EUR"}, demo.units, time.Now())
+		if err != nil {
+			return err
+		}
+		// Another shop on the same folder may create it at the same time.
+		if err := database.Create(ctx, sku); err != nil && !errors.Is(err, order.ErrExists) {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,19 +1,18 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"example.com/shop/internal/logs/logbook"
-	"example.com/shop/internal/order/orderhttp/contract"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 // A temporary folder is gone at the end; one of the user's own is not, and is
@@ -21,7 +20,7 @@ import (
 func TestServe_data(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
-	folder := textBetween(t, s.stdout, "Its data is in ", " and removed")
+	folder := textBetween(t, s.greeting(t), "Its data is in ", " and removed")
 	if _, err := os.Stat(folder); err != nil {
 		t.Error(err)
 	}
@@ -76,14 +75,14 @@ func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
 	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "5s")
-	until(t, "the shop is ready", patience, func() bool {
+	testserver.Until(t, "the shop is ready", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusOK
 	})
 	order := make(chan answer, 1)
 	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
 	awaitHolder(t, locks, "demo-mug", order)
 	s.signal(t, syscall.SIGTERM)
-	until(t, "readiness fails", 5*time.Second, func() bool {
+	testserver.Until(t, "readiness fails", 5*time.Second, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
 	})
 	got := <-order
@@ -94,43 +93,38 @@ func TestServe_terminated(t *testing.T) {
 	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }
 
-// "a second one cuts them off", and the temporary folder is gone all the same.
+// "A second one cuts them off": it kills the process.
 func TestServe_secondSignal(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		inFlight bool
-		want     string
-	}{
-		"idle":     {false, "shop: a second signal came: terminated"},
-		"in order": {true, "orders in flight were cut off: a second signal came: terminated"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			locks := lockServer(t)
-			s := startShop(t, "--redis", locks, "--lab", "--think", "1s", "--drain-delay", "1m")
-			folder := textBetween(t, s.stdout, "Its data is in ", " and removed")
-			s.signal(t, syscall.SIGTERM)
-			until(t, "the next signal counts", patience, func() bool {
-				return s.stderr.Has(secondCounts)
-			})
-			if c.inFlight {
-				for i := range 12 { // one after the other, so that one is in flight for 12 s
-					go buy(s.url, fmt.Sprint("key-", i), "Shop-Strategy: redis")
-				}
-				awaitHolder(t, locks, "demo-mug", nil)
-			}
-			s.signal(t, syscall.SIGTERM)
-			if code, want := s.wait(t), 128+int(syscall.SIGTERM); code != want {
-				t.Errorf("got exit code %d, want %d", code, want)
-			}
-			if !s.stderr.Has(c.want) {
-				t.Errorf("got %s, want %q in it", s.stderr, c.want)
-			}
-			if _, err := os.Stat(folder); !os.IsNotExist(err) {
-				t.Errorf("got %v for %s, want it removed", err, folder)
-			}
-		})
+	locks := lockServer(t)
+	s := startShop(t, "--redis", locks, "--lab", "--think", "1s", "--drain-delay", "1m")
+	s.signal(t, syscall.SIGTERM)
+	testserver.Until(t, "readiness fails", patience, func() bool {
+		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+	})
+	testserver.Until(t, "the next signal ends it", patience, func() bool {
+		s.signal(t, syscall.SIGTERM)
+		select {
+		case <-s.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+		t.Errorf("got %v, want that the signal killed it", s.cmd.ProcessState)
 	}
+}
+
+// "A second shop on a folder whose locks are in the process of the first is refused", until the first has ended.
+func TestServe_folderInUse(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	first := startShop(t, "--data", data)
+	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, exitFailed, "another shop serves "+data, "--redis")
+	first.signal(t, syscall.SIGKILL)
+	first.wait(t)
+	startShop(t, "--data", data)
 }
 
 // "timeout(1) sends one to the process and one to its group": no reason to cut
@@ -171,7 +165,7 @@ func TestServe_interruptedWait(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.Process.Kill() })
 			waiting := "waiting for " + name + " at " + addr
-			until(t, waiting, patience, func() bool { return stderr.Has(waiting) })
+			testserver.Until(t, waiting, patience, func() bool { return stderr.Has(waiting) })
 			if err := c.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
@@ -185,36 +179,4 @@ func TestServe_interruptedWait(t *testing.T) {
 			}
 		})
 	}
-}
-
-// "50 at once with one key create one order", over two instances.
-func TestServe_oneKey(t *testing.T) {
-	t.Parallel()
-	locks, data := lockServer(t), t.TempDir()
-	args := append([]string{"--data", data, "--redis", locks}, withSecret(t)...)
-	shops := []*running{startShop(t, args...), startShop(t, args...)}
-	ann := as(t, "ann")
-	answers := make([]answer, 50)
-	var wait sync.WaitGroup
-	for i := range answers {
-		wait.Go(func() { answers[i] = buy(shops[i%2].url, "key-1", ann) })
-	}
-	wait.Wait()
-	bodies := map[string]int{}
-	for _, a := range answers {
-		if a.status == http.StatusConflict && strings.Contains(a.body, "in-progress") {
-			continue
-		}
-		a.want(t, http.StatusCreated)
-		bodies[a.body]++
-	}
-	if len(bodies) != 1 {
-		t.Errorf("got %d orders %v, want 1", len(bodies), bodies)
-	}
-	repeat := buy(shops[1].url, "key-1", ann)
-	repeat.want(t, http.StatusCreated)
-	if bodies[repeat.body] == 0 {
-		t.Errorf("got %s for a repeat, want one of %v", repeat.body, bodies)
-	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }

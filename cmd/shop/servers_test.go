@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // A shop on a server of its own refuses an old schema, and sells once `shop
@@ -20,13 +20,13 @@ func TestServe_servers(t *testing.T) {
 			secret, ann := withSecret(t), as(t, "ann")
 			shop(t, with("serve", slices.Concat(secret, []string{"--listen", "127.0.0.1:0"})...)...).want(t, exitFailed, "shop migrate")
 			shop(t, with("audit")...).want(t, exitFailed, "shop migrate")
-			shop(t, with("migrate")...).want(t, exitDone, "steps")
+			shop(t, with("migrate")...).want(t, exitDone, "step")
 			shop(t, with("migrate")...).want(t, exitDone, "is up to date")
 			shop(t, with("seed", "--sku", "demo-mug", "--units", "2")...).want(t, exitDone, "demo-mug: 2 units")
 
 			alone := startShop(t, slices.Concat(secret, database)...)
-			if !strings.Contains(alone.stdout, "--redis") || strings.Contains(alone.stdout, "Its data") {
-				t.Errorf("got %s, want it to tell that its locks are its own", alone.stdout)
+			if told := alone.greeting(t); !strings.Contains(told, "--redis") || strings.Contains(told, "Its data") {
+				t.Errorf("got %s, want it to tell that its locks are its own", told)
 			}
 			buy(alone.url, "key-1", ann).want(t, 201)
 			both := startShop(t, slices.Concat(secret, database, []string{"--redis", "redis://" + testserver.Redis(t) + "/0"})...)

@@ -12,11 +12,14 @@ import (
 	"example.com/shop/internal/order"
 )
 
+// tokenSecretFile is the file in which a shop without servers keeps the secret that it made, in its data folder.
+const tokenSecretFile = "token.secret"
+
 type tokenCommand struct {
-	Buyer      string        `required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'."`
-	TTL        time.Duration `name:"ttl" default:"1h" help:"How long the token is good: 1s to 720h."`
-	Data       string        `placeholder:"DIR" help:"Data folder of a shop that made its own secret, which is then the one to use."`
-	tokenFlags `embed:""`
+	Buyer           string        `required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'."`
+	TTL             time.Duration `name:"ttl" default:"1h" help:"How long the token is good: 1s to 720h."`
+	Data            string        `xor:"secret" placeholder:"DIR" help:"Data folder of a shop that made its own secret, which is then the one to use."`
+	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
 }
 
 // Help is shown below the flags.
@@ -26,9 +29,9 @@ func (tokenCommand) Help() string {
   aud  "shop:buyer"
   nbf  from when on it is good, in whole seconds since 1970
   exp  until when; at most 30 days after nbf
-Whoever has it is the buyer until it ends: it cannot be taken back. The token goes to standard output, alone; until when it is good goes to the log.
+A token opens the buyer's orders to everyone who has it, until it ends: it cannot be taken back. The token goes to standard output, alone; until when it is good goes to the log.
 
-The secret has 32 to 1024 printable ASCII characters, and is used as it is written: base64 is not decoded. Those that tutorials publish are refused. Whoever has it can be any buyer.
+The secret is 32 random bytes in base64 or hexadecimal digits, and is used as it is written: base64 is not decoded. With it, any buyer's token can be made.
 
 A shop without servers makes its own: --data DIR takes it from the folder that "shop serve" names.
 
@@ -41,19 +44,22 @@ Examples:
 
 // Run mints a token.
 func (c *tokenCommand) Run(ctx context.Context, p *program) error {
-	secret, err := c.read()
+	secret, err := c.secret()
+	if err == nil && secret.IsZero() {
+		err = errors.New("there is no secret: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET")
+	}
+	if err == nil {
+		err = order.CheckBuyer(c.Buyer)
+	}
 	if err != nil {
 		return usage("token", err)
 	}
 	tokens, err := auth.New(secret)
-	if errors.Is(err, auth.ErrSecretNone) {
-		err = fmt.Errorf("%w: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET", err)
-	}
 	if err != nil {
-		return usage("token", err)
+		return err
 	}
 	token, expires, err := tokens.Mint(c.Buyer, c.TTL)
-	if errors.Is(err, order.ErrBuyer) || errors.Is(err, auth.ErrLifetime) {
+	if errors.Is(err, auth.ErrLifetime) {
 		return usage("token", err)
 	}
 	if err != nil {
@@ -66,14 +72,30 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// read returns the secret that the flags name. A data folder stands before the
-// variables of the others.
-func (c *tokenCommand) read() (auth.Secret, error) {
-	if c.Data != "" {
-		if _, err := os.Stat(c.Data); err != nil {
-			return auth.Secret{}, fmt.Errorf("no shop in %s: %w; check --data", c.Data, err)
-		}
-		return auth.ReadSecretFile(filepath.Join(c.Data, tokenSecretFile))
+func (c *tokenCommand) secret() (auth.Secret, error) {
+	if c.Data == "" {
+		return readSecret("--token-secret-file", c.TokenSecretFile, "SHOP_TOKEN_SECRET")
 	}
-	return c.secret()
+	if _, err := os.Stat(c.Data); err != nil {
+		return auth.Secret{}, fmt.Errorf("no shop in %s: %w; check --data", c.Data, err)
+	}
+	return auth.ReadSecretFile(filepath.Join(c.Data, tokenSecretFile))
+}
+
+// readSecret returns the secret in a file or, without one, in a variable; the zero Secret without both. There is no
+// flag for the secret itself: every user of the machine sees command lines in the list of processes.
+func readSecret(flag, file, variable string) (secret auth.Secret, err error) {
+	text := os.Getenv(variable)
+	switch {
+	case file != "" && text != "":
+		err = errors.New("want one secret, not both")
+	case file != "":
+		secret, err = auth.ReadSecretFile(file)
+	case text != "":
+		secret, err = auth.NewSecret(text)
+	}
+	if err != nil {
+		return secret, fmt.Errorf("%s (%s_FILE) or %[2]s: %w", flag, variable, err)
+	}
+	return secret, nil
 }

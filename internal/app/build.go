@@ -1,36 +1,341 @@
 package app
 
-import "runtime/debug"
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
 
-// Build is what a program knows of its own making. What is not known is empty:
-// `go run` leaves the commit out.
-type Build struct {
-	Version string
-	Commit  string // ends in "+changes" if it was built from changed files
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/lab"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/observe"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/lane"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+)
+
+// components are what a shop has open, in the sequence in which it is opened. Each shop has its own, also where
+// several run in one process.
+type components struct {
+	log       *slog.Logger
+	closers   []closer
+	metrics   *observe.Metrics
+	traces    *observe.Traces // nil: off
+	lab       *teaching       // nil: off
+	database  *store.Store
+	probe     *store.Store // see openDatabase
+	redis     redis.UniversalClient
+	lockers   map[string]*lock.Locker
+	broadcast *broadcast
+	lanes     *lane.Lanes
+	orders    *order.Service
 }
 
-// ThisBuild returns that of the running program.
-func ThisBuild() Build {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return Build{}
-	}
-	return buildOf(info)
+// closer closes one component.
+type closer struct {
+	name  string
+	close func() error
 }
 
-func buildOf(info *debug.BuildInfo) Build {
-	b := Build{Version: info.Main.Version}
-	changes := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			b.Commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changes = "+changes"
+func (c *components) onClose(name string, shut func() error) {
+	c.closers = append(c.closers, closer{name, shut})
+}
+
+// close closes what is open, the last first, so that each component can still use those that it was built on: a
+// lane's leader has a lease, and a locker gives its leases back to Redis.
+func (c *components) close() error {
+	var errs []error
+	for i := len(c.closers) - 1; i >= 0; i-- {
+		if err := c.closers[i].close(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", c.closers[i].name, err))
 		}
 	}
-	if b.Commit != "" {
-		b.Commit += changes
+	c.closers = nil
+	return errors.Join(errs...)
+}
+
+// open opens all components. Close what it returns, even with an error.
+func open(ctx context.Context, s Settings) (*components, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
+	defer cancel()
+	c := &components{log: s.log(), metrics: observe.NewMetrics(ThisBuild()), lockers: map[string]*lock.Locker{}}
+	if s.Lab {
+		c.lab = &teaching{recorder: lab.NewRecorder()}
 	}
+	for _, step := range []func(context.Context, Settings) error{c.openTraces, c.openDatabase, c.openRedis, c.openLockers, c.openOrders} {
+		if err := step(ctx, s); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
+	if c.traces, err = observe.StartTraces(ctx, ThisBuild().Version); c.traces == nil || err != nil {
+		return err
+	}
+	c.onClose("traces", func() error {
+		// Spans that the collector does not take are no reason to call the shop's end a failure.
+		if err := c.traces.Close(context.Background()); err != nil {
+			c.log.Warn("traces were lost", "error", err)
+		}
+		return nil
+	})
+	return nil
+}
+
+// openDatabase opens the database twice: for orders, and with one connection for readiness. A shop whose connections
+// are all in use is busy, and not without a database: a question behind thousands of orders would take all instances
+// out of the load balancer in the middle of a rush.
+func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
+	if s.MySQL == "" && s.Redis == "" {
+		release, err := keepFolder(ctx, s.Data)
+		if err != nil {
+			return err
+		}
+		c.onClose("data folder", release)
+	}
+	o := store.Options{Through: sql.OpenDB}
+	if c.traces != nil {
+		system := "mysql"
+		if s.MySQL == "" {
+			system = "sqlite"
+		}
+		o.Through = c.traces.Database(system)
+	}
+	if c.lab != nil {
+		o.Through = c.lab.recorder.Database(o.Through)
+	}
+	if c.database, err = openDatabase(ctx, s.DatabaseSettings, o); err != nil {
+		return err
+	}
+	c.onClose("database", c.database.Close)
+	if err := Prepare(ctx, c.database); err != nil {
+		return err
+	}
+	c.metrics.Database(c.database.DB())
+	if c.probe, err = openDatabase(ctx, s.DatabaseSettings, store.Options{MaxConns: 1}); err != nil {
+		return err
+	}
+	c.onClose("the database's probe", c.probe.Close)
+	return nil
+}
+
+func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
+	if s.Redis == "" {
+		embedded, err := StartEmbedded(1)
+		if err != nil {
+			return err
+		}
+		c.onClose("embedded redis", embedded.Close)
+		s.Redis = embedded.Addrs()[0]
+	}
+	if c.redis, err = c.openClient(ctx, s, s.Redis); err != nil {
+		return err
+	}
+	c.metrics.Redis(c.redis)
+	if c.traces != nil {
+		return c.traces.Redis(c.redis)
+	}
+	return nil
+}
+
+// openClient opens a client whose commands the lab records.
+func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
+	client, err := openRedis(ctx, s, address)
+	if err != nil {
+		return nil, err
+	}
+	c.onClose("redis", client.Close)
+	if c.lab != nil {
+		client.AddHook(c.lab.recorder.Redis(scriptName))
+	}
+	return client, nil
+}
+
+func (c *components) openLockers(ctx context.Context, s Settings) error {
+	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
+	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
+	if c.lab == nil {
+		return nil
+	}
+	return c.openLab(ctx, s)
+}
+
+// addLocker opens a locker that is observed by its name.
+func (c *components) addLocker(s Settings, name string, b lock.Backend) {
+	observer := c.metrics.Lock(name)
+	if c.lab != nil {
+		observer = c.lab.recorder.Lock(observer)
+	}
+	locker := lock.New(b, lock.Options{TTL: s.LockTTL, MaxWait: s.LockWait, Observer: observer})
+	c.lockers[name] = locker
+	c.metrics.Queue(name, locker.Queued)
+	c.onClose("locker "+name, locker.Close)
+}
+
+// openOrders wires the order service over the other components.
+func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
+	lockers := map[string]strategy.Locker{}
+	for name, locker := range c.lockers {
+		lockers[name] = strategy.Lease(locker)
+	}
+	sell := strategy.Shop{
+		Store:   c.database,
+		MaxOpen: s.limit(s.MaxOpenOrders, maxOpen),
+		// Enough of a lease for a slow COMMIT, and so little that a short one can still sell.
+		Margin: s.LockTTL / 10,
+	}
+	if c.lab != nil {
+		c.lab.decorate(&sell, lockers)
+	}
+	early := 0 // transactions before the lease: a SQLite file has one writer
+	if !c.database.IsSQLite() {
+		early = c.database.DB().Stats().MaxOpenConnections / 4
+	}
+	c.broadcast = newBroadcast(c.redis, c.log)
+	c.onClose("broadcast", func() error { c.broadcast.close(); return nil })
+	c.lanes = lane.New(lane.Config{
+		Shop:       sell,
+		Locker:     lockers[strategy.RedisLock],
+		Early:      early,
+		SoldOutFor: s.SoldOutFor,
+		Announce:   c.broadcast.publish,
+		OnBatch:    c.metrics.Batch,
+		OnRefused:  c.metrics.RefusedFromMemory,
+		OnPanic:    func(err error) { c.log.Error("lane panicked", "error", err) },
+	})
+	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
+	c.metrics.Queue("lanes", c.lanes.Queued)
+	if s.SoldOutFor > 0 {
+		c.broadcast.start(c.lanes)
+	}
+	c.orders = order.New(order.Config{
+		Store:     sell.Store,
+		Offers:    strategy.Offers(sell, c.lanes, lockers, notOffered(s)),
+		Hold:      s.PayWithin,
+		Think:     s.Think,
+		Restocked: c.lanes.Restocked,
+	})
+	if c.lab != nil {
+		c.lab.redis = redisVersion(ctx, c.redis)
+		c.lab.database, err = c.database.Version(ctx)
+	}
+	return err
+}
+
+// handler wires the buyers' API over the components.
+func (c *components) handler(s Settings, draining func() bool) (http.Handler, error) {
+	config := httpapi.Config{
+		Orders:  c.orders,
+		Stock:   c.database,
+		Auditor: c.database,
+		SoldOut: c.lanes.SoldOut,
+		Checks: []httpapi.Check{
+			c.check("database", c.probe.DB().PingContext),
+			c.check("redis", func(ctx context.Context) error { return c.redis.Ping(ctx).Err() }),
+		},
+		Draining:    draining,
+		MaxInFlight: s.MaxInFlight,
+		Timeout:     s.requestTimeout(),
+		Log:         c.log,
+		Observer:    c.metrics,
+	}
+	if c.traces != nil {
+		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
+	}
+	if rate := s.limit(s.RateLimit, rateLimit); rate > 0 {
+		config.Limiter = httpapi.NewLimiter(c.redis, httpapi.RateLimit{PerSecond: rate, FailsClosed: s.RateLimitFails == "closed", Log: c.log})
+	}
+	if !s.TokenSecret.IsZero() {
+		tokens, err := auth.New(s.TokenSecret)
+		if err != nil {
+			return nil, err
+		}
+		config.Buyers = tokens
+	}
+	if c.lab != nil {
+		config.Lab = &httpapi.Lab{Offers: c.orders.Offers, Recorder: c.lab.recorder, Database: c.lab.database, Redis: c.lab.redis}
+	}
+	return httpapi.New(config)
+}
+
+// check pings a server that the shop needs to be ready.
+func (c *components) check(server string, ping func(context.Context) error) httpapi.Check {
+	outage := &observe.Outage{Log: c.log.With("server", server), Message: "server does not answer, so the shop is not ready"}
+	return httpapi.Check{Name: server, Ping: func(ctx context.Context) error {
+		err := ping(ctx)
+		outage.Note(ctx, err)
+		return err
+	}}
+}
+
+// operator wires the operator's API over the components.
+func (c *components) operator(s Settings) (http.Handler, error) {
+	return httpapi.NewOperator(httpapi.OperatorConfig{
+		Token:   s.OperatorToken,
+		Stock:   operatorStock{c.database, c.lanes},
+		Auditor: c.database,
+		Metrics: c.metrics.Handler(),
+		Timeout: operatorTimeout,
+		Log:     c.log,
+		Refused: c.metrics.RefusedOperator,
+	})
+}
+
+// operatorStock is the store with the lanes notified of deliveries: what was delivered can be bought at once, also
+// where the SKU was sold out a moment ago.
+type operatorStock struct {
+	*store.Store
+	lanes *lane.Lanes
+}
+
+// Supply is that of the Store.
+func (o operatorStock) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
+	after, replayed, err = o.Store.Supply(ctx, d)
+	if err == nil || errors.Is(err, order.ErrUnknownOutcome) {
+		o.lanes.Restocked(d.SKU)
+	}
+	return after, replayed, err
+}
+
+// locks says where locks and rate limits are, without a password.
+func (s Settings) locks() string {
+	if s.Redis == "" {
+		return "process"
+	}
+	address, _ := RedisAddress(s.Redis) // the settings are valid
+	return "redis at " + address
+}
+
+// ThisBuild returns the version and commit of the running program. The commit ends in "+changes" if files were changed.
+// What is not known is empty: `go run` leaves the commit out.
+func ThisBuild() (b observe.Build) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	changed := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			changed = s.Value == "true"
+		}
+	}
+	if changed && b.Commit != "" {
+		b.Commit += "+changes"
+	}
+	b.Version = info.Main.Version
 	return b
 }

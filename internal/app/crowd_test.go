@@ -14,6 +14,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/testserver"
 )
 
 // crowdPatience is for what a crowd takes on a machine that has better to do.
@@ -61,7 +62,7 @@ func TestShop_crowd(t *testing.T) {
 // takeLease is another instance, that has the lease of a key and keeps it.
 func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: s.Redis})
+	client := redis.NewClient(&redis.Options{Addr: s.Redis, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: s.LockTTL})
 	t.Cleanup(func() { _ = locker.Close() })
@@ -104,5 +105,5 @@ func memory() int64 {
 // awaitMetric waits until a line is among the metrics.
 func awaitMetric(t *testing.T, shop *app.Shop, line string) {
 	t.Helper()
-	until(t, line, crowdPatience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
+	testserver.Until(t, line, crowdPatience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
 }

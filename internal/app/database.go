@@ -2,118 +2,108 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"time"
 
-	"gorm.io/gorm"
-
-	"example.com/shop/internal/order/orderstore"
-	"example.com/shop/internal/stock/stockstore"
 	"example.com/shop/internal/store"
 )
 
-// Database is the shop's database, for commands that need nothing else.
-type Database struct {
-	db     *gorm.DB
-	sqlite bool
-	name   string // for messages, without a password
+// OpenDatabase waits until the database answers or ctx or s.StartTimeout ends.
+func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error) {
+	return openDatabase(ctx, s, store.Options{})
 }
 
-// OpenDatabase waits until the database of s answers or ctx or s.StartTimeout
-// ends.
-func OpenDatabase(ctx context.Context, s Settings) (*Database, error) {
-	return openDatabase(ctx, s, store.Pool{})
-}
-
-// openDatabase is OpenDatabase with so many connections to a server; a file has its
-// own number.
-func openDatabase(ctx context.Context, s Settings, connections store.Pool, options ...store.Option) (*Database, error) {
-	if err := s.ValidateDatabase(); err != nil {
+func openDatabase(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
 	if s.MySQL == "" {
-		db, err := store.SQLite(ctx, s.SQLite, options...)
-		if err != nil {
-			return nil, err
-		}
-		return &Database{db: db, sqlite: true, name: "sqlite file " + s.SQLite}, nil
+		return store.SQLite(ctx, DatabaseFile(s.Data), o)
 	}
 	dsn, err := readDSN(s.MySQL)
 	if err != nil {
 		return nil, err
 	}
-	secure, err := mysqlTLS(s)
-	if err != nil {
+	if o.TLS, err = s.mysqlTLS().config(); err != nil {
 		return nil, err
 	}
 	defer s.announce("mysql at " + dsn.Address())()
-	db, err := store.MySQLOverTLS(ctx, s.MySQL, secure, connections, options...)
+	db, err := store.MySQL(ctx, s.MySQL, o)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL%s)", err, whichCA(err, "--mysql-ca, SHOP_MYSQL_CA"))
+		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL; TLS: --mysql-ca, SHOP_MYSQL_CA)", err)
 	}
-	return &Database{db: db, name: fmt.Sprintf("mysql at %s, database %s", dsn.Address(), dsn.Database())}, nil
+	return db, nil
 }
 
-// Name tells which database it is, without a password.
-func (d *Database) Name() string { return d.name }
-
-// Migrate brings the schema up to date and returns how many steps that took.
-func (d *Database) Migrate(ctx context.Context) (applied int, err error) {
-	applied, err = store.Migrate(ctx, d.db)
-	if err != nil {
-		return applied, fmt.Errorf("migrate %s: %w", d.name, err)
-	}
-	return applied, nil
-}
-
-// Prepare migrates a SQLite file, and refuses a server whose schema is old: who
-// migrates a server that others use must mean it.
-func (d *Database) Prepare(ctx context.Context) error {
-	if d.sqlite {
-		_, err := d.Migrate(ctx)
+// Prepare migrates a SQLite file, and refuses a server whose schema is old: other instances use it, so `shop migrate`
+// is run on purpose.
+func Prepare(ctx context.Context, db *store.Store) error {
+	if db.IsSQLite() {
+		_, err := db.Migrate(ctx)
 		return err
 	}
-	return d.UpToDate(ctx)
+	return UpToDate(ctx, db)
 }
 
 // UpToDate refuses an old schema.
-func (d *Database) UpToDate(ctx context.Context) error {
-	pending, err := store.Pending(ctx, d.db)
+func UpToDate(ctx context.Context, db *store.Store) error {
+	pending, err := db.Pending(ctx)
 	if err != nil {
-		return fmt.Errorf("schema of %s: %w", d.name, err)
+		return fmt.Errorf("schema of %s: %w", db.Name(), err)
 	}
 	if pending {
-		return fmt.Errorf("%s: its schema is not up to date: run `shop migrate` on it first", d.name)
+		return fmt.Errorf("%s: its schema is not up to date: run `shop migrate` on it first", db.Name())
 	}
 	return nil
 }
 
-// Ping asks whether the database answers. It stands in line for one of this pool's
-// connections like everybody else.
-func (d *Database) Ping(ctx context.Context) error {
-	pool, err := d.db.DB()
+// MySQLAddress returns where a DSN leads, as host:port/database, without user and password.
+func MySQLAddress(dsn string) (string, error) {
+	d, err := readDSN(dsn)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return pool.PingContext(ctx)
+	return d.Address() + "/" + d.Database(), nil
 }
 
-// Stock returns the store of SKUs.
-func (d *Database) Stock() *stockstore.Store { return stockstore.New(d.db) }
-
-// Orders returns the store of orders, which audits too.
-func (d *Database) Orders() *orderstore.Store { return orderstore.New(d.db) }
-
-// headStarts is how many of the connections may be kept by lanes that wait for their
-// lease: so few that whoever holds one gets a connection. A SQLite file has one writer.
-func (d *Database) headStarts() int {
-	pool, err := d.db.DB()
-	if err != nil || d.sqlite {
-		return 0
+// readDSN names the flag in its errors.
+func readDSN(dsn string) (store.DSN, error) {
+	d, err := store.ReadDSN(dsn)
+	if err != nil {
+		return d, fmt.Errorf("mysql: %w", err)
 	}
-	return pool.Stats().MaxOpenConnections / 4
+	return d, nil
 }
 
-// Close gives the connections back.
-func (d *Database) Close() error { return store.Close(d.db) }
+// announce logs that a server is waited for, once that takes longer than a server that is up. Call over when the
+// wait has ended.
+func (s DatabaseSettings) announce(server string) (over func()) {
+	t := time.AfterFunc(200*time.Millisecond, func() {
+		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
+	})
+	return func() { t.Stop() }
+}
+
+// keepFolder refuses a second shop on a folder, whose locks and rate limits would be its own, until the first has
+// called release or died. It holds a transaction on a file of its own: SQLite's file locks work on every system, and
+// end with the process.
+func keepFolder(ctx context.Context, data string) (release func() error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	file, err := store.SQLite(ctx, filepath.Join(data, "serving.db"), store.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	conn, err := file.DB().Conn(ctx)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("another shop serves %s, with locks of its own: give both one --redis, or stop it (%w)", data, err), file.Close())
+	}
+	return func() error { return errors.Join(conn.Close(), file.Close()) }, nil
+}

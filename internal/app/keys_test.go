@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/app"
-	"example.com/shop/internal/logs/logbook"
-	"example.com/shop/internal/store"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 // "One deletes the idempotency keys that are older than Settings.KeepKeys, and
@@ -21,55 +20,29 @@ func TestShop_purgesKeys(t *testing.T) {
 	first := start(t, s)
 	var orders [3]struct{ ID string }
 	for i, key := range []string{"old", "young"} {
-		w, err := buy(t, first, key)
-		wantStatus(t, w, err, http.StatusCreated)
+		w := buy(t, first, key).want(t, http.StatusCreated)
 		decodeAnswer(t, w, &orders[i])
 	}
 	if err := first.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.SQLite(t.Context(), s.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for table, where := range map[string]string{"orders": "id", "idempotency_keys": "order_id"} {
-		if err := db.Exec("UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000' WHERE "+where+" = ?", orders[0].ID).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := store.Close(db); err != nil {
-		t.Fatal(err)
+		change(t, s, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000' WHERE "+where+" = '"+orders[0].ID+"'")
 	}
 
-	var shops []*app.Shop
-	books := []*logbook.Book{{}, {}, {}}
-	for _, book := range books {
-		s.Log = slog.New(slog.NewTextHandler(book, nil))
-		shops = append(shops, start(t, s))
-	}
-	said := func(text string) (times int) {
-		for _, book := range books {
-			if book.Has(text) {
-				times++
-			}
-		}
-		return times
-	}
-	until(t, "keys are purged", 30*time.Second, func() bool { return said(`msg="job ran" job=keys items=1 `) == 1 })
-	if n := said(`msg="job runs here" job=keys`); n != 1 {
-		t.Errorf("%d instances run the job, want 1", n)
-	}
-	w, err := buy(t, shops[0], "old")
-	wantStatus(t, w, err, http.StatusCreated)
+	log := &logbook.Book{}
+	s.Log = slog.New(slog.NewTextHandler(log, nil))
+	again := start(t, s)
+	testserver.Until(t, "keys are purged", patience, func() bool { return log.Has(`msg="job ran" job=keys items=1`) })
+	w := buy(t, again, "old").want(t, http.StatusCreated)
 	decodeAnswer(t, w, &orders[2])
 	if orders[2].ID == orders[0].ID {
 		t.Error("a purged key was replayed")
 	}
-	w, err = buy(t, shops[0], "young")
-	wantStatus(t, w, err, http.StatusCreated)
+	w = buy(t, again, "young").want(t, http.StatusCreated)
 	decodeAnswer(t, w, &orders[2])
 	if orders[2].ID != orders[1].ID {
 		t.Error("a young key made a new order")
 	}
-	wantAudit(t, shops[0], 3)
+	wantAudit(t, again, 3)
 }

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // reasons returns, for each strategy of a shop in teaching mode, why it is not
 // available; empty if it is.
 func reasons(t *testing.T, shop *app.Shop) map[string]string {
 	t.Helper()
-	got, err := call(t, http.MethodGet, shop.URL()+"/v1/strategies", "")
-	wantStatus(t, got, err, http.StatusOK)
+	got := call(t, http.MethodGet, shop.URL()+"/v1/strategies", "").want(t, http.StatusOK)
 	var list struct {
 		Strategies []struct {
 			Name, Reason string
@@ -43,15 +42,14 @@ func reasons(t *testing.T, shop *app.Shop) map[string]string {
 func buyByEach(t *testing.T, shop *app.Shop, all map[string]string) {
 	t.Helper()
 	for name, why := range all {
-		got, err := call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"for-`+name+`","units":1}`, "Content-Type: application/json")
-		wantStatus(t, got, err, http.StatusCreated)
-		got, err = call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"for-`+name+`","quantity":1}]}`,
+		call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"for-`+name+`","units":1}`, "Content-Type: application/json").want(t, http.StatusCreated)
+		got := call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"for-`+name+`","quantity":1}]}`,
 			"Content-Type: application/json", "Idempotency-Key: by-"+name, "Shop-Strategy: "+name)
 		if why == "" {
-			wantStatus(t, got, err, http.StatusCreated)
+			got.want(t, http.StatusCreated)
 			continue
 		}
-		wantStatus(t, got, err, http.StatusBadRequest)
+		got.want(t, http.StatusBadRequest)
 		if !strings.Contains(got.body, "/problems/missing-strategy") || !strings.Contains(got.body, why) {
 			t.Errorf("%s: got %s, want missing-strategy and why", name, got.body)
 		}
@@ -80,15 +78,13 @@ func TestStart_labWithoutServers(t *testing.T) {
 
 // With all servers, every strategy is available.
 func TestStart_labWithAllServers(t *testing.T) {
-	e, err := app.StartEmbedded(t.TempDir())
+	e, err := app.StartEmbedded(5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	s := onMySQL(t, embedded(t, 1))
-	if s.Redlock, err = e.StartRedlock(); err != nil {
-		t.Fatal(err)
-	}
+	s.Redlock = e.Addrs()
 	s.ZooKeeper = testserver.ZooKeeper(t)
 	shop := start(t, s)
 	all := reasons(t, shop)

@@ -12,8 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/logs/logbook"
-	"example.com/shop/internal/order/orderhttp/contract"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 // patience is for what takes milliseconds, on a machine that has better to do.
@@ -22,8 +23,7 @@ const patience = 30 * time.Second
 // scrape asks as Prometheus does, on the operator's listener.
 func scrape(t *testing.T, shop *app.Shop) string {
 	t.Helper()
-	w, err := callAt(t, contract.Operator, http.MethodGet, "http://"+shop.OperatorAddr()+"/metrics", "", asOperator)
-	wantStatus(t, w, err, http.StatusOK)
+	w := callAt(t, contract.Operator, http.MethodGet, "http://"+shop.OperatorAddr()+"/metrics", "", asOperator).want(t, http.StatusOK)
 	return w.body
 }
 
@@ -32,25 +32,21 @@ func TestShop_Metrics(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 2)
 	withOperator(t, &s)
-	s.Hold, s.SweepEvery = time.Second, 10*time.Millisecond
+	s.PayWithin, s.SweepEvery = time.Second, 10*time.Millisecond
 	log := &logbook.Book{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	for key, status := range map[string]int{"key-1": http.StatusCreated, "key-2": http.StatusCreated} {
-		w, err := buy(t, shop, key)
-		wantStatus(t, w, err, status)
+		buy(t, shop, key).want(t, status)
 	}
-	w, err := buy(t, shop, "key-1")
-	wantStatus(t, w, err, http.StatusCreated)
-	w, err = call(t, http.MethodGet, shop.URL()+"/v1/skus/unheard-of", "")
-	wantStatus(t, w, err, http.StatusNotFound)
-	w, err = call(t, http.MethodGet, shop.URL()+"/made/up", "")
-	wantStatus(t, w, err, http.StatusNotFound)
+	buy(t, shop, "key-1").want(t, http.StatusCreated)
+	call(t, http.MethodGet, shop.URL()+"/v1/skus/unheard-of", "").want(t, http.StatusNotFound)
+	call(t, http.MethodGet, shop.URL()+"/made/up", "").want(t, http.StatusNotFound)
 	for _, line := range []string{
 		`shop_job_items_total{job="expiry"} 2`,
 		`shop_lock_acquisitions_total{kind="job",lock="redis",result="acquired"} 3`,
 	} {
-		until(t, line, patience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
+		testserver.Until(t, line, patience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
 	}
 
 	text := scrape(t, shop)
@@ -90,13 +86,13 @@ func TestShop_Metrics(t *testing.T) {
 	if !log.Has(`msg="job ran" job=expiry items=`) {
 		t.Errorf("got log %s, want what the job did", log)
 	}
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range regexp.MustCompile("`((?:shop|go)_[a-z_]+)").FindAllStringSubmatch(string(readme), -1) {
+	for _, name := range regexp.MustCompile("`((?:shop|go)_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
 		if !strings.Contains(text, "\n# TYPE "+name[1]+" ") {
-			t.Errorf("README.md names %s, which is not there", name[1])
+			t.Errorf("docs/operations.md names %s, which is not there", name[1])
 		}
 	}
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
@@ -116,8 +112,8 @@ func TestShop_jobFails(t *testing.T) {
 	s.SweepEvery = 10 * time.Millisecond
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
-	loseOrders(t, s)
-	until(t, "a run fails", patience, func() bool { return log.Has(`level=ERROR msg="job ran" job=expiry items=0`) })
+	change(t, s, "ALTER TABLE orders RENAME TO gone") // the job fails from now on
+	testserver.Until(t, "a run fails", patience, func() bool { return log.Has(`level=WARN msg="job fails here" job=expiry errors=1`) })
 	if failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`); !failed.MatchString(scrape(t, shop)) {
 		t.Errorf("want a line like %s in\n%s", failed, scrape(t, shop))
 	}

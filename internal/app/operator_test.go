@@ -11,7 +11,8 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
-	"example.com/shop/internal/order/orderhttp/contract"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/testserver"
 )
 
 const asOperator = "Authorization: Bearer " + operatorToken
@@ -62,8 +63,7 @@ func TestShop_operator(t *testing.T) {
 	s.DrainDelay = time.Minute
 	shop := start(t, s)
 	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
-	w, err := buy(t, shop, "key-1", as(t, "ann"))
-	wantStatus(t, w, err, http.StatusCreated)
+	buy(t, shop, "key-1", as(t, "ann")).want(t, http.StatusCreated)
 	for _, c := range []struct {
 		listener    contract.Listener
 		url, header string
@@ -77,28 +77,24 @@ func TestShop_operator(t *testing.T) {
 		{contract.Buyers, public + "/v1/audit", asOperator, http.StatusNotFound},
 		{contract.Buyers, public + "/v1/orders", asOperator, http.StatusUnauthorized},
 	} {
-		w, err := callAt(t, c.listener, http.MethodGet, c.url, "", c.header)
-		wantStatus(t, w, err, c.want)
+		callAt(t, c.listener, http.MethodGet, c.url, "", c.header).want(t, c.want)
 	}
-	w, err = callAt(t, contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1")
-	wantStatus(t, w, err, http.StatusCreated)
+	w := callAt(t, contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1").want(t, http.StatusCreated)
 	if !strings.Contains(w.body, `"supplied":7,"available":6,"reserved":1`) {
 		t.Errorf("got %s, want 7 supplied, one of them reserved", w.body)
 	}
-	w, err = callAt(t, contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator)
-	if wantStatus(t, w, err, http.StatusOK); !strings.Contains(w.body, `"ok":true`) {
+	w = callAt(t, contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator).want(t, http.StatusOK)
+	if !strings.Contains(w.body, `"ok":true`) {
 		t.Errorf("got audit %s, want ok", w.body)
 	}
 
 	ctx, cut := context.WithCancel(t.Context())
 	closed := make(chan error, 1)
 	go func() { closed <- shop.Shutdown(ctx) }()
-	until(t, "readiness fails", 10*time.Second, func() bool {
-		w, err := call(t, http.MethodGet, public+"/readyz", "")
-		return err == nil && w.status == http.StatusServiceUnavailable
+	testserver.Until(t, "readiness fails", 10*time.Second, func() bool {
+		return call(t, http.MethodGet, public+"/readyz", "").status == http.StatusServiceUnavailable
 	})
-	w, err = callAt(t, contract.Operator, http.MethodGet, operator+"/healthz", "")
-	wantStatus(t, w, err, http.StatusOK)
+	callAt(t, contract.Operator, http.MethodGet, operator+"/healthz", "").want(t, http.StatusOK)
 	http.DefaultClient.CloseIdleConnections()
 	cut()
 	if err := <-closed; err != nil && !errors.Is(err, context.Canceled) { // a connection may have been about to close
@@ -116,23 +112,16 @@ func TestShutdown_profile(t *testing.T) {
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
-		_, _ = callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
+		callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
 	}()
-	until(t, "a profile is made", 10*time.Second, func() bool {
-		w, err := callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
-		return err == nil && strings.Contains(w.body, "serveDeltaProfile")
+	testserver.Until(t, "a profile is made", 10*time.Second, func() bool {
+		w := callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
+		return strings.Contains(w.body, "serveDeltaProfile")
 	})
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
 	<-cut
-}
-
-func TestStart_noOperator(t *testing.T) {
-	t.Parallel()
-	if got := start(t, embedded(t, 1)).OperatorAddr(); got != "" {
-		t.Errorf("got operator at %s, want none", got)
-	}
 }
 
 func TestStart_operatorPortTaken(t *testing.T) {

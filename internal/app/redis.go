@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"example.com/shop/internal/tlsclient"
 )
 
-// redisOptions reads host:port or a URL. Its errors do not repeat a URL, nor one
-// whose scheme was forgotten: it may hold a password.
+// RedisAddress returns the host:port of an address or URL, without user and password.
+func RedisAddress(address string) (string, error) {
+	options, err := redisOptions(address)
+	if err != nil {
+		return "", err
+	}
+	return options.Addr, nil
+}
+
+// redisOptions reads host:port or a URL. Its errors do not repeat a URL, not even one without its scheme: it may hold
+// a password.
 func redisOptions(address string) (*redis.Options, error) {
 	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0")
 	options := &redis.Options{Addr: address}
@@ -41,54 +50,35 @@ func redisOptions(address string) (*redis.Options, error) {
 	return options, nil
 }
 
-// locks tells where locks and rate limits are, without a password.
-func (s Settings) locks() string {
-	if s.RedisEmbedded {
-		return "process"
-	}
-	address, err := RedisAddress(s.Redis)
-	if err != nil {
-		return "redis"
-	}
-	return "redis at " + address
-}
-
-// openRedis returns a client of a Redis that has answered. It asks until ctx
-// ends.
-func openRedis(ctx context.Context, s Settings) (redis.UniversalClient, error) {
-	options, err := redisOptions(s.Redis)
+// openRedis returns a client of a Redis that has answered. It asks until ctx ends.
+func openRedis(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
+	options, err := redisOptions(address)
 	if err != nil {
 		return nil, err
 	}
-	if err := redisTLS(s, options); err != nil {
+	if config, err := s.redisTLS().config(); err != nil {
 		return nil, err
+	} else if config != nil {
+		options.TLSConfig = config // go-redis adds the host name
 	}
 	defer s.announce("redis at " + options.Addr)()
 	if err := awaitRedis(ctx, *options); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		if refused := tlsclient.Refusal(err); refused != nil {
-			return nil, fmt.Errorf("redis at %s: %w (--redis, SHOP_REDIS%s)", options.Addr, refused, whichCA(refused, "--redis-ca, SHOP_REDIS_CA"))
-		}
-		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, and its password", options.Addr, err)
+		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", options.Addr, err)
 	}
 	return redis.NewClient(options), nil
 }
 
-// awaitRedis asks with a client that does not retry by itself, so that an error
-// is the server's word and not that the time was over.
+// awaitRedis asks with a client that does not retry by itself, so that its error is the server's answer and not that
+// the time was over.
 func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 	options.MaxRetries, options.DialerRetries = -1, 1
 	client := redis.NewClient(&options)
 	defer func() { err = errors.Join(err, client.Close()) }()
-	retry := time.NewTicker(100 * time.Millisecond)
-	defer retry.Stop()
 	var last error
 	for {
-		if options.TLSConfig != nil && plaintext(ctx, options.Addr) {
-			return tlsclient.ErrPlaintext
-		}
 		err := client.Ping(ctx).Err()
 		if err == nil {
 			return nil
@@ -96,20 +86,66 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		if hopeless(err) {
+		// A wrong password stays wrong, and so does a certificate.
+		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
 			return last
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, 100*time.Millisecond) {
 			return last
-		case <-retry.C:
 		}
 	}
 }
 
-// hopeless reports whether waiting cannot help: a wrong password stays wrong, and
-// so does a certificate.
-func hopeless(err error) bool {
-	return tlsclient.Refusal(err) != nil || redis.IsAuthError(err) || redis.IsPermissionError(err) ||
-		strings.HasPrefix(err.Error(), "ERR AUTH") // a password for a server that has none
+// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid the question, and the
+// embedded one does not know the answer.
+func redisVersion(ctx context.Context, client redis.UniversalClient) string {
+	info, _ := client.Info(ctx, "server").Result()
+	version := "Redis protocol, version not told"
+	lines := bufio.NewScanner(strings.NewReader(info))
+	for lines.Scan() {
+		switch name, value, _ := strings.Cut(lines.Text(), ":"); name {
+		case "valkey_version":
+			return "Valkey " + value // which also has a redis_version
+		case "redis_version":
+			version = "Redis " + value
+		}
+	}
+	return version
+}
+
+// Embedded are Redis-protocol servers inside this process, for shops that have none.
+type Embedded struct {
+	servers []*miniredis.Miniredis
+}
+
+// StartEmbedded starts n servers that know nothing of each other, each on a free port of the loopback interface. One
+// is enough for Settings.Redis; Settings.Redlock is usually five.
+func StartEmbedded(n int) (*Embedded, error) {
+	e := &Embedded{}
+	for range n {
+		server := miniredis.NewMiniRedis()
+		if err := server.StartAddr("127.0.0.1:0"); err != nil {
+			return nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), e.Close())
+		}
+		server.ClockTTL(true) // or the leases of a crashed holder would never end
+		e.servers = append(e.servers, server)
+	}
+	return e, nil
+}
+
+// Addrs returns the host:port of each server.
+func (e *Embedded) Addrs() []string {
+	addrs := make([]string, len(e.servers))
+	for i, server := range e.servers {
+		addrs[i] = server.Addr()
+	}
+	return addrs
+}
+
+// Close stops the servers. Shut down the shops first.
+func (e *Embedded) Close() error {
+	for _, server := range e.servers {
+		server.Close()
+	}
+	return nil
 }

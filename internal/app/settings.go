@@ -2,133 +2,116 @@ package app
 
 import (
 	"log/slog"
+	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"example.com/shop/internal/auth"
-	"example.com/shop/internal/logs"
-	"example.com/shop/internal/order"
-	"example.com/shop/internal/tlsclient"
+	"example.com/shop/internal/observe"
 )
+
+// DatabaseSettings say which database is meant. The tags make them flags and variables of a command line.
+type DatabaseSettings struct {
+	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database."`
+	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there."`
+	MySQLCA      string        `name:"mysql-ca" group:"Database" env:"SHOP_MYSQL_CA" placeholder:"FILE" help:"Require TLS of MySQL, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts add ?tls=true to the DSN instead."`
+	MySQLCert    string        `name:"mysql-cert" group:"Database" env:"SHOP_MYSQL_CERT" placeholder:"FILE" help:"Certificate to show to a MySQL that asks for one, PEM."`
+	MySQLKey     string        `name:"mysql-key" group:"Database" env:"SHOP_MYSQL_KEY" placeholder:"FILE" help:"Private key of --mysql-cert."`
+	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait for servers that do not answer yet: 1ms to 15m."`
+
+	// Log gets what happens, each line with the request that it belongs to; nil discards it.
+	Log *slog.Logger `kong:"-"`
+}
 
 // Settings say how a shop runs. Start from Default and change what differs.
 type Settings struct {
-	// Listen is the address to serve on, host:port. Port 0 takes a free one;
-	// Shop.Addr tells which.
-	Listen string
+	DatabaseSettings
 
-	// OperatorListen is the address of the operator's API, as Listen; empty for
-	// none. Shop.OperatorAddr tells which port was taken.
-	OperatorListen string
+	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
-	// MySQL is the DSN of a MySQL or MariaDB server, as go-sql-driver reads it:
-	// user:password@tcp(host:3306)/database. Its schema must have been migrated.
-	MySQL string
+	Redis     string `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL. Without it both are in this process, also with --mysql."`
+	RedisCA   string `group:"Redis" env:"SHOP_REDIS_CA" placeholder:"FILE" help:"Require TLS of Redis, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts write --redis as a rediss:// URL instead."`
+	RedisCert string `group:"Redis" env:"SHOP_REDIS_CERT" placeholder:"FILE" help:"Certificate to show to a Redis that asks for one, PEM."`
+	RedisKey  string `group:"Redis" env:"SHOP_REDIS_KEY" placeholder:"FILE" help:"Private key of --redis-cert."`
 
-	// SQLite is the path of a database file, used if MySQL is empty. It is
-	// created and migrated as needed.
-	SQLite string
+	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port. Default: 127.0.0.1, listen port + 1; off with MySQL, Redis or --lab."`
 
-	// Redis is host:port or a redis:// or rediss:// URL.
-	Redis string
+	RateLimit      *int          `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; more get a 429. 1 to 100000, 0 for no limit; 20 if not given; none with --lab, whose buyers are a load test's."`
+	RateLimitFails string        `group:"Limits" env:"SHOP_RATE_LIMIT_FAILS" enum:"open,closed" default:"open" help:"While Redis cannot count a buyer's requests: open counts in this instance alone, closed answers 503. New orders need Redis for their lock anyway, so the choice matters for pay and cancel."`
+	MaxOpenOrders  *int          `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit; 10 if not given; none with --lab."`
+	SoldOutFor     time.Duration `group:"Limits" env:"SHOP_SOLD_OUT_FOR" default:"1s" help:"How long this instance refuses orders of a SKU that had nothing left without asking the database. It is notified when units come back; a lost notification turns buyers away wrongly for as long. 0s for not at all, and to notify no others; at most 1m."`
+	MaxInFlight    int           `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 
-	// RedisEmbedded says that Redis is an Embedded's, in this process: the log does
-	// not call it a server.
-	RedisEmbedded bool
+	LockTTL     time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps a SKU locked: 100ms to 10m."`
+	LockWait    time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order waits for the lock of its SKU; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early. At most 15m."`
+	PayWithin   time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an order holds its units unpaid; then it expires and they are for sale again: 1s to 720h."`
+	KeepKeys    time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept: a repeat within that time gets the first answer, a later one is a new request. 1h to 2160h."`
+	ReconcileAt string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"When to audit all SKUs and log what differs, every day, on one of the instances: a time in UTC, or off."`
+	DrainDelay  time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"At the end: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
+	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"At the end: how long orders in flight may take: 1ms to 15m."`
 
-	// MySQLTLS and RedisTLS, unless they name no file, require TLS, whether the
-	// DSN or the URL asks for it or not. A server without it is refused.
-	MySQLTLS, RedisTLS tlsclient.Files
+	Lab       bool          `group:"Teaching" env:"SHOP_LAB" help:"Teaching mode: requests choose their strategy, also one that oversells. Refuses servers with TLS; it cannot otherwise detect production."`
+	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of Redis that know nothing of each other, for the strategy of that name; without --redis, five in this process."`
+	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
+	Think     time.Duration `group:"Teaching" env:"SHOP_THINK" default:"0s" help:"Pause between reading stock and writing it: 0s to 1s."`
 
-	// Lab is the teaching mode: requests choose their strategy and think time.
-	Lab bool
+	// TokenSecret signs buyers' tokens; in teaching mode there is none, and buyers name themselves. OperatorToken is
+	// what the operator shows; OperatorListen needs one.
+	TokenSecret   auth.Secret `kong:"-"`
+	OperatorToken auth.Secret `kong:"-"`
 
-	// Redlock are the addresses, as Redis, of an odd number of servers that know
-	// nothing of each other, for the teaching mode's strategy of that name; none: it
-	// is not offered.
-	Redlock []string
+	// SweepEvery is the time between looks for orders to expire; 0 means a second.
+	SweepEvery time.Duration `kong:"-"`
 
-	// ZooKeeper is host:port of a server, or of several with commas between them,
-	// for the teaching mode's strategy of that name; empty: it is not offered.
-	ZooKeeper string
-
-	// Think is the teaching mode's pause between reading stock and writing it,
-	// for requests that name none.
-	Think time.Duration
-
-	// LabShortTTL is the TTL of the wrong locks whose mistake shows when the work
-	// takes longer than that; 0 means one that is shorter than an order takes.
-	LabShortTTL time.Duration
-
-	// TokenSecret signs the tokens by which buyers are known. In teaching mode it
-	// is the zero value, and buyers name themselves; a shop for buyers needs one.
-	TokenSecret auth.Secret
-
-	// OperatorToken is what the operator shows; OperatorListen needs one.
-	OperatorToken auth.Secret
-
-	// RateLimit is how many requests per second one buyer may send that change
-	// something, over all instances, and five times as many in a burst; 0 means no limit.
-	RateLimit int
-
-	// RateLimitFailsClosed refuses such requests while Redis cannot count them,
-	// instead of letting them through.
-	RateLimitFailsClosed bool
-
-	MaxInFlight int // requests that this instance works on or lets wait at a time
-
-	MaxOpenOrders int // pending orders that one buyer may have, over all instances; 0 means no limit
-
-	LockTTL  time.Duration // how long a crashed holder keeps its lease
-	LockWait time.Duration // how long an order waits for the lease; longer than LockTTL by a second at least
-
-	// SoldOutFor is how long an instance refuses orders of a SKU that had nothing
-	// left without asking anybody; 0 for not at all. It is told when units come back;
-	// this bounds how long it may be wrong where the message is lost.
-	SoldOutFor time.Duration
-
-	Hold       time.Duration // how long an order holds its units unpaid
-	SweepEvery time.Duration // between looks for orders whose time is over
-	KeepKeys   time.Duration // how long an idempotency key is kept
-
-	// ReconcileAt is the time of day, UTC by the database's clock, at which one
-	// instance audits all SKUs and logs what differs, such as 03:00; or off.
-	ReconcileAt string
-
-	StartTimeout time.Duration // to wait for database and Redis
-	DrainDelay   time.Duration // from failing readiness until the listener closes
-	DrainTimeout time.Duration // for orders in flight, after that
-
-	// Log gets what happens, each line with the request that it belongs to; nil
-	// discards it.
-	Log *slog.Logger
+	// LabShortTTL is the TTL of the wrong locks that fail when the work takes longer than that; 0 means one that is
+	// shorter than an order takes.
+	LabShortTTL time.Duration `kong:"-"`
 }
 
-// defaultMaxInFlight lets a lane be full (order.DefaultMaxLane), and others be
-// served beside it. One that waits takes less than 64 KB, connection included: 47 KB,
-// measured with 10,000 of them.
-const defaultMaxInFlight = 12_000
-
-// Default returns the settings of a shop on this machine, without a database
-// and a Redis: set SQLite or MySQL, and Redis.
+// Default returns the settings that a command line without flags makes, without the environment: a shop with locks
+// in this process, and without a database: set Data or MySQL.
 func Default() Settings {
-	return Settings{
-		Listen:       "127.0.0.1:8080",
-		MaxInFlight:  defaultMaxInFlight,
-		LockTTL:      10 * time.Second,
-		LockWait:     15 * time.Second,
-		SoldOutFor:   time.Second,
-		Hold:         order.DefaultHold,
-		SweepEvery:   time.Second,
-		KeepKeys:     24 * time.Hour,
-		ReconcileAt:  "03:00",
-		StartTimeout: 30 * time.Second,
-		DrainTimeout: 20 * time.Second,
+	var s Settings
+	parser := kong.Must(&s, kong.PostBuild(func(k *kong.Kong) error {
+		for _, flag := range k.Model.Flags {
+			flag.Tag.Envs = nil
+		}
+		return nil
+	}))
+	if _, err := parser.Parse(nil); err != nil {
+		panic(err) // a default in a tag is wrong
 	}
+	return s
 }
 
-func (s Settings) log() *slog.Logger {
+// Limits of buyers where the settings name none. rateLimit is more than a person can click and a small part of what
+// an instance sells; maxOpen is more than an honest buyer leaves unpaid.
+const (
+	rateLimit = 20
+	maxOpen   = 10
+)
+
+// limit returns what was given or the default, which in teaching mode is none.
+func (s Settings) limit(given *int, normally int) int {
+	switch {
+	case given != nil:
+		return *given
+	case s.Lab:
+		return 0
+	}
+	return normally
+}
+
+// Alone reports whether the shop has no server that other instances could share.
+func (s Settings) Alone() bool { return s.MySQL == "" && s.Redis == "" }
+
+// DatabaseFile returns the path of the database file that a shop keeps in its folder.
+func DatabaseFile(data string) string { return filepath.Join(data, "shop.db") }
+
+func (s DatabaseSettings) log() *slog.Logger {
 	if s.Log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(logs.NewHandler(s.Log.Handler()))
+	return slog.New(observe.NewHandler(s.Log.Handler()))
 }

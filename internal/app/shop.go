@@ -1,9 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,62 +15,71 @@ import (
 
 // Shop is a running shop.
 type Shop struct {
-	front        *door // the buyers'
-	back         *door // the operator's; nil for none
-	parts        *parts
-	log          *slog.Logger
-	drainDelay   time.Duration
-	drainTimeout time.Duration
-
-	jobs jobs
+	settings   Settings
+	log        *slog.Logger
+	components *components
+	front      *server // the buyers'
+	back       *server // the operator's; nil for none
+	jobs       jobs
 
 	draining atomic.Bool
 	once     sync.Once
 	stopped  error // outcome of Shutdown
 	serving  sync.WaitGroup
-	done     chan struct{} // closed when one of the doors has ended
+	done     chan struct{} // closed when one of the servers has ended
 	failure  error         // why, if not by Shutdown; read after done
 }
 
-// Start builds a shop from its settings and serves. It waits until database
-// and Redis answer or ctx or s.StartTimeout ends.
-func Start(ctx context.Context, s Settings) (*Shop, error) {
-	if err := s.Validate(); err != nil {
+// Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or
+// s.StartTimeout ends.
+func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	parts, err := openParts(ctx, s)
+	shop := &Shop{settings: s, log: s.log(), done: make(chan struct{})}
+	shop.components, err = open(ctx, s)
+	if err == nil {
+		err = shop.listen(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	shop := &Shop{
-		parts:        parts,
-		log:          s.log(),
-		drainDelay:   s.DrainDelay,
-		drainTimeout: s.DrainTimeout,
-		done:         make(chan struct{}),
-	}
-	service, err := parts.service(s)
-	if err != nil {
-		return nil, errors.Join(err, parts.close())
-	}
-	handler, err := parts.handler(s, service, shop.draining.Load)
-	if err != nil {
-		return nil, errors.Join(err, parts.close())
-	}
-	if shop.front, shop.back, err = parts.openDoors(ctx, s, handler); err != nil {
-		return nil, errors.Join(err, parts.close())
+		return nil, errors.Join(err, shop.components.close())
 	}
 	go shop.serve()
-	shop.jobs.start(parts.expiry(s, service))
-	if s.ReconcileAt != off {
-		shop.jobs.start(parts.reconciliation(s))
-	}
-	shop.jobs.start(parts.keys(s))
-	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.database.Name(), "locks", s.locks(), "lab", s.Lab, "traces", parts.traces != nil)
+	shop.startJobs()
+	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
+		"locks", s.locks(), "lab", s.Lab, "traces", shop.components.traces != nil)
 	return shop, nil
 }
 
-// serve accepts until Shutdown or a failure of either door.
+// listen opens the listener of the buyers and, if it is asked for, that of the operator.
+func (s *Shop) listen(ctx context.Context) error {
+	handler, err := s.components.handler(s.settings, s.draining.Load)
+	if err != nil {
+		return fmt.Errorf("wire the API: %w", err)
+	}
+	if s.front, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log); err != nil || s.settings.OperatorListen == "" {
+		return err
+	}
+	if handler, err = s.components.operator(s.settings); err == nil {
+		s.back, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log)
+	}
+	if err != nil {
+		return errors.Join(err, s.front.listener.Close())
+	}
+	return nil
+}
+
+func (s *Shop) startJobs() {
+	c := s.components
+	list := []job{expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders), purge(c.database, s.settings.KeepKeys)}
+	if s.settings.ReconcileAt != off {
+		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
+		list = append(list, reconciliation(at, c.database, s.log))
+	}
+	s.jobs.start(c, list...)
+}
+
+// serve accepts until Shutdown or a failure of either server.
 func (s *Shop) serve() {
 	defer close(s.done)
 	ended := make(chan error, 2)
@@ -80,20 +93,24 @@ func (s *Shop) serve() {
 }
 
 // Addr returns the host:port that it serves on.
-func (s *Shop) Addr() string { return s.front.addr() }
-
-// OperatorAddr returns the host:port of the operator's API; empty without one.
-func (s *Shop) OperatorAddr() string { return s.back.addr() }
+func (s *Shop) Addr() string { return s.front.listener.Addr().String() }
 
 // URL returns http:// and the address.
 func (s *Shop) URL() string { return "http://" + s.Addr() }
 
-// Done is closed when the shop has stopped accepting orders, by Shutdown or by a
-// failure of either listener. Call Shutdown after a failure, too: it closes what is open.
+// OperatorAddr returns the host:port of the operator's API; empty without one.
+func (s *Shop) OperatorAddr() string {
+	if s.back == nil {
+		return ""
+	}
+	return s.back.listener.Addr().String()
+}
+
+// Done is closed when the shop has stopped accepting orders, by Shutdown or by a failure of either listener. Call
+// Shutdown after a failure, too: it closes what is open.
 func (s *Shop) Done() <-chan struct{} { return s.done }
 
-// Err returns why the shop stopped serving by itself; nil before that and after
-// a Shutdown.
+// Err returns why the shop stopped serving by itself; nil before that and after a Shutdown.
 func (s *Shop) Err() error {
 	select {
 	case <-s.done:
@@ -101,4 +118,105 @@ func (s *Shop) Err() error {
 	default:
 		return nil
 	}
+}
+
+// Shutdown lets readiness fail, waits for load balancers to see it, finishes the orders in flight, and closes the
+// operator's API and all else that Start opened. When ctx or Settings.Drain ends first, it cuts the rest off and
+// returns an error with the cause. Jobs are ended at once; one that hangs is cut off as well, which is no error.
+// Calling it again returns the first outcome.
+func (s *Shop) Shutdown(ctx context.Context) error {
+	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
+	return s.stopped
+}
+
+func (s *Shop) shutdown(ctx context.Context) error {
+	s.log.Info("shop closes")
+	s.draining.Store(true)
+	jobs := s.jobs.end() // another instance goes on with them
+	pause(ctx, s.settings.DrainDelay)
+
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
+	defer cancel()
+	var cut error
+	if err := s.front.close(ctx); err != nil {
+		cut = fmt.Errorf("orders in flight were cut off: %w", err)
+	}
+	<-s.done
+	s.closeBack(ctx)
+	s.serving.Wait()
+	select {
+	case <-jobs:
+	case <-ctx.Done(): // another instance does again what is cut off
+		s.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
+	}
+	if err := errors.Join(cut, s.components.close()); err != nil {
+		return err
+	}
+	s.log.Info("shop is closed")
+	return nil
+}
+
+// closeBack gives the operator's requests one more second: a profile must not keep the shop from closing, and a
+// restock that is cut off can be sent again.
+func (s *Shop) closeBack(ctx context.Context) {
+	if s.back == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := s.back.close(ctx); err != nil {
+		s.log.Warn("operator's requests were cut off", "error", err)
+	}
+}
+
+// requestTimeout leaves an order its wait for the lease and then some for the database.
+func (s Settings) requestTimeout() time.Duration { return s.LockWait + 20*time.Second }
+
+// operatorTimeout leaves an audit of a large shop its time. A MySQL ends it before if one statement takes longer than
+// the DSN's readTimeout, two minutes without one.
+const operatorTimeout = 5 * time.Minute
+
+// server is an HTTP server and its listener.
+type server struct {
+	http.Server
+	flag     string // by which its address is chosen
+	listener net.Listener
+}
+
+func newServer(ctx context.Context, flag, addr string, handler http.Handler, timeout time.Duration, log *slog.Logger) (*server, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; choose another address with --%[1]s", flag, err)
+	}
+	const body = 15 * time.Second
+	return &server{flag: flag, listener: listener, Server: http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       body,
+		WriteTimeout:      body + timeout + 5*time.Second,
+		IdleTimeout:       2 * time.Minute, // longer than load balancers keep connections, which they must close first
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}}, nil
+}
+
+// serve accepts until close or a failure, which it returns.
+func (s *server) serve() error {
+	if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("%s: serve: %w", s.flag, err)
+	}
+	return nil
+}
+
+// close accepts no more and lets the requests in flight finish. It cuts off those that have not when ctx ends, and
+// returns why.
+func (s *server) close(ctx context.Context) error {
+	err := s.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, s.Close())
 }

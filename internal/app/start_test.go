@@ -1,8 +1,6 @@
 package app_test
 
 import (
-	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +8,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
-	"example.com/shop/internal/logs/logbook"
 )
 
 // closedPort is an address at which nobody listens, or begins to.
@@ -25,7 +21,7 @@ func TestStart_serverDown(t *testing.T) {
 		change func(*app.Settings)
 		want   []string
 	}{
-		"mysql":     {func(s *app.Settings) { s.SQLite, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
+		"mysql":     {func(s *app.Settings) { s.Data, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
 		"redis":     {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
 		"zookeeper": {func(s *app.Settings) { s.ZooKeeper = addr }, []string{"zookeeper", addr, "check"}},
 	} {
@@ -69,59 +65,5 @@ func TestStart_wrongRedisPassword(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("got the error after %v, want it at once", took)
-	}
-}
-
-func TestStart_portTaken(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, 1)
-	first := start(t, s)
-	s.Listen = first.Addr()
-	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--listen") {
-		t.Errorf("got %v, want an error that names --listen", err)
-	}
-}
-
-func TestStart_cancelled(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, 1)
-	s.Redis = closedPort
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := app.Start(ctx, s); err == nil {
-		t.Error("got a shop on a cancelled context")
-	}
-}
-
-// An old schema on a server is refused, and the message says what helps.
-func TestStart_unmigrated(t *testing.T) {
-	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
-		t.Run(name, func(t *testing.T) {
-			s := embedded(t, 1)
-			s.SQLite, s.MySQL = "", dsn(t)
-			if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "shop migrate") {
-				t.Fatalf("got %v, want an error that names shop migrate", err)
-			}
-			migrate(t, s)
-			untilReady(t, start(t, s))
-		})
-	}
-}
-
-// "The log does not call it a server."
-func TestStart_tellsLocks(t *testing.T) {
-	t.Parallel()
-	for _, inside := range []bool{true, false} {
-		var log logbook.Book
-		s := embedded(t, 1)
-		s.RedisEmbedded, s.Log = inside, slog.New(slog.NewTextHandler(&log, nil))
-		want := `locks="redis at ` + s.Redis + `"`
-		if inside {
-			want = "locks=process"
-		}
-		start(t, s)
-		if !log.Has(want) {
-			t.Errorf("got log %s, want %s in it", &log, want)
-		}
 	}
 }

@@ -1,78 +1,68 @@
 package app
 
 import (
-	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"example.com/shop/internal/tlsclient"
+	"os"
 )
 
-// mysqlTLS returns what TLS with MySQL has to be like; nil leaves it to the DSN.
-func mysqlTLS(s Settings) (*tls.Config, error) {
-	if s.MySQLTLS.IsZero() {
+// tlsFiles are the PEM files of a server's settings.
+type tlsFiles struct {
+	flag      string // with which the flags' names begin
+	ca        string // certificates of the CAs that may sign the server's; empty: the system's
+	cert, key string // the client's own certificate, for servers that ask for one
+}
+
+func (s DatabaseSettings) mysqlTLS() tlsFiles {
+	return tlsFiles{"mysql", s.MySQLCA, s.MySQLCert, s.MySQLKey}
+}
+func (s Settings) redisTLS() tlsFiles { return tlsFiles{"redis", s.RedisCA, s.RedisCert, s.RedisKey} }
+
+// any reports whether TLS is asked for.
+func (f tlsFiles) any() bool { return f.ca != "" || f.cert != "" || f.key != "" }
+
+// config reads the files; nil if none is named. The server's certificate and host name are always verified. Errors
+// name the flag and the file, and never show a key.
+func (f tlsFiles) config() (*tls.Config, error) {
+	if !f.any() {
 		return nil, nil
 	}
-	config, err := s.MySQLTLS.Config()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", whichFile("mysql", err), err)
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		text, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("%s-ca: %w", f.flag, err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s-ca: %s: want certificates in PEM, -----BEGIN CERTIFICATE-----", f.flag, f.ca)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, fmt.Errorf("%s-cert, %[1]s-key: want both files or none", f.flag)
+	}
+	if f.cert != "" {
+		own, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("%[1]s-cert %[2]s, %[1]s-key %[3]s: %[4]w", f.flag, f.cert, f.key, err)
+		}
+		config.Certificates = []tls.Certificate{own}
 	}
 	return config, nil
 }
 
-// redisTLS makes TLS a part of the options, unless it is left to the URL.
-func redisTLS(s Settings, o *redis.Options) error {
-	if s.RedisTLS.IsZero() {
-		return nil
-	}
-	config, err := s.RedisTLS.Config()
-	if err != nil {
-		return fmt.Errorf("%s: %w", whichFile("redis", err), err)
-	}
-	o.TLSConfig = config // go-redis adds the host name
-	return nil
-}
-
-// whichFile names the settings of a server's files, of which one is wrong.
-func whichFile(server string, err error) string {
-	if errors.Is(err, tlsclient.ErrCA) {
-		return server + "-ca"
-	}
-	return server + "-cert, " + server + "-key"
-}
-
-// plaintext reports whether a Redis answers a client without TLS. It is asked for
-// nothing but PING, which any Redis answers at once, if only to refuse it. What a
-// client with TLS says first it does not answer at all: it waits for a line's end.
-func plaintext(ctx context.Context, addr string) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	end, _ := ctx.Deadline()
-	if conn.SetDeadline(end) != nil {
-		return false
-	}
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return false
-	}
-	answer := make([]byte, 1)
-	n, err := conn.Read(answer)
-	return err == nil && n == 1 && (answer[0] == '+' || answer[0] == '-')
-}
-
-// whichCA names the setting of the CA where the certificate is what was wrong.
-func whichCA(err error, setting string) string {
-	if errors.Is(err, tlsclient.ErrUntrusted) {
-		return "; name the CA's file in " + setting
-	}
-	return ""
+// refusedTLS reports whether client and server disagree on TLS, which does not pass by waiting: the server does not
+// speak it, its certificate is not to be trusted, or it ended the handshake.
+func refusedTLS(err error) bool {
+	var (
+		plaintext tls.RecordHeaderError
+		untrusted *tls.CertificateVerificationError
+		alert     tls.AlertError
+		remote    *net.OpError // a server's alert after the handshake of TLS 1.3
+	)
+	return errors.As(err, &plaintext) || errors.As(err, &untrusted) || errors.As(err, &alert) ||
+		errors.As(err, &remote) && remote.Op == "remote error"
 }

@@ -12,8 +12,8 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
-	"example.com/shop/internal/logs/logbook"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 const (
@@ -37,8 +37,7 @@ func TestShop_traces(t *testing.T) {
 			log := &logbook.Book{}
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			shop := start(t, s)
-			w, err := buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann")
-			wantStatus(t, w, err, http.StatusCreated)
+			buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann").want(t, http.StatusCreated)
 			untilReady(t, shop)
 			if err := shop.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)
@@ -78,24 +77,9 @@ func TestShop_traces(t *testing.T) {
 
 // onMySQL moves a shop's settings to a server that has been migrated and supplied.
 func onMySQL(t *testing.T, s app.Settings) app.Settings {
-	s.SQLite, s.MySQL = "", testserver.MySQL(t)
-	migrate(t, s)
+	s.Data, s.MySQL = "", testserver.MySQL(t)
 	supply(t, s, 5)
 	return s
-}
-
-// "It is off unless one of OpenTelemetry's standard variables asks for it": then
-// a traceparent means nothing, and the shop says so.
-func TestShop_noTraces(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-	s, log := embedded(t, 5), &logbook.Book{}
-	s.Log = slog.New(slog.NewTextHandler(log, nil))
-	w, err := buy(t, start(t, s), "key-1", parent)
-	wantStatus(t, w, err, http.StatusCreated)
-	until(t, "the order is logged", patience, func() bool { return log.Has("msg=request") })
-	if !log.Has("traces=false") || log.Has("trace_id") {
-		t.Errorf("got log %s, want no trace in it", log)
-	}
 }
 
 // "A collector that does not answer delays no request, and the shop's end by a
@@ -103,18 +87,9 @@ func TestShop_noTraces(t *testing.T) {
 func TestShop_noCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedPort)
 	shop := start(t, embedded(t, 5))
-	w, err := buy(t, shop, "key-1")
-	wantStatus(t, w, err, http.StatusCreated)
+	buy(t, shop, "key-1").want(t, http.StatusCreated)
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want a shop that ends well", err)
-	}
-}
-
-func TestShop_badTraceVariable(t *testing.T) {
-	t.Setenv("OTEL_TRACES_EXPORTER", "pigeon")
-	_, err := app.Start(t.Context(), embedded(t, 1))
-	if err == nil || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
-		t.Errorf("got %v, want an error that names OTEL_TRACES_EXPORTER", err)
 	}
 }
 

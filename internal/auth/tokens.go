@@ -1,12 +1,25 @@
+// Package auth mints and verifies the bearer tokens by which buyers are known, and keeps
+// secrets: the one that signs tokens, and the operator's.
+//
+// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of
+// a shop share. It names the buyer, and nothing else:
+//
+//	sub  the buyer's name
+//	aud  "shop:buyer", so that a token for another purpose buys nothing
+//	nbf  not good before; in seconds since 1970
+//	exp  not good from then on; at most MaxLifetime after nbf
+//	iat  when it was made; may be left out
+//
+// Other claims are ignored. Clocks may differ by Leeway. The algorithm is pinned: whatever
+// the header of a token asks for, it is verified as HS256 (RFC 8725).
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-
-	"example.com/shop/internal/order"
 )
 
 // Limits of a token.
@@ -17,41 +30,42 @@ const (
 	Leeway      = 5 * time.Second // by which clocks may differ
 )
 
-// Audience is the aud of a buyer's token.
-const Audience = "shop:buyer"
+const audience = "shop:buyer"
+
+var (
+	// ErrToken is matched by every error of Verify, which says what is wrong with the
+	// token and contains no part of it.
+	ErrToken = errors.New("bad token")
+
+	// ErrLifetime means that a token was to be good for too short or too long.
+	ErrLifetime = errors.New("lifetime of a token")
+)
 
 // Tokens mints and verifies tokens with one secret. It may be used concurrently.
 type Tokens struct {
-	secret    Secret
-	parser    *jwt.Parser
-	validator *jwt.Validator // what of the parser looks at the claims
-	known     known
+	secret []byte
+	parser *jwt.Parser
 }
 
-// New returns what works with a secret, or ErrSecretNone for the zero Secret.
+// New returns the Tokens of a secret, or ErrSecretNone for the zero Secret.
 func New(secret Secret) (*Tokens, error) {
 	if secret.IsZero() {
 		return nil, fmt.Errorf("%w: %w", ErrSecret, ErrSecretNone)
 	}
-	rules := []jwt.ParserOption{
-		jwt.WithValidMethods([]string{algorithm}),
+	return &Tokens{secret: []byte(secret.text), parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
 		jwt.WithStrictDecoding(),
 		jwt.WithExpirationRequired(),
 		jwt.WithNotBeforeRequired(),
 		jwt.WithIssuedAt(),
-		jwt.WithAudience(Audience),
+		jwt.WithAudience(audience),
 		jwt.WithLeeway(Leeway),
-	}
-	return &Tokens{secret: secret, parser: jwt.NewParser(rules...), validator: jwt.NewValidator(rules...)}, nil
+	)}, nil
 }
 
-// Mint returns a token that is good from now on, for lifetime: MinLifetime to
-// MaxLifetime, or ErrLifetime. Dates are whole seconds, so that it may end up to
-// one earlier. What is no buyer's name is order.ErrBuyer.
+// Mint returns a token that is good from now on, for lifetime: MinLifetime to MaxLifetime,
+// or ErrLifetime. Dates are whole seconds, so that it may end up to one earlier.
 func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expires time.Time, err error) {
-	if err := order.CheckBuyer(buyer); err != nil {
-		return "", time.Time{}, err
-	}
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
 		return "", time.Time{}, fmt.Errorf("%w: %v: want %v to %dh", ErrLifetime, lifetime, MinLifetime, MaxLifetime/time.Hour)
 	}
@@ -59,13 +73,66 @@ func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expir
 	expires = now.Add(lifetime).Truncate(time.Second)
 	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
 		Subject:   buyer,
-		Audience:  jwt.ClaimStrings{Audience},
+		Audience:  jwt.ClaimStrings{audience},
 		NotBefore: jwt.NewNumericDate(now),
 		IssuedAt:  jwt.NewNumericDate(now),
 		ExpiresAt: jwt.NewNumericDate(expires),
-	}).SignedString([]byte(t.secret.key))
+	}).SignedString(t.secret)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign a token: %w", err)
 	}
 	return token, expires, nil
+}
+
+// Verify returns the buyer whom a token names, or an ErrToken.
+func (t *Tokens) Verify(token string) (buyer string, err error) {
+	if len(token) > MaxToken {
+		return "", fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrToken, len(token), MaxToken)
+	}
+	var c claims
+	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", ErrToken, explain(err))
+	}
+	if _, given := parsed.Header["crit"]; given { // RFC 7515: an extension that is not understood
+		return "", fmt.Errorf("%w: crit asks for an extension", ErrToken)
+	}
+	return c.Subject, nil
+}
+
+// claims are those of a buyer's token. The parser calls Validate behind its own checks.
+type claims struct{ jwt.RegisteredClaims }
+
+var errLongLived = errors.New("it is good for too long")
+
+// Validate bounds the lifetime. The parser reports claims that are missing.
+func (c *claims) Validate() error {
+	if c.ExpiresAt == nil || c.NotBefore == nil {
+		return nil
+	}
+	if lifetime := c.ExpiresAt.Sub(c.NotBefore.Time); lifetime <= 0 || lifetime > MaxLifetime {
+		return errLongLived
+	}
+	return nil
+}
+
+// explain replaces the parser's words, which may quote the token.
+func explain(err error) string {
+	for _, rule := range []struct {
+		err   error
+		words string
+	}{
+		{jwt.ErrTokenSignatureInvalid, "its signature or algorithm is wrong"},
+		{jwt.ErrTokenRequiredClaimMissing, "a claim is missing: want sub, aud, nbf and exp"},
+		{jwt.ErrTokenInvalidAudience, "its aud is not " + audience},
+		{jwt.ErrTokenExpired, "it has expired"},
+		{jwt.ErrTokenNotValidYet, "it is not good yet"},
+		{jwt.ErrTokenUsedBeforeIssued, "it is not good yet"},
+		{errLongLived, fmt.Sprintf("its exp is not within %d days after its nbf", MaxLifetime/(24*time.Hour))},
+	} {
+		if errors.Is(err, rule.err) {
+			return rule.words
+		}
+	}
+	return "it is no JWT"
 }

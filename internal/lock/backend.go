@@ -2,6 +2,11 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -47,14 +52,6 @@ type Backend interface {
 	Close() error
 }
 
-// reservation is for how long a key that was released is kept for the waiter
-// that was told so.
-const reservation = 500 * time.Millisecond
-
-// untold is by how much the fence has to rise when a holder's time ran out: it
-// may have numbered as many hand-offs without telling.
-const untold = 1 << 16
-
 // Claim is what an owner asks of a Backend.
 type Claim struct {
 	Key   string
@@ -81,4 +78,94 @@ type Grant struct {
 	// Lost of a lease that was granted is closed when the store tells by itself
 	// that the lease is gone. Nil: it does not tell, and Renew finds out.
 	Lost <-chan struct{}
+}
+
+// reservation is for how long a key that was released is kept for the waiter that
+// was woken by it.
+const reservation = 500 * time.Millisecond
+
+// fenceGap is by how much the fence has to rise when a holder's time ran out: it
+// may have numbered as many hand-offs that the store knows nothing of.
+const fenceGap = 1 << 16
+
+// patience is how long an answer of the store is waited for.
+func (l *Locker) patience() time.Duration { return max(l.opt.TTL/3, time.Second) }
+
+// inTime adds ErrNoAnswer to the error of a request that has used up its time.
+func inTime(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return err
+}
+
+// release is one bounded attempt, independent of any caller's context.
+func (l *Locker) release(c Claim) error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.patience())
+	defer cancel()
+	return inTime(ctx, l.backend.Release(ctx, c))
+}
+
+// giveBack releases what the owner may hold, or its place in line, in the
+// background. The caller may hold mu.
+func (l *Locker) giveBack(c Claim) {
+	l.background(func() {
+		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
+			l.retryLater(c)
+		}
+	})
+}
+
+// unreleased is a claim that the store has not taken back.
+type unreleased struct {
+	claim Claim
+	until time.Time // when the store forgets it by itself
+}
+
+// retryLater tries again until the store takes the claim back, or forgets it. All
+// such claims share one goroutine, so that a store that fails for many callers is
+// not met by all of them when it is back.
+func (l *Locker) retryLater(c Claim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unreleased = append(l.unreleased, unreleased{c, time.Now().Add(c.TTL)})
+	if len(l.unreleased) == 1 {
+		l.background(l.retry)
+	}
+}
+
+// retry runs while there is anything to release.
+func (l *Locker) retry() {
+	const first, most = 10 * time.Millisecond, time.Second
+	nap := first
+	for more := true; more; {
+		select {
+		case <-time.After(nap):
+		case <-l.open.Done():
+			return
+		}
+		l.mu.Lock()
+		u := l.unreleased[0]
+		l.mu.Unlock()
+		err := l.release(u.claim)
+
+		l.mu.Lock()
+		rest := l.unreleased[1:]
+		if err != nil && !errors.Is(err, ErrLost) {
+			nap = min(max(2*nap, first), most)
+			rest = append(rest, u) // behind the others: they may be on another server
+		} else {
+			nap = 0
+		}
+		now := time.Now()
+		l.unreleased = slices.DeleteFunc(rest, func(u unreleased) bool { return now.After(u.until) })
+		more = len(l.unreleased) > 0
+		l.mu.Unlock()
+	}
+}
+
+// newOwner returns a name that no other acquisition has.
+func newOwner() string {
+	name := strconv.AppendUint(make([]byte, 0, 26), rand.Uint64(), 36)
+	return string(strconv.AppendUint(name, rand.Uint64(), 36))
 }

@@ -11,6 +11,24 @@
 // store: Redis, or Memory for one process and for tests. To use the package in
 // another module, copy its .go and .lua files; go-redis is all they need.
 //
+// # How a caller gets a key
+//
+//	Acquire ── holds it already? ── another lease on it, at once        lease.go
+//	   │
+//	   ├── the process holds the key or asks for it ── wait in the      queue.go
+//	   │                                   queue for the turn ──┐
+//	   └── else ──► ASK the store ◄──────── turn to ask ────────┤       acquire.go
+//	                  │  granted: a tenure begins               │
+//	                  │  held elsewhere: Backend.Wait, ask again│
+//	                  └─ error, or the caller gave up: the next in the queue asks
+//
+//	HELD (a tenure) ─ Release ─► hand-off to the next in the queue ──► HELD, next fence
+//	   │                  └────► back to the store, and the next in the queue asks
+//	   └─ deadline, ErrLost, Grant.Lost, Close ─► the lease's context ends, the key is
+//	                             given back in the background, the next in the queue asks
+//
+// A renewal, every third of the TTL, moves the deadline of a tenure (tenure.go).
+//
 // # What is promised
 //
 // Each of these is a test in package locktest, or beside the backend.
@@ -18,26 +36,27 @@
 //   - A lease is trusted from before its request was sent until TTL minus
 //     Margin, on the monotonic clock. A timer ends its context then, and no
 //     request to the store can delay that.
-//   - While it is held, a lease is renewed every third of its TTL; never after
-//     its release, and never in a way that takes a key that has run out.
+//   - It is never renewed after its release, and never in a way that takes a key
+//     that has run out.
 //   - Asking again after a lost reply finds one's own lease. Owners are random,
 //     one for each acquisition, and compared whole.
-//   - A caller that gives up leaves nothing behind: what the store may have
-//     granted is given back in the background, after the answer has come.
-//   - A lease ends as soon as a store that notices by itself tells that it is
-//     gone.
+//   - A caller that gives up returns at once and leaves nothing behind: what the
+//     store may have granted is given back in the background, after the answer has
+//     come.
 //   - Release compares the owner and frees the key in one step. It works
-//     whatever became of any context, and tells if the lease was lost.
+//     whatever became of any context, and reports if the lease was lost.
 //   - Only durations go to the store, never a client's time.
-//   - One who waits is woken by the release, not by polling, and at most one
-//     process is woken by each. A lost call delays until the holder's time would
-//     have run out; it never hangs.
-//   - In one process callers stand in line, first come first served, and only
-//     the first asks the store. A freed lease is handed to the next without a
-//     round trip, a bounded number of times and for a bounded time.
-//   - A key that is held can be taken again, under the lease's context or with
-//     the owner's id of WithOwner; the last release frees it.
+//   - A waiter is woken by the release, not by polling, and at most one process is
+//     woken by each. A lost message, or a store that lost its memory, delays a
+//     waiter by a tenth of the TTL or so; it never hangs.
+//   - In one process callers are served first come first served, and one at a time
+//     asks the store. A freed lease is handed to the next without a round trip, a
+//     bounded number of times and for a bounded time.
+//   - A key that is held can be taken again under the lease's context, by any
+//     goroutine; the last release frees it.
 //   - AcquireAll takes several keys, all or none, in sorted order.
+//   - A panic of the Observer, of a context or of the function given to Do blocks
+//     no key.
 //   - Each lease has a fence, higher than that of every earlier lease on its key,
 //     also after a hand-off, a crash, FLUSHALL, or a restart without persistence.
 //     It may be lower in two cases: the store lost its memory and its clock
@@ -49,11 +68,9 @@
 // # What is not
 //
 // A lease is not exclusion. A process can be paused between its last look at the
-// clock and its write: by the scheduler, the garbage collector, or a laptop's
-// lid, which stops the monotonic clock too. Or the store's clock leaps ahead, and
-// takes the lease for over. The process then acts while somebody else holds the
-// key, and no lock service can prevent that. What does is the fence,
-// compared by the database in the same transaction as the write:
+// clock and its write, or the store's clock leaps ahead. The process then acts while
+// another holds the key, and no lock service can prevent that. What does is the
+// fence, compared by the database in the same transaction as the write:
 //
 //	UPDATE stock SET available = available - ?, fence = ?
 //	 WHERE sku = ? AND available >= ? AND fence < ?
@@ -61,16 +78,12 @@
 // Release only after the commit: released before, the next holder reads what is
 // about to change.
 //
-// What a client of Redis gave up without an answer may still be on its way, and
-// arrive after the release that was to undo it. A free key is then held by nobody,
-// for one TTL at most; or nobody stands in line, and is called once in vain.
-//
+// What a client of Redis gave up without an answer may still be under way, and
+// arrive after the release that was to undo it: the key is blocked for one TTL.
 // Redis replicates asynchronously. After a failover the new primary may not know
-// of a lease, and grant the key again while its first holder still trusts it.
-// The fence covers that as well, and Raise a new primary whose clock is behind.
-//
-// Waiters of several processes are served in the order in which they came, as
-// far as all goes well; after a crash or a lost connection the order may differ.
+// of a lease, and grant the key again while its first holder still trusts it; the
+// fence covers that as well. After a crash or a lost connection waiters of several
+// processes may be served in another order than they came.
 //
 // # Sources
 //

@@ -9,11 +9,12 @@ import (
 var (
 	// ErrNotAcquired means that the caller does not hold the lock. It is joined
 	// with the reason: the context's error, ErrTimeout, ErrQueueFull, ErrClosed,
-	// ErrNoAnswer, or the store's own error. Alone it means that somebody else holds the key.
+	// ErrNoAnswer, or the store's own error. Alone it means that another caller
+	// holds the key.
 	ErrNotAcquired = errors.New("lock not acquired")
 
 	// ErrLost means that the lease ended before its holder released it: its time
-	// ran out, or the store says that it belongs to somebody else.
+	// ran out, or the store says that it belongs to another.
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased is the cause of a lease's context after Release.
@@ -37,17 +38,19 @@ var (
 	ErrKey = errors.New("unusable key")
 )
 
+// errHeld is why a call that does not wait has no lease. ErrNotAcquired says it.
+var errHeld = errors.New("held by another")
+
 // notAcquired joins ErrNotAcquired with its reason.
 func notAcquired(key string, reason error) error {
-	if reason == nil {
+	if errors.Is(reason, errHeld) {
 		return fmt.Errorf("lock %q: %w", key, ErrNotAcquired)
 	}
 	return fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, reason)
 }
 
-// ended is the reason that a context gives for its end: its error, and its
-// cause where that says more.
-func ended(ctx context.Context) error {
+// reasonOf is why a context has ended: its error, and its cause if that says more.
+func reasonOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause

@@ -3,13 +3,18 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/testserver"
 )
 
 // failover is a Redis whose master can die, to be replaced by a replica.
@@ -31,10 +36,7 @@ const failoverTime = 15 * time.Second
 func masterDies(t *testing.T, f failover) {
 	o := lock.Options{TTL: f.ttl}
 	holder := &renewals{Backend: lock.NewRedis(f.connect(t)), ok: make(chan struct{}, 1)}
-	lease, err := newLocker(t, holder, o).Acquire(t.Context(), f.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := mustAcquire(t, newLocker(t, holder, o), f.key)
 	db := &database{highest: lease.Fence()}
 	w := f.wait(t, db, o)
 	f.awaitReplicas(t)
@@ -52,9 +54,7 @@ func masterDies(t *testing.T, f failover) {
 	if n := w.served.Load(); n > 0 {
 		t.Errorf("the key was had %d times while it was held", n)
 	}
-	if err := lease.Release(); err != nil {
-		t.Errorf("Release: %v", err)
-	}
+	mustRelease(t, lease)
 	w.Wait()
 }
 
@@ -64,10 +64,7 @@ func masterDies(t *testing.T, f failover) {
 func masterDiesAhead(t *testing.T, f failover) {
 	o := lock.Options{TTL: f.ttl}
 	f.cutReplicas(t)
-	lease, err := newLocker(t, lock.NewRedis(f.connect(t)), o).Acquire(t.Context(), f.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := mustAcquire(t, newLocker(t, lock.NewRedis(f.connect(t)), o), f.key)
 	db := &database{highest: lease.Fence()}
 	w := f.wait(t, db, o)
 
@@ -199,4 +196,78 @@ func (r *renewals) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 		}
 	}
 	return fence, err
+}
+
+func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
+	t.Parallel()
+	nodes := testserver.StartRedisCluster(t)
+	t.Run("MasterDies", func(t *testing.T) { masterDies(t, shard(t, nodes, 0)) })
+	t.Run("MasterDiesAhead", func(t *testing.T) { masterDiesAhead(t, shard(t, nodes, 1)) })
+}
+
+// keyOn returns a key that is kept on the node.
+func keyOn(t *testing.T, client *redis.ClusterClient, node string) string {
+	t.Helper()
+	for i := 0; ; i++ {
+		key := fmt.Sprintf("%s/%d", t.Name(), i)
+		master, err := client.MasterForKey(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if master.Options().Addr == node {
+			return key
+		}
+	}
+}
+
+// shard is one master of the cluster with its replica, which takes over at once.
+func shard(t *testing.T, nodes []string, i int) failover {
+	t.Helper()
+	return failover{
+		ttl:      20 * time.Second,
+		connect:  cluster(nodes),
+		key:      keyOn(t, connectCluster(t, nodes), nodes[i]),
+		master:   nodes[i],
+		replicas: nodes[i+3 : i+4],
+		kill: func(t *testing.T) {
+			testserver.KillProcess(t, nodes[i])
+			if err := connect(t, nodes[i+3]).Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
+				t.Fatalf("TAKEOVER: %v", err)
+			}
+		},
+	}
+}
+
+func TestSentinel_MasterDies(t *testing.T) {
+	t.Parallel()
+	masterDies(t, startTrio(t))
+}
+
+func TestSentinel_MasterDiesAhead(t *testing.T) {
+	t.Parallel()
+	masterDiesAhead(t, startTrio(t))
+}
+
+// startTrio starts a master with two replicas, of which the Sentinels choose one
+// when it dies.
+func startTrio(t *testing.T) failover {
+	t.Helper()
+	master, sentinels := testserver.StartRedisSentinel(t)
+	first := redis.NewSentinelClient(&redis.Options{Addr: sentinels[0]})
+	defer func() { _ = first.Close() }()
+	replicas, err := first.Replicas(t.Context(), testserver.SentinelName).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := failover{
+		ttl:     20 * time.Second, // time for a second election, should the first come to nothing
+		connect: sentinel(sentinels),
+		key:     t.Name(),
+		master:  master,
+		kill:    func(t *testing.T) { testserver.KillSentinelMaster(t, master, sentinels) },
+	}
+	for _, replica := range replicas {
+		f.replicas = append(f.replicas, net.JoinHostPort(replica["ip"], replica["port"]))
+	}
+	return f
 }

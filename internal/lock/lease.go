@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -11,37 +14,67 @@ import (
 // It may be used by many goroutines at once.
 //
 // A lease is not exclusion: a process that was paused can act after its lease
-// has passed to somebody else. What makes a write safe is its Fence, compared by
-// the database in the same transaction.
+// has passed to another. What makes a write safe is its Fence, compared by the
+// database in the same transaction.
 type Lease struct {
-	holding *holding
-	ctx     leaseContext
-	cancel  context.CancelCauseFunc
+	locker *Locker
+	key    string
+	ctx    leaseContext
+	cancel context.CancelCauseFunc
+
+	tenure *tenure // set once, when the lease is granted
+	root   *Lease  // of a lease taken under another one: the first; else itself
 
 	// Guarded by Locker.mu.
-	fence int64
-	owner string              // from WithOwner
-	root  *Lease              // of a lease taken again by its holder: the first; else itself
-	again map[*Lease]struct{} // of a root: those taken again and not yet released; nil until there is one
-	done  bool                // Release was called
+	fence    int64
+	released bool
 
-	settled bool          // Release has returned
-	err     error         // with this
-	told    chan struct{} // closed then; nil if no second call waits for it
+	release sync.Once
+	err     error // of Release
+}
+
+// leaseContext is a lease's context. It knows its lease, and those of other keys
+// under which the lease was taken.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+// leaseKey asks a context for the latest lease of one Locker, on this key.
+type leaseKey struct {
+	locker *Locker
+	key    string
+}
+
+// Value implements context.Context.
+func (c *leaseContext) Value(k any) any {
+	if k, ok := k.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.key {
+		return c.lease
+	}
+	return c.Context.Value(k)
+}
+
+// newLease returns a lease that has not been granted yet.
+func newLease(ctx context.Context, l *Locker, key string) *Lease {
+	e := &Lease{locker: l, key: key}
+	ctx, e.cancel = context.WithCancelCause(ctx)
+	e.ctx = leaseContext{ctx, e}
+	return e
 }
 
 // Key returns the key that is locked.
-func (e *Lease) Key() string { return e.holding.line.key }
+func (e *Lease) Key() string { return e.key }
 
 // Context returns a child of the context given to Acquire. It ends when the
-// lease ends: context.Cause is then an ErrReleased, ErrLost or ErrClosed.
+// lease ends: context.Cause is then an ErrReleased, ErrLost or ErrClosed. All that
+// runs under this context counts as the holder of the key: see Locker.Acquire.
 func (e *Lease) Context() context.Context { return &e.ctx }
 
 // Fence returns the lease's fencing token: higher than that of every earlier
 // lease on the key. It is 0 if the backend mints none.
 func (e *Lease) Fence() int64 {
-	e.holding.locker.mu.Lock()
-	defer e.holding.locker.mu.Unlock()
+	e.locker.mu.Lock()
+	defer e.locker.mu.Unlock()
 	return e.root.fence
 }
 
@@ -50,149 +83,188 @@ func (e *Lease) Fence() int64 {
 // while the process was paused, even before the context does. Ask it last
 // before a commit.
 func (e *Lease) Remaining() time.Duration {
-	h := e.holding
-	h.locker.mu.Lock()
-	defer h.locker.mu.Unlock()
-	if !e.current() {
+	e.locker.mu.Lock()
+	defer e.locker.mu.Unlock()
+	if !e.currentLocked() {
 		return 0
 	}
-	return max(0, time.Until(h.until()))
+	return time.Until(e.tenure.untilLocked())
 }
 
-// current reports whether e is a lease that its holding still gives. The caller
-// holds Locker.mu.
-func (e *Lease) current() bool {
-	return !e.done && !e.holding.over && e.holding.lease == e.root
+// currentLocked reports whether the lease can be trusted.
+func (e *Lease) currentLocked() bool {
+	return !e.released && e.tenure.lease == e.root && e.tenure.liveLocked()
 }
 
 // Raise lifts the lease's fence above a number that the guarded resource has
 // seen already. That is needed when the store's clock stepped back, so that it mints
 // lower numbers than before: the package comment says when. The store checks that
-// the lease is still held: one who lost it gets ErrLost and no number. Read
-// again what you are about to write: somebody else may have written meanwhile.
+// the lease is still held: a caller that lost it gets ErrLost and no number. Read
+// again what you are about to write: another process may have written meanwhile.
 //
 // A number that leaves no room for those to come is refused: one of 1<<52 or more
 // in Redis, whose scripts count in doubles, and of 1<<62 or more anywhere.
 func (e *Lease) Raise(ctx context.Context, above int64) error {
-	h := e.holding
-	l := h.locker
-	l.mu.Lock()
-	if !e.current() {
-		l.mu.Unlock()
-		return fmt.Errorf("lock %q: %w", e.Key(), ErrLost)
+	if err := e.raise(ctx, above); err != nil {
+		return fmt.Errorf("lock %q: raise fence above %d: %w", e.key, above, err)
 	}
-	if h.fence == 0 {
-		l.mu.Unlock()
-		return fmt.Errorf("lock %q: the backend mints no fences", e.Key())
-	}
-	if above >= 1<<62 {
-		l.mu.Unlock()
-		return fmt.Errorf("lock %q: raise fence above %d: out of range", e.Key(), above)
-	}
-	l.work.Add(1)
-	defer l.work.Done()
-	c := h.claim
-	c.Fence = max(h.fence, above) + 1
-	l.mu.Unlock()
+	return nil
+}
 
+func (e *Lease) raise(ctx context.Context, above int64) error {
+	l, t := e.locker, e.tenure
+	l.mu.Lock()
+	c, current := t.claimLocked(), e.currentLocked()
+	if current {
+		l.work.Add(1)
+		defer l.work.Done()
+	}
+	l.mu.Unlock()
+	switch {
+	case !current:
+		return ErrLost
+	case c.Fence == 0:
+		return errors.New("the backend mints no fences")
+	case above >= 1<<62:
+		return errors.New("out of range")
+	}
+	c.Fence = max(c.Fence, above) + 1
 	sent := time.Now()
-	fence, err := h.ask(ctx, c)
+	fence, err := t.ask(ctx, c)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case err == nil && !e.current():
-		err = ErrLost
+	case err == nil && !e.currentLocked():
+		return ErrLost
 	case err == nil:
-		h.extend(sent)
-		h.fence = max(h.fence, fence)
-		e.root.fence = h.fence
-		return nil
-	case errors.Is(err, ErrLost) && !h.over:
-		h.end(ErrLost)
+		t.extendLocked(sent)
+		t.fence = max(t.fence, fence)
+		e.root.fence = t.fence
+	case errors.Is(err, ErrLost) && !t.over:
+		t.endLocked(ErrLost)
 	}
-	return fmt.Errorf("lock %q: raise fence above %d: %w", e.Key(), above, err)
+	return err
 }
 
-// Release gives the key to the next who waits for it. It works whatever became
-// of any context, and takes at most a bounded time. ErrLost: the lease was over
-// before. Calling it again does nothing and returns what the first call did.
+// Release gives the key to the next caller that waits for it. It works whatever
+// became of any context, and takes at most a bounded time. ErrLost: the lease was
+// over before. Calling it again does nothing and returns what the first call did.
 //
 // A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
-	l := e.holding.locker
-	l.mu.Lock()
-	if e.done {
-		return e.settlement()
-	}
-	e.done = true
-	err := e.release()
-	if err != nil {
-		err = fmt.Errorf("lock %q: release: %w", e.Key(), err)
-	}
-	e.settled, e.err = true, err
-	if e.told != nil {
-		close(e.told)
-	}
-	l.mu.Unlock()
-	return err
-}
-
-// settlement returns what the first call of Release returns, when it does. The
-// caller holds Locker.mu, and no longer afterwards.
-func (e *Lease) settlement() error {
-	l := e.holding.locker
-	if !e.settled && e.told == nil {
-		e.told = make(chan struct{})
-	}
-	settled, told := e.settled, e.told
-	l.mu.Unlock()
-	if !settled {
-		<-told
-	}
+	e.release.Do(func() {
+		after, held := e.giveUp()
+		// Nothing is left to do if the Observer panics.
+		if after == handedOver || after == toStore {
+			e.locker.observe(func(o Observer) { o.Held(e.key, held) })
+		}
+		if after == handedOver {
+			e.locker.observe(func(o Observer) { o.HandedOver(e.key) })
+		}
+	})
 	return e.err
 }
 
-// release does it. The caller holds Locker.mu, which is not held during I/O.
-func (e *Lease) release() error {
-	h := e.holding
-	l := h.locker
-	if h.over {
-		return ErrLost
-	}
-	if e != e.root {
-		delete(e.root.again, e)
-		e.cancel(ErrReleased)
-	}
-	if !e.root.done || len(e.root.again) > 0 {
-		return nil
-	}
-	if !time.Now().Before(h.until()) { // the alarm is late
-		h.end(ErrLost)
-		return ErrLost
-	}
-	held := time.Since(h.entered)
-	handed := h.handOver()
-	if !handed {
-		h.close()
-		l.work.Add(1)
-		defer l.work.Done()
-	}
-	c := h.claim
-	c.Fence = h.fence
-	l.mu.Unlock()
-	e.root.cancel(ErrReleased)
-	l.observe(func(o Observer) { o.Held(c.Key, held) })
-	if handed {
-		l.observe(func(o Observer) { o.HandedOver(c.Key) })
-		l.mu.Lock()
-		return nil
-	}
-	err := l.release(c)
+// giveUp ends the lease and passes the key on. It returns for how long the key was
+// held, and sets err.
+func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
+	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	if err != nil && !errors.Is(err, ErrLost) {
-		l.background(func() { l.giveBack(c) })
+	e.released = true
+	held = time.Since(t.entered)
+	after = t.releaseLocked(e)
+	c, cause := t.claimLocked(), t.cause
+	if after == toStore {
+		l.work.Add(1)
 	}
-	l.advance(h.line)
-	return err
+	l.mu.Unlock()
+	switch after {
+	case lost:
+		e.err = fmt.Errorf("lock %q: release: %w", e.key, ErrLost)
+		e.cancel(cause)
+	case stillHeld:
+		if e != e.root { // the others' contexts are children of the first
+			e.cancel(ErrReleased)
+		}
+	case handedOver:
+		e.root.cancel(ErrReleased)
+	case toStore:
+		defer e.toStore(c) // also if a context panics
+		e.root.cancel(ErrReleased)
+	}
+	return after, held
+}
+
+// toStore gives the key back to the store, once and then in the background, and
+// lets the next caller ask for it.
+func (e *Lease) toStore(c Claim) {
+	l := e.locker
+	defer l.work.Done()
+	if err := l.release(c); err != nil {
+		e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
+		if !errors.Is(err, ErrLost) {
+			l.retryLater(c)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.advanceLocked(e.tenure.queue, "")
+}
+
+// MaxKeys is how many keys AcquireAll takes.
+const MaxKeys = 100
+
+// Leases are the leases on several keys, taken together.
+type Leases struct {
+	sorted []*Lease
+	ctx    context.Context
+}
+
+// AcquireAll waits for the leases of all keys, all or none. Duplicates count
+// once. The keys are taken in sorted order, so that two callers never wait for
+// each other; in a cluster each may be in another slot.
+//
+// The error is Acquire's, for the key that failed.
+func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	if len(keys) == 0 || len(keys) > MaxKeys {
+		return nil, notAcquired("", fmt.Errorf("%w: %d keys, want 1 to %d", ErrKey, len(keys), MaxKeys))
+	}
+	all := &Leases{ctx: ctx}
+	for _, key := range keys {
+		lease, err := l.Acquire(all.ctx, key)
+		if err != nil {
+			return nil, errors.Join(err, all.Release())
+		}
+		// Each context is a child of the one before: the last ends with any.
+		all.sorted, all.ctx = append(all.sorted, lease), lease.Context()
+	}
+	return all, nil
+}
+
+// Context ends when any of the leases ends.
+func (a *Leases) Context() context.Context { return a.ctx }
+
+// Lease returns the lease on one of the keys, nil for any other key.
+func (a *Leases) Lease(key string) *Lease {
+	i, ok := slices.BinarySearchFunc(a.sorted, key, func(e *Lease, key string) int {
+		return strings.Compare(e.key, key)
+	})
+	if !ok {
+		return nil
+	}
+	return a.sorted[i]
+}
+
+// Release gives all keys back at the same time, each as Lease.Release does. Its
+// error joins those of the leases.
+func (a *Leases) Release() error {
+	errs := make([]error, len(a.sorted))
+	var all sync.WaitGroup
+	for i, lease := range a.sorted {
+		all.Go(func() { errs[i] = lease.Release() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

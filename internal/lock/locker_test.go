@@ -30,9 +30,7 @@ func TestLocker_UnusableKey(t *testing.T) {
 func TestLocker_MaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
-		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
-			t.Fatal(err)
-		}
+		mustAcquire(t, locker, "key")
 		_, err := locker.Acquire(t.Context(), "key")
 		if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired) {
 			t.Errorf("Acquire: %v, want ErrTimeout and ErrNotAcquired", err)
@@ -49,9 +47,7 @@ func TestLocker_Queued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
 		for _, key := range []string{"one", "two"} {
-			if _, err := locker.Acquire(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
+			mustAcquire(t, locker, key)
 		}
 		var waiting sync.WaitGroup
 		for _, key := range []string{"one", "one", "two"} {
@@ -78,10 +74,7 @@ func TestLocker_Queued(t *testing.T) {
 // MaxQueue "is how many callers of this process may wait for one key".
 func TestLocker_MaxQueue(t *testing.T) {
 	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxQueue: 1})
-	lease, err := locker.Acquire(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := mustAcquire(t, locker, "key")
 	var wg sync.WaitGroup
 	results := make(chan error, 2)
 	for range 2 {
@@ -97,39 +90,11 @@ func TestLocker_MaxQueue(t *testing.T) {
 	if err := <-results; !errors.Is(err, lock.ErrQueueFull) || !errors.Is(err, lock.ErrNotAcquired) {
 		t.Errorf("Acquire: %v, want ErrQueueFull and ErrNotAcquired", err)
 	}
-	if err := lease.Release(); err != nil {
-		t.Error(err)
-	}
+	mustRelease(t, lease)
 	if err := <-results; err != nil {
 		t.Errorf("the one who waits: %v", err)
 	}
 	wg.Wait()
-}
-
-// Do releases the lease "also if fn panics".
-func TestLocker_DoPanics(t *testing.T) {
-	locker := newLocker(t, lock.NewMemory(), lock.Options{})
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the panic was swallowed")
-			}
-		}()
-		_ = locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error { panic("in fn") })
-	}()
-	if _, err := locker.TryAcquire(t.Context(), "key"); err != nil {
-		t.Errorf("after the panic: %v", err)
-	}
-}
-
-// Do returns fn's error as it is.
-func TestLocker_DoError(t *testing.T) {
-	locker := newLocker(t, lock.NewMemory(), lock.Options{})
-	want := errors.New("sold out")
-	err := locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error { return want })
-	if err != want { //nolint:errorlint // as it is
-		t.Errorf("got %v, want %v", err, want)
-	}
 }
 
 // "An ErrLost does not mean that fn's work was undone": Do returns it also after
@@ -176,9 +141,7 @@ func TestLocker_CloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap := locktest.NewTap(lock.NewMemory())
 		locker := lock.New(tap, lock.Options{})
-		if _, err := locker.Acquire(t.Context(), "key"); err != nil {
-			t.Fatal(err)
-		}
+		mustAcquire(t, locker, "key")
 		tap.HoldRequests(locktest.Release)
 		var returned atomic.Int32
 		for range 2 {
@@ -250,17 +213,12 @@ func TestLocker_StoreTellsLoss(t *testing.T) {
 	lost := make(chan struct{})
 	locker := lock.New(teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
 	defer locker.Close()
-	lease, err := locker.Acquire(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := mustAcquire(t, locker, "k")
 	released, err := locker.Acquire(t.Context(), "another") // what watches it ends, too
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := released.Release(); err != nil {
-		t.Fatal(err)
-	}
+	mustRelease(t, released)
 	close(lost)
 	<-lease.Context().Done()
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
@@ -269,4 +227,119 @@ func TestLocker_StoreTellsLoss(t *testing.T) {
 	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release: %v, want ErrLost", err)
 	}
+}
+
+func TestMemory(t *testing.T) {
+	locktest.Run(t, func(*testing.T) locktest.Harness {
+		store := lock.NewMemory()
+		return locktest.Harness{
+			Connect:         func(testing.TB) lock.Backend { return store },
+			Expires:         true,
+			Notifies:        true,
+			Fences:          true,
+			Raises:          true,
+			FirstInFirstOut: true,
+		}
+	})
+}
+
+// panicky is an Observer that panics in one of its methods.
+type panicky struct {
+	lock.Observer
+	in string
+}
+
+func (p panicky) event(name string) {
+	if p.in == name {
+		panic(name)
+	}
+}
+
+func (p panicky) Waited(string, time.Duration, error) { p.event("Waited") }
+func (p panicky) Contended(string)                    { p.event("Contended") }
+func (p panicky) Held(string, time.Duration)          { p.event("Held") }
+func (p panicky) HandedOver(string)                   { p.event("HandedOver") }
+func (panicky) Renewed(string, time.Duration, error)  {}
+func (panicky) Lost(string, error)                    {}
+
+// panickyContext panics when its end is asked for, once it is armed.
+type panickyContext struct {
+	context.Context
+	armed bool
+}
+
+func (p *panickyContext) Err() error {
+	if p.armed {
+		panic("Err")
+	}
+	return p.Context.Err()
+}
+
+// "A panic of the Observer, of a context or of the function given to Do blocks no
+// key."
+func TestLocker_Panics(t *testing.T) {
+	for _, in := range []string{"Waited", "Contended", "Held", "HandedOver", "fn", "context"} {
+		t.Run(in, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := lock.NewMemory()
+				locker := newLocker(t, store, lock.Options{HandoffTime: time.Hour, Observer: panicky{in: in}})
+				other := newLocker(t, store, lock.Options{})
+				held := mustAcquire(t, other, "key")
+				ctx := &panickyContext{Context: t.Context()}
+				done := make(chan any, 2)
+				for range 2 { // the second is handed the key, or asks after the first
+					go func() {
+						defer func() { done <- recover() }()
+						_ = locker.Do(ctx, "key", func(context.Context, *lock.Lease) error {
+							time.Sleep(time.Millisecond)
+							if in == "fn" {
+								panic(in)
+							}
+							return nil
+						})
+					}()
+				}
+				synctest.Wait()
+				ctx.armed = in == "context"
+				mustRelease(t, held)
+				panicked := false
+				for range 2 {
+					if v := <-done; v != nil {
+						panicked = true
+					}
+				}
+				if !panicked {
+					t.Error("nothing panicked")
+				}
+				next := mustAcquire(t, other, "key")
+				mustRelease(t, next)
+				if n := locker.Waiting("key"); n != 0 {
+					t.Errorf("%d callers wait", n)
+				}
+			})
+		})
+	}
+}
+
+// A store that refuses every request is asked to take back what it may have
+// granted by one goroutine, not by one for each failed call; when it is back, the
+// key is free at once.
+func TestLocker_FailingStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tap := locktest.NewTap(lock.NewMemory())
+		locker := newLocker(t, tap, lock.Options{})
+		tap.Cut()
+		const calls = 1000
+		for range calls {
+			if _, err := locker.TryAcquire(t.Context(), "key"); err == nil {
+				t.Fatal("acquired through a cut tap")
+			}
+		}
+		synctest.Wait()
+		before := tap.Count(locktest.Release)
+		time.Sleep(5 * time.Second)
+		if n := tap.Count(locktest.Release) - before; n > 20 {
+			t.Errorf("%d requests in 5 s to a store that fails", n)
+		}
+	})
 }

@@ -11,6 +11,10 @@ import (
 // for tests of code that uses a Locker. Several Lockers may share one. Leases
 // expire as in any other store.
 type Memory struct {
+	// Now is the store's clock, time.Now if nil. A test can set it before the
+	// first call.
+	Now func() time.Time
+
 	mu    sync.Mutex
 	keys  map[string]*memoryKey
 	fence int64 // the last one minted, whatever the key
@@ -24,13 +28,11 @@ type memoryKey struct {
 
 type memoryWaiter struct {
 	owner string
-	told  chan struct{} // capacity 1
+	woken chan struct{} // capacity 1
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory {
-	return &Memory{keys: make(map[string]*memoryKey)}
-}
+func NewMemory() *Memory { return &Memory{keys: make(map[string]*memoryKey)} }
 
 // Acquire implements Backend.
 func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
@@ -41,7 +43,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 		k = &memoryKey{}
 		m.keys[c.Key] = k
 	}
-	now := time.Now()
+	now := m.now()
 	if k.owner != "" && k.owner != c.Owner && now.Before(k.expires) {
 		if c.Queue && k.find(c.Owner) < 0 {
 			k.waiting = append(k.waiting, memoryWaiter{c.Owner, make(chan struct{}, 1)})
@@ -51,7 +53,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 	k.leave(c.Owner)
 	step := int64(1)
 	if k.owner != "" && k.owner != c.Owner {
-		step = untold // its time ran out
+		step = fenceGap // its time ran out
 	}
 	k.owner, k.expires = c.Owner, now.Add(c.TTL)
 	m.fence = max(m.fence+step, now.UnixMicro())
@@ -60,26 +62,33 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 
 // Wait implements Backend.
 func (m *Memory) Wait(ctx context.Context, c Claim, g Grant) error {
-	m.mu.Lock()
-	var told chan struct{}
-	if k := m.keys[c.Key]; k != nil {
-		if i := k.find(c.Owner); i >= 0 {
-			told = k.waiting[i].told
-		} else if k.owner == c.Owner {
-			m.mu.Unlock()
-			return nil
-		}
+	woken, own := m.waiter(c)
+	if own { // it was woken before
+		return nil
 	}
-	m.mu.Unlock()
-	net := time.NewTimer(g.Retry)
-	defer net.Stop()
+	timer := time.NewTimer(g.Retry)
+	defer timer.Stop()
 	select {
-	case <-told:
-	case <-net.C:
+	case <-woken:
+	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
+}
+
+// waiter returns the channel of a claim that waits, and whether it has the key.
+func (m *Memory) waiter(c Claim) (woken chan struct{}, own bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.keys[c.Key]
+	if k == nil {
+		return nil, false
+	}
+	if i := k.find(c.Owner); i >= 0 {
+		return k.waiting[i].woken, false
+	}
+	return nil, k.owner == c.Owner
 }
 
 // Renew implements Backend.
@@ -87,10 +96,10 @@ func (m *Memory) Renew(_ context.Context, c Claim) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.keys[c.Key]
-	if k == nil || k.owner != c.Owner || !time.Now().Before(k.expires) {
+	if k == nil || k.owner != c.Owner || !m.now().Before(k.expires) {
 		return 0, ErrLost
 	}
-	k.expires = time.Now().Add(c.TTL)
+	k.expires = m.now().Add(c.TTL)
 	m.fence = max(m.fence, c.Fence)
 	return m.fence, nil
 }
@@ -105,7 +114,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 	}
 	m.fence = max(m.fence, c.Fence)
 	k.leave(c.Owner)
-	now := time.Now()
+	now := m.now()
 	held := k.owner == c.Owner && now.Before(k.expires)
 	if k.owner == c.Owner {
 		k.owner = ""
@@ -113,10 +122,10 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 			next := k.waiting[0]
 			k.waiting = k.waiting[1:]
 			k.owner, k.expires = next.owner, now.Add(reservation)
-			wakeUp(next.told)
+			wakeUp(next.woken)
 		}
 	}
-	if k.owner == "" || (!now.Before(k.expires) && len(k.waiting) == 0) {
+	if len(k.waiting) == 0 && (k.owner == "" || !now.Before(k.expires)) {
 		delete(m.keys, c.Key)
 	}
 	if !held {
@@ -128,13 +137,26 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 // Close implements Backend. There is nothing to free.
 func (m *Memory) Close() error { return nil }
 
+func (m *Memory) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
 func (k *memoryKey) find(owner string) int {
 	return slices.IndexFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
 }
 
 // leave takes the owner out of the line.
 func (k *memoryKey) leave(owner string) {
-	if i := k.find(owner); i >= 0 {
-		k.waiting = slices.Delete(k.waiting, i, i+1)
+	k.waiting = slices.DeleteFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
+}
+
+// wakeUp wakes a waiter on a channel of capacity 1.
+func wakeUp(woken chan struct{}) {
+	select {
+	case woken <- struct{}{}:
+	default: // woken already
 	}
 }

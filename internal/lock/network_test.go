@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // "A timer ends its context then, and no request to the store can delay that": a
@@ -72,10 +74,7 @@ func TestRedis_SilentSubscription(t *testing.T) {
 	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr())), o)
 	tap := locktest.NewTap(lock.NewRedis(connect(t, network.addr)))
 	waiter := newLocker(t, tap, o)
-	lease, err := holder.Acquire(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := mustAcquire(t, holder, "k")
 	served := make(chan error, 1)
 	go func() { served <- waiter.Do(t.Context(), "k", nothing) }()
 	await(t, "waiter", tap.Seen(locktest.Wait, 1))
@@ -87,9 +86,7 @@ func TestRedis_SilentSubscription(t *testing.T) {
 // mustPass releases a lease, whose key one who waits has to get then.
 func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
 	t.Helper()
-	if err := lease.Release(); err != nil {
-		t.Error(err)
-	}
+	mustRelease(t, lease)
 	select {
 	case err := <-served:
 		if err != nil {
@@ -120,9 +117,7 @@ func TestRedis_ReleaseAnswerLost(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the key was not released: %v", err)
 	}
-	if err := lease.Release(); err != nil {
-		t.Error(err)
-	}
+	mustRelease(t, lease)
 }
 
 // network is a way to a server that can fall silent without breaking any
@@ -191,4 +186,42 @@ func (n *network) thaw() {
 	default:
 		close(n.open)
 	}
+}
+
+// Who could not wait until Redis confirmed the subscription, and so stands in no
+// line, asks again when it does.
+func TestRedis_LateSubscription(t *testing.T) {
+	t.Parallel()
+	server := startMiniredis(t)
+	o := lock.Options{TTL: time.Hour, MaxWait: 2 * time.Hour}
+	lease := mustAcquire(t, newLocker(t, lock.NewRedis(connect(t, server.Addr())), o), "k")
+	var late atomic.Bool // connections are, until go on
+	goOn := make(chan struct{})
+	client := closing(t, redis.NewClient(&redis.Options{
+		Addr: server.Addr(), ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if late.Load() {
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}))
+	tap := locktest.NewTap(lock.NewRedis(client))
+	waiter := newLocker(t, tap, o)
+	other, err := waiter.TryAcquire(t.Context(), "other") // has a connection to ask on, and no subscription
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, other)
+	late.Store(true)
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), "k", nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+	close(goOn)
+	await(t, "waiter that asks again", tap.Seen(locktest.Wait, 2))
+	mustPass(t, lease, served)
 }

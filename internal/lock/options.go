@@ -39,7 +39,7 @@ type Options struct {
 	// HandoffTime is for how long it is handed over in a row. Default 50 ms.
 	HandoffTime time.Duration
 
-	// Observer is told what happens; nil for none.
+	// Observer is called when something happens; nil for none.
 	Observer Observer
 }
 
@@ -73,4 +73,33 @@ func (o Options) withDefaults() Options {
 	o.MaxHandoffs = cmp.Or(o.MaxHandoffs, 100)
 	o.HandoffTime = cmp.Or(o.HandoffTime, 50*time.Millisecond)
 	return o
+}
+
+// Observer is called when something happens to the leases of a Locker, for metrics.
+// Its methods are called by many goroutines at once, while callers may wait for the
+// key: they return quickly and do not call the Locker. One that panics in Waited,
+// Contended, Held or HandedOver makes the call panic that it was about, and leaves
+// no key held.
+type Observer interface {
+	// Waited: an Acquire or TryAcquire has ended after d; err is nil if it got
+	// the lease.
+	Waited(key string, d time.Duration, err error)
+
+	// Contended: the store said that another process holds the key. Called once
+	// for each time that this process begins to wait.
+	Contended(key string)
+
+	// Held: a lease was released after d.
+	Held(key string, d time.Duration)
+
+	// HandedOver: it went to the next waiter of this process, without asking the
+	// store.
+	HandedOver(key string)
+
+	// Renewed: a renewal has ended after d, with the store's error if it failed.
+	Renewed(key string, d time.Duration, err error)
+
+	// Lost: a lease ended before it was released. The cause is that of the
+	// lease's context.
+	Lost(key string, cause error)
 }

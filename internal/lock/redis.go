@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,32 +27,53 @@ var (
 	releaseScript = newScript(releaseSource)
 )
 
-// newScript gives a script the durations that do not change, in milliseconds.
-func newScript(source string) *redis.Script {
-	return redis.NewScript(fmt.Sprintf("local memory, reservation = %d, %d\n\n%s",
-		fenceMemory.Milliseconds(), reservation.Milliseconds(), source))
-}
+// redisLayout is the version of what the scripts write. A release that changes the
+// meaning of a value counts it up.
+const redisLayout = 1
 
 // fenceMemory is how long the last fence of a key is kept after its lease. When the
 // server's clock steps back by more, the fences of a key that is idle for longer
 // than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
+// newScript gives a script its constants. Values start with the layout and with the
+// one constant that their expiry depends on. Another version of this package, which
+// counts in another way, takes such a key for held until it is gone.
+func newScript(source string) *redis.Script {
+	memory := fenceMemory.Milliseconds()
+	return redis.NewScript(fmt.Sprintf("local memory, reservation, version = %d, %d, '%d.%d:'\n\n%s",
+		memory, reservation.Milliseconds(), redisLayout, memory, source))
+}
+
+// ScriptName returns what the script with this hash is for, as EVALSHA and a
+// server's slow log have it: acquire, renew or release; empty if it is none of this
+// package's.
+func ScriptName(hash string) string {
+	return map[string]string{
+		acquireScript.Hash(): "acquire",
+		renewScript.Hash():   "renew",
+		releaseScript.Hash(): "release",
+	}[hash]
+}
+
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
 // single server, Sentinel or Cluster. See the package comment for its promises.
 //
-// A key is a string with a TTL: owner, fence, and whether others wait. They stand
-// in a sorted set beside it, in the same slot; a release passes the key to the
-// first of them and publishes to that process's channel.
+// A key is a string with a TTL: owner, fence, and whether others wait. They are in
+// a sorted set beside it, in the same slot; a release passes the key to the first
+// of them and publishes to that process's channel.
+//
+// The server must not evict keys: set maxmemory-policy noeviction. With any other
+// policy a full server drops leases that are held, as if it had lost its memory.
 //
 // With access lists, the user needs the keys and channels that start with the
-// prefix, such as ~lock:* and &lock:*. Without the right to subscribe, who waits
-// is not told of a release, and asks again when the holder's time is over.
+// prefix, such as ~lock:* and &lock:*. Without the right to subscribe, waiters
+// are not in line, and look again once in a tenth of the TTL.
 type Redis struct {
 	client  redis.UniversalClient
 	prefix  string
 	wake    *wakeups
-	send    batches
+	send    pipeline
 	cluster bool // PUBLISH does not tell how many listen: there may be several servers
 }
 
@@ -61,86 +84,75 @@ type RedisOption func(*Redis)
 // Lockers that are to exclude each other use the same. It panics on a prefix
 // with braces, which would break the grouping of keys in a cluster.
 func WithPrefix(prefix string) RedisOption {
-	for _, c := range prefix {
-		if c == '{' || c == '}' {
-			panic(fmt.Sprintf("lock: prefix %q has a brace", prefix))
-		}
+	if strings.ContainsAny(prefix, "{}") {
+		panic(fmt.Sprintf("lock: prefix %q has a brace", prefix))
 	}
 	return func(r *Redis) { r.prefix = prefix }
 }
 
 // NewRedis returns a Backend over the client, for one Locker. The client stays
-// the caller's, to be closed after the Locker. Its ContextTimeoutEnabled should
-// be set, so that a request that nobody waits for any more ends.
+// the caller's, to be closed after the Locker.
 //
-// A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and
-// Sentinel a FailoverClient without ReplicaOnly. Options that route reads to
-// replicas do no harm: the lock only asks masters.
+// It panics on a client whose options have no ContextTimeoutEnabled: its requests
+// would outlast the time that a lease has for them. A cluster needs a ClusterClient
+// with its MaxRedirects, 3 by default, and Sentinel a FailoverClient without
+// ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks
+// masters. A Ring, which spreads keys over servers that know nothing of each other,
+// is refused by a panic as well. Any other type counts as a cluster.
 func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
-	_, single := client.(*redis.Client)
+	heedsContext, single := true, false
+	switch c := client.(type) {
+	case *redis.Client:
+		heedsContext, single = c.Options().ContextTimeoutEnabled, true
+	case *redis.ClusterClient:
+		heedsContext = c.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		panic("lock: NewRedis: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
+	}
+	if !heedsContext {
+		panic("lock: NewRedis: set ContextTimeoutEnabled in the client's options")
+	}
 	r := &Redis{client: client, prefix: "lock:", cluster: !single}
 	for _, o := range options {
 		o(r)
 	}
-	r.wake = newWakeups(client, r.prefix+"wake:")
-	r.send = batches{client: client, off: !single}
+	r.wake = newWakeups(client, r.prefix+"wake:", r.seekMasters)
+	r.send = pipeline{client: client, off: !single}
 	return r
 }
 
 // Acquire implements Backend.
 func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
-	queue := c.Queue && r.wake.ready()
-	if queue {
-		r.wake.expect(c.Owner)
-	}
-	grant, err := r.acquire(ctx, c, queue)
-	if err == nil && grant.Held && c.Queue && !queue {
-		// Listen before standing in line, or the call could be missed.
-		if err := r.wake.listen(ctx); err != nil && (ctx.Err() != nil || errors.Is(err, ErrClosed)) {
-			return Grant{}, err
-		}
-		r.wake.expect(c.Owner) // where it does not listen yet, to be told when it does
-		if !r.wake.ready() {
-			return grant, nil // without a place in line
-		}
-		grant, err = r.acquire(ctx, c, true)
-	}
-	if err == nil && !grant.Held {
-		r.wake.forget(c.Owner)
-	}
-	return grant, err
-}
-
-func (r *Redis) acquire(ctx context.Context, c Claim, queue bool) (Grant, error) {
 	lease, line := r.keys(c)
-	owner, ttl := r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()
-	var cmd *redis.Cmd
-	if queue {
-		cmd = r.send.run(ctx, acquireScript, 2, lease, line, owner, ttl)
-	} else {
-		cmd = r.send.run(ctx, acquireScript, 1, lease, owner, ttl)
+	keys, args := 1, []any{lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()}
+	if c.Queue {
+		r.wake.listen(ctx)
+		if _, up := r.wake.expect(c.Owner); up { // before asking, or the wake-up could be missed
+			keys, args = 2, slices.Insert(args, 1, any(line))
+		}
 	}
-	answer, err := cmd.Int64()
+	answer, err := r.send.run(ctx, acquireScript, keys, args...).Int64()
 	switch {
 	case err != nil:
 		return Grant{}, r.failed("acquire", err)
 	case answer > 0:
+		r.wake.forget(c.Owner)
 		return Grant{Fence: answer}, nil
 	}
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
-// Wait implements Backend.
+// Wait implements Backend. A waiter looks again after a tenth of the TTL: a server
+// that lost its memory, or was replaced, knows nobody to wake.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
-	// The safety net: by then the holder has released, renewed or lost the key.
+	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
 	// The jitter keeps processes apart, and is small beside any TTL.
-	jitter := rand.N(min(g.Retry/10, 250*time.Millisecond) + 5*time.Millisecond)
-	net := time.NewTimer(g.Retry + jitter)
-	defer net.Stop()
+	timer := time.NewTimer(again + rand.N(min(again/10, 250*time.Millisecond)+5*time.Millisecond))
+	defer timer.Stop()
+	woken, _ := r.wake.expect(c.Owner)
 	select {
-	case <-r.wake.expect(c.Owner):
-	case <-net.C:
-		r.seekMasters() // the call may be lost because the subscription's server is
+	case <-woken:
+	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -166,7 +178,7 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
 	lease, line := r.keys(c)
 	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
-	args := []any{lease, line, fence + "+" + owner + " ", fence + "-" + owner}
+	args := []any{lease, line, fence, owner}
 	if r.cluster {
 		args = append(args, "cluster")
 	}
@@ -200,9 +212,9 @@ func (r *Redis) seekMasters() {
 
 // Close ends the subscription. The client stays open.
 func (r *Redis) Close() error {
-	err := r.wake.close()
+	r.wake.close()
 	r.send.close()
-	return err
+	return nil
 }
 
 // keys returns the names of the lease and of its line, in one slot.

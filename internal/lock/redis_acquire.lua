@@ -1,11 +1,11 @@
--- Take the lease of a key, or stand in line for it.
+-- Take the lease of a key, or wait in line for it.
 --
--- KEYS[1]  "<fence><mark><owner> <released>": the highest fence in use; + held,
---          * held, and somebody may stand in line; by whom; and who released it
---          last. Free: "<fence>-<released>". It outlives the lease, for its
+-- KEYS[1]  "<version><fence><mark><owner> <released>": the highest fence in use; +
+--          held, * held, and others may be in line; by whom; and who released it
+--          last. Free: "<version><fence>-<released>". It outlives the lease, for its
 --          fence's sake: the lease has what it has left to live, less memory.
 -- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to
---          stand in line, for an owner that never did
+--          wait in line, for an owner that never did
 -- ARGV     owner, and TTL plus memory in ms
 --
 -- Returns the fence, or minus the milliseconds that the holder has left.
@@ -13,10 +13,14 @@
 local owner = ARGV[1]
 local time = redis.call('TIME')
 local fence = time[1] .. string.rep('0', 6 - #time[2]) .. time[2] -- in microseconds
-local mark, released = '*', '-' -- who waits may outlive what is known of the key
+local mark, released = '*', '-' -- waiters may outlive what is known of the key
 
 local lease = redis.call('GET', KEYS[1])
+if lease and string.sub(lease, 1, #version) ~= version then
+  return -math.max(redis.call('PTTL', KEYS[1]), 100) -- held until it is gone
+end
 if lease then
+  lease = string.sub(lease, #version + 1)
   local at = string.find(lease, '%p')
   local last, step = string.sub(lease, 1, at - 1), 1
   mark = string.sub(lease, at, at)
@@ -34,7 +38,7 @@ if lease then
           -- Never less than it has: others in line may have longer TTLs. PEXPIRE's GT
           -- needs Redis 7.
           redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), 2 * math.max(left, ARGV[2] - memory)))
-          redis.call('SET', KEYS[1], last .. '*' .. holder .. ' ' .. released, 'KEEPTTL')
+          redis.call('SET', KEYS[1], version .. last .. '*' .. holder .. ' ' .. released, 'KEEPTTL')
         end
         return -left
       end
@@ -52,7 +56,7 @@ end
 
 -- Free, or our own: granted before and the answer lost, or kept for us by a
 -- release. Nobody uses a fence of ours yet, so a new one is always right.
-redis.call('SET', KEYS[1], fence .. mark .. owner .. ' ' .. released, 'PX', ARGV[2])
+redis.call('SET', KEYS[1], version .. fence .. mark .. owner .. ' ' .. released, 'PX', ARGV[2])
 if KEYS[2] and mark == '*' then
   redis.call('ZREM', KEYS[2], owner)
 end

@@ -1,20 +1,24 @@
 -- Free a key, or leave its line.
 --
--- KEYS[1]  "<fence><mark><owner> <released>", see redis_acquire.lua
+-- KEYS[1]  "<version><fence><mark><owner> <released>", see redis_acquire.lua
 -- KEYS[2]  sorted set of the owners that wait
--- ARGV     "<fence>+<owner> " and "<fence>-<owner>", with the highest fence in use;
---          'cluster': PUBLISH does not count all subscribers
+-- ARGV     highest fence in use, owner; 'cluster': PUBLISH does not count all
+--          subscribers
 --
 -- Returns 1, or 0 if the owner did not hold the key.
 
+local used, owner = ARGV[1], ARGV[2]
 local lease = redis.call('GET', KEYS[1]) or ''
-if string.sub(lease, 1, #ARGV[1]) == ARGV[1] then -- as it was taken, and nobody waits
-  redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+local taken = version .. used .. '+' .. owner .. ' '
+if string.sub(lease, 1, #taken) == taken then -- as it was taken, and nobody waits
+  redis.call('SET', KEYS[1], version .. used .. '-' .. owner, 'KEEPTTL')
   return 1
 end
 
-local used, owner = string.match(ARGV[2], '(%d+)-(.*)')
-local fence, mark, holder, released = string.match(lease .. ' ', '(%d+)(%p)(%S+) (%S*)')
+local fence, mark, holder, released
+if string.sub(lease, 1, #version) == version then
+  fence, mark, holder, released = string.match(lease .. ' ', '(%d+)(%p)(%S+) (%S*)', #version + 1)
+end
 if mark == '-' then
   released = holder
   holder = nil
@@ -44,10 +48,10 @@ while mark == '*' do
   redis.call('ZREM', KEYS[2], next)
   local heard = redis.pcall('PUBLISH', channels .. string.match(next, '^[^:]+'), next)
   if type(heard) == 'number' and (heard > 0 or ARGV[3] == 'cluster') then
-    redis.call('SET', KEYS[1], fence .. '*' .. next .. ' ' .. owner, 'PX', reservation + memory)
+    redis.call('SET', KEYS[1], version .. fence .. '*' .. next .. ' ' .. owner, 'PX', reservation + memory)
     return 1
   end
 end
 
-redis.call('SET', KEYS[1], fence .. '-' .. owner, 'KEEPTTL')
+redis.call('SET', KEYS[1], version .. fence .. '-' .. owner, 'KEEPTTL')
 return 1

@@ -1,11 +1,15 @@
 -- Give a lease its full TTL again, if it is still the owner's.
 --
--- KEYS[1]  "<fence><mark><owner> <released>", see redis_acquire.lua
+-- KEYS[1]  "<version><fence><mark><owner> <released>", see redis_acquire.lua
 -- ARGV     owner, TTL plus memory in ms, highest fence in use
 --
 -- Returns the fence, or 0 if the owner does not hold the key.
 
-local fence, mark, holder, released = string.match(redis.call('GET', KEYS[1]) or '', '(%d+)(%p)(%S+) (%S+)')
+local lease = redis.call('GET', KEYS[1]) or ''
+if string.sub(lease, 1, #version) ~= version then
+  return 0
+end
+local fence, mark, holder, released = string.match(lease, '(%d+)(%p)(%S+) (%S+)', #version + 1)
 if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= memory then
   return 0
 end
@@ -16,5 +20,5 @@ end
 if ARGV[3] ~= fence and above > 0 then
   fence = ARGV[3]
 end
-redis.call('SET', KEYS[1], fence .. mark .. holder .. ' ' .. released, 'PX', ARGV[2])
+redis.call('SET', KEYS[1], version .. fence .. mark .. holder .. ' ' .. released, 'PX', ARGV[2])
 return fence

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 func TestRedis(t *testing.T) {
@@ -172,40 +173,20 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
-	var seen int64
-	err := locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
-		seen = lease.Fence()
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := nextFence(t, locker)
 	server.FlushAll()
 	server.SetTime(time.Now().Add(-time.Hour))
-	err = locker.Do(t.Context(), "key", func(ctx context.Context, lease *lock.Lease) error {
-		if lease.Fence() > seen {
-			t.Errorf("fence %d, want one below %d for the test to mean anything", lease.Fence(), seen)
-		}
-		if err := lease.Raise(ctx, seen); err != nil {
-			return err
-		}
-		if lease.Fence() <= seen {
-			t.Errorf("raised fence %d, want more than %d", lease.Fence(), seen)
-		}
-		seen = lease.Fence()
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	lease := mustAcquire(t, locker, "key")
+	if lease.Fence() > seen {
+		t.Errorf("fence %d, want one below %d for the test to mean anything", lease.Fence(), seen)
 	}
-	err = locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
-		if lease.Fence() <= seen {
-			t.Errorf("fence %d after %d", lease.Fence(), seen)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	if err := lease.Raise(t.Context(), seen); err != nil || lease.Fence() <= seen {
+		t.Errorf("raised fence %d, %v; want more than %d", lease.Fence(), err, seen)
+	}
+	seen = lease.Fence()
+	mustRelease(t, lease)
+	if fence := nextFence(t, locker); fence <= seen {
+		t.Errorf("fence %d after %d", fence, seen)
 	}
 }
 
@@ -214,20 +195,20 @@ func TestRedis_ClockStepsBack(t *testing.T) {
 func TestRedis_ClockStepsBackWhileFree(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
-	var last int64
-	for _, now := range []time.Time{time.Now(), time.Now().Add(-30 * time.Second)} {
-		server.SetTime(now)
-		err := locker.Do(t.Context(), "key", func(_ context.Context, lease *lock.Lease) error {
-			if lease.Fence() <= last {
-				t.Errorf("fence %d after %d", lease.Fence(), last)
-			}
-			last = lease.Fence()
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	server.SetTime(time.Now())
+	last := nextFence(t, locker)
+	server.SetTime(time.Now().Add(-30 * time.Second))
+	if fence := nextFence(t, locker); fence <= last {
+		t.Errorf("fence %d after %d", fence, last)
 	}
+}
+
+// nextFence is that of a lease which is released at once.
+func nextFence(t *testing.T, l *lock.Locker) int64 {
+	t.Helper()
+	lease := mustAcquire(t, l, "key")
+	defer mustRelease(t, lease)
+	return lease.Fence()
 }
 
 // "every key a script touches is in KEYS and in one slot", whatever the user's
@@ -238,10 +219,7 @@ func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	backend := lock.NewRedis(connect(t, server.Addr()), lock.WithPrefix("shop:"))
 	t.Cleanup(func() { _ = backend.Close() })
 	for _, key := range []string{"sku:42", "a{b}c", "a}b", "{", "{}", "ünï côde"} {
-		lease, err := holder.Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatalf("Acquire(%q): %v", key, err)
-		}
+		lease := mustAcquire(t, holder, key)
 		waiter := lock.Claim{Key: key, Owner: "waiter", TTL: time.Second, Queue: true}
 		if g, err := backend.Acquire(t.Context(), waiter); err != nil || !g.Held {
 			t.Fatalf("Acquire(%q) by another: %+v, %v", key, g, err)
@@ -266,9 +244,7 @@ func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 		if err := backend.Release(t.Context(), waiter); err == nil {
 			t.Errorf("%q: a waiter could release", key)
 		}
-		if err := lease.Release(); err != nil {
-			t.Fatalf("Release(%q): %v", key, err)
-		}
+		mustRelease(t, lease)
 		for _, k := range server.Keys() {
 			if server.TTL(k) == 0 {
 				t.Errorf("%q: %q stays for ever after the release", key, k)
@@ -287,4 +263,171 @@ func hashTag(key string) string {
 		}
 	}
 	return key
+}
+
+// "A store that lost its memory delays a waiter by a tenth of the TTL or so": the
+// waiter is forgotten with its lease, so no release wakes it.
+func TestRedis_FlushedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	server := startMiniredis(t)
+	o := lock.Options{TTL: 20 * time.Second}
+	tap := locktest.NewTap(lock.NewRedis(connect(t, server.Addr())))
+	waiter := newLocker(t, tap, o)
+	lease := mustAcquire(t, newLocker(t, lock.NewRedis(connect(t, server.Addr())), o), "key")
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), "key", nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+	server.FlushAll()
+	began := time.Now()
+	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrLost", err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if waited := time.Since(began); waited > o.TTL/2 {
+		t.Errorf("waited %v for a free key, TTL %v", waited, o.TTL)
+	}
+}
+
+// Another version of the package, which counts in another way, takes a key for held
+// until it is gone; and this version does so with a value that it does not know.
+func TestRedis_OtherVersion(t *testing.T) {
+	t.Parallel()
+	server := startMiniredis(t)
+	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
+	const foreign = "2.1000:1700000000000000+theirs:owner -"
+	if err := server.Set("lock:{key}", foreign); err != nil {
+		t.Fatal(err)
+	}
+	server.SetTTL("lock:{key}", time.Hour)
+	if _, err := locker.TryAcquire(t.Context(), "key"); !errors.Is(err, lock.ErrNotAcquired) {
+		t.Errorf("TryAcquire: %v, want ErrNotAcquired", err)
+	}
+	if got, _ := server.Get("lock:{key}"); got != foreign {
+		t.Errorf("the value became %q", got)
+	}
+	server.Del("lock:{key}")
+	if err := locker.Do(t.Context(), "key", nothing); err != nil {
+		t.Errorf("when it is gone: %v", err)
+	}
+	if got, _ := server.Get("lock:{key}"); !strings.HasPrefix(got, "1.60000:") {
+		t.Errorf("stored %q, want it to begin with its version", got)
+	}
+}
+
+// NewRedis panics on clients that cannot keep its promises.
+func TestNewRedis_Refuses(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]redis.UniversalClient{
+		"client without ContextTimeoutEnabled":  redis.NewClient(&redis.Options{}),
+		"cluster without ContextTimeoutEnabled": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
+		"Ring":                                  redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}}),
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			lock.NewRedis(client)
+		}()
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// "One who waits is woken by the release", also when those who came later, and
+// left, have shorter TTLs.
+func TestRedis_LineOfDifferentTTLs(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t) // its clock stands still
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	const short, long = 2 * time.Second, time.Minute
+	process := func(owner string, ttl time.Duration) (*lock.Redis, lock.Claim) {
+		b := lock.NewRedis(connect(t, server.Addr()))
+		t.Cleanup(func() { _ = b.Close() })
+		return b, lock.Claim{Key: "key", Owner: owner, TTL: ttl, Queue: true}
+	}
+	ask := func(b *lock.Redis, c lock.Claim, held bool) lock.Grant {
+		t.Helper()
+		g, err := b.Acquire(ctx, c)
+		if err != nil || g.Held != held {
+			t.Fatalf("Acquire by %s: %+v, %v; want held by another: %t", c.Owner, g, err, held)
+		}
+		return g
+	}
+	release := func(b *lock.Redis, c lock.Claim) {
+		t.Helper()
+		if err := b.Release(ctx, c); err != nil {
+			t.Fatalf("Release by %s: %v", c.Owner, err)
+		}
+	}
+
+	first, firstClaim := process("first", long)
+	second, secondClaim := process("second", short)
+	third, thirdClaim := process("third", long)
+	passer, passerClaim := process("passer", short)
+	ask(first, firstClaim, false)
+	ask(second, secondClaim, true)
+	waits := ask(third, thirdClaim, true)
+	release(first, firstClaim)
+	ask(second, secondClaim, false)
+	ask(passer, passerClaim, true)
+	_ = passer.Release(ctx, passerClaim) // gives up
+	secondClaim.TTL = long               // as renewals do
+	if _, err := second.Renew(ctx, secondClaim); err != nil {
+		t.Fatal(err)
+	}
+	server.FastForward(5 * short)
+	release(second, secondClaim)
+	if err := third.Wait(ctx, thirdClaim, waits); err != nil {
+		t.Fatalf("Wait for a free key: %v", err)
+	}
+	ask(third, thirdClaim, false)
+}
+
+// "A number that leaves no room for those to come is refused", and the lease is
+// what it was. The highest that is not refused is followed by higher ones.
+func TestLease_Raise_range(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		backend lock.Backend
+		most    int64
+	}{
+		"redis":  {lock.NewRedis(connect(t, testserver.Redis(t))), 1<<52 - 1},
+		"memory": {lock.NewMemory(), 1<<62 - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locker := newLocker(t, c.backend, lock.Options{})
+			lease := mustAcquire(t, locker, t.Name())
+			first := lease.Fence()
+			for _, above := range []int64{c.most + 1, 1 << 62, math.MaxInt64} {
+				if err := lease.Raise(t.Context(), above); err == nil || lease.Fence() != first || lease.Context().Err() != nil {
+					t.Errorf("above %d: got fence %d and %v (%v), want fence %d and an error", above, lease.Fence(), err, lease.Context().Err(), first)
+				}
+			}
+			if err := lease.Raise(t.Context(), c.most); err != nil || lease.Fence() <= c.most {
+				t.Errorf("above %d: got fence %d and %v", c.most, lease.Fence(), err)
+			}
+			raised := lease.Fence()
+			for range 3 {
+				mustRelease(t, lease)
+				if lease = mustAcquire(t, locker, t.Name()); lease.Fence() <= raised {
+					t.Errorf("got fence %d after %d", lease.Fence(), raised)
+				}
+				raised = lease.Fence()
+			}
+			// What is counted on from there can be renewed: to raise it by one is that, too.
+			if name == "redis" {
+				if err := lease.Raise(t.Context(), raised); err != nil {
+					t.Errorf("renewal of fence %d: %v", raised, err)
+				}
+			}
+			mustRelease(t, lease)
+		})
+	}
 }

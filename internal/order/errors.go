@@ -1,71 +1,105 @@
 package order
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
-// What can become of an order besides being placed, together with the errors
-// of packages stock (sold out, unknown SKU) and lock (not acquired, lost).
+// Error is a refusal or a failure that a caller can act on. Errors with the same
+// Code are the same to errors.Is, so that the variables below stand for all of
+// their kind. Unless its text says otherwise, nothing was changed.
+type Error struct {
+	Code string // also the last part of the problem's type over HTTP
+	Text string
+
+	Status Status        // of ErrState: how the order ended
+	Wait   time.Duration // of ErrTooManyOpen: until the first pending order expires
+
+	// FromMemory marks an ErrSoldOut that is up to a second old: asking again is safe, and
+	// a buyer who has bought is told so then.
+	FromMemory bool
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Is compares codes.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// with returns an error of the same code with a text of its own behind the general one.
+func (e *Error) with(format string, args ...any) *Error {
+	return &Error{Code: e.Code, Text: e.Text + ": " + fmt.Sprintf(format, args...)}
+}
+
+// Code returns the code of the Error in err, or "" if there is none.
+func Code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// What a request may have wrong.
 var (
-	// ErrInvalid means that the request breaks a rule; nothing was changed.
-	ErrInvalid = errors.New("invalid order")
+	ErrInvalid         = &Error{Code: "invalid-order", Text: "invalid order"}
+	ErrBuyer           = &Error{Code: "invalid-buyer", Text: "invalid buyer"}
+	ErrKeyMissing      = &Error{Code: "key-missing", Text: "idempotency key is missing"}
+	ErrKeyInvalid      = &Error{Code: "key-invalid", Text: "idempotency key is invalid"}
+	ErrKeyReused       = &Error{Code: "key-reused", Text: "idempotency key was used for another request"}
+	ErrUnknownSKU      = &Error{Code: "unknown-sku", Text: "unknown SKU"}
+	ErrUnknownStrategy = &Error{Code: "unknown-strategy", Text: "unknown strategy"}
+	ErrMissingStrategy = &Error{Code: "missing-strategy", Text: "this shop cannot sell that way"}
+)
 
-	// ErrBuyer means that this cannot be a buyer's name; nothing was changed.
-	ErrBuyer = errors.New("invalid buyer")
+// Why an order is not placed, or does not end as it was asked to.
+var (
+	ErrSoldOut       = &Error{Code: "sold-out", Text: "not enough units are available"}
+	ErrTooManyOpen   = &Error{Code: "too-many-open", Text: "too many open orders"}
+	ErrPurchaseLimit = &Error{Code: "purchase-limit", Text: "more units than a buyer may have"}
+	ErrNotFound      = &Error{Code: "order-not-found", Text: "order not found"}
+	ErrExpired       = &Error{Code: "order-expired", Text: "the order has expired"}
+	ErrState         = &Error{Code: "order-ended", Text: "the order has ended already"}
+)
 
-	// ErrKeyMissing means that the request has no idempotency key.
-	ErrKeyMissing = errors.New("idempotency key is missing")
-
-	// ErrKeyInvalid means that the idempotency key is too long or not printable.
-	ErrKeyInvalid = errors.New("idempotency key is invalid")
-
-	// ErrKeyReused means that the key came with another request before.
-	ErrKeyReused = errors.New("idempotency key was used for another request")
-
-	// ErrKeyTaken is for Store implementations: the key's row is there already.
-	// The Service turns it into a replay or ErrKeyReused.
-	ErrKeyTaken = errors.New("idempotency key is taken")
-
+// What passes: asking again, with the same key, is safe.
+var (
 	// ErrInProgress means that the first request with this key still runs.
-	ErrInProgress = errors.New("a request with this idempotency key is still running")
+	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
 
-	// ErrNotFound means that the buyer has no such order.
-	ErrNotFound = errors.New("order not found")
+	// ErrBusy means that the database gave up waiting, kept choosing this transaction as a
+	// deadlock's victim, or was lost before the COMMIT was sent.
+	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
-	// ErrState means that the order has ended in another way already. The error
-	// is a *StateError, which tells how.
-	ErrState = errors.New("the order has ended already")
+	// ErrTooLate means that too little of a lease was left to start the COMMIT.
+	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
 
-	// ErrExpired is the ErrState of an order that was not paid in time.
-	ErrExpired = errors.New("the order has expired")
+	// ErrStaleFence means that the stock row was written under the same or a higher
+	// fence: this holder may no longer hold the lease.
+	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
 
-	// ErrUnsettled means that the answer to the commit of a payment or a
-	// cancellation was lost, and could not be asked for. Asking again is safe and
-	// tells.
-	ErrUnsettled = errors.New("it is unknown whether the order was changed")
+	// ErrChanged means that the stock row is not what was read before.
+	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
-	// ErrTooManyOpen means that the buyer has as many pending orders as are allowed.
-	// The error is an *OpenError, which tells when there may be room.
-	ErrTooManyOpen = errors.New("too many open orders")
+	// ErrUnknownOutcome means that a COMMIT was sent and its answer was lost, and could
+	// not be asked for: the change was made as a whole, or not at all. The same request
+	// again tells which.
+	ErrUnknownOutcome = &Error{Code: "unknown-outcome", Text: "outcome of the commit is unknown"}
+)
 
-	// ErrPurchaseLimit means that the buyer would have more units of a SKU than its
-	// LimitPerBuyer, in orders that are pending or paid.
-	ErrPurchaseLimit = errors.New("more units than a buyer may have")
+// What only a store and the operator's calls meet.
+var (
+	// ErrKeyTaken means that the row of an idempotency key is there already. The Service
+	// turns it into a replay or ErrKeyReused.
+	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
-	// ErrUnknownStrategy means that no strategy has this name.
-	ErrUnknownStrategy = errors.New("unknown strategy")
+	// ErrNotReserved means that fewer units are reserved than an order holds: the level
+	// is wrong, as after a lost update.
+	ErrNotReserved = &Error{Code: "not-reserved", Text: "fewer units are reserved than the order holds; run the audit"}
 
-	// ErrMissingStrategy means that this shop lacks what the strategy needs.
-	ErrMissingStrategy = errors.New("this shop cannot sell that way")
-
-	// ErrTooLate means that too little of the lease was left to start the
-	// commit; nothing was changed, asking again is safe.
-	ErrTooLate = errors.New("too little of the lease left to commit")
-
-	// ErrUnknownOutcome means that the answer to a commit was lost, and could not
-	// be asked for. Asking again with the same idempotency key is safe and tells.
-	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
-
-	// ErrBusy means that the database gave up waiting, kept choosing this
-	// transaction as a deadlock's victim, or was lost before the commit, also of
-	// several tries; nothing was changed.
-	ErrBusy = errors.New("database is busy")
+	// ErrExists means that a SKU of this name is there already.
+	ErrExists = &Error{Code: "sku-exists", Text: "SKU exists already"}
 )

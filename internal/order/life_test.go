@@ -4,88 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"gorm.io/gorm"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
-	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
 
-// place takes an order of units of a SKU.
-func (b *bundle) place(t *testing.T, key, sku string, units int64) order.Order {
-	t.Helper()
-	o, _, err := b.Place(t.Context(), buy(key, sku, units))
-	if err != nil {
-		t.Fatalf("place %s: %v", key, err)
-	}
-	return o
-}
-
-// payment asks that an order be paid, without an idempotency key.
-func payment(o order.Order) order.EndRequest {
-	return order.EndRequest{Buyer: o.Buyer, OrderID: o.ID}
-}
-
-// Pay pays without an idempotency key.
-func (b *bundle) Pay(ctx context.Context, buyer, id string) (order.Order, error) {
-	o, err := b.Service.Pay(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
-	return o.Order, err
-}
-
-// Cancel cancels without an idempotency key.
-func (b *bundle) Cancel(ctx context.Context, buyer, id string) (order.Order, error) {
-	o, err := b.Service.Cancel(ctx, order.EndRequest{Buyer: buyer, OrderID: id})
-	return o.Order, err
-}
-
-// makeDue lets the orders' time be over, by the database's clock, in this order.
-func (b *bundle) makeDue(t *testing.T, orders ...order.Order) {
-	t.Helper()
-	for i, o := range orders {
-		if err := b.db.Exec("UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:%02d.000000", i), o.ID).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// wantEnd fails unless the order is in this state, the SKU at this level, and the
-// audit clean.
-func (b *bundle) wantEnd(t *testing.T, o order.Order, status order.Status, sku string, level stock.Level) {
-	t.Helper()
-	now, err := b.Order(t.Context(), o.Buyer, o.ID)
-	if err != nil || now.Status != status {
-		t.Errorf("order is %q, %v, want %q", now.Status, err, status)
-	}
-	if got := b.audit(t, sku).Level; got != level {
-		t.Errorf("level %v, want %v", got, level)
-	}
-}
-
-// wantState fails unless err says that the order is in this state.
-func wantState(t *testing.T, err error, status order.Status) {
-	t.Helper()
-	var state *order.StateError
-	if !errors.Is(err, order.ErrState) || !errors.As(err, &state) || state.Status != status {
-		t.Errorf("got %v, want an ErrState that says %s", err, status)
-	}
-	if errors.Is(err, order.ErrExpired) != (status == order.Expired) {
-		t.Errorf("got %v, which is ErrExpired or not against its state %s", err, status)
-	}
-}
-
 // "An order is pending until it expires": 15 minutes, by the database's clock.
 func TestService_Place_expiresAt(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 10)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 1)
-		now, err := store.Now(t.Context(), b.db)
+		now, err := b.DB.Now(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,20 +45,20 @@ func TestService_Place_expiresAt(t *testing.T) {
 // is paid already is returned as it is."
 func TestService_Pay(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 10)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 3)
-		if _, err := b.Pay(t.Context(), "bob", o.ID); !errors.Is(err, order.ErrNotFound) {
+		if _, err := b.Pay(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("another buyer pays: %v, want ErrNotFound", err)
 		}
 		for range 3 {
-			paid, err := b.Pay(t.Context(), "ann", o.ID)
+			paid, err := b.Pay(t.Context(), payment(o))
 			if err != nil || paid.Status != order.Paid || paid.Total != o.Total {
 				t.Errorf("got %+v, %v, want it paid", paid, err)
 			}
 		}
-		_, err := b.Cancel(t.Context(), "ann", o.ID)
+		_, err := b.Cancel(t.Context(), payment(o))
 		wantState(t, err, order.Paid)
 		b.makeDue(t, o)
 		if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
@@ -135,19 +76,19 @@ func TestService_Pay(t *testing.T) {
 // once, and can be sold again.
 func TestService_Cancel(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 3)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 3)
 		o := b.place(t, "k1", "mug", 3)
-		if _, err := b.Cancel(t.Context(), "bob", o.ID); !errors.Is(err, order.ErrNotFound) {
+		if _, err := b.Cancel(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("another buyer cancels: %v, want ErrNotFound", err)
 		}
 		for range 3 {
-			if got, err := b.Cancel(t.Context(), "ann", o.ID); err != nil || got.Status != order.Cancelled {
+			if got, err := b.Cancel(t.Context(), payment(o)); err != nil || got.Status != order.Cancelled {
 				t.Errorf("got %+v, %v, want it cancelled", got, err)
 			}
 		}
-		_, err := b.Pay(t.Context(), "ann", o.ID)
+		_, err := b.Pay(t.Context(), payment(o))
 		wantState(t, err, order.Cancelled)
 		b.wantEnd(t, o, order.Cancelled, "mug", stock.Level{Supplied: 3, Available: 3})
 		next := b.place(t, "k2", "mug", 3)
@@ -159,15 +100,15 @@ func TestService_Cancel(t *testing.T) {
 // due, and the sweeper has not come by yet: who finds it expires it".
 func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		for name, end := range map[string]func(o order.Order) (order.Order, error){
-			"pay":    func(o order.Order) (order.Order, error) { return b.Pay(t.Context(), "ann", o.ID) },
-			"cancel": func(o order.Order) (order.Order, error) { return b.Cancel(t.Context(), "ann", o.ID) },
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		for name, end := range map[string]func(o order.Order) (order.Ended, error){
+			"pay":    func(o order.Order) (order.Ended, error) { return b.Pay(t.Context(), payment(o)) },
+			"cancel": func(o order.Order) (order.Ended, error) { return b.Cancel(t.Context(), payment(o)) },
 		} {
 			for _, swept := range []bool{false, true} {
 				sku := name + map[bool]string{false: "-unswept", true: "-swept"}[swept]
-				b.supply(t, sku, 5)
+				b.Supply(t, sku, 5)
 				o := b.place(t, sku, sku, 2)
 				b.makeDue(t, o)
 				if swept {
@@ -186,4 +127,596 @@ func TestService_Pay_late(t *testing.T) {
 			}
 		}
 	})
+}
+
+// awaitDue returns when the order is due by the database's clock.
+func (b *bundle) awaitDue(t *testing.T, o order.Order) {
+	t.Helper()
+	due, err := b.Order(t.Context(), o.Buyer, o.ID)
+	for now := (time.Time{}); err == nil && now.Before(due.ExpiresAt); {
+		now, err = b.DB.Now(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// "Pay against expiry at the same instant ends as exactly one of the two": the
+// first has changed the rows and is about to commit when the second begins.
+func TestService_payAgainstExpiry(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "expiry", 5)
+		o := b.place(t, "expiry", "expiry", 2)
+		if pay, sweep := b.race(t, o, 0, false); sweep != nil || !errors.Is(pay, order.ErrExpired) {
+			t.Errorf("expiry first: sweep %v, pay %v, want ErrExpired", sweep, pay)
+		}
+		b.wantEnd(t, o, order.Expired, "expiry", stock.Level{Supplied: 5, Available: 5})
+
+		// The payment must be in time, and then its time must be over: on a slow
+		// machine that takes another try.
+		for left := 500 * time.Millisecond; ; left *= 2 {
+			name := fmt.Sprint("pay-", left)
+			b.Supply(t, name, 5)
+			o := b.place(t, name, name, 2)
+			pay, sweep := b.race(t, o, left, true)
+			if errors.Is(pay, order.ErrExpired) && left < time.Minute {
+				continue
+			}
+			if pay != nil || sweep != nil {
+				t.Errorf("payment first: pay %v, sweep %v", pay, sweep)
+			}
+			b.wantEnd(t, o, order.Paid, name, stock.Level{Supplied: 5, Available: 3, Sold: 2})
+			return
+		}
+	})
+}
+
+// race pays an order that has some time left, and sweeps when that is over. The
+// second begins when the first has changed the rows and not yet committed.
+func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst bool) (pay, sweep error) {
+	t.Helper()
+	one, two := b.another(t), b.another(t)
+	doPay := func(s *bundle) { _, pay = s.Pay(t.Context(), payment(o)) }
+	doSweep := func(s *bundle) { _, sweep = s.ExpireDue(t.Context(), 1) }
+	first, second := doSweep, doPay
+	if payFirst {
+		first, second = doPay, doSweep
+	}
+	b.ExpireIn(t, o, left)
+	begun, done := make(chan struct{}), make(chan struct{})
+	two.spy.BeforeTx = func() error { two.spy.BeforeTx = nil; close(begun); return nil }
+	one.spy.BeforeCommit = func() {
+		one.spy.BeforeCommit = nil
+		b.awaitDue(t, o)
+		go func() { defer close(done); second(two) }()
+		select {
+		case <-begun:
+		case <-done: // it failed before
+		}
+	}
+	if first(one); one.spy.BeforeCommit != nil {
+		t.Fatalf("the first came to no commit: pay %v, sweep %v", pay, sweep)
+	}
+	<-done
+	return pay, sweep
+}
+
+// The same in a crowd: orders expire while their buyers pay and cancel them, on
+// three instances that all sweep. Each ends as one thing, and as what its buyers
+// were told.
+func TestService_endsOnce(t *testing.T) {
+	t.Parallel()
+	const orders = 30
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)
+		b := shops[0]
+		b.Supply(t, "mug", orders)
+		placed := make([]order.Order, orders)
+		for i := range placed {
+			placed[i] = b.place(t, fmt.Sprint(i), "mug", 1)
+		}
+		for i, o := range placed {
+			b.ExpireIn(t, o, time.Duration(i-orders/2)*2*time.Millisecond) // one after the other
+		}
+		told := make([][2]error, orders)
+		var swept atomic.Int64
+		var late atomic.Int64
+		ordertest.AtOnce(2*orders+len(shops), func(i int) {
+			switch {
+			case i < orders:
+				_, told[i][0] = shops[i%3].Pay(t.Context(), payment(placed[i]))
+			case i < 2*orders:
+				_, told[i-orders][1] = shops[(i+1)%3].Cancel(t.Context(), payment(placed[i-orders]))
+			default:
+				n, err := shops[i%3].ExpireDue(t.Context(), orders)
+				if err != nil {
+					t.Errorf("sweep: %v", err)
+				}
+				swept.Add(int64(n))
+			}
+		})
+		var paid int64
+		for i, o := range placed {
+			now, err := b.Order(t.Context(), "ann", o.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, as := range []order.Status{order.Paid, order.Cancelled} {
+				if now.Status != as {
+					wantState(t, told[i][j], now.Status)
+				} else if told[i][j] != nil {
+					t.Errorf("order %d is %s, its buyer was told %v", i, as, told[i][j])
+				}
+			}
+			switch now.Status {
+			case order.Paid:
+				paid++
+			case order.Expired:
+				late.Add(1)
+			case order.Pending, order.Cancelled:
+			}
+		}
+		if swept.Load() > late.Load() {
+			t.Errorf("sweepers say %d expired, %d are", swept.Load(), late.Load())
+		}
+		if got, want := b.Audit(t, "mug").Level, (stock.Level{Supplied: orders, Available: orders - paid, Sold: paid}); got != want {
+			t.Errorf("level %v, want %v", got, want)
+		}
+	})
+}
+
+// ends are the ways in which a buyer ends an order.
+func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
+	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
+		order.Paid: s.Pay, order.Cancelled: s.Cancel,
+	}
+}
+
+// wantKeys fails unless so many keys are on record.
+func (b *bundle) wantKeys(t *testing.T, want int64) {
+	t.Helper()
+	var got int64
+	err := b.DB.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM idempotency_keys").Scan(&got)
+	if err != nil || got != want {
+		t.Errorf("got %d keys, %v, want %d", got, err, want)
+	}
+}
+
+// "A payment and a cancellation may have a key, under the same rules and beside
+// the keys of orders: none is good for two requests."
+func TestService_end_key(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		for as, end := range ends(b.Service) {
+			sku, key := "mug-"+string(as), "end-"+string(as)
+			b.Supply(t, sku, 10)
+			o, other := b.place(t, "first-"+sku, sku, 1), b.place(t, "second-"+sku, sku, 1)
+			first, err := end(t.Context(), withKey(o, key))
+			if err != nil || !first.First || first.Replayed || first.Status != as {
+				t.Fatalf("%s: %+v, %v, want the first answer", as, first, err)
+			}
+			for range 2 {
+				again, err := end(t.Context(), withKey(o, key))
+				if err != nil || again.First || !again.Replayed {
+					t.Errorf("%s again: %+v, %v, want a replay", as, again, err)
+				}
+				if diff := cmp.Diff(first.Order, again.Order); diff != "" {
+					t.Errorf("%s again (-first +again):\n%s", as, diff)
+				}
+			}
+			for name, reuse := range map[string]func() error{
+				"another order": func() error { _, err := end(t.Context(), withKey(other, key)); return err },
+				"pay":           func() error { _, err := b.Pay(t.Context(), withKey(other, key)); return err },
+				"cancel":        func() error { _, err := b.Cancel(t.Context(), withKey(other, key)); return err },
+				"place":         func() error { _, _, err := b.Place(t.Context(), buy(key, sku, 1)); return err },
+				"a placing key": func() error { _, err := end(t.Context(), withKey(other, "second-"+sku)); return err },
+			} {
+				if err := reuse(); !errors.Is(err, order.ErrKeyReused) {
+					t.Errorf("%s with the key that %s: %v, want ErrKeyReused", name, as, err)
+				}
+			}
+			b.wantEnd(t, other, order.Pending, sku, b.Audit(t, sku).Level)
+		}
+		b.wantKeys(t, 6)
+	})
+}
+
+// "A refusal, of an order or of its end, leaves its key free." An order that has
+// ended so already is no refusal.
+func TestService_end_keyOfARefusal(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		paid, due, open := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1), b.place(t, "k3", "mug", 1)
+		b.makeDue(t, due)
+		for _, first := range []bool{true, false} {
+			if now, err := b.Pay(t.Context(), withKey(paid, "")); err != nil || now.First != first || now.Replayed {
+				t.Fatalf("without a key: %+v, %v, want first %v", now, err, first)
+			}
+		}
+		b.wantKeys(t, 3)
+		for _, replay := range []bool{false, true} {
+			if now, err := b.Pay(t.Context(), withKey(paid, "paid before")); err != nil || now.First || now.Replayed != replay {
+				t.Errorf("paid without a key before: %+v, %v, want it not first, replayed %v", now, err, replay)
+			}
+		}
+		b.wantKeys(t, 4)
+
+		_, err := b.Cancel(t.Context(), withKey(paid, "key"))
+		wantState(t, err, order.Paid)
+		_, err = b.Pay(t.Context(), withKey(due, "key"))
+		wantState(t, err, order.Expired)
+		foreign := withKey(open, "key")
+		foreign.Buyer = "bob"
+		if _, err := b.Pay(t.Context(), foreign); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("another buyer: %v, want ErrNotFound", err)
+		}
+		for key, want := range map[string]error{
+			strings.Repeat("k", order.MaxKey+1): order.ErrKeyInvalid, "a\nb": order.ErrKeyInvalid, "schlüssel": order.ErrKeyInvalid,
+		} {
+			if _, err := b.Pay(t.Context(), withKey(open, key)); !errors.Is(err, want) {
+				t.Errorf("key %.20q: %v, want %v", key, err, want)
+			}
+		}
+		if _, _, err := b.Place(t.Context(), buy("key", "mug", 100)); !errors.Is(err, order.ErrSoldOut) {
+			t.Errorf("too many: %v, want ErrSoldOut", err)
+		}
+		b.wantKeys(t, 4)
+		if now, err := b.Cancel(t.Context(), withKey(open, "key")); err != nil || !now.First || now.Replayed {
+			t.Errorf("the key is free: %+v, %v, want the first answer", now, err)
+		}
+		b.wantEnd(t, open, order.Cancelled, "mug", stock.Level{Supplied: 10, Available: 9, Sold: 1})
+	})
+}
+
+// Between a request's look for its key and its transaction, a twin or another
+// request may come with the same key.
+func TestService_end_keyTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		o, other := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
+		s := b.another(t)
+		g := s.spy
+		for _, c := range []struct {
+			first    order.Order
+			replayed bool
+			err      error
+		}{{other, false, order.ErrKeyReused}, {o, true, nil}} {
+			key := "of " + c.first.ID
+			g.BeforeTx = func() error {
+				g.BeforeTx = nil
+				if now, err := b.Pay(t.Context(), withKey(c.first, key)); err != nil || !now.First || now.Replayed {
+					t.Errorf("first: %+v, %v, want the first answer", now, err)
+				}
+				return nil
+			}
+			paid, err := s.Pay(t.Context(), withKey(o, key))
+			if paid.First || paid.Replayed != c.replayed || !errors.Is(err, c.err) || err == nil && paid.Status != order.Paid {
+				t.Errorf("got %+v, %v, want it not first, replayed %v, %v", paid, err, c.replayed, c.err)
+			}
+		}
+		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
+	})
+}
+
+// A payment whose commit is not answered is asked for again, and does not take
+// its own key for another's, nor what was paid before for its own doing.
+func TestService_end_keyUnanswered(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
+		done, notDone := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
+		s := b.another(t)
+		g := s.spy
+		g.Answer = func(error) error { g.Answer = nil; return lost }
+		if o, err := s.Pay(t.Context(), withKey(done, "done")); err != nil || !o.First || !o.Replayed || o.Status != order.Paid {
+			t.Errorf("commit done, answer lost: %+v, %v, want it paid, first and replayed", o, err)
+		}
+		g.RefuseCommit, g.Answer = errors.New("no"), func(error) error { g.RefuseCommit, g.Answer = nil, nil; return lost }
+		if o, err := s.Pay(t.Context(), withKey(notDone, "not done")); err != nil || !o.First || o.Replayed || o.Status != order.Paid {
+			t.Errorf("commit not done, answer lost: %+v, %v, want it paid, first", o, err)
+		}
+		for _, key := range []string{"", "another key"} {
+			g.Answer = func(error) error { g.Answer = nil; return lost }
+			if o, err := s.Pay(t.Context(), withKey(done, key)); err != nil || o.First || o.Status != order.Paid {
+				t.Errorf("paid before, answer lost: %+v, %v, want it paid, not first", o, err)
+			}
+		}
+		b.wantKeys(t, 5)
+		b.wantEnd(t, done, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
+	})
+}
+
+// "Once it is purged, it may be used again and makes a new order; until then it
+// counts, however old it is."
+func TestService_Place_purgedKey(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		first := b.place(t, "key", "mug", 1)
+		for _, table := range []string{"orders", "idempotency_keys"} {
+			b.Exec(t, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000'")
+		}
+		if again, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || !replayed || again.ID != first.ID {
+			t.Errorf("old, not purged: %s, replayed %v, %v, want %s", again.ID, replayed, err, first.ID)
+		}
+		if n, err := b.DB.PurgeKeys(t.Context(), 24*time.Hour); n != 1 || err != nil {
+			t.Fatalf("purged %d, %v, want 1", n, err)
+		}
+		if again, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed || again.ID == first.ID {
+			t.Errorf("purged: %s, replayed %v, %v, want a new order", again.ID, replayed, err)
+		}
+		if n := b.Audit(t, "mug").Orders; n != 2 {
+			t.Errorf("%d orders, want 2", n)
+		}
+	})
+}
+
+// A key may be purged between the transaction that finds it taken and the look
+// for what it made: then nothing was changed, and asking again is safe.
+func TestService_keyPurgedMeanwhile(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		o := b.place(t, "k1", "mug", 1)
+		s := b.another(t)
+		g := s.spy
+		twin := func(ask func() error) {
+			g.BeforeTx = func() error {
+				g.BeforeTx = nil
+				if err := ask(); err != nil {
+					t.Errorf("twin: %v", err)
+				}
+				return nil
+			}
+			g.Answer = func(err error) error {
+				g.Answer = nil
+				if _, failed := b.DB.PurgeKeys(t.Context(), -time.Minute); failed != nil {
+					t.Error(failed)
+				}
+				return err
+			}
+		}
+		r := buy("k2", "mug", 1)
+		r.Strategy = "conditional" // no lock, so that the twin can come in between
+		twin(func() error { _, _, err := b.Place(t.Context(), r); return err })
+		if _, _, err := s.Place(t.Context(), r); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrKeyTaken) {
+			t.Errorf("place: %v, want ErrBusy", err)
+		}
+		twin(func() error { _, err := b.Pay(t.Context(), withKey(o, "k3")); return err })
+		if _, err := s.Pay(t.Context(), withKey(o, "k3")); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrNotFound) {
+			t.Errorf("pay: %v, want ErrBusy", err)
+		}
+		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Reserved: 1, Sold: 1})
+	})
+}
+
+// "ExpireDue expires at most limit orders that are due, the longest due first",
+// and leaves the others.
+func TestService_ExpireDue(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		var orders []order.Order
+		for i := range 4 {
+			orders = append(orders, b.place(t, fmt.Sprint(i), "mug", 1))
+		}
+		b.makeDue(t, orders[2], orders[0], orders[1])
+		for _, want := range []int{2, 1, 0} {
+			if n, err := b.ExpireDue(t.Context(), 2); n != want || err != nil {
+				t.Errorf("expired %d, %v, want %d", n, err, want)
+			}
+			if want == 2 {
+				b.wantEnd(t, orders[1], order.Pending, "mug", stock.Level{Supplied: 10, Available: 8, Reserved: 2})
+				b.wantEnd(t, orders[2], order.Expired, "mug", stock.Level{Supplied: 10, Available: 8, Reserved: 2})
+			}
+		}
+		b.wantEnd(t, orders[3], order.Pending, "mug", stock.Level{Supplied: 10, Available: 9, Reserved: 1})
+	})
+}
+
+// "An order that cannot be expired does not keep others from it."
+func TestService_ExpireDue_passesOver(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "bad", 10)
+		b.Supply(t, "mug", 10)
+		stuck, fine := b.place(t, "k1", "bad", 2), b.place(t, "k2", "mug", 2)
+		b.makeDue(t, stuck, fine)
+		level := func(available, reserved int) {
+			b.Exec(t, "UPDATE skus SET available = ?, reserved = ? WHERE name = 'bad'", available, reserved)
+		}
+		level(10, 0) // as a lost update leaves it
+		n, err := b.ExpireDue(t.Context(), 1)
+		if n != 1 || !errors.Is(err, order.ErrNotReserved) {
+			t.Errorf("expired %d, %v, want 1 and an ErrNotReserved for the other", n, err)
+		}
+		b.wantEnd(t, fine, order.Expired, "mug", stock.Level{Supplied: 10, Available: 10})
+		level(8, 2)
+		b.wantEnd(t, stuck, order.Pending, "bad", stock.Level{Supplied: 10, Available: 8, Reserved: 2})
+	})
+}
+
+// "A sweep that fails to expire too many gives up, and the next one begins behind
+// them", the one after the last of them at the front again.
+func TestService_ExpireDue_manyStuck(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "bad", 10)
+		b.Supply(t, "mug", 10)
+		fine := b.place(t, "k1", "mug", 2)
+		b.makeDue(t, fine)
+		stuck := make([]order.Order, 250) // two sweeps and a half
+		for i := range stuck {
+			stuck[i] = fine
+			stuck[i].ID, stuck[i].Key = uuid.NewString(), fmt.Sprint("bad-", i)
+			stuck[i].Lines = []order.Line{{SKU: "bad", Units: 1, Price: fine.Lines[0].Price}}
+			stuck[i].ExpiresAt = time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		// Nothing is reserved for them, as after lost updates.
+		if err := b.DB.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Insert(stuck...) }); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct{ expired, failed int }{{0, 100}, {0, 100}, {1, 50}, {0, 100}, {0, 100}, {0, 50}, {0, 100}} {
+			n, err := b.ExpireDue(t.Context(), 500)
+			if failed := strings.Count(fmt.Sprint(err), "expire order"); n != want.expired || failed != want.failed || !errors.Is(err, order.ErrNotReserved) {
+				t.Errorf("sweep %d: expired %d, failed to expire %d (%.200v), want %+v", i, n, failed, err, want)
+			}
+		}
+		b.wantEnd(t, fine, order.Expired, "mug", stock.Level{Supplied: 10, Available: 10})
+	})
+}
+
+// "It is passed over": also an order whose row, or whose SKU's row, somebody holds
+// for longer than the database waits. "So are orders of the same SKUs", which would
+// wait as long.
+func TestService_ExpireDue_locked(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for name, c := range map[string]struct {
+			hold    func(tx order.Tx, o order.Order) error
+			expired int
+		}{
+			"order": {func(tx order.Tx, o order.Order) error {
+				_, _, err := tx.Move(o.ID, order.Expired)
+				return err
+			}, 4},
+			"SKU": {func(tx order.Tx, o order.Order) error {
+				return tx.Settle(stock.Release, o.Lines[0].SKU, 1)
+			}, 2},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t))
+				b.Supply(t, "bad", 10)
+				b.Supply(t, "mug", 10)
+				var orders []order.Order
+				for i, sku := range []string{"bad", "bad", "mug", "bad", "mug"} {
+					orders = append(orders, b.place(t, fmt.Sprint(i), sku, 1))
+				}
+				b.makeDue(t, orders...)
+				enough := errors.New("enough")
+				err := b.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+					if err := c.hold(tx, orders[0]); err != nil {
+						return err
+					}
+					n, err := b.ExpireDue(t.Context(), 10)
+					if n != c.expired || !errors.Is(err, order.ErrBusy) || strings.Count(err.Error(), "expire order") != 1 {
+						t.Errorf("expired %d, %v, want %d, and one ErrBusy", n, err, c.expired)
+					}
+					return enough
+				})
+				if !errors.Is(err, enough) {
+					t.Fatal(err)
+				}
+				if n, err := b.ExpireDue(t.Context(), 10); n != len(orders)-c.expired || err != nil {
+					t.Errorf("let go: expired %d, %v, want %d", n, err, len(orders)-c.expired)
+				}
+				b.wantEnd(t, orders[3], order.Expired, "bad", stock.Level{Supplied: 10, Available: 10})
+				b.wantEnd(t, orders[4], order.Expired, "mug", stock.Level{Supplied: 10, Available: 10})
+			})
+		}
+	})
+}
+
+// "A database that does not answer ends the sweep": not each order has to find out.
+func TestService_ExpireDue_lost(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "")
+		b := setup(t, database.Migrated(t))
+		b.Supply(t, "mug", 10)
+		var orders []order.Order
+		for i := range 5 {
+			orders = append(orders, b.place(t, fmt.Sprint(i), "mug", 1))
+		}
+		b.makeDue(t, orders...)
+		var lost atomic.Bool
+		proxy := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+			if lost.Load() || statement == "START TRANSACTION" {
+				lost.Store(true)
+				return storetest.Drop
+			}
+			return storetest.Pass
+		}}
+		cut := setup(t, database.Through(t, proxy).Open(t))
+		n, err := cut.ExpireDue(t.Context(), 10)
+		if n != 0 || !errors.Is(err, order.ErrBusy) || strings.Count(err.Error(), "expire order") != 1 {
+			t.Errorf("expired %d, %v, want one try and an ErrBusy", n, err)
+		}
+		if n, err := b.ExpireDue(t.Context(), 10); n != len(orders) || err != nil {
+			t.Errorf("expired %d, %v, want %d", n, err, len(orders))
+		}
+	})
+}
+
+// The audit of a live database sees one moment of it: while buyers of three
+// instances buy, pay, cancel and let expire, it never finds a difference.
+func TestAudit_live(t *testing.T) {
+	t.Parallel()
+	const buyers, orders = 6, 10
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)
+		b := shops[0]
+		b.Supply(t, "mug", buyers*orders/2)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ordertest.AtOnce(buyers, func(i int) {
+				for n := range orders {
+					b.buyAndEnd(t, shops[(i+n)%3], fmt.Sprintf("%d-%d", i, n), n)
+				}
+			})
+		}()
+		defer func() { <-done }() // also when an audit failed
+		audits := 0
+		for running := true; running; audits++ {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			b.Audit(t, "")
+		}
+		t.Logf("%d audits", audits)
+	})
+}
+
+// buyAndEnd places an order at a shop and ends it in one of four ways.
+func (b *bundle) buyAndEnd(t *testing.T, at *bundle, key string, way int) {
+	t.Helper()
+	o, _, err := at.Place(t.Context(), buy(key, "mug", 1))
+	if errors.Is(err, order.ErrSoldOut) {
+		return
+	}
+	if err != nil {
+		t.Errorf("place %s: %v", key, err)
+		return
+	}
+	switch way % 4 {
+	case 0: // it stays pending
+	case 1:
+		_, err = at.Pay(t.Context(), payment(o))
+	case 2:
+		_, err = at.Cancel(t.Context(), payment(o))
+	case 3:
+		b.ExpireIn(t, o, 0)
+		_, err = at.ExpireDue(t.Context(), 1)
+	}
+	if err != nil && !errors.Is(err, order.ErrBusy) {
+		t.Errorf("end %s: %v", key, err)
+	}
 }

@@ -1,34 +1,20 @@
 package order_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"gorm.io/gorm"
-
-	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
-
-// withMaxOpen lets so many orders of a buyer be pending.
-func (b *bundle) withMaxOpen(t *testing.T, open int) *bundle {
-	t.Helper()
-	b.Service = b.with(t, func(c *order.Config) { c.MaxOpen = open })
-	return b
-}
-
-// limitPerBuyer limits what a buyer may have of a SKU.
-func (b *bundle) limitPerBuyer(t *testing.T, sku string, units int64) {
-	t.Helper()
-	if _, err := b.stock.SetLimitPerBuyer(t.Context(), sku, units); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // wantRefused fails unless the order is refused with this error, in these words.
 func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words string) {
@@ -43,19 +29,18 @@ func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words st
 // room." "A replay is answered also at the limit."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second).withMaxOpen(t, 2)
-		b.supply(t, "mug", 20)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db, maxOpen(2))
+		b.Supply(t, "mug", 20)
 		var open []order.Order
 		for i := range 2 {
 			open = append(open, b.place(t, fmt.Sprintf("key-%d", i), "mug", 2))
 		}
 		b.wantRefused(t, buy("key-2", "mug", 1), order.ErrTooManyOpen, "2 are pending, at most 2 are allowed")
 		b.wantEnd(t, open[0], order.Pending, "mug", stock.Level{Supplied: 20, Available: 16, Reserved: 4})
-		var full *order.OpenError
-		if _, _, err := b.Place(t.Context(), buy("key-2", "mug", 1)); !errors.As(err, &full) ||
-			full.Open != 2 || full.Max != 2 || full.Wait <= 0 || full.Wait > order.DefaultHold {
-			t.Errorf("got %+v, want 2 of 2, and until the first expires, at most %v", full, order.DefaultHold)
+		var full *order.Error
+		if _, _, err := b.Place(t.Context(), buy("key-2", "mug", 1)); !errors.As(err, &full) || full.Wait <= 0 || full.Wait > order.DefaultHold {
+			t.Errorf("got %+v, want the time until the first expires, at most %v", full, order.DefaultHold)
 		}
 		if o, replayed, err := b.Place(t.Context(), buy("key-0", "mug", 2)); err != nil || !replayed || o.ID != open[0].ID {
 			t.Errorf("replay: got %s, %v, %v, want the first order", o.ID, replayed, err)
@@ -67,8 +52,8 @@ func TestService_maxOpen(t *testing.T) {
 		}
 
 		for i, end := range []func(order.Order) error{
-			func(o order.Order) error { _, err := b.Pay(t.Context(), "ann", o.ID); return err },
-			func(o order.Order) error { _, err := b.Cancel(t.Context(), "ann", o.ID); return err },
+			func(o order.Order) error { _, err := b.Pay(t.Context(), payment(o)); return err },
+			func(o order.Order) error { _, err := b.Cancel(t.Context(), payment(o)); return err },
 			func(o order.Order) error {
 				b.makeDue(t, o)
 				b.wantRefused(t, buy("due", "mug", 1), order.ErrTooManyOpen, "2 are pending") // it still holds its units
@@ -82,7 +67,7 @@ func TestService_maxOpen(t *testing.T) {
 			open = append(open[1:], b.place(t, fmt.Sprintf("after-%d", i), "mug", 2))
 			b.wantRefused(t, buy("too-many", "mug", 1), order.ErrTooManyOpen, "")
 		}
-		b.audit(t, "mug")
+		b.Audit(t, "mug")
 	})
 }
 
@@ -90,11 +75,11 @@ func TestService_maxOpen(t *testing.T) {
 // pending or paid." What is cancelled or expired may be bought again.
 func TestService_purchaseLimit(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 20)
-		b.supply(t, "cup", 20)
-		b.limitPerBuyer(t, "mug", 3)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 20)
+		b.Supply(t, "cup", 20)
+		b.Limit(t, "mug", 3)
 		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: 3 for each buyer, 3 of them left to buy`)
 		split := buy("two and two", "mug", 2)
 		split.Lines = append(split.Lines, split.Lines[0])
@@ -105,7 +90,7 @@ func TestService_purchaseLimit(t *testing.T) {
 		mixed := buy("mixed", "cup", 5)
 		mixed.Lines = append(mixed.Lines, order.RequestLine{SKU: "mug", Units: 2})
 		b.wantRefused(t, mixed, order.ErrPurchaseLimit, `"mug"`)
-		if got, want := b.audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
+		if got, want := b.Audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
 			t.Errorf("cup: got %v, want %v: all or nothing", got, want)
 		}
 		one := b.place(t, "one", "mug", 1)
@@ -119,11 +104,11 @@ func TestService_purchaseLimit(t *testing.T) {
 			t.Errorf("another buyer: %v", err)
 		}
 
-		if _, err := b.Pay(t.Context(), "ann", two.ID); err != nil {
+		if _, err := b.Pay(t.Context(), payment(two)); err != nil {
 			t.Fatal(err)
 		}
 		b.wantRefused(t, buy("paid counts", "mug", 1), order.ErrPurchaseLimit, "")
-		if _, err := b.Cancel(t.Context(), "ann", one.ID); err != nil {
+		if _, err := b.Cancel(t.Context(), payment(one)); err != nil {
 			t.Fatal(err)
 		}
 		one = b.place(t, "after a cancellation", "mug", 1)
@@ -135,10 +120,160 @@ func TestService_purchaseLimit(t *testing.T) {
 		}
 		b.place(t, "after an expiry", "mug", 1)
 
-		b.limitPerBuyer(t, "mug", 2) // less than she has
+		b.Limit(t, "mug", 2) // less than she has
 		b.wantRefused(t, buy("lowered", "mug", 1), order.ErrPurchaseLimit, "2 for each buyer, 0 of them left to buy")
-		b.limitPerBuyer(t, "mug", 0)
+		b.Limit(t, "mug", 0)
 		b.place(t, "no limit", "mug", 10)
-		b.audit(t, "")
+		b.Audit(t, "")
 	})
 }
+
+// patient places an order as buyers do: again, while the database is busy.
+func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		o, _, err := b.Place(ctx, r)
+		if !errors.Is(err, order.ErrBusy) || ctx.Err() != nil {
+			return o, err
+		}
+	}
+}
+
+// "No buyer gets over a limit, by any strategy, however many instances there are
+// and however many orders come at once": 64 of one buyer, of eight SKUs, so that no
+// lease keeps them in line.
+func TestService_maxOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	const orders, skus, most = 64, 8, 5
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db, maxOpen(most))
+		for _, how := range offered(shops[0]) {
+			for i := range skus {
+				shops[0].Supply(t, fmt.Sprintf("%s-%d", how.Name, i), orders)
+			}
+			var placed atomic.Int64
+			ordertest.AtOnce(orders, func(i int) {
+				r := buy(fmt.Sprint(i), fmt.Sprintf("%s-%d", how.Name, i%skus), 1)
+				r.Buyer, r.Strategy = how.Name, how.Name
+				_, err := patient(t.Context(), shops[i%len(shops)], r)
+				if err == nil {
+					placed.Add(1)
+				} else if !errors.Is(err, order.ErrTooManyOpen) {
+					t.Errorf("%s: got %v, want ErrTooManyOpen", how.Name, err)
+				}
+			})
+			if got := placed.Load(); got != most {
+				t.Errorf("%s: got %d orders, want %d", how.Name, got, most)
+			}
+			if !how.Designed {
+				continue
+			}
+			for i := range skus {
+				shops[0].Audit(t, fmt.Sprintf("%s-%d", how.Name, i))
+			}
+		}
+	})
+}
+
+// The same for the units of a SKU, in orders of one to three.
+func TestService_purchaseLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	const orders, limit = 64, 10
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db, maxOpen(orders)) // both are counted
+		for _, how := range offered(shops[0]) {
+			shops[0].Supply(t, how.Name, 2*orders)
+			shops[0].Limit(t, how.Name, limit)
+			var bought atomic.Int64
+			ordertest.AtOnce(orders, func(i int) {
+				r := buy(fmt.Sprint(i), how.Name, int64(1+i%3))
+				r.Buyer, r.Strategy = how.Name, how.Name
+				_, err := patient(t.Context(), shops[i%len(shops)], r)
+				if err == nil {
+					bought.Add(r.Lines[0].Units)
+				} else if !errors.Is(err, order.ErrPurchaseLimit) {
+					t.Errorf("%s: got %v, want ErrPurchaseLimit", how.Name, err)
+				}
+			})
+			if got := bought.Load(); got != limit {
+				t.Errorf("%s: got %d units, want %d", how.Name, got, limit)
+			}
+			if how.Designed {
+				shops[0].Audit(t, how.Name)
+			}
+		}
+	})
+}
+
+// Orders that come and go while others are counted: none waits for another for
+// ever, and never is there one too many.
+func TestService_maxOpenComingAndGoing(t *testing.T) {
+	t.Parallel()
+	const buyers, rounds, most = 8, 12, 3
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db, maxOpen(most))
+		shops[0].Supply(t, "cup", 1_000)
+		shops[0].Supply(t, "mug", 1_000)
+		shops[0].Limit(t, "mug", 1_000)
+		ordertest.AtOnce(buyers, func(i int) {
+			b := shops[i%len(shops)]
+			for round := range rounds {
+				r := buy(fmt.Sprintf("%d-%d", i, round), "cup", 1)
+				r.Lines = append(r.Lines, order.RequestLine{SKU: "mug", Units: 1})
+				r.Strategy = []string{"lanes", "redis"}[round%2]
+				o, err := patient(t.Context(), b, r)
+				if errors.Is(err, order.ErrTooManyOpen) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("place: %v", err)
+					return
+				}
+				var open int64
+				err = db.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE status = 'pending'").Scan(&open)
+				if err != nil || open > most {
+					t.Errorf("%d orders are pending, %v, want at most %d", open, err, most)
+				}
+				end := b.Pay
+				if round%3 == 0 {
+					end = b.Cancel
+				}
+				if _, err := end(t.Context(), payment(o)); err != nil && !errors.Is(err, order.ErrBusy) {
+					t.Errorf("end: %v", err)
+				}
+			}
+		})
+		shops[0].Audit(t, "cup")
+		shops[0].Audit(t, "mug")
+	})
+}
+
+// "It comes after the units, because of databases that refuse to update a row
+// that has changed since the transaction first read anything": MariaDB from 11.6
+// on. There, buyers of one SKU would come again and again, and be told to be busy.
+func TestService_limitsOnSnapshots(t *testing.T) {
+	t.Parallel()
+	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
+		if kind.Name != "MariaDB" {
+			t.Skip("it updates the newest row, whatever was read")
+		}
+		const buyers = 64
+		b := setup(t, kind.New(t, "innodb_snapshot_isolation=ON").Migrated(t), maxOpen(1))
+		b.Supply(t, "mug", buyers)
+		b.Limit(t, "mug", 1)
+		ordertest.AtOnce(buyers, func(i int) {
+			r := buy("key", "mug", 1)
+			r.Buyer, r.Strategy = fmt.Sprint(i), "conditional"
+			if _, _, err := b.Place(t.Context(), r); err != nil {
+				t.Errorf("buyer %d: %v", i, err)
+			}
+		})
+		if got := b.Audit(t, "mug").Level.Reserved; got != buyers {
+			t.Errorf("got %d units reserved, want %d", got, buyers)
+		}
+	})
+}
+
+// maxOpen lets so many orders of a buyer be pending.
+func maxOpen(n int) func(*ordertest.Config) { return func(c *ordertest.Config) { c.MaxOpen = n } }

@@ -1,8 +1,15 @@
 package order
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"example.com/shop/internal/stock"
 )
@@ -26,7 +33,7 @@ type Order struct {
 	Status    Status
 	Lines     []Line // as the buyer wrote them, each of another SKU
 	Total     stock.Money
-	CreatedAt time.Time // by the database's clock, when the stock was read; see the package's doc
+	CreatedAt time.Time // by the database's clock, when the stock was read
 	ExpiresAt time.Time // by the same clock; from then on it cannot be paid
 }
 
@@ -37,8 +44,8 @@ type Line struct {
 	Price stock.Money // of one unit, when the order was placed
 }
 
-// skus returns the names in the order of the lines.
-func (o Order) skus() []string {
+// SKUs returns the names in the order of the lines.
+func (o Order) SKUs() []string {
 	names := make([]string, len(o.Lines))
 	for i, line := range o.Lines {
 		names[i] = line.SKU
@@ -46,18 +53,222 @@ func (o Order) skus() []string {
 	return names
 }
 
-// total adds up the lines. Those of two currencies are ErrInvalid.
-func total(lines []Line) (stock.Money, error) {
-	sum := lines[0].Price.Times(0)
-	for _, line := range lines {
-		if line.Price.Currency != sum.Currency {
-			return stock.Money{}, fmt.Errorf("%w: sku %q costs %s and sku %q %s: order them one by one",
-				ErrInvalid, lines[0].SKU, sum.Currency, line.SKU, line.Price.Currency)
-		}
-		sum.Minor += line.Price.Times(line.Units).Minor
-	}
-	return sum, nil
+// Sorted returns the lines in the order of their SKUs' names, in which all transactions
+// take the rows of the stock: two of them never wait for each other.
+func (o Order) Sorted() []Line {
+	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
+
+// Movements are the ledger's rows of what becomes of the order's units: stock.Reserve, with
+// the fence of each SKU where there is one, stock.Sell or stock.Release.
+func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) ([]stock.Movement, error) {
+	movements := make([]stock.Movement, len(o.Lines))
+	for i, line := range o.Sorted() {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, fmt.Errorf("new movement id: %w", err)
+		}
+		movements[i] = stock.Movement{
+			ID: id.String(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
+		}
+		if fence != nil {
+			movements[i].Fence = fence(line.SKU)
+		}
+	}
+	return movements, nil
+}
+
+// Limits of a request.
+const (
+	MaxKey   = 255   // characters of an idempotency key
+	MaxUnits = 1_000 // units of one SKU in an order
+	MaxLines = 20    // lines, as they are sent
+	MaxThink = time.Second
+	maxBuyer = 64 // characters
+)
 
 // The highest total that the limits allow fits, or this does not compile.
 const _ int64 = stock.MaxPrice * MaxUnits * MaxLines
+
+// Request is what a buyer asks for. Lines of the same SKU count as one line.
+type Request struct {
+	Buyer string
+	Key   string // idempotency key, chosen by the buyer, one per purchase
+	Lines []RequestLine
+
+	// Strategy and Think are for teaching: empty and zero mean the shop's own.
+	Strategy string
+	Think    time.Duration // between reading the stock and writing it
+}
+
+// RequestLine is one line of a request.
+type RequestLine struct {
+	SKU   string
+	Units int64
+}
+
+// Validate returns the first rule that r breaks, without asking any store.
+func (r Request) Validate() error {
+	if err := CheckKey(r.Key); err != nil {
+		return err
+	}
+	if err := CheckBuyer(r.Buyer); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Lines) == 0:
+		return ErrInvalid.with("an order needs a line")
+	case len(r.Lines) > MaxLines:
+		return ErrInvalid.with("%d lines, at most %d are allowed", len(r.Lines), MaxLines)
+	case r.Think < 0 || r.Think > MaxThink:
+		return ErrInvalid.with("think time %v: want 0 to %v", r.Think, MaxThink)
+	}
+	for i, line := range r.Lines {
+		switch {
+		case line.SKU == "":
+			return ErrInvalid.with("line %d: sku is missing", i+1)
+		case line.Units < 1:
+			return ErrInvalid.with("line %d: quantity is less than 1", i+1)
+		case line.Units > MaxUnits:
+			return ErrInvalid.with("line %d: quantity is more than %d", i+1, MaxUnits)
+		}
+	}
+	for _, line := range r.merged() {
+		if line.Units > MaxUnits {
+			return ErrInvalid.with("sku %.80q: its lines want %d units, at most %d are allowed", line.SKU, line.Units, MaxUnits)
+		}
+	}
+	return nil
+}
+
+// merged returns one line for each SKU, at the place of its first, with the units of
+// all of them.
+func (r Request) merged() []Line {
+	lines := make([]Line, 0, len(r.Lines))
+	for _, line := range r.Lines {
+		i := slices.IndexFunc(lines, func(l Line) bool { return l.SKU == line.SKU })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, Line{SKU: line.SKU})
+		}
+		lines[i].Units += line.Units
+	}
+	return lines
+}
+
+// CheckKey returns ErrKeyMissing for an empty idempotency key and ErrKeyInvalid
+// for one that is not printable ASCII or longer than MaxKey.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return ErrKeyMissing
+	case len(key) > MaxKey:
+		return ErrKeyInvalid.with("%d characters, at most %d are allowed", len(key), MaxKey)
+	case strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }):
+		return ErrKeyInvalid.with("only printable ASCII is allowed")
+	}
+	return nil
+}
+
+// CheckBuyer returns ErrBuyer for what cannot be a buyer's name: it has 1 to 64 letters,
+// digits, '.', '_', '@' and '-', and begins with a letter or a digit.
+func CheckBuyer(name string) error {
+	valid := name != "" && len(name) <= maxBuyer
+	for i := range len(name) { // as a regular expression it shows in profiles
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '@' || c == '-'):
+		default:
+			valid = false
+		}
+	}
+	if !valid {
+		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf(
+			"invalid buyer %.80q: want 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit", name)}
+	}
+	return nil
+}
+
+// Draft is an order that is being placed.
+type Draft struct {
+	Order              // without prices and times until Price
+	Fingerprint string // of the request
+	Think       time.Duration
+
+	// Replayed is set, and Order filled, by a strategy that found that the order was
+	// placed before.
+	Replayed bool
+
+	hold time.Duration // how long the order holds its units
+}
+
+// newDraft returns the draft of a valid request.
+func newDraft(r Request, think, hold time.Duration) (*Draft, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("new order id: %w", err)
+	}
+	lines := r.merged()
+	return &Draft{
+		Order:       Order{ID: id.String(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
+		Fingerprint: Fingerprint(lines),
+		Think:       cmp.Or(r.Think, think),
+		hold:        hold,
+	}, nil
+}
+
+// Fingerprint tells two requests with the same key apart. It covers what is bought.
+func Fingerprint(lines []Line) string {
+	h := sha256.New()
+	for _, line := range lines {
+		fmt.Fprintf(h, "%q %d\n", line.SKU, line.Units)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Price fills in the prices and times that the levels give. SKUs in two currencies are
+// ErrInvalid.
+func (d *Draft) Price(levels Levels) error {
+	lines := slices.Clone(d.Lines) // a lane prices a draft anew, beside a reader of the last one
+	total := stock.Money{Currency: levels.Of(lines[0].SKU).Price.Currency}
+	for i := range lines {
+		price := levels.Of(lines[i].SKU).Price
+		if price.Currency != total.Currency {
+			return ErrInvalid.with("sku %q costs %s and sku %q %s: order them one by one",
+				lines[0].SKU, total.Currency, lines[i].SKU, price.Currency)
+		}
+		lines[i].Price = price
+		total.Minor += price.Times(lines[i].Units).Minor
+	}
+	d.Lines, d.Total = lines, total
+	d.CreatedAt, d.ExpiresAt = levels.At, levels.At.Add(d.hold)
+	return nil
+}
+
+// Levels are SKUs as they were read at one moment.
+type Levels struct {
+	SKUs []stock.SKU
+	At   time.Time // by the database's clock
+}
+
+// Of returns the SKU of this name, which must be one of those that were read.
+func (l Levels) Of(name string) stock.SKU {
+	i := slices.IndexFunc(l.SKUs, func(s stock.SKU) bool { return s.Name == name })
+	return l.SKUs[i]
+}
+
+// Cover returns ErrSoldOut for the first line of the draft that wants more than is
+// available.
+func (l Levels) Cover(d *Draft) error {
+	for _, line := range d.Lines {
+		if l.Of(line.SKU).Level.Available < line.Units {
+			return SoldOut(line.SKU)
+		}
+	}
+	return nil
+}
+
+// SoldOut is the ErrSoldOut of a SKU.
+func SoldOut(sku string) *Error {
+	return &Error{Code: ErrSoldOut.Code, Text: fmt.Sprintf("sku %q: %s", sku, ErrSoldOut.Text)}
+}

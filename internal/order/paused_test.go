@@ -16,11 +16,10 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
-	"example.com/shop/internal/stock/stockstore"
 	"example.com/shop/internal/store"
 )
 
@@ -42,12 +41,16 @@ func TestPausedHolder(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.ClockTTL(true)
 	path := filepath.Join(t.TempDir(), "shop.db")
-	db := openSQLite(t, path)
-	if _, err := store.Migrate(t.Context(), db); err != nil {
+	db, err := store.SQLite(t.Context(), path, store.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	b := setup(t, db, lock.NewMemory(), time.Second)
-	b.supply(t, "mug", 2*rounds)
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t, db)
+	b.Supply(t, "mug", 2*rounds)
 
 	holder := startHolder(t, server.Addr(), path)
 	locker := newRedisLocker(t, server.Addr())
@@ -68,7 +71,7 @@ func TestPausedHolder(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 	}
-	sku, err := b.stock.SKU(t.Context(), "mug")
+	sku, err := b.DB.SKU(t.Context(), "mug")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,7 @@ func TestPausedHolder(t *testing.T) {
 func holdForParent(args string) error {
 	addr, path, _ := strings.Cut(args, "|")
 	ctx := context.Background()
-	db, err := store.SQLite(ctx, path)
+	db, err := store.SQLite(ctx, path, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -108,11 +111,12 @@ func holdForParent(args string) error {
 }
 
 // takeOne takes a unit as the strategy redis does.
-func takeOne(ctx context.Context, db *gorm.DB, lease *lock.Lease) error {
-	take := stock.Take{SKU: "mug", Units: 1, Fence: lease.Fence()}
-	err := stockstore.Take(db.WithContext(ctx), stock.Fenced, take)
-	if errors.Is(err, stock.ErrStaleFence) {
-		return stock.ErrStaleFence
+func takeOne(ctx context.Context, db *store.Store, lease *lock.Lease) error {
+	err := db.InTx(ctx, nil, func(tx order.Tx) error {
+		return tx.Take(stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: lease.Fence()})
+	})
+	if errors.Is(err, order.ErrStaleFence) {
+		return order.ErrStaleFence
 	}
 	return err
 }
@@ -178,18 +182,4 @@ func newRedisLocker(t *testing.T, addr string) *lock.Locker {
 		}
 	})
 	return locker
-}
-
-func openSQLite(t *testing.T, path string) *gorm.DB {
-	t.Helper()
-	db, err := store.SQLite(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(db); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return db
 }

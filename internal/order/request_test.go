@@ -20,7 +20,7 @@ func TestRequest_Validate(t *testing.T) {
 		"longest key":          {func(r *Request) { r.Key = strings.Repeat("k", MaxKey) }, nil},
 		"any printable key":    {func(r *Request) { r.Key = ` !"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`" }, nil},
 		"most units":           {func(r *Request) { r.Lines[0].Units = MaxUnits }, nil},
-		"longest thinking":     {func(r *Request) { r.Think = MaxThinking }, nil},
+		"longest thinking":     {func(r *Request) { r.Think = MaxThink }, nil},
 		"address as buyer":     {func(r *Request) { r.Buyer = "ann.o_k-9@example.com" }, nil},
 		"no key":               {func(r *Request) { r.Key = "" }, ErrKeyMissing},
 		"key too long":         {func(r *Request) { r.Key = strings.Repeat("k", MaxKey+1) }, ErrKeyInvalid},
@@ -45,7 +45,7 @@ func TestRequest_Validate(t *testing.T) {
 		"too many units":       {func(r *Request) { r.Lines[0].Units = MaxUnits + 1 }, ErrInvalid},
 		"huge units":           {func(r *Request) { r.Lines[0].Units = math.MaxInt64 }, ErrInvalid},
 		"thinks backwards":     {func(r *Request) { r.Think = -1 }, ErrInvalid},
-		"thinks too long":      {func(r *Request) { r.Think = MaxThinking + time.Nanosecond }, ErrInvalid},
+		"thinks too long":      {func(r *Request) { r.Think = MaxThink + time.Nanosecond }, ErrInvalid},
 	} {
 		r := Request{Buyer: "ann", Key: "k1", Lines: []RequestLine{{SKU: "mug", Units: 1}}}
 		c.change(&r)
@@ -55,44 +55,24 @@ func TestRequest_Validate(t *testing.T) {
 	}
 }
 
-// "one line for each SKU, at the place of its first, with the units of all of
-// them", and the request it was made from stays as it is.
+// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers
+// what is bought, "not how the shop goes about it".
 func TestRequest_merged(t *testing.T) {
 	t.Parallel()
 	sent := []RequestLine{{"mug", 1}, {"hat", 2}, {"mug", 3}, {"cup", 4}, {"hat", 5}}
-	r := Request{Lines: slices.Clone(sent)}
-	got := r.merged()
-	if want := []RequestLine{{"mug", 4}, {"hat", 7}, {"cup", 4}}; !slices.Equal(got.Lines, want) {
-		t.Errorf("got %v, want %v", got.Lines, want)
+	got := Request{Lines: sent}.merged()
+	if want := []Line{{SKU: "mug", Units: 4}, {SKU: "hat", Units: 7}, {SKU: "cup", Units: 4}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
-	if want := []string{"mug", "hat", "cup"}; !slices.Equal(got.skus(), want) {
-		t.Errorf("got %v, want %v", got.skus(), want)
-	}
-	if !slices.Equal(r.Lines, sent) {
-		t.Errorf("the request became %v, it was %v", r.Lines, sent)
-	}
-}
-
-// "It covers what is bought, not how the shop goes about it."
-func TestRequest_fingerprint(t *testing.T) {
-	t.Parallel()
-	base := Request{Buyer: "ann", Key: "k1", Lines: []RequestLine{{"mug", 1}, {"hat", 2}}}
-	same := base
-	same.Strategy, same.Think = "none", time.Millisecond
-	if base.fingerprint() != same.fingerprint() {
-		t.Error("the strategy changes the fingerprint")
-	}
-	seen := map[string][]RequestLine{}
-	for _, lines := range [][]RequestLine{
-		{{"mug", 1}, {"hat", 2}}, {{"mug", 2}, {"hat", 1}}, {{"mug", 1}}, {{"mug", 11}}, {{"mug 1", 1}}, {{"mug1", 1}},
-		{{"mug\" 1\n\"hat", 2}}, nil,
+	seen := map[string][]Line{}
+	for _, lines := range [][]Line{
+		{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 2}}, {{SKU: "mug", Units: 2}, {SKU: "hat", Units: 1}},
+		{{SKU: "mug", Units: 1}}, {{SKU: "mug", Units: 11}}, {{SKU: "mug 1", Units: 1}}, {{SKU: "mug1", Units: 1}},
+		{{SKU: "mug\" 1\n\"hat", Units: 2}}, nil,
 	} {
-		f := Request{Lines: lines}.fingerprint()
-		if other, found := seen[f]; found {
-			t.Errorf("%v and %v have the same fingerprint", lines, other)
-		}
-		if len(f) != 64 {
-			t.Errorf("%v: got %d characters, want 64", lines, len(f))
+		f := Fingerprint(lines)
+		if other, found := seen[f]; found || len(f) != 64 {
+			t.Errorf("%v and %v have the same fingerprint %s", lines, other, f)
 		}
 		seen[f] = lines
 	}

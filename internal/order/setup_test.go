@@ -1,24 +1,28 @@
 package order_test
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"log"
-	"maps"
 	"os"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
-	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/lock/mysqllock"
+	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/orderstore"
+	"example.com/shop/internal/order/ordertest"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
-	"example.com/shop/internal/stock/stockstore"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/testserver"
 )
 
 func TestMain(m *testing.M) {
@@ -31,180 +35,156 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(testserver.Wrap(m))
 }
 
-// bundle is a shop's service on a real database, with a lock that stands for the
-// one that all instances share.
+// bundle is an instance of a shop and what a test does around its store.
 type bundle struct {
-	*order.Service
-	db     *gorm.DB
-	stock  *spyStock
-	orders *orderstore.Store
-	shared *lock.Locker
-	config order.Config
+	*ordertest.Shop
+	spy *ordertest.Spy
 }
 
-// spyStock lets a test do something between a service's reading of the stock and
-// what follows.
-type spyStock struct {
-	*stockstore.Store
-	afterRead func()
-}
-
-func (s *spyStock) SKUs(ctx context.Context, names []string) ([]stock.SKU, time.Time, error) {
-	skus, now, err := s.Store.SKUs(ctx, names)
-	if f := s.afterRead; f != nil {
-		s.afterRead = nil
-		f()
-	}
-	return skus, now, err
-}
-
-// lockWait is for a crowd on a busy machine: all of it is served in the end.
-const lockWait = 5 * time.Minute
-
-// setup returns one instance of a shop, with the strategies that need nothing
-// else. Instances with the same db and backend are instances of one shop.
-func setup(t *testing.T, db *gorm.DB, backend lock.Backend, ttl time.Duration) *bundle {
+// setup returns an instance; those with the same db and backend are instances of one shop.
+func setup(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) *bundle {
 	t.Helper()
-	return setupIn(t, nil, db, backend, ttl)
-}
-
-// setupIn returns one that has all strategies of a lab as well, if there is one.
-func setupIn(t *testing.T, lab *labStores, db *gorm.DB, backend lock.Backend, ttl time.Duration) *bundle {
-	t.Helper()
-	b := &bundle{
-		db:     db,
-		stock:  &spyStock{Store: stockstore.New(db)},
-		orders: orderstore.New(db),
-		shared: lock.New(backend, lock.Options{TTL: ttl, MaxWait: lockWait}),
-	}
-	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: lockWait})
-	t.Cleanup(func() {
-		for _, l := range []*lock.Locker{b.shared, own} {
-			if err := l.Close(); err != nil {
-				t.Errorf("close locker: %v", err)
-			}
-		}
-	})
-	b.config = order.Config{
-		Store:        b.orders,
-		Stock:        b.stock,
-		Lockers:      map[string]order.Locker{order.RedisLock: b.shared, order.MemoryLock: own},
-		Missing:      only("lanes", "redis", "none", "mutex", "conditional", "optimistic", "release-before-commit"),
-		CommitMargin: ttl / 10,
-		HeadStarts:   headStarts(db),
-	}
-	if lab != nil {
-		lab.equip(t, &b.config, ttl)
-	}
-	var err error
-	if b.Service, err = order.New(b.config); err != nil {
-		t.Fatal(err)
-	}
+	b := &bundle{spy: &ordertest.Spy{Store: db}}
+	b.Shop = ordertest.New(t, db, append([]func(*ordertest.Config){func(c *ordertest.Config) {
+		c.Store, c.Default = b.spy, "redis"
+	}}, change...)...)
 	return b
 }
 
-// headStarts is how many there can be: none in a SQLite file, which has one writer.
-func headStarts(db *gorm.DB) int {
-	if db.Name() == "sqlite" {
-		return 0
-	}
-	return 8
+// another returns another instance of b's shop.
+func (b *bundle) another(t *testing.T, change ...func(*ordertest.Config)) *bundle {
+	t.Helper()
+	o := &bundle{spy: &ordertest.Spy{Store: b.DB}}
+	o.Shop = b.Another(t, append([]func(*ordertest.Config){func(c *ordertest.Config) { c.Store = o.spy }}, change...)...)
+	return o
 }
 
-// with returns another instance of b's shop, which differs as change says.
-func (b *bundle) with(t *testing.T, change func(*order.Config)) *order.Service {
+// threeShops returns three instances of one shop, with all locks that there are servers for.
+func threeShops(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) []*bundle {
 	t.Helper()
-	c := b.config
-	c.Lockers = maps.Clone(c.Lockers)
-	change(&c)
-	s, err := order.New(c)
+	first := setup(t, db, append(change, func(c *ordertest.Config) { c.Lockers = locks(t, db) })...)
+	return []*bundle{first, first.another(t), first.another(t)}
+}
+
+// locks are those that all instances share beside Redis': on five Redis, and where the
+// database is a server, in it and in a ZooKeeper.
+func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
+	t.Helper()
+	lockers := map[string]strategy.Locker{}
+	add := func(name string, b lock.Backend) {
+		locker := lock.New(b, lock.Options{TTL: 10 * time.Second, MaxWait: 5 * time.Minute})
+		t.Cleanup(func() { _ = locker.Close() })
+		lockers[name] = strategy.Lease(locker)
+	}
+	var nodes []redis.UniversalClient
+	for range 5 {
+		server := miniredis.RunT(t)
+		server.ClockTTL(true)
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		nodes = append(nodes, client)
+	}
+	add(strategy.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond, Jitter: 20 * time.Millisecond}))
+	if db.IsSQLite() {
+		return lockers
+	}
+	table := mysqllock.New(db.DB(), mysqllock.Options{})
+	if err := table.CreateTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	add(strategy.MySQLLock, table)
+	tree, err := zklock.New([]string{testserver.ZooKeeper(t)}, zklock.Options{Root: fmt.Sprintf("/orders-%d", time.Now().UnixNano())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	add(strategy.ZooKeeperLock, tree)
+	return lockers
 }
 
-// threeShops returns three instances of one shop, with all strategies.
-func threeShops(t *testing.T, db *gorm.DB) []*bundle {
+// offered are the strategies that an instance can use.
+func offered(b *bundle) []order.Offer {
+	return slices.DeleteFunc(slices.Clone(b.Offers), func(o order.Offer) bool {
+		return o.Missing != "" || o.Name == "for-update" && b.DB.IsSQLite()
+	})
+}
+
+// buy is ann's request for units of a SKU.
+func buy(key, sku string, units int64) order.Request { return ordertest.Buy("ann", key, sku, units) }
+
+// cart is ann's request of several lines.
+func cart(key string, lines ...order.RequestLine) order.Request {
+	return order.Request{Buyer: "ann", Key: key, Lines: lines}
+}
+
+// place places an order of ann's.
+func (b *bundle) place(t *testing.T, key, sku string, units int64) order.Order {
 	t.Helper()
-	backend, lab := lock.NewMemory(), startLab(t, db)
-	var shops []*bundle
-	for range 3 {
-		shops = append(shops, setupIn(t, lab, db, backend, 10*time.Second))
-	}
-	return shops
-}
-
-// atOnce calls f n times, with 0 to n-1, at the same moment, and waits for all.
-func atOnce(n int, f func(i int)) {
-	var all sync.WaitGroup
-	start := make(chan struct{})
-	for i := range n {
-		all.Go(func() {
-			<-start
-			f(i)
-		})
-	}
-	close(start)
-	all.Wait()
-}
-
-// supply creates a SKU that costs 12.50 EUR.
-func (b *bundle) supply(t *testing.T, name string, units int64) {
-	t.Helper()
-	b.supplyAt(t, stock.Money{Minor: 1250, Currency: "EUR"}, name, units)
-}
-
-func (b *bundle) supplyAt(t *testing.T, price stock.Money, name string, units int64) {
-	t.Helper()
-	sku, err := stock.NewSKU(name, price, units, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.stock.Create(t.Context(), sku); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// deliver brings units of a SKU in.
-func (b *bundle) deliver(t *testing.T, sku string, units int64) {
-	t.Helper()
-	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := b.stock.Supply(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	return b.MustPlace(t, buy(key, sku, units))
 }
 
 // raiseFence makes the database remember a fence that no lease had, of a supply.
 func (b *bundle) raiseFence(t *testing.T, name string, fence int64) {
 	t.Helper()
-	for _, statement := range []string{
-		"UPDATE skus SET fence = ? WHERE name = ?",
-		"UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'",
-	} {
-		if err := b.db.Exec(statement, fence, name).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
+	b.Exec(t, "UPDATE skus SET fence = ? WHERE name = ?", fence, name)
+	b.Exec(t, "UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'", fence, name)
 }
 
-// audit returns the account of a SKU and fails the test on any difference.
-func (b *bundle) audit(t *testing.T, name string) stock.Account {
+// account returns the account of a SKU that may differ.
+func (b *bundle) account(t *testing.T, sku string) (account stock.Account, differences int) {
 	t.Helper()
-	var account stock.Account
-	err := b.orders.Audit(t.Context(), name,
+	err := b.DB.Audit(t.Context(), sku,
 		func(a stock.Account) error { account = a; return nil },
-		func(d stock.Difference) error { t.Errorf("audit: %+v", d); return nil })
+		func(stock.Difference) error { differences++; return nil })
 	if err != nil {
-		t.Fatalf("audit: %v", err)
+		t.Fatal(err)
 	}
-	return account
+	return account, differences
 }
 
-// buy is a request for units of a SKU.
-func buy(key, sku string, units int64) order.Request {
-	return order.Request{Buyer: "ann", Key: key, Lines: []order.RequestLine{{SKU: sku, Units: units}}}
+// payment asks that an order be ended, without an idempotency key.
+func payment(o order.Order) order.EndRequest { return withKey(o, "") }
+
+func withKey(o order.Order, key string) order.EndRequest {
+	return order.EndRequest{Buyer: o.Buyer, OrderID: o.ID, Key: key}
+}
+
+// makeDue ends the orders' time, by the database's clock, in this order.
+func (b *bundle) makeDue(t *testing.T, orders ...order.Order) {
+	t.Helper()
+	for i, o := range orders {
+		b.Exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:%02d.000000", i), o.ID)
+	}
+}
+
+// wantEnd fails unless the order has this status, the SKU this level, and the audit is clean.
+func (b *bundle) wantEnd(t *testing.T, o order.Order, status order.Status, sku string, level stock.Level) {
+	t.Helper()
+	now, err := b.Order(t.Context(), o.Buyer, o.ID)
+	if err != nil || now.Status != status {
+		t.Errorf("order is %q, %v, want %q", now.Status, err, status)
+	}
+	if got := b.Audit(t, sku).Level; got != level {
+		t.Errorf("level %v, want %v", got, level)
+	}
+}
+
+// wantState fails unless err says that the order has ended with this status.
+func wantState(t *testing.T, err error, status order.Status) {
+	t.Helper()
+	want := order.ErrState
+	if status == order.Expired {
+		want = order.ErrExpired
+	}
+	var state *order.Error
+	if !errors.Is(err, want) || !errors.As(err, &state) || state.Status != status {
+		t.Errorf("got %v, want a %s that says %s", err, want.Code, status)
+	}
+}
+
+// afterRead does something after the next read of the stock.
+func (b *bundle) afterRead(do func()) {
+	b.spy.AfterLevels = func() {
+		b.spy.AfterLevels = nil
+		do()
+	}
 }

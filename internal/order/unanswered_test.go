@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -11,11 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"gorm.io/gorm"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
 
@@ -65,10 +67,11 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 	const pass, drop, mute, hang = storetest.Pass, storetest.Drop, storetest.Mute, storetest.Hang
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "innodb_lock_wait_timeout=1")
-		b := setup(t, database.Migrated(t), lock.NewMemory(), 10*time.Second)
+		b := setup(t, database.Migrated(t))
 		for name, c := range map[string]struct {
 			commits, claims fates
 			noticed         int   // claim before which the server notices that it was hung up on, from 0
+			cancelled       bool  // the request ends at its COMMIT
 			want            error // the buyer's first answer, nil: placed
 			there           bool  // so that the retry is a replay
 		}{
@@ -84,22 +87,32 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 			},
 			"not noticed at once":  {commits: fates{hang}, noticed: 1, there: true},
 			"not noticed for long": {commits: fates{hang}, want: order.ErrUnknownOutcome},
+			// "The COMMIT does not heed the cancellation of ctx", nor does the question what became of it.
+			"done, cancelled":     {commits: fates{mute}, cancelled: true, there: true},
+			"not done, cancelled": {commits: fates{drop}, cancelled: true, want: context.Canceled},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				sku := "mug-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
-				b.supply(t, sku, 5)
+				b.Supply(t, sku, 5)
 				s := &scene{commits: c.commits, claims: c.claims}
-				proxy := &storetest.Proxy{Judge: s.judge}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				proxy := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+					if c.cancelled && statement == "COMMIT" {
+						cancel()
+					}
+					return s.judge(statement)
+				}}
 				s.before = func(claim int) {
 					if c.noticed > 0 && claim == c.noticed {
 						proxy.LetGo()
 					}
 				}
-				cut := setup(t, database.Through(t, proxy).Open(t), lock.NewMemory(), 10*time.Second)
+				cut := setup(t, database.Through(t, proxy).Open(t))
 				r := buy(name, sku, 2)
 				r.Strategy = "redis" // one order, one transaction
-				o, replayed, err := cut.Place(t.Context(), r)
+				o, replayed, err := cut.Place(ctx, r)
 				if !errors.Is(err, c.want) || replayed || errors.Is(err, order.ErrUnknownOutcome) && errors.Is(err, order.ErrBusy) {
 					t.Fatalf("got replayed %v, %v, want %v alone", replayed, err, c.want)
 				}
@@ -119,14 +132,14 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 	})
 }
 
-// "If somebody else's row is there, o is not": the buyer's twin comes in between
-// the asking and the second run.
+// If another order has the key meanwhile, this one is not placed: it comes in between the
+// question and the second run.
 func TestService_Place_ambiguousTwin(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
-		b := setup(t, database.Migrated(t), lock.NewMemory(), 10*time.Second)
-		b.supply(t, "mug", 5)
+		b := setup(t, database.Migrated(t))
+		b.Supply(t, "mug", 5)
 		r := buy("key", "mug", 2)
 		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
@@ -140,7 +153,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 				t.Errorf("twin: %v", err)
 			}
 		}
-		cut := setup(t, database.Through(t, &storetest.Proxy{Judge: s.judge}).Open(t), lock.NewMemory(), 10*time.Second)
+		cut := setup(t, database.Through(t, &storetest.Proxy{Judge: s.judge}).Open(t))
 		o, replayed, err := cut.Place(t.Context(), r)
 		if err != nil || !replayed || o.ID != twin.ID {
 			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
@@ -149,63 +162,13 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	})
 }
 
-// The same by what a store says, on all databases, and for a request that ended
-// meanwhile: "As the COMMIT, it does not heed the cancellation of ctx."
-func TestService_Place_unanswered(t *testing.T) {
-	t.Parallel()
-	lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
-		for name, c := range map[string]struct {
-			done, cancelled, never bool
-			want                   error
-			there                  bool
-		}{
-			"done":                {done: true, there: true},
-			"not done":            {there: true},
-			"done, cancelled":     {done: true, cancelled: true, there: true},
-			"not done, cancelled": {cancelled: true, want: context.Canceled},
-			"never answered":      {done: true, never: true, want: order.ErrUnknownOutcome, there: true},
-		} {
-			sku := "mug-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
-			b.supply(t, sku, 5)
-			ctx, cancel := context.WithCancel(t.Context())
-			s, g := gated(t, b)
-			if !c.done {
-				g.refuse = errors.New("no")
-			}
-			g.answer = func(error) error {
-				if c.cancelled {
-					cancel()
-				}
-				if !c.never {
-					g.refuse, g.answer = nil, nil
-				}
-				return lost
-			}
-			r := buy(name, sku, 2)
-			r.Strategy = "redis" // a lane does not heed the cancellation at all
-			o, replayed, err := s.Place(ctx, r)
-			cancel()
-			if !errors.Is(err, c.want) || replayed {
-				t.Errorf("%s: got replayed %v, %v, want %v", name, replayed, err, c.want)
-			}
-			again, replayed, err := b.Place(t.Context(), buy(name, sku, 2))
-			if err != nil || replayed != c.there || c.want == nil && cmp.Diff(again, o) != "" {
-				t.Errorf("%s, retry: got %+v, replayed %v, %v, want replayed %v of %+v", name, again, replayed, err, c.there, o)
-			}
-			b.wantEnd(t, again, order.Pending, sku, stock.Level{Supplied: 5, Available: 3, Reserved: 2})
-		}
-	})
-}
-
 // The same for the end of an order. Whatever the asking says, "nothing was
 // changed" is no answer: the unanswered commit may have been done.
 func TestService_Pay_unanswered(t *testing.T) {
 	t.Parallel()
 	lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		b := setup(t, db, lock.NewMemory(), 10*time.Second)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
 		for name, c := range map[string]struct {
 			refused bool    // the first commit is not done
 			answers []error // the last one is for all that follow; nil: the real one
@@ -214,21 +177,22 @@ func TestService_Pay_unanswered(t *testing.T) {
 			"done":              {answers: []error{lost, nil}},
 			"not done":          {refused: true, answers: []error{lost, nil}},
 			"asking is lost":    {answers: []error{lost, lost, order.ErrBusy, nil}},
-			"asking is in vain": {answers: []error{lost, order.ErrBusy}, want: order.ErrUnsettled},
-			"never answered":    {answers: []error{lost}, want: order.ErrUnsettled},
+			"asking is in vain": {answers: []error{lost, order.ErrBusy}, want: order.ErrUnknownOutcome},
+			"never answered":    {answers: []error{lost}, want: order.ErrUnknownOutcome},
 		} {
 			sku := strings.ReplaceAll(name, " ", "-")
-			b.supply(t, sku, 5)
+			b.Supply(t, sku, 5)
 			o := b.place(t, name, sku, 2)
-			s, g := gated(t, b)
+			s := b.another(t)
+			g := s.spy
 			if c.refused {
-				g.refuse = errors.New("no")
+				g.RefuseCommit = errors.New("no")
 			}
 			answers := slices.Clone(c.answers)
 			ctx, cancel := context.WithCancel(t.Context())
-			g.answer = func(said error) error {
+			g.Answer = func(said error) error {
 				cancel() // also for a buyer who has gone
-				g.refuse = nil
+				g.RefuseCommit = nil
 				lie := answers[0]
 				if len(answers) > 1 {
 					answers = answers[1:]
@@ -242,10 +206,188 @@ func TestService_Pay_unanswered(t *testing.T) {
 			if !errors.Is(err, c.want) || err == nil && paid.Status != order.Paid {
 				t.Errorf("%s: got %+v, %v, want %v", name, paid, err, c.want)
 			}
-			if errors.Is(err, order.ErrUnknownOutcome) || errors.Is(err, order.ErrBusy) {
-				t.Errorf("%s: got %v, want ErrUnsettled alone", name, err)
+			if errors.Is(err, order.ErrBusy) {
+				t.Errorf("%s: got %v, which says that nothing was changed", name, err)
 			}
 			b.wantEnd(t, o, order.Paid, sku, stock.Level{Supplied: 5, Available: 3, Sold: 2})
 		}
 	})
+}
+
+// 500 COMMITs that were done and 500 that were not, none of them answered, on
+// three instances, while buyers place, pay and cancel: "each order ends as exactly
+// one outcome, the buyer's retry gets it."
+func TestService_ambiguousCommits(t *testing.T) {
+	t.Parallel()
+	const (
+		ofEach = 500
+		buyers = 32
+		seed   = 20260304
+	)
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database, locks := kind.New(t, ""), lock.NewMemory()
+		shared := func(c *ordertest.Config) { c.Backend = locks }
+		m := &market{cutter: storetest.NewCutter(seed), answered: map[string]order.Order{}}
+		m.direct = setup(t, database.Migrated(t), shared)
+		for range 3 {
+			db := database.Through(t, &storetest.Proxy{Judge: m.cutter.Judge}).Open(t)
+			m.shops = append(m.shops, setup(t, db, shared).Service)
+		}
+		m.direct.Supply(t, hot, 200)
+		for i := range colds {
+			m.direct.Supply(t, cold(i), 1_000_000)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		start := time.Now()
+		ordertest.AtOnce(buyers, func(i int) {
+			dice := rand.New(rand.NewPCG(seed, uint64(i)))
+			for n := 0; !t.Failed(); n++ {
+				if cuts := m.cutter.Cuts(); cuts.Dropped >= ofEach && cuts.Muted >= ofEach {
+					return
+				}
+				m.buy(ctx, t, dice, fmt.Sprintf("buyer-%d", i), fmt.Sprintf("key-%d", n))
+			}
+		})
+		t.Logf("%+v, %d orders, %d answers that had to be asked for again, in %v",
+			m.cutter.Cuts(), len(m.answered), m.retries, time.Since(start).Round(time.Millisecond))
+		m.cutter.Stop()
+		m.check(t)
+	})
+}
+
+const (
+	hot   = "hot"
+	colds = 5
+)
+
+func cold(i int) string { return fmt.Sprintf("cold-%d", i) }
+
+// market is a shop whose COMMITs are cut, and what its buyers were answered.
+type market struct {
+	cutter *storetest.Cutter
+	shops  []*order.Service
+	direct *bundle // an instance of the same shop whose COMMITs are not
+
+	mu       sync.Mutex
+	answered map[string]order.Order // by id, with the status that it ended in
+	retries  int
+}
+
+// buy is a buyer's purchase, until each of its requests has a definite answer.
+func (m *market) buy(ctx context.Context, t *testing.T, dice *rand.Rand, buyer, key string) {
+	sku := cold(dice.IntN(colds))
+	if dice.IntN(4) == 0 {
+		sku = hot
+	}
+	r := buy(key, sku, 1+dice.Int64N(3))
+	r.Buyer = buyer
+	r.Strategy = []string{"redis", "lanes", "conditional"}[dice.IntN(3)]
+	var o order.Order
+	err := m.insist(ctx, func(s *order.Service) (err error) {
+		o, _, err = s.Place(ctx, r)
+		return err
+	})
+	if errors.Is(err, order.ErrSoldOut) && sku == hot {
+		return
+	}
+	if err != nil {
+		t.Errorf("place: %v", err)
+		return
+	}
+	again, replayed, err := m.shop().Place(ctx, r)
+	if err != nil || !replayed || cmp.Diff(o, again) != "" {
+		t.Errorf("placed again: got %+v, replayed %v, %v, want replayed %+v", again, replayed, err, o)
+	}
+	o.Status = m.end(ctx, t, dice, o)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answered[o.ID] = o
+}
+
+// end pays the order, cancels it, tries both at once, or neither. It returns the
+// status that the answers agree on.
+func (m *market) end(ctx context.Context, t *testing.T, dice *rand.Rand, o order.Order) order.Status {
+	wishes := [][]order.Status{nil, {order.Paid}, {order.Cancelled}, {order.Paid, order.Cancelled}}[dice.IntN(4)]
+	ended := make([]error, len(wishes))
+	ordertest.AtOnce(len(wishes), func(i int) {
+		ended[i] = m.insist(ctx, func(s *order.Service) (err error) {
+			wish := withKey(o, fmt.Sprint(wishes[i], o.ID))
+			if wishes[i] == order.Paid {
+				_, err = s.Pay(ctx, wish)
+			} else {
+				_, err = s.Cancel(ctx, wish)
+			}
+			return err
+		})
+	})
+	as := order.Pending
+	for i, err := range ended {
+		if err == nil && as == order.Pending {
+			as = wishes[i]
+		} else if err == nil {
+			t.Errorf("order %s is both %s and %s", o.ID, as, wishes[i])
+		}
+	}
+	for i, err := range ended {
+		if as != wishes[i] {
+			wantState(t, err, as)
+		}
+	}
+	return as
+}
+
+// insist asks again, each time another instance, until the answer is definite.
+func (m *market) insist(ctx context.Context, request func(*order.Service) error) error {
+	for {
+		err := request(m.shop())
+		again := false
+		for _, passing := range []error{
+			order.ErrUnknownOutcome, order.ErrBusy, order.ErrInProgress, order.ErrTooLate, lock.ErrNotAcquired,
+		} {
+			again = again || errors.Is(err, passing)
+		}
+		if !again || ctx.Err() != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.retries++
+		m.mu.Unlock()
+	}
+}
+
+func (m *market) shop() *order.Service { return m.shops[rand.IntN(len(m.shops))] }
+
+// check compares the database with what the buyers were answered.
+func (m *market) check(t *testing.T) {
+	t.Helper()
+	rows, err := m.direct.DB.DB().QueryContext(t.Context(), "SELECT id, buyer, idempotency_key FROM orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	ids := map[string]string{} // by buyer and key
+	for rows.Next() {
+		var id, buyer, key string
+		if err := rows.Scan(&id, &buyer, &key); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := m.answered[id]; !ok {
+			t.Errorf("order %s of %s is there, and its buyer was never answered", id, buyer)
+		}
+		if other := ids[buyer+" "+key]; other != "" {
+			t.Errorf("%s of %s has two orders, %s and %s", key, buyer, other, id)
+		}
+		ids[buyer+" "+key] = id
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range m.answered {
+		got, err := m.direct.Order(t.Context(), want.Buyer, id)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("order %s: %v (-answered +there):\n%s", id, err, diff)
+		}
+	}
+	m.direct.Audit(t, "")
 }

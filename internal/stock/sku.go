@@ -1,22 +1,40 @@
+// Package stock has the values that a shop counts: SKUs with their levels, the
+// movements between them, and money. It knows no database; package store keeps
+// them in one.
+//
+// A SKU is one thing for sale, counted in whole units. Its Level says where
+// every unit ever supplied is now: available to buy, reserved by a pending
+// order, or sold. Units move between those three and never vanish:
+//
+//	Supplied = Available + Reserved + Sold, none of them negative.
+//
+// Each change is written down as a Movement in an append-only ledger, in the
+// transaction that makes the change. Level and ledger are two accounts of the
+// same units; an Account sets them beside the orders, for the audit.
 package stock
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
 )
 
+// ErrInvalid means that a name, price or count breaks a rule of this package.
+var ErrInvalid = errors.New("invalid")
+
 // Limits of a SKU. MaxUnits keeps every sum of a ledger far inside an int64.
 const (
 	MaxUnits = 1_000_000_000
 	MaxPrice = 1_000_000_000_00
+	maxName  = 64 // characters
 )
 
 // Level says where the units of a SKU are.
 type Level struct {
 	Supplied  int64 // units ever received
 	Available int64 // free to buy
-	Reserved  int64 // held by unpaid orders
+	Reserved  int64 // held by pending orders
 	Sold      int64 // paid for
 }
 
@@ -33,15 +51,12 @@ func (l Level) Balanced() bool {
 
 // SKU is one thing for sale.
 type SKU struct {
-	Name      string
-	Price     Money
-	Level     Level
-	Fence     int64 // the highest fence under which the row was written; 0 for none
-	CreatedAt time.Time
-
-	// LimitPerBuyer is how many units of it a buyer may have in orders that are
-	// pending or paid; 0 for any number.
-	LimitPerBuyer int64
+	Name          string
+	Price         Money
+	Level         Level
+	LimitPerBuyer int64 // units that a buyer may have in pending and paid orders; 0 for any number
+	Fence         int64 // the highest fence under which the row was written; 0 for none
+	CreatedAt     time.Time
 }
 
 // Terms are what a SKU is sold at.
@@ -53,31 +68,7 @@ type Terms struct {
 // Terms returns those of the SKU.
 func (s SKU) Terms() Terms { return Terms{Price: s.Price, LimitPerBuyer: s.LimitPerBuyer} }
 
-const maxName = 64 // characters
-
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
-
-// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits,
-// '.', '_' and '-', the first a letter or a digit.
-func ValidName(name string) bool {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxName
-}
-
-// CheckLimit returns ErrInvalid, wrapped, for what cannot be a SKU's LimitPerBuyer.
-func CheckLimit(perBuyer int64) error {
-	if perBuyer < 0 || perBuyer > MaxUnits {
-		return fmt.Errorf("%w: limit_per_buyer: want 0, for none, to %d", ErrInvalid, int64(MaxUnits))
-	}
-	return nil
-}
 
 // NewSKU checks its arguments and returns a SKU with all units available. The
 // error is an ErrInvalid that names what is wrong.
@@ -100,4 +91,49 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 		Level:     Level{Supplied: units, Available: units},
 		CreatedAt: now.UTC(),
 	}, nil
+}
+
+// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits,
+// '.', '_' and '-', the first a letter or a digit.
+func ValidName(name string) bool {
+	for i := range len(name) { // as a regular expression it shows in profiles
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
+
+// CheckLimit returns ErrInvalid, wrapped, for what cannot be a SKU's LimitPerBuyer.
+func CheckLimit(perBuyer int64) error {
+	if perBuyer < 0 || perBuyer > MaxUnits {
+		return fmt.Errorf("%w: limit_per_buyer: want 0, for none, to %d", ErrInvalid, int64(MaxUnits))
+	}
+	return nil
+}
+
+// Money is an amount in the minor unit of its currency (cents for EUR).
+type Money struct {
+	Minor    int64
+	Currency string // ISO 4217, three capital letters
+}
+
+// Times returns the price of n units.
+func (m Money) Times(n int64) Money {
+	return Money{Minor: m.Minor * n, Currency: m.Currency}
+}
+
+// String returns an amount that is not negative as people write it: 10.00 EUR,
+// 1000 JPY, 1.000 KWD.
+func (m Money) String() string {
+	switch m.Currency {
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
+		return fmt.Sprintf("%d %s", m.Minor, m.Currency)
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return fmt.Sprintf("%d.%03d %s", m.Minor/1000, m.Minor%1000, m.Currency)
+	}
+	return fmt.Sprintf("%d.%02d %s", m.Minor/100, m.Minor%100, m.Currency)
 }

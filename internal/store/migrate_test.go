@@ -1,66 +1,57 @@
 package store_test
 
 import (
-	"os"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gorm.io/gorm"
 
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
 
-func mustExec(t *testing.T, db *gorm.DB, statements ...string) {
-	t.Helper()
-	for _, statement := range statements {
-		if err := db.Exec(statement).Error; err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-}
-
 // files is how many migrations there are.
-func files(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
-}
+const files = 1
 
-func wantPending(t *testing.T, db *gorm.DB, want bool) {
+func wantPending(t *testing.T, s *store.Store, want bool) {
 	t.Helper()
-	if got, err := store.Pending(t.Context(), db); err != nil || got != want {
+	if got, err := s.Pending(t.Context()); err != nil || got != want {
 		t.Errorf("pending: got %v, %v, want %v", got, err, want)
 	}
 }
 
-// "Migrate applies the migrations that the database lacks and returns how many."
-// "Pending reports whether the database lacks a migration. It only reads."
-func TestMigrate(t *testing.T) {
+// "Migrate applies the migrations that the database lacks and returns how many." "Pending reports
+// whether the database lacks a migration. It only reads. A database that is ahead lacks nothing."
+func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		db := kind.New(t, "").Open(t)
-		wantPending(t, db, true)
-		wantPending(t, db, true) // the first did not create anything
-		for _, want := range []int{files(t), 0} {
-			if got, err := store.Migrate(t.Context(), db); err != nil || got != want {
+		s := kind.New(t, "").Open(t)
+		wantPending(t, s, true)
+		wantPending(t, s, true) // the first did not create anything
+		for _, want := range []int{files, 0} {
+			if got, err := s.Migrate(t.Context()); err != nil || got != want {
 				t.Errorf("migrate: got %d, %v, want %d", got, err, want)
 			}
-			wantPending(t, db, false)
+			wantPending(t, s, false)
 		}
-		mustExec(t, db, "DELETE FROM goose_db_version WHERE version_id = (SELECT n FROM (SELECT MAX(version_id) AS n FROM goose_db_version) AS latest)")
-		wantPending(t, db, true)
+		storetest.Exec(t, s, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)")
+		wantPending(t, s, false)
+		if got, err := s.Migrate(t.Context()); err != nil || got != 0 {
+			t.Errorf("migrate a database that is ahead: got %d, %v, want 0", got, err)
+		}
+		storetest.Exec(t, s, "DELETE FROM goose_db_version WHERE version_id > 0")
+		wantPending(t, s, true)
 	})
 }
 
-// "Several may run at once, from several processes: one migrates, the others
-// wait and find nothing to do."
-func TestMigrate_atOnce(t *testing.T) {
+// "Several may run at once, from several processes: one migrates, the others wait and find nothing
+// to do."
+func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -68,9 +59,9 @@ func TestMigrate_atOnce(t *testing.T) {
 		var applied atomic.Int64
 		var all sync.WaitGroup
 		for range processes {
-			db := database.Open(t)
+			s := database.Open(t)
 			all.Go(func() {
-				n, err := store.Migrate(t.Context(), db)
+				n, err := s.Migrate(t.Context())
 				if err != nil {
 					t.Errorf("migrate: %v", err)
 				}
@@ -78,78 +69,159 @@ func TestMigrate_atOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if got, want := applied.Load(), int64(files(t)); got != want {
-			t.Errorf("applied: got %d together, want %d", got, want)
+		if got := applied.Load(); got != files {
+			t.Errorf("applied: got %d together, want %d", got, files)
 		}
 		wantPending(t, database.Open(t), false)
 	})
 }
 
-// "A database that is ahead of the program lacks nothing."
-func TestMigrate_databaseIsAhead(t *testing.T) {
+// cutAfterEach loses the answer to each statement that may change something, the first time that it
+// comes, and nothing else.
+type cutAfterEach struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+var changesNothing = regexp.MustCompile(`^(SELECT|SET) `)
+
+func (c *cutAfterEach) judge(statement string) storetest.Fate {
+	statement = strings.TrimSpace(statement)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if changesNothing.MatchString(statement) || c.seen[statement] {
+		return storetest.Pass
+	}
+	c.seen[statement] = true
+	return storetest.Mute
+}
+
+func (c *cutAfterEach) cuts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
+}
+
+// "A migration that was interrupted can be run again": after each statement the next migration goes
+// on, and in the end the schema is that of a migration without a crash.
+func TestStore_Migrate_afterACrash(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		mustExec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)")
-		wantPending(t, db, false)
-		if got, err := store.Migrate(t.Context(), db); err != nil || got != 0 {
-			t.Errorf("migrate: got %d, %v, want 0", got, err)
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		cutter := &cutAfterEach{seen: map[string]bool{}}
+		database := kind.New(t, "")
+		s := database.Through(t, &storetest.Proxy{Judge: cutter.judge}).Open(t)
+		for {
+			before := cutter.cuts()
+			_, err := s.Migrate(t.Context())
+			if cut := cutter.cuts() - before; (err != nil) != (cut == 1) {
+				t.Fatalf("migrate: got %v, with %d answers lost", err, cut)
+			}
+			if err == nil {
+				break
+			}
+		}
+		if got := cutter.cuts(); got < 10 { // tables, and rows of versions
+			t.Errorf("%d answers were lost, want more", got)
+		}
+		if diff := cmp.Diff(schemaOf(t, kind.New(t, "").Migrated(t)), schemaOf(t, database.Open(t))); diff != "" {
+			t.Errorf("schema (-without a crash +after crashes):\n%s", diff)
 		}
 	})
 }
 
-// "Text compares byte by byte everywhere, trailing spaces included", also in a
-// database that was created with another collation.
-func TestMigrate_textComparesByBytes(t *testing.T) {
+// schemaOf returns how each table can be created, and which migrations are done.
+func schemaOf(t *testing.T, s *store.Store) (schema []string) {
+	t.Helper()
+	tables := texts(t, s, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' ORDER BY table_name")
+	for _, table := range tables {
+		var name, create string
+		if err := s.DB().QueryRowContext(t.Context(), "SHOW CREATE TABLE "+table).Scan(&name, &create); err != nil {
+			t.Fatal(err)
+		}
+		schema = append(schema, create)
+	}
+	return append(schema, fmt.Sprint(texts(t, s, "SELECT version_id FROM goose_db_version ORDER BY version_id")))
+}
+
+func texts(t *testing.T, s *store.Store, query string, args ...any) (found []string) {
+	t.Helper()
+	rows, err := s.DB().QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// "Text compares byte by byte everywhere, trailing spaces included", also in a database that was
+// created with another collation, and in every table.
+func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		db := kind.New(t, "").Open(t)
+		s := kind.New(t, "").Open(t)
 		if kind.Server {
-			mustExec(t, db, "ALTER DATABASE CHARACTER SET latin1 COLLATE latin1_swedish_ci")
+			storetest.Exec(t, s, "ALTER DATABASE CHARACTER SET latin1 COLLATE latin1_swedish_ci")
 		}
-		if _, err := store.Migrate(t.Context(), db); err != nil {
+		if _, err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{" abc", "ABC", "abc", "abc ", "abç", "äbc"}
 		for _, key := range want {
-			err := db.Exec("INSERT INTO idempotency_keys VALUES ('ann', ?, 'f', 'o', '2026-01-01 00:00:00.000000')", key).Error
-			if err != nil {
-				t.Errorf("key %q: %v", key, err)
-			}
-			var found []string
-			if err := db.Raw("SELECT idempotency_key FROM idempotency_keys WHERE buyer = 'ann' AND idempotency_key = ?", key).Scan(&found).Error; err != nil {
-				t.Fatal(err)
-			}
+			storetest.Exec(t, s, "INSERT INTO idempotency_keys VALUES ('ann', '"+key+"', 'f', 'o', '2026-01-01 00:00:00.000000')")
+			found := texts(t, s, "SELECT idempotency_key FROM idempotency_keys WHERE buyer = 'ann' AND idempotency_key = ?", key)
 			if diff := cmp.Diff([]string{key}, found); diff != "" {
 				t.Errorf("found for %q (-want +got):\n%s", key, diff)
 			}
 		}
-		var sorted []string
-		if err := db.Raw("SELECT idempotency_key FROM idempotency_keys ORDER BY idempotency_key").Scan(&sorted).Error; err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, sorted); diff != "" {
+		if diff := cmp.Diff(want, texts(t, s, "SELECT idempotency_key FROM idempotency_keys ORDER BY idempotency_key")); diff != "" {
 			t.Errorf("sorted (-want +got):\n%s", diff)
+		}
+		if !kind.Server {
+			return
+		}
+		others := texts(t, s, `SELECT CONCAT(table_name, '.', column_name, ' ', collation_name) FROM information_schema.columns
+			WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' AND collation_name IS NOT NULL
+			AND collation_name NOT IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin')`)
+		if len(others) > 0 {
+			t.Errorf("columns with another collation: %v", others)
 		}
 	})
 }
 
-// No table was forgotten.
-func TestMigrate_allTablesCompareByBytes(t *testing.T) {
+// Both dialects have the same tables, columns and indexes.
+func TestStore_Migrate_sameSchema(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		db := open(t, dsn)
-		if _, err := store.Migrate(t.Context(), db); err != nil {
-			t.Fatal(err)
+	sqlite := storetest.Kinds()[0].New(t, "").Migrated(t)
+	columns := texts(t, sqlite, `SELECT m.name || '.' || p.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS p
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'`)
+	indexes := texts(t, sqlite, `SELECT m.name || '.' || group_concat(p.name) FROM sqlite_master AS m JOIN pragma_index_info(m.name) AS p
+		WHERE m.type = 'index' AND m.name NOT LIKE 'sqlite%' GROUP BY m.name`)
+	slices.Sort(columns)
+	slices.Sort(indexes)
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		server := kind.New(t, "").Migrated(t)
+		got := texts(t, server, `SELECT CONCAT(table_name, '.', column_name) AS c FROM information_schema.columns
+			WHERE table_schema = DATABASE()`)
+		slices.Sort(got)
+		if diff := cmp.Diff(columns, got); diff != "" {
+			t.Errorf("columns (-SQLite +%s):\n%s", kind.Name, diff)
 		}
-		var others []string
-		err := db.Raw(`SELECT CONCAT(table_name, '.', column_name, ' ', collation_name) FROM information_schema.columns
-			WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' AND collation_name IS NOT NULL
-			AND collation_name NOT IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin')`).Scan(&others).Error
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(others) > 0 {
-			t.Errorf("columns with another collation: %v", others)
+		got = texts(t, server, `SELECT CONCAT(index_name, '.', GROUP_CONCAT(column_name ORDER BY seq_in_index)) AS i FROM information_schema.statistics
+			WHERE table_schema = DATABASE() AND index_name LIKE '%\_%' AND index_name <> 'version_id' AND index_name <> 'order_id'
+			GROUP BY table_name, index_name`)
+		slices.Sort(got)
+		if diff := cmp.Diff(indexes, got); diff != "" {
+			t.Errorf("indexes (-SQLite +%s):\n%s", kind.Name, diff)
 		}
 	})
 }

@@ -3,143 +3,217 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/shop/internal/order"
 )
 
 const (
-	attempts = 8 // of a transaction that meets deadlocks
+	attempts   = 8 // of a transaction that meets deadlocks
+	placeTries = 3 // of an order whose COMMITs are neither answered nor done
 
-	// txBound ends a transaction whatever its caller does, so that none holds its
-	// locks for ever. commitBound is how long the answer to COMMIT is waited for.
-	txBound     = 30 * time.Second
-	commitBound = 10 * time.Second
+	txBound     = 30 * time.Second // of a transaction, whatever its caller does, so that none holds its locks for ever
+	commitBound = 10 * time.Second // for the answer to COMMIT
+
+	askBound   = 10 * time.Second // for finding out what became of a COMMIT
+	firstPause = 50 * time.Millisecond
+	lastPause  = firstPause << 4 // doubled each time: five questions
 )
 
-// InTx runs fn in one transaction and commits it if fn returns nil.
-//
-//   - An error of fn rolls back and comes back as it is. So does a panic.
-//   - A Conflict runs the whole fn again, a few times, with jitter; then it is
-//     ErrBusy. fn must be fit to be run again.
-//   - A LockWait or Lost is ErrBusy, after a rollback: nothing was changed.
-//   - BEGIN and statements heed ctx, and a ctx that ends before the COMMIT rolls back. The
-//     error then holds ctx.Err() and its cause. The COMMIT itself heeds no ctx:
-//     cutting it off would only make its outcome unknown. Nor does the BEGIN of SQLite,
-//     whose driver gives it no ctx: it waits for another writer for 5 s at most
-//     (busy_timeout), and is then taken back.
-//   - A COMMIT whose answer is lost is ErrOutcomeUnknown, joined with the cause.
-func InTx(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
-	for attempt := 1; ; attempt++ {
-		err := inTxOnce(ctx, db, fn)
-		switch {
-		case err == nil || errors.Is(err, ErrOutcomeUnknown) || isContext(err):
+// InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most
+// (busy_timeout).
+func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
+	run := func(t *tx) error { return fn(t) }
+	for range placeTries {
+		err := s.inTx(ctx, run)
+		if placed == nil || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
-		case Classify(err) == LockWait, Classify(err) == Lost:
-			return fmt.Errorf("%w: %w", ErrBusy, err)
-		case Classify(err) != Conflict:
-			return err
-		case attempt == attempts:
-			return fmt.Errorf("%w: %d attempts: %w", ErrBusy, attempts, err)
 		}
-		if err := backOff(ctx, attempt); err != nil {
-			return err
+		done, unknown := s.isPlaced(ctx, placed)
+		if unknown != nil {
+			// Not wrapped: the question's ErrBusy would say that nothing was changed.
+			return fmt.Errorf("%w; asked for it: %s", err, unknown.Error())
+		}
+		if done {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, placeTries)
+}
+
+// errAsked ends a transaction that only asks.
+var errAsked = errors.New("idempotency key is free")
+
+// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read proves nothing: it may come before
+// that COMMIT has been done. Another transaction that writes the row of the order's key waits until the first has
+// ended, and only then is the order there or not. A lost connection, or a lock that the first transaction still
+// holds, proves nothing either: the question is repeated. As the COMMIT, it does not heed the cancellation of ctx.
+func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askBound)
+	defer cancel()
+	for pause := firstPause; ; pause *= 2 {
+		err = s.inTx(ctx, func(t *tx) error {
+			if err := t.ClaimKeys(d); err != nil {
+				return err
+			}
+			return errAsked
+		})
+		if errors.Is(err, errAsked) || errors.Is(err, order.ErrKeyTaken) {
+			_, err = s.Order(ctx, d.ID)
+		}
+		if err == nil || errors.Is(err, order.ErrNotFound) {
+			return err == nil, nil
+		}
+		if pause == lastPause {
+			return false, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return false, err
 		}
 	}
 }
 
-func inTxOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err error) {
-	conns, err := db.DB()
-	if err != nil {
-		return err
+// inTx runs fn in a transaction, again after a deadlock. A COMMIT whose answer is lost is order.ErrUnknownOutcome.
+func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := s.inTxOnce(ctx, fn)
+		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
+			return err
+		}
+		if classify(err) != conflict {
+			return fmt.Errorf("%w: %w", order.ErrBusy, err)
+		}
+		if attempt == attempts {
+			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, attempts, err)
+		}
+		most := min(2*time.Millisecond<<attempt, 100*time.Millisecond)
+		select {
+		case <-time.After(rand.N(most)):
+		case <-ctx.Done():
+			return ended(ctx)
+		}
 	}
-	// Waiting for a free connection heeds ctx; the transaction has a context of
-	// its own, because database/sql rolls back when a transaction's context ends.
-	conn, err := conns.Conn(ctx)
+}
+
+// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics.
+func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
+	// Waiting for a free connection heeds ctx; the transaction has a context of its own, because database/sql rolls
+	// back when a transaction's context ends.
+	conn, err := s.DB().Conn(ctx)
 	if err != nil {
 		return withCause(ctx, fmt.Errorf("connection: %w", err))
 	}
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), txBound)
 	defer cancel()
-	deaf := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too, but for SQLite's
-	tx, err := conn.BeginTx(bound, nil)
-	deaf()
+	stop := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too
+	begun, err := conn.BeginTx(bound, nil)
+	stop()
 	if err != nil {
+		drop(conn, err)
 		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
 	}
 	committing := false
-	defer func() { // also while fn panics
+	defer func() {
 		if !committing {
-			_ = finish(conn, tx.Rollback) // where it fails, the server rolls back with the connection
+			_ = finish(conn, begun.Rollback, err) // where it fails, the server rolls back with the connection
 		}
 	}()
 
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	err = fn(statements(ctx, db, tx))
+	t := &tx{store: s, db: s.statements(ctx, begun)}
+	err = fn(t)
+	if t.failed != nil && !errors.Is(err, t.failed) { // also where fn dropped it
+		err = errors.Join(err, t.failed)
+	}
 	switch {
-	case bound.Err() != nil:
-		return errors.Join(fmt.Errorf("%w: transaction took longer than %v", ErrBusy, txBound), err)
+	case bound.Err() != nil && ctx.Err() == nil:
+		return errors.Join(fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound), err)
 	case err != nil:
 		return withCause(ctx, err)
 	case ctx.Err() != nil:
 		return ended(ctx)
 	}
 	committing = true
-	return commit(conn, tx)
+	return commit(conn, begun)
 }
 
-// statements returns a gorm handle whose statements run in tx and heed ctx.
-func statements(ctx context.Context, db *gorm.DB, tx *sql.Tx) *gorm.DB {
-	handle := db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	handle.Statement.ConnPool = tx
+// statements returns a gorm handle whose statements run in a transaction and heed ctx.
+func (s *Store) statements(ctx context.Context, begun *sql.Tx) *gorm.DB {
+	handle := s.db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	handle.Statement.ConnPool = begun
 	return handle
 }
 
-// commit tells a refusal from an unknown outcome. Only an answer that is known
-// to mean a rollback is taken for one.
-func commit(conn *sql.Conn, tx *sql.Tx) error {
-	err := finish(conn, tx.Commit)
-	switch Classify(err) {
-	case None:
+// commit tells a rollback from an unknown outcome. Only an answer that is known to mean a rollback is taken for one.
+func commit(conn *sql.Conn, begun *sql.Tx) error {
+	err := finish(conn, begun.Commit, nil)
+	switch f := classify(err); {
+	case err == nil:
 		return nil
-	case Conflict, LockWait:
+	case f == conflict, f == lockWait, mysqlNumber(err) == groupRefused:
 		return fmt.Errorf("commit: %w", err)
 	default:
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+		return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)
 	}
 }
 
-// finish ends a transaction and gives its connection back, and does not wait
-// for longer than commitBound: neither COMMIT nor ROLLBACK takes a context.
-func finish(conn *sql.Conn, end func() error) error {
+// finish ends a transaction and gives its connection back, and waits no longer than commitBound: neither COMMIT nor
+// ROLLBACK takes a context. met is what the transaction met.
+func finish(conn *sql.Conn, end func() error, met error) error {
 	done := make(chan error, 1)
 	go func() {
 		err := end()
+		drop(conn, errors.Join(met, err))
 		_ = conn.Close() // ErrConnDone or a dead connection: the pool knows
 		done <- err
 	}()
-	patience := time.NewTimer(commitBound)
-	defer patience.Stop()
+	bound := time.NewTimer(commitBound)
+	defer bound.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-patience.C:
+	case <-bound.C:
 		return fmt.Errorf("no answer for %v", commitBound)
 	}
 }
 
-// backOff waits a random time, longer after each attempt.
-func backOff(ctx context.Context, attempt int) error {
-	most := min(2*time.Millisecond<<attempt, 100*time.Millisecond)
-	select {
-	case <-time.After(rand.N(most)):
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
+// drop makes the pool close the connection to a server that refused to work: behind the address may be another one by
+// now.
+func drop(conn *sql.Conn, err error) {
+	if classify(err) == refused {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
+}
+
+// tx is one attempt of a transaction.
+type tx struct {
+	store  *Store
+	db     *gorm.DB
+	failed error // the first call that failed; nothing is done after it
+}
+
+var _ order.Tx = (*tx)(nil)
+
+// do runs a step unless one failed before, and remembers a failure. Deadlocks and lost connections stay what they
+// are, for inTx.
+func (t *tx) do(what string, step func() error) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	err := step()
+	if err != nil && !isDomain(err) {
+		err = fmt.Errorf("%s: %w", what, err)
+	}
+	t.failed = err
+	return err
 }

@@ -4,236 +4,376 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-	"gorm.io/gorm"
-
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
 
-// addOne runs a transaction that adds one to the only row of table counts.
-func addOne(ctx context.Context, db *gorm.DB) error {
-	return store.InTx(ctx, db, func(tx *gorm.DB) error {
-		return tx.Exec("UPDATE counts SET n = n + 1").Error
-	})
-}
-
-func withCounts(t *testing.T, db *gorm.DB) {
-	t.Helper()
-	mustExec(t, db, "CREATE TABLE counts (n INT NOT NULL)", "INSERT INTO counts VALUES (0)")
-}
-
-func wantCount(t *testing.T, db *gorm.DB, want int) {
-	t.Helper()
-	var got int
-	// A lock on the row waits for a transaction that is about to be rolled back.
-	query := "SELECT n FROM counts"
-	if db.Name() == "mysql" {
-		query += " FOR UPDATE"
-	}
-	if err := db.Raw(query).Row().Scan(&got); err != nil || got != want {
-		t.Errorf("count: got %d (%v), want %d", got, err, want)
-	}
-}
-
-func TestInTx(t *testing.T) {
+// Whatever ends a transaction before its COMMIT changes no row and leaves no lock: an error of
+// fn, which comes back as it is, a panic, a refusal or failure that fn dropped, and a context
+// that ends: "the error then holds ctx.Err() and its cause".
+func TestStore_InTx_rollsBack(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *gorm.DB) {
-		withCounts(t, db)
-		for range 3 {
-			if err := addOne(t.Context(), db); err != nil {
-				t.Error(err)
+	mine, lost := errors.New("mine"), errors.New("lease lost")
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		for name, c := range map[string]struct {
+			fn   func(tx order.Tx, cancel func()) error
+			want []error
+		}{
+			"error": {func(tx order.Tx, _ func()) error {
+				return errors.Join(write(tx, draft("ann", "k1", "mug")), mine)
+			}, []error{mine}},
+			"panic": {func(tx order.Tx, _ func()) error {
+				_ = write(tx, draft("ann", "k1", "mug"))
+				panic("boom")
+			}, nil},
+			"dropped refusal": {func(tx order.Tx, _ func()) error {
+				first := tx.Take(stock.Conditional, stock.Take{SKU: "mug", Units: 11})
+				if again := write(tx, draft("ann", "k1", "mug")); again != first { //nolint:errorlint // the same one
+					t.Errorf("call after a refusal: got %v, want %v", again, first)
+				}
+				return nil
+			}, []error{order.ErrSoldOut}},
+			"another error after a refusal": {func(tx order.Tx, _ func()) error {
+				_ = tx.Take(stock.Conditional, stock.Take{SKU: "mug", Units: 11})
+				return mine
+			}, []error{mine, order.ErrSoldOut}},
+			"cancelled before the first statement": {func(tx order.Tx, cancel func()) error {
+				cancel()
+				return write(tx, draft("ann", "k1", "mug"))
+			}, []error{context.Canceled, lost}},
+			"cancelled between two statements": {func(tx order.Tx, cancel func()) error {
+				d := draft("ann", "k1", "mug")
+				_ = tx.ClaimKeys(d)
+				cancel()
+				return tx.Insert(d.Order)
+			}, []error{context.Canceled, lost}},
+			"cancelled after the last statement": {func(tx order.Tx, cancel func()) error {
+				defer cancel()
+				return write(tx, draft("ann", "k1", "mug"))
+			}, []error{context.Canceled, lost}},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			err := func() (err error) {
+				defer func() {
+					if recover() != nil {
+						err = errors.New("panicked")
+					}
+				}()
+				return s.InTx(ctx, nil, func(tx order.Tx) error { return c.fn(tx, func() { cancel(lost) }) })
+			}()
+			if err == nil {
+				t.Errorf("%s: committed", name)
+			}
+			for _, want := range c.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%s: got %v, want %v", name, err, want)
+				}
+			}
+			cancel(lost)
+			if err := s.place(ctx, draft("ann", "k1", "mug")); !errors.Is(err, context.Canceled) || !errors.Is(err, lost) {
+				t.Errorf("%s: cancelled before it began: got %v, want context.Canceled and its cause", name, err)
 			}
 		}
-		wantCount(t, db, 3)
+		s.wantUntouched(t, 10)
+		s.mustPlace(t, draft("ann", "k1", "mug"))
+		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 2, Keys: 1})
 	})
 }
 
-// "A COMMIT whose answer is lost is ErrOutcomeUnknown": it may have been done,
-// or not.
-func TestInTx_answerToCommitIsLost(t *testing.T) {
+// A statement that fails, unlike a refusal, is an error of the database, and as final.
+func TestStore_InTx_neverCommitsAfterAFailure(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		how   storetest.Fate
-		count int
-	}{"committed": {storetest.Mute, 1}, "rolled back": {storetest.Drop, 0}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachServer(t, func(t *testing.T, dsn string) {
-				direct := open(t, dsn)
-				withCounts(t, direct)
-				db := open(t, at("COMMIT", c.how, nil).Through(t, dsn))
-				err := addOne(t.Context(), db)
-				if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrBusy) {
-					t.Errorf("got %v, want ErrOutcomeUnknown", err)
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug", "hat")
+		broken := draft("ann", "k1", "mug")
+		broken.Total.Minor = -1 // a CHECK refuses it
+		if err := s.InTx(t.Context(), broken, func(tx order.Tx) error { _ = write(tx, broken); return nil }); err == nil || order.Code(err) != "" {
+			t.Errorf("got %v, want an error of the database", err)
+		}
+		err := s.place(t.Context(), draft("ann", "k1", "hat", "mug", "cap")) // all lines or none
+		if !errors.Is(err, order.ErrUnknownSKU) {
+			t.Errorf("last line is unknown: got %v, want ErrUnknownSKU", err)
+		}
+		s.wantUntouched(t, 10)
+	})
+}
+
+// "A deadlock runs fn again, a few times": two orders take the same SKUs in opposite order, and
+// neither takes its second before both have their first.
+func TestStore_InTx_retriesADeadlock(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "").Migrated(t), 10, "hat", "mug")
+		var both, pair sync.WaitGroup
+		both.Add(2)
+		var runs atomic.Int64
+		for buyer, skus := range map[string][]string{"ann": {"hat", "mug"}, "bob": {"mug", "hat"}} {
+			pair.Go(func() {
+				meet := sync.OnceFunc(func() { both.Done(); both.Wait() })
+				err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+					runs.Add(1)
+					if err := tx.Take(stock.Conditional, one(skus[0])); err != nil {
+						return err
+					}
+					meet()
+					_ = tx.Take(stock.Conditional, one(skus[1])) // a dropped deadlock is retried, too
+					return nil
+				})
+				if err != nil {
+					t.Errorf("%s: %v", buyer, err)
 				}
-				wantCount(t, direct, c.count)
 			})
-		})
-	}
-}
-
-// "A transaction whose client vanished without a word is rolled back by the
-// server": here, after five seconds.
-func TestInTx_clientVanishes(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		direct := open(t, dsn+"&innodb_lock_wait_timeout=2")
-		withCounts(t, direct)
-		db := open(t, at("COMMIT", storetest.Hang, nil).Through(t, dsn+"&wait_timeout=5"))
-		if err := addOne(t.Context(), db); !errors.Is(err, store.ErrOutcomeUnknown) {
-			t.Errorf("got %v, want ErrOutcomeUnknown", err)
 		}
-		awaitRollback(t, direct)
-		wantCount(t, direct, 0)
+		pair.Wait()
+		if runs.Load() < 3 {
+			t.Errorf("got %d runs, want a third after the deadlock", runs.Load())
+		}
+		s.wantLevel(t, "hat", level(8, 2))
+		s.wantLevel(t, "mug", level(8, 2))
 	})
 }
 
-// awaitRollback returns when no transaction has a lock on the row of table counts
-// any more. One that has makes each try wait for two seconds.
-func awaitRollback(t *testing.T, db *gorm.DB) {
-	t.Helper()
-	try := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		return db.WithContext(ctx).Exec("SELECT n FROM counts FOR UPDATE").Error
-	}
-	began := time.Now()
-	err := try()
-	for ; err != nil && time.Since(began) < time.Minute; err = try() {
-		if store.Classify(err) != store.LockWait {
-			t.Logf("after %v: %v", time.Since(began), err)
-		}
-	}
-	if err != nil {
-		t.Fatalf("the transaction is still open after %v: %v", time.Since(began), err)
-	}
-}
-
-// "A LockWait or Lost is ErrBusy, after a rollback: nothing was changed."
-func TestInTx_connectionIsLostBeforeCommit(t *testing.T) {
+// The same for MariaDB's 1020: the row has changed since the transaction first read.
+func TestStore_InTx_rowChangedSinceSnapshot(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		direct := open(t, dsn)
-		withCounts(t, direct)
-		db := open(t, at("UPDATE", storetest.Mute, nil).Through(t, dsn))
-		err := addOne(t.Context(), db)
-		if !errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrOutcomeUnknown) {
-			t.Errorf("got %v, want ErrBusy", err)
-		}
-		wantCount(t, direct, 0)
-	})
-}
-
-// "A Conflict runs the whole fn again": MariaDB's 1020, for a row that has changed
-// since the transaction first read.
-func TestInTx_rowChangedSinceSnapshot(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		const setting = "innodb_snapshot_isolation"
-		direct := open(t, dsn)
+		database := kind.New(t, "")
+		direct := newShop(t, database.Migrated(t), 10, "mug")
 		var name, value string
-		err := direct.Raw("SHOW VARIABLES LIKE '"+setting+"'").Row().Scan(&name, &value)
+		err := direct.DB().QueryRowContext(t.Context(), "SHOW VARIABLES LIKE '"+setting+"'").Scan(&name, &value)
 		if errors.Is(err, sql.ErrNoRows) {
-			t.Skipf("%s has no %s: it updates the newest row, whatever was read", t.Name(), setting)
+			t.Skipf("%s has no %s: it updates the newest row, whatever was read", kind.Name, setting)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		withCounts(t, direct)
-		var answers []uint16
-		err = store.InTx(t.Context(), open(t, dsn+"&"+setting+"=ON"), func(tx *gorm.DB) error {
-			var n int
-			if err := tx.Raw("SELECT n FROM counts").Row().Scan(&n); err != nil {
+		runs := 0
+		err = database.With(setting+"=ON").Open(t).InTx(t.Context(), nil, func(tx order.Tx) error {
+			if _, err := tx.Open("ann"); err != nil { // takes the snapshot
 				return err
 			}
-			if len(answers) == 0 {
-				if err := addOne(t.Context(), direct); err != nil {
+			if runs++; runs == 1 {
+				if err := direct.take(t, stock.Conditional, one("mug")); err != nil {
 					return err
 				}
 			}
-			err := tx.Exec("UPDATE counts SET n = n + 1").Error
-			var answer *mysql.MySQLError
-			if errors.As(err, &answer) {
-				answers = append(answers, answer.Number)
+			return tx.Take(stock.Conditional, one("mug"))
+		})
+		if err != nil || runs != 2 {
+			t.Errorf("got %v after %d runs, want success in the second", err, runs)
+		}
+		direct.wantLevel(t, "mug", level(8, 2))
+	})
+}
+
+// "ErrInProgress: another transaction holds one for longer than the database waits"; the same for
+// a SKU is ErrBusy. In MySQL the transaction "is STILL OPEN" after that: a COMMIT would save what
+// its earlier statements did.
+func TestStore_InTx_lockWait(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), 10, "mug")
+		for name, c := range map[string]struct {
+			hold func(tx order.Tx) error
+			want error
+		}{
+			"key": {func(tx order.Tx) error { return tx.ClaimKeys(draft("ann", "k1", "mug")) }, order.ErrInProgress},
+			"SKU": {func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) }, order.ErrBusy},
+		} {
+			enough := errors.New("enough")
+			err := s.InTx(t.Context(), nil, func(holder order.Tx) error {
+				if err := c.hold(holder); err != nil {
+					return err
+				}
+				d := draft("ann", "k1", "mug")
+				err := s.InTx(t.Context(), nil, func(tx order.Tx) error { _ = write(tx, d); return nil })
+				if !errors.Is(err, c.want) || errors.Is(err, order.ErrBusy) != (name == "SKU") {
+					t.Errorf("%s is held: got %v, want %v", name, err, c.want)
+				}
+				return enough
+			})
+			if !errors.Is(err, enough) {
+				t.Errorf("holder of %s: %v", name, err)
+			}
+			s.wantUntouched(t, 10)
+		}
+		s.mustPlace(t, draft("ann", "k1", "mug"))
+	})
+}
+
+// In SQLite a conflict is a file that another process is writing to.
+func TestStore_InTx_fileIsBusy(t *testing.T) {
+	t.Parallel()
+	database := storetest.Kinds()[0].New(t, "")
+	s := newShop(t, database.Migrated(t), 10, "mug")
+	other := shop{database.Open(t)}
+	other.DB().SetMaxOpenConns(1)
+	storetest.Exec(t, other.Store, "PRAGMA busy_timeout = 1") // milliseconds
+	err := s.InTx(t.Context(), nil, func(order.Tx) error {
+		busy := other.place(t.Context(), draft("bob", "k1", "mug"))
+		if !errors.Is(busy, order.ErrBusy) || !strings.Contains(busy.Error(), "attempts") {
+			t.Errorf("got %v, want ErrBusy after some attempts", busy)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantUntouched(t, 10)
+}
+
+// A context that ends cuts off a BEGIN without an answer and a statement that waits for a lock,
+// and does not cut off a COMMIT.
+func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "")
+		s := newShop(t, database.Migrated(t), 10, "mug")
+		run := func(word string, before func(cancel func())) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			through := database.Through(t, at(word, storetest.Pass, sync.OnceFunc(func() { before(cancel) }))).Open(t)
+			err := through.InTx(ctx, nil, func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) })
+			if ctx.Err() == nil {
+				t.Errorf("the proxy saw no %s", word)
 			}
 			return err
-		})
-		if err != nil || !slices.Equal(answers, []uint16{1020}) {
-			t.Errorf("got answers %v and %v, want 1020 once, then no error", answers, err)
 		}
-		wantCount(t, direct, 2)
-	})
-}
-
-// "The COMMIT itself heeds no ctx: cutting it off would only make its outcome
-// unknown."
-func TestInTx_commitHeedsNoContext(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		direct := open(t, dsn)
-		withCounts(t, direct)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		db := open(t, at("COMMIT", storetest.Pass, cancel).Through(t, dsn))
-		if err := addOne(ctx, db); err != nil {
-			t.Errorf("got %v, want the commit to go through", err)
-		}
-		if ctx.Err() == nil {
-			t.Error("the context was not cancelled: the proxy saw no COMMIT")
-		}
-		wantCount(t, direct, 1)
-	})
-}
-
-// "BEGIN and statements heed ctx": a BEGIN whose answer does not come is cut off.
-func TestInTx_beginHeedsContext(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		ctx, cancel := context.WithCancel(t.Context())
 		silence := make(chan struct{})
 		defer close(silence)
-		db := open(t, at("START TRANSACTION", storetest.Pass, func() {
-			cancel()
-			<-silence
-		}).Through(t, dsn))
-		err := store.InTx(ctx, db, func(*gorm.DB) error {
-			t.Error("the transaction has begun")
-			return nil
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want context.Canceled", err)
+		if err := run("START TRANSACTION", func(cancel func()) { cancel(); <-silence }); !errors.Is(err, context.Canceled) {
+			t.Errorf("BEGIN: got %v, want context.Canceled", err)
 		}
-	})
-}
-
-// "BEGIN and statements heed ctx": one that waits for a lock is cut off.
-func TestInTx_statementHeedsContext(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, dsn string) {
-		db := open(t, dsn)
-		withCounts(t, db)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		// The second transaction waits for the row that the first has, and is
-		// cancelled at the moment its UPDATE passes by.
-		impatient := open(t, at("UPDATE", storetest.Pass, cancel).Through(t, dsn))
-		err := store.InTx(t.Context(), db, func(tx *gorm.DB) error {
-			if err := tx.Exec("UPDATE counts SET n = n + 1").Error; err != nil {
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			if err := tx.Take(stock.Conditional, one("mug")); err != nil {
 				return err
 			}
-			if err := addOne(ctx, impatient); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, want context.Canceled", err)
+			if err := run("UPDATE", func(cancel func()) { cancel() }); !errors.Is(err, context.Canceled) {
+				t.Errorf("UPDATE: got %v, want context.Canceled", err)
 			}
 			return nil
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		wantCount(t, db, 1)
+		if err := run("COMMIT", func(cancel func()) { cancel() }); err != nil {
+			t.Errorf("COMMIT: got %v, want it to go through", err)
+		}
+		s.wantLevel(t, "mug", level(8, 2))
+	})
+}
+
+// "Where placed is nil, it is ErrUnknownOutcome": the transaction was done, or not. A connection
+// that is lost before the COMMIT is ErrBusy: nothing was changed.
+func TestStore_InTx_connectionIsLost(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for name, c := range map[string]struct {
+			word  string
+			fate  storetest.Fate
+			want  error
+			taken int64
+		}{
+			"committed":     {"COMMIT", storetest.Mute, order.ErrUnknownOutcome, 1},
+			"not committed": {"COMMIT", storetest.Drop, order.ErrUnknownOutcome, 0},
+			"before":        {"UPDATE", storetest.Mute, order.ErrBusy, 0},
+		} {
+			database := kind.New(t, "")
+			s := newShop(t, database.Migrated(t), 10, "mug")
+			through := shop{database.Through(t, at(c.word, c.fate, nil)).Open(t)}
+			err := through.take(t, stock.Conditional, one("mug"))
+			if !errors.Is(err, c.want) || errors.Is(err, order.ErrBusy) && errors.Is(err, order.ErrUnknownOutcome) {
+				t.Errorf("%s: got %v, want %v alone", name, err, c.want)
+			}
+			err = s.InTx(t.Context(), nil, func(tx order.Tx) error { // the lock waits for the rollback
+				levels, err := tx.LockLevels([]string{"mug"})
+				if err == nil && levels.Of("mug").Level != level(10-c.taken, c.taken) {
+					t.Errorf("%s: got %v, want %d taken", name, levels.Of("mug").Level, c.taken)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// "A transaction whose client vanished is rolled back by the server": here, after three seconds.
+func TestStore_InTx_clientVanishes(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "")
+		s := newShop(t, database.Migrated(t), 10, "mug")
+		vanishing := shop{database.With("wait_timeout=3").Through(t, at("COMMIT", storetest.Hang, nil)).Open(t)}
+		if err := vanishing.take(t, stock.Conditional, one("mug")); !errors.Is(err, order.ErrUnknownOutcome) {
+			t.Errorf("got %v, want ErrUnknownOutcome", err)
+		}
+		err := error(order.ErrBusy)
+		for end := time.Now().Add(time.Minute); errors.Is(err, order.ErrBusy) && time.Now().Before(end); {
+			err = s.take(t, stock.Conditional, one("mug")) // each try waits for five seconds
+		}
+		if err != nil {
+			t.Fatalf("the transaction is still open: %v", err)
+		}
+		s.wantLevel(t, "mug", level(9, 1))
+	})
+}
+
+// "ClaimKeys writes the rows of the idempotency keys, all or none."
+func TestTx_ClaimKeys_batch(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		const n = 256
+		s := newShop(t, st, 2*n+2, "mug")
+		s.mustPlace(t, draft("ann", "key-100", "mug"))
+		var batch []*order.Draft
+		for i := range n {
+			batch = append(batch, draft("ann", fmt.Sprint("key-", i), "mug"))
+		}
+		if err := s.place(t.Context(), batch...); !errors.Is(err, order.ErrKeyTaken) {
+			t.Errorf("with a key that is taken: got %v, want ErrKeyTaken", err)
+		}
+		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 2, Keys: 1})
+		batch[100].Key = "another"
+		if err := s.place(t.Context(), batch...); err != nil {
+			t.Fatal(err)
+		}
+		s.wantRows(t, rows{Orders: n + 1, Lines: n + 1, Movements: n + 2, Keys: n + 1})
+		s.wantClean(t)
+	})
+}
+
+// "ErrKeyTaken lets the transaction go on."
+func TestTx_ClaimEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		d := draft("ann", "k1", "mug")
+		s.mustPlace(t, d)
+		for i, want := range []error{nil, order.ErrKeyTaken} {
+			err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+				if err := tx.ClaimEnd(d.Order, "k2", "cancel:"+d.ID); !errors.Is(err, want) {
+					t.Errorf("claim %d: got %v, want %v", i+1, err, want)
+				}
+				_, _, err := tx.Move(d.ID, order.Cancelled)
+				return err
+			})
+			if err != nil {
+				t.Errorf("transaction %d: %v", i+1, err)
+			}
+		}
+		claims, err := s.Claims(t.Context(), order.BuyerKey{Buyer: "ann", Key: "k2"})
+		if claim := claims[order.BuyerKey{Buyer: "ann", Key: "k2"}]; err != nil || claim.Order.ID != d.ID || claim.Fingerprint != "cancel:"+d.ID {
+			t.Errorf("got %+v, %v, want the order under the key that ended it", claim, err)
+		}
 	})
 }

@@ -36,12 +36,3 @@ func Failed(err error) error {
 	}
 	return nil
 }
-
-// Interrupted says what a program that was interrupted has left behind; err is what
-// it ended with.
-func Interrupted(err error) string {
-	if failed := Failed(err); failed != nil {
-		return "interrupted; " + failed.Error()
-	}
-	return "interrupted; what it started is stopped and removed"
-}

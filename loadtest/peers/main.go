@@ -1,64 +1,295 @@
+// Peers compares internal/lock with other lock libraries, and with bare Redis commands,
+// on one Redis in one run. README.md says how, and what the figures are worth.
+//
+// peer.go has an adapter for each library, load.go the cases and what is measured.
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
-	"example.com/shop/loadtest/cleanup"
-)
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitBroken = 1 // ours did not keep a promise, or the comparison could not be done
-	exitUsage  = 2
+	"example.com/shop/loadtest/stats"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(os.Stderr, "peers: %v\nTry: go run . -help\n", err)
+		os.Exit(2)
+	}
+	fmt.Fprintf(os.Stderr, "peers: %v\n", err)
+	os.Exit(1)
 }
 
 var (
-	// errUsage means that the flags ask for something that cannot be.
 	errUsage = errors.New("usage")
 
-	// errBroken means that ours let two in at once, hung, or failed. The tables
-	// have said so already.
-	errBroken = errors.New("a promise was broken")
+	// errBroken means that ours let two in at once, hung or failed.
+	errBroken = errors.New("a promise was broken: see ours above")
 )
 
-// run is the whole program. It returns the exit code.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	flags, err := parse(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	}
-	if err == nil {
-		err = flags.do(ctx, getenv, stdout, stderr)
-	}
-	return exit(ctx, err, stderr)
+// settings are what the user chose.
+type settings struct {
+	redis  string
+	rounds int
+	time   time.Duration
+	loads  []load
+	peers  []peer
 }
 
-// exit tells what went wrong and returns the exit code.
-func exit(ctx context.Context, err error, stderr io.Writer) int {
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "peers: %v\nTry: go run . --help\n", err)
-		return exitUsage
-	case ctx.Err() != nil:
-		fmt.Fprintf(stderr, "peers: %s\n", cleanup.Interrupted(err))
-		return exitBroken
+func parse(args []string, out io.Writer) (s settings, err error) {
+	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it one is started: redis-server, or a container of $SHOP_TEST_REDIS_IMAGE")
+	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each case")
+	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
+	cases := flags.String("cases", "all", "names with commas between: one, keys, hot, spread, hold")
+	peers := flags.String("peers", "all", "names with commas between: raw, redsync, redislock, rueidislock, ours")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return s, err
+	} else if err != nil {
+		return s, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	fmt.Fprintf(stderr, "peers: %v\n", err)
-	return exitBroken
+	if s.rounds < 1 || s.time < 10*time.Millisecond || flags.NArg() > 0 {
+		return s, fmt.Errorf("%w: want -rounds of at least 1, a -time of at least 10ms, and flags only", errUsage)
+	}
+	if s.loads, err = choose(*cases, allLoads(), func(l load) string { return l.name }); err != nil {
+		return s, err
+	}
+	s.peers, err = choose(*peers, allPeers(), func(p peer) string { return p.name })
+	return s, err
+}
+
+// choose returns those of all that a list names.
+func choose[T any](list string, all []T, name func(T) string) (chosen []T, err error) {
+	if list == "all" {
+		return all, nil
+	}
+	for wanted := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(all, func(v T) bool { return name(v) == wanted })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: there is no %q", errUsage, wanted)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// run is the whole program.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	s, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	kind := "given"
+	if s.redis == "" {
+		var stop func()
+		if s.redis, kind, stop, err = startRedis(ctx); err != nil {
+			return err
+		}
+		defer stop()
+	}
+	version, err := redisVersion(ctx, s.redis)
+	if err != nil {
+		return fmt.Errorf("redis at %s: %w", s.redis, err)
+	}
+	fmt.Fprintf(out, "%s\n%s, %s\n%srounds: %d, with %v for each peer\n", machine(), version, kind, versions(s.peers), s.rounds, s.time)
+	right := true
+	for _, l := range s.loads {
+		r, err := compare(ctx, s, l)
+		if err != nil {
+			return err
+		}
+		r.print(out)
+		right = right && !slices.ContainsFunc(r.rows[ours], func(r round) bool { return !r.right() })
+	}
+	if !right {
+		return errBroken
+	}
+	return nil
+}
+
+// result is a case with its rounds.
+type result struct {
+	load
+	peers  []peer
+	rows   map[string][]round // by the peer's name
+	sleeps []float64          // pauses as long as the hold that one goroutine got done per second, by round: the ideal
+}
+
+// compare lets the peers take turns, round after round, in rotating order.
+func compare(ctx context.Context, s settings, l load) (*result, error) {
+	r := &result{load: l, peers: s.peers, rows: map[string][]round{}}
+	for n := range s.rounds {
+		if l.hold > 0 {
+			r.sleeps = append(r.sleeps, sleepLoop(ctx, l.hold, s.time))
+		}
+		for _, i := range stats.Rotation(len(s.peers), n) {
+			p := s.peers[i]
+			runtime.GC() // what the one before left behind is not this one's
+			key := fmt.Sprintf("peers:%d:%s:%s", time.Now().UnixNano(), l.name, p.name)
+			one, err := l.run(ctx, p, s.redis, key, s.time)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			r.rows[p.name] = append(r.rows[p.name], one)
+		}
+	}
+	return r, nil
+}
+
+func sleepLoop(ctx context.Context, pause, length time.Duration) float64 {
+	began, n := time.Now(), 0
+	for ctx.Err() == nil && time.Since(began) < length {
+		time.Sleep(pause)
+		n++
+	}
+	return float64(n) / time.Since(began).Seconds()
+}
+
+// print writes the table of the case.
+func (r *result) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%s: %s\n", r.name, r.about)
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Options = table.Options{SeparateHeader: true}
+	style.Format.Header = text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
+	t.AppendHeader(table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "right"})
+	var columns []table.ColumnConfig
+	for n := 2; n <= 6; n++ {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	fastest := r.rates(r.fastest())
+	if r.sleeps != nil {
+		t.AppendRow(table.Row{"sleep loop", median(r.sleeps), ratio(r.sleeps, r.rates(raw)), ratio(r.sleeps, fastest)})
+	}
+	for _, p := range r.peers {
+		rates, longest := r.rates(p.name), time.Duration(0)
+		for _, one := range r.rows[p.name] {
+			longest = max(longest, one.longest)
+		}
+		t.AppendRow(table.Row{p.name, median(rates), ratio(rates, r.rates(raw)), ratio(rates, fastest),
+			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), verdict(r.rows[p.name])})
+	}
+	for line := range strings.Lines(t.Render()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+}
+
+// rates returns a peer's turns per second by round, 0 where it hung.
+func (r *result) rates(name string) []float64 {
+	var rates []float64
+	for _, one := range r.rows[name] {
+		rates = append(rates, one.perSecond)
+	}
+	return rates
+}
+
+// fastest returns the fastest library other than ours.
+func (r *result) fastest() string {
+	name, best := "", 0.0
+	for _, p := range r.peers {
+		if rate := stats.Median(worked(r.rates(p.name))); rate > best && p.name != ours && p.name != raw {
+			name, best = p.name, rate
+		}
+	}
+	return name
+}
+
+// worked leaves out the rounds in which a peer hung.
+func worked(rates []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(rates), func(r float64) bool { return r == 0 })
+}
+
+func median(rates []float64) string { return fmt.Sprintf("%.0f", stats.Median(worked(rates))) }
+
+// ratio is taken within each round that both have worked in.
+func ratio(a, b []float64) string {
+	if r := stats.Ratio(a, b); !math.IsNaN(r) {
+		return fmt.Sprintf("%.2f", r)
+	}
+	return "-"
+}
+
+// leastFair shows the round in which turns were spread worst: those of the client that
+// got the most and of the one that got the least.
+func leastFair(rounds []round) string {
+	shown, worst := "-", 0.0
+	for _, r := range rounds {
+		most, least := stats.Spread(r.perClient)
+		if unfair := float64(most) / max(float64(least), 0.5); len(r.perClient) > 1 && unfair > worst {
+			shown, worst = fmt.Sprintf("%d/%d = %.2f", most, least, unfair), unfair
+		}
+	}
+	return shown
+}
+
+// verdict is yes, or what went wrong over all rounds.
+func verdict(rounds []round) string {
+	var overlaps, lost int64
+	var err error
+	for _, r := range rounds {
+		overlaps, lost, err = overlaps+r.overlaps, lost+r.lost, cmp.Or(err, r.err)
+	}
+	switch {
+	case overlaps > 0 || lost > 0:
+		return fmt.Sprintf("NO: %d overlaps, %d lost updates", overlaps, lost)
+	case err != nil:
+		return strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+	return "yes"
+}
+
+// machine is what the figures depend on, as far as Linux tells.
+func machine() string {
+	model := "unknown processor"
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer func() { _ = f.Close() }()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	busy, _ := os.ReadFile("/proc/loadavg")
+	return fmt.Sprintf("%s, %d cores, %s/%s, %s; load before the run %s",
+		model, runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, runtime.Version(), strings.TrimSpace(string(busy)))
+}
+
+// versions lists those of the libraries that this program was built with.
+func versions(peers []peer) string {
+	var lines strings.Builder
+	info, _ := debug.ReadBuildInfo()
+	for _, p := range peers {
+		if i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == p.module }); i >= 0 {
+			fmt.Fprintf(&lines, "%s: %s %s\n", p.name, p.module, info.Deps[i].Version)
+		}
+	}
+	return lines.String()
 }

@@ -1,14 +1,12 @@
 package servers
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	"github.com/testcontainers/testcontainers-go"
 	"go.uber.org/goleak"
 
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
@@ -35,24 +33,22 @@ func TestStart(t *testing.T) {
 		}
 	}()
 	seen := map[string]bool{}
-	for _, addr := range append([]string{s.Redis}, s.Redlock...) {
+	for _, addr := range append([]string{s.Redis, s.ZooKeeper}, s.Redlock...) {
 		seen[addr] = true
-		if err := redisReady(t.Context(), addr); err != nil {
-			t.Errorf("redis at %s: %v", addr, err)
-		}
 	}
-	if len(seen) != 6 {
-		t.Errorf("got Redis at %v and %v, want six", s.Redis, s.Redlock)
+	if len(seen) != 7 {
+		t.Errorf("got %v, want seven different addresses", seen)
 	}
-	if err := zookeeperReady(t.Context(), s.ZooKeeper); err != nil {
-		t.Errorf("zookeeper: %v", err)
-	}
-	containers := s.containers
+	all := s.all
 	closed = true
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	wantGone(t, containers)
+	for _, one := range all {
+		if _, err := one.container.State(t.Context()); err == nil {
+			t.Errorf("container %s is still there", one.container.GetContainerID())
+		}
+	}
 }
 
 // "or none is left": one that cannot be started takes the others with it.
@@ -62,29 +58,5 @@ func TestStart_fails(t *testing.T) {
 	_, err := Start(t.Context(), func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "SHOP_TEST_ZOOKEEPER_IMAGE") {
 		t.Errorf("got %v, want an error that names the variable", err)
-	}
-}
-
-// Ctrl-C while they start ends it.
-func TestStart_interrupted(t *testing.T) {
-	needDocker(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	_, err := Start(ctx, func(line string) {
-		if strings.Contains(line, "answers") {
-			cancel()
-		}
-	})
-	if err == nil || ctx.Err() == nil {
-		t.Errorf("got %v, want the end of the context", err)
-	}
-}
-
-func wantGone(t *testing.T, containers []testcontainers.Container) {
-	t.Helper()
-	for _, c := range containers {
-		if _, err := c.State(t.Context()); err == nil {
-			t.Errorf("container %s is still there", c.GetContainerID())
-		}
 	}
 }

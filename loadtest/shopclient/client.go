@@ -1,13 +1,22 @@
+// Package shopclient speaks a shop's HTTP API, as a buyer or an operator would.
+//
+// It sends each request once: no call retries, so that callers can count requests. An
+// answer that the API foresees is no error, whatever its status: Buy returns it as an
+// Answer. An error means that no readable answer came.
+//
+// A Client may be used by many goroutines at once.
 package shopclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -54,6 +63,7 @@ type response struct {
 	status int
 	header http.Header
 	body   []byte
+	at     time.Time // when its last byte had come
 }
 
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, body any) (response, error) {
@@ -79,13 +89,14 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		return response{}, err
 	}
 	read, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	at := time.Now()
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return response{}, fmt.Errorf("%s %s: answer %d broke off: %w", method, path, resp.StatusCode, err)
 	}
 	if len(read) > maxAnswer {
 		return response{}, fmt.Errorf("%s %s: answer is longer than %d bytes", method, path, maxAnswer)
 	}
-	return response{resp.StatusCode, resp.Header, read}, nil
+	return response{resp.StatusCode, resp.Header, read, at}, nil
 }
 
 // decode reads the answer into v if it has the status that is wanted.
@@ -97,4 +108,50 @@ func (r response) decode(want int, v any) error {
 		return fmt.Errorf("answer %d is not the JSON it should be: %w", r.status, err)
 	}
 	return nil
+}
+
+var (
+	// ErrNotLab means that the shop is not in teaching mode, or no shop at all.
+	ErrNotLab = errors.New("not a shop in teaching mode")
+
+	// ErrNotFound means that the shop knows no such thing.
+	ErrNotFound = errors.New("not found")
+)
+
+// Problem is what a shop says about a request that it did not fulfil (RFC 9457).
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+
+	// RetrySafe: the same request may be sent again as it is.
+	RetrySafe bool `json:"retry_safe"`
+}
+
+// soldOut is the type of the problem that is a refusal: nothing left to sell.
+const soldOut = "/problems/sold-out"
+
+// SoldOut reports whether the problem is that too few units are left.
+func (p Problem) SoldOut() bool { return strings.HasSuffix(p.Type, soldOut) }
+
+// String is one line for people.
+func (p Problem) String() string {
+	said := slices.DeleteFunc([]string{p.Title, p.Detail}, func(s string) bool { return s == "" })
+	return cmp.Or(strings.Join(said, ": "), p.Type)
+}
+
+func (r response) problem() Problem {
+	var p Problem
+	if json.Unmarshal(r.body, &p) != nil {
+		return Problem{Detail: fmt.Sprintf("%.200q", r.body)}
+	}
+	return p
+}
+
+// unexpected is the error of an answer that the caller has no use for.
+func (r response) unexpected() error {
+	if s := r.problem().String(); s != "" {
+		return fmt.Errorf("answer %d: %s", r.status, s)
+	}
+	return fmt.Errorf("answer %d", r.status)
 }

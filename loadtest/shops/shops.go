@@ -1,33 +1,175 @@
+// Package shops starts the shops that a race is held in, or finds one that runs already.
+//
+// Instances that it starts are as separate as processes would be: each has its own
+// connections, lockers and HTTP server, and they share one database and one Redis. Unless
+// real servers are named, these are embedded ones, fresh for each race, in a temporary
+// folder that Close removes.
 package shops
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
 
-// Source opens the shops of a race.
-type Source interface {
-	// Open returns shops that answer. Close what it returns.
-	Open(ctx context.Context) (*Set, error)
+	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/cleanup"
+)
 
-	// Stores says where the shops keep things, for people.
-	Stores() Stores
+// Instances are shops in this process, or one that others run.
+type Instances struct {
+	Target string // URL of a shop that runs, or of a load balancer; nothing is started then
+
+	Count int
+	MySQL string // DSN; empty for an embedded SQLite file
+	Redis string // host:port or URL; empty for an embedded server
+
+	Redlock   []string // as Redis; none for embedded servers, if Redis is embedded
+	ZooKeeper string   // host:port; empty for none
+
+	// Log gets what goes wrong in the shops; nil discards it.
+	Log *slog.Logger
 }
 
-// Stores are the servers behind the shops, as far as is known from here. They
-// hold no password.
-type Stores struct {
-	Database, Redis string
-}
+const (
+	// payWithin is for how long unpaid orders keep their units: longer than any race
+	// takes, so that they are there when it is judged.
+	payWithin = 2 * time.Hour
+
+	stopTimeout = 15 * time.Second // of one shop
+)
 
 // Set is the shops of one race.
 type Set struct {
 	URLs  []string
-	close func() error
+	close closers
 }
 
-// Close stops what Open started. Its error is also that of a shop which stopped
-// by itself.
-func (s *Set) Close() error {
-	if s.close == nil {
+// Close stops what Open started. Its error is also that of a shop which stopped by itself.
+func (s *Set) Close() error { return s.close.run() }
+
+// closers stop and remove things, the last first.
+type closers []func() error
+
+func (c *closers) add(step func() error) { *c = append(*c, step) }
+
+func (c *closers) run() error {
+	var errs []error
+	for _, step := range slices.Backward(*c) {
+		errs = append(errs, step())
+	}
+	*c = nil
+	return errors.Join(errs...)
+}
+
+// Open returns shops in teaching mode that answer.
+func (n Instances) Open(ctx context.Context) (*Set, error) {
+	if n.Target != "" {
+		return &Set{URLs: []string{n.Target}}, nil
+	}
+	settings, closeStores, err := n.Prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{close: closers{closeStores}}
+	for i := range n.Count {
+		shop, err := app.Start(ctx, settings)
+		if err != nil {
+			return nil, cleanup.Join(fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err), set.Close())
+		}
+		set.close.add(func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+			defer cancel()
+			return errors.Join(shop.Err(), shop.Shutdown(ctx))
+		})
+		set.URLs = append(set.URLs, shop.URL())
+	}
+	return set, nil
+}
+
+// Prepare starts what no server is named for and migrates the database. It returns the
+// settings of an instance in teaching mode, and what closes the stores once no instance
+// uses them.
+func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeStores func() error, err error) {
+	var undo closers
+	defer func() {
+		if err != nil {
+			err = cleanup.Join(err, undo.run())
+		}
+	}()
+	settings = app.Default()
+	settings.Listen, settings.Lab = "127.0.0.1:0", true
+	settings.PayWithin = payWithin
+	settings.MySQL, settings.Redis, settings.Log = n.MySQL, n.Redis, n.Log
+	settings.Redlock, settings.ZooKeeper = n.Redlock, n.ZooKeeper
+	if n.MySQL == "" {
+		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
+			return settings, nil, fmt.Errorf("folder for the embedded database: %w", err)
+		}
+		undo.add(func() error { return os.RemoveAll(settings.Data) })
+	}
+	if n.Redis == "" { // one for all instances, and five for Redlock
+		embedded, err := app.StartEmbedded(6)
+		if err != nil {
+			return settings, nil, err
+		}
+		undo.add(embedded.Close)
+		settings.Redis = embedded.Addrs()[0]
+		if len(n.Redlock) == 0 {
+			settings.Redlock = embedded.Addrs()[1:]
+		}
+	}
+	return settings, undo.run, migrate(ctx, settings)
+}
+
+// migrate brings the schema up to date, which a shop does by itself only on a
+// SQLite file. Check comes first: it refuses a server that looks like
+// production's.
+func migrate(ctx context.Context, settings app.Settings) (err error) {
+	if settings.MySQL == "" {
 		return nil
 	}
-	return s.close()
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	database, err := app.OpenDatabase(ctx, settings.DatabaseSettings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	_, err = database.Migrate(ctx)
+	return err
+}
+
+// Check reports which server's address cannot be read, by its flag and without a
+// password.
+func (n Instances) Check() error {
+	var errs []error
+	if _, err := app.MySQLAddress(n.MySQL); n.MySQL != "" && err != nil {
+		errs = append(errs, fmt.Errorf("--%w", err))
+	}
+	if _, err := app.RedisAddress(n.Redis); n.Redis != "" && err != nil {
+		errs = append(errs, fmt.Errorf("--%w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// Stores names the servers behind the shops, without user and password.
+func (n Instances) Stores() (database, redis string) {
+	if n.Target != "" {
+		return "behind " + n.Target, "behind " + n.Target
+	}
+	database, redis = "SQLite, embedded", "Redis protocol, embedded"
+	if n.MySQL != "" {
+		address, _ := app.MySQLAddress(n.MySQL) // which Check has read
+		database = "MySQL or MariaDB at " + address
+	}
+	if n.Redis != "" {
+		address, _ := app.RedisAddress(n.Redis)
+		redis = "Redis at " + address
+	}
+	return database, redis
 }

@@ -2,7 +2,6 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -19,17 +18,6 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 		return sorted[middle]
 	}
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
-}
-
-// Max returns the largest value, 0 of none.
-func Max[T cmp.Ordered](values []T) T {
-	var most T
-	for i, v := range values {
-		if i == 0 || v > most {
-			most = v
-		}
-	}
-	return most
 }
 
 // Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so
@@ -54,4 +42,14 @@ func Spread(counts []int) (most, least int) {
 		return 0, 0
 	}
 	return slices.Max(counts), slices.Min(counts)
+}
+
+// Rotation returns 0 to n-1 in the order in which n contestants take their turns
+// in a round: each round begins with another one.
+func Rotation(n, round int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = (i + round) % n
+	}
+	return order
 }

@@ -32,16 +32,6 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestMax(t *testing.T) {
-	t.Parallel()
-	if got := Max([]float64{-3, -1, -2}); got != -1 {
-		t.Errorf("got %v, want -1", got)
-	}
-	if got := Max[float64](nil); got != 0 {
-		t.Errorf("of none: got %v, want 0", got)
-	}
-}
-
 func TestRatio(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,12 +52,11 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
+func TestRotation(t *testing.T) {
 	t.Parallel()
-	if most, least := Spread([]int{24, 482, 100}); most != 482 || least != 24 {
-		t.Errorf("got %d/%d, want 482/24", most, least)
-	}
-	if most, least := Spread(nil); most != 0 || least != 0 {
-		t.Errorf("of none: got %d/%d, want 0/0", most, least)
+	for round, want := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 1, 2}} {
+		if got := Rotation(3, round); !slices.Equal(got, want) {
+			t.Errorf("round %d: got %v, want %v", round, got, want)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/testserver"
 )
 
 // order is one as it is answered.
@@ -138,7 +140,7 @@ func (a answer) soldOut() bool { return a.status == http.StatusConflict && a.pro
 // awaitStatus returns when the order is in the state.
 func (s *shop) awaitStatus(on int, buyer, id, state string) {
 	s.t.Helper()
-	until(s.t, "the order is "+state, func() bool {
+	testserver.Until(s.t, "the order is "+state, patience, func() bool {
 		return s.get(on, buyer, "/v1/orders/"+id).want(s.t, http.StatusOK).order(s.t).Status == state
 	})
 }

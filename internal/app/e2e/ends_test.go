@@ -15,7 +15,7 @@ import (
 func payAgainstExpiry(t *testing.T, k kind) {
 	const orders = 60
 	s := k.open(t, func(_ int, settings *app.Settings) {
-		settings.Hold, settings.SweepEvery = time.Second, 5*time.Millisecond
+		settings.PayWithin, settings.SweepEvery = time.Second, 5*time.Millisecond
 	})
 	s.create(0, "mug", orders)
 	type purchase struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // instanceShutsDown: the instance that expires orders is shut down while buyers
@@ -21,12 +21,12 @@ func instanceShutsDown(t *testing.T, k kind) {
 	const buyers, each = 12, 8
 	const expires = `msg="job runs here" job=expiry`
 	s := k.open(t, func(_ int, settings *app.Settings) {
-		settings.Hold, settings.SweepEvery = 2*time.Second, 20*time.Millisecond
-		settings.DrainTimeout = time.Millisecond
+		settings.PayWithin, settings.SweepEvery = 2*time.Second, 20*time.Millisecond
+		settings.Drain = time.Millisecond
 	})
 	s.create(0, "mug", buyers*each)
 	victim := -1
-	until(t, "an instance expires orders", func() bool {
+	testserver.Until(t, "an instance expires orders", patience, func() bool {
 		for i, log := range s.logs {
 			if log.Has(expires) {
 				victim = i
@@ -65,7 +65,7 @@ func instanceShutsDown(t *testing.T, k kind) {
 		t.Errorf("got %d orders, want %d", got, buyers*each)
 	}
 	rest := victim + 1
-	until(t, "all orders have expired", func() bool { return s.levelOf(rest, "mug").Available == buyers*each })
+	testserver.Until(t, "all orders have expired", patience, func() bool { return s.levelOf(rest, "mug").Available == buyers*each })
 	if !s.logs[(victim+1)%instances].Has(expires) && !s.logs[(victim+2)%instances].Has(expires) {
 		t.Error("no other instance has taken over the expiry")
 	}
@@ -136,9 +136,9 @@ func outage(t *testing.T, k kind, fail, heal func(*testserver.Server, testing.TB
 // onAll buys from each instance, until the answer is as wanted.
 func (s *shop) onAll(t *testing.T, what string, wanted func(answer) bool) {
 	t.Helper()
-	for i, seen := range atOnce(instances, func(i int) bool {
+	for i := range instances {
 		n := 0
-		return within(patience, func() bool {
+		testserver.Until(t, fmt.Sprintf("instance %d: %s", i, what), patience, func() bool {
 			n++ // a new key each time: a replay needs no lock
 			a := s.buy(i, fmt.Sprintf("prober-%d", i), fmt.Sprint(what, n), "1 probe")
 			if a.status != http.StatusCreated && a.status != http.StatusServiceUnavailable {
@@ -146,9 +146,5 @@ func (s *shop) onAll(t *testing.T, what string, wanted func(answer) bool) {
 			}
 			return wanted(a)
 		})
-	}) {
-		if !seen {
-			t.Fatalf("instance %d: not within %v: %s", i, patience, what)
-		}
 	}
 }

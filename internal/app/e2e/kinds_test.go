@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // kind is what a shop runs on.
@@ -27,7 +27,7 @@ func kinds() []kind {
 
 func embedded(t *testing.T) app.Settings {
 	t.Helper()
-	e, err := app.StartEmbedded(t.TempDir())
+	e, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func embedded(t *testing.T) app.Settings {
 		}
 	})
 	s := app.Default()
-	s.SQLite, s.Redis = e.SQLite(), e.Redis()
+	s.Data, s.Redis = t.TempDir(), e.Addrs()[0]
 	return s
 }
 
@@ -46,7 +46,7 @@ func onServers(dsn func(testing.TB) string) func(*testing.T) app.Settings {
 		t.Helper()
 		s := app.Default()
 		s.MySQL, s.Redis = dsn(t), redisDatabase(t)
-		database, err := app.OpenDatabase(t.Context(), s)
+		database, err := app.OpenDatabase(t.Context(), s.DatabaseSettings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func lifeCycle(t *testing.T, k kind) {
 	s := k.open(t, func(i int, settings *app.Settings) {
 		settings.SweepEvery = 20 * time.Millisecond
 		if i == hasty { // its orders expire before long, whoever is asked about them
-			settings.Hold = time.Second
+			settings.PayWithin = time.Second
 		}
 	})
 	for _, sku := range []string{"mug", "shirt", "print"} {

@@ -8,13 +8,13 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
-	"example.com/shop/internal/logs/logbook"
-	"example.com/shop/internal/order/orderhttp/contract"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/observe/logbook"
 )
 
 const (
-	tokenSecret   = "Vq3t6w9zC-F)J@NcRfUjXn2r5u8x/A?D"
-	operatorToken = "bXn8q2uT0vKx7Jd5sW1yZ4aC6eG9hL3m"
+	tokenSecret   = "AwoRGB8mLTQ7QklQV15lbHN6gYiPlp2kq7K5wMfO1dw="
+	operatorToken = "BRAbJjE8R1JdaHN+iZSfqrXAy9bh7PcCDRgjLjlET1o="
 
 	instances = 3
 )
@@ -38,6 +38,7 @@ func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 	common.Listen, common.OperatorListen = "127.0.0.1:0", "127.0.0.1:0"
 	common.TokenSecret, common.OperatorToken = secret(t, tokenSecret), secret(t, operatorToken)
 	common.LockWait = patience
+	common.RateLimit, common.MaxOpenOrders = new(0), new(0)
 	tokens, err := auth.New(common.TokenSecret)
 	if err != nil {
 		t.Fatal(err)

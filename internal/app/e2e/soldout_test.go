@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
 )
 
 // soldOutAndBack: all instances remember that a SKU is sold out, for far longer than
@@ -22,7 +23,7 @@ func soldOutAndBack(t *testing.T, k kind) {
 		settings.SoldOutFor = time.Minute
 		settings.SweepEvery = 20 * time.Millisecond
 		if i == hasty { // which sells the first order alone: it expires late in the test
-			settings.Hold = 25 * time.Second
+			settings.PayWithin = 25 * time.Second
 		}
 	})
 	s.create(0, "mug", 1)
@@ -45,7 +46,7 @@ func soldOutAndBack(t *testing.T, k kind) {
 		way.back(round)
 		began := time.Now()
 		owner = fmt.Sprintf("round-%d", round)
-		until(t, way.name+" is sold elsewhere", func() bool {
+		testserver.Until(t, way.name+" is sold elsewhere", patience, func() bool {
 			last = s.buy(way.seller, owner, "key", "1 mug")
 			return last.status == http.StatusCreated
 		})
@@ -97,7 +98,7 @@ func soldOutAgain(t *testing.T, k kind) {
 			}
 		}
 		began := time.Now()
-		until(t, "the delivery is sold out", func() bool { return s.levelOf(round, "mug").Available == 0 })
+		testserver.Until(t, "the delivery is sold out", patience, func() bool { return s.levelOf(round, "mug").Available == 0 })
 		t.Logf("deliveries of round %d were sold after %v", round, time.Since(began).Round(time.Millisecond))
 	}
 	done.Store(true)
@@ -112,7 +113,7 @@ func soldOutFrozen(t *testing.T, k kind) {
 	redis := k.ownRedis(t)
 	s := k.open(t, func(_ int, settings *app.Settings) {
 		settings.Redis, settings.SoldOutFor = redis.Addr(), time.Minute
-		settings.RateLimit, settings.RateLimitFailsClosed = 10_000, true
+		settings.RateLimit, settings.RateLimitFails = new(10_000), "closed"
 	})
 	s.create(0, "mug", 1)
 	s.buy(0, "ann", "first", "1 mug").want(t, http.StatusCreated)
@@ -128,7 +129,7 @@ func soldOutFrozen(t *testing.T, k kind) {
 	s.restock(0, "mug", "note", instances).want(t, http.StatusCreated)
 	redis.Unpause(t)
 	for on := range instances {
-		until(t, "the delivery is sold", func() bool {
+		testserver.Until(t, "the delivery is sold", patience, func() bool {
 			return s.buy(on, buyer(on), "key", "1 mug").status == http.StatusCreated
 		})
 	}
@@ -139,7 +140,7 @@ func soldOutFrozen(t *testing.T, k kind) {
 func (s *shop) remembers(t *testing.T, on int, sku string) {
 	t.Helper()
 	before := s.refusals(t, on)
-	until(t, "it is remembered that "+sku+" is sold out", func() bool {
+	testserver.Until(t, "it is remembered that "+sku+" is sold out", patience, func() bool {
 		a := s.buy(on, "seeker", fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()), "1 "+sku)
 		if !a.soldOut() && a.status != http.StatusServiceUnavailable {
 			t.Fatalf("got %d %s, %v, want sold out", a.status, a.body, a.err)

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -22,22 +21,4 @@ func atOnce[T any](n int, f func(i int) T) []T {
 	close(start)
 	all.Wait()
 	return done
-}
-
-// until polls a condition; what it waits for cannot signal.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	if !within(patience, condition) {
-		t.Fatalf("not within %v: %s", patience, what)
-	}
-}
-
-// within is until, for goroutines.
-func within(limit time.Duration, condition func() bool) bool {
-	for end := time.Now().Add(limit); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
 }

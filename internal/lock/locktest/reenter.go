@@ -3,75 +3,57 @@ package locktest
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"example.com/shop/internal/lock"
 )
 
-// reentrant: "acquiring a key again under lease.Context() succeeds at once,
-// counts, and only the outermost release frees it." WithOwner "gives the same to
-// code that carries an owner id instead."
+// reentrant: "A key that is held can be taken again, under the lease's context [...]; the last release frees it."
 func reentrant(t *testing.T, h Harness) {
-	byOwner := lock.WithOwner(bounded(t), "request 17")
-	for name, c := range map[string]struct {
-		first context.Context
-		again func(*lock.Lease) context.Context
-	}{
-		"by context": {bounded(t), (*lock.Lease).Context},
-		"by owner":   {byOwner, func(*lock.Lease) context.Context { return byOwner }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
-			outer, err := ps[0].Acquire(c.first, k)
-			if err != nil {
-				t.Fatalf("Acquire: %v", err)
-			}
-			inner, err := ps[0].Acquire(c.again(outer), k)
-			if err != nil {
-				t.Fatalf("Acquire again: %v", err)
-			}
-			innermost, err := ps[0].TryAcquire(c.again(inner), k)
-			if err != nil {
-				t.Fatalf("TryAcquire again: %v", err)
-			}
-			if inner.Fence() != outer.Fence() || innermost.Key() != k {
-				t.Errorf("fence %d of key %q, want %d of %q", inner.Fence(), innermost.Key(), outer.Fence(), k)
-			}
-			if n := ps[0].tap.Count(Acquire); n != 1 {
-				t.Errorf("asked the store %d times, want 1", n)
-			}
-			for _, lease := range []*lock.Lease{innermost, inner} {
-				release(t, lease)
-				release(t, lease) // counts once
-				if outer.Remaining() == 0 {
-					t.Fatal("an inner release freed the key")
-				}
-				for i, p := range ps {
-					if _, err := p.TryAcquire(bounded(t), k); !isNotAcquired(err) {
-						t.Errorf("process %d, after an inner release: %v, want ErrNotAcquired", i, err)
-					}
-				}
-			}
-			release(t, outer)
-			release(t, acquire(t, ps[1].Locker, k))
-		})
+	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
+	outer := acquire(t, ps[0], k)
+	inner, err := ps[0].Acquire(outer.Context(), k)
+	if err != nil {
+		t.Fatalf("Acquire again: %v", err)
 	}
+	innermost, err := ps[0].TryAcquire(inner.Context(), k)
+	if err != nil {
+		t.Fatalf("TryAcquire again: %v", err)
+	}
+	if inner.Fence() != outer.Fence() || innermost.Key() != k {
+		t.Errorf("fence %d of key %q, want %d of %q", inner.Fence(), innermost.Key(), outer.Fence(), k)
+	}
+	if n := ps[0].tap.Count(Acquire); n != 1 {
+		t.Errorf("asked the store %d times, want 1", n)
+	}
+	for _, lease := range []*lock.Lease{innermost, inner} {
+		release(t, lease)
+		release(t, lease) // counts once
+		if outer.Remaining() == 0 {
+			t.Fatal("an inner release freed the key")
+		}
+		for i, p := range ps {
+			if _, err := p.TryAcquire(bounded(t), k); !isNotAcquired(err) {
+				t.Errorf("process %d, after an inner release: %v, want ErrNotAcquired", i, err)
+			}
+		}
+	}
+	release(t, outer)
+	release(t, acquire(t, ps[1], k))
 }
 
-// reentrantEnds: a lease that was taken again "ends when the lease ends": with the
-// holding, whatever became of the first caller's context.
+// reentrantEnds: a lease that was taken again lasts until its own release or Close. Neither the first lease's release ends
+// it nor, if it was cut off from that, the first caller's context.
 func reentrantEnds(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
-	byOwner := lock.WithOwner(bounded(t), "request 17")
-	ctx, cancel := context.WithCancel(byOwner)
+	ctx, cancel := context.WithCancel(bounded(t))
 	first, err := ps[0].Acquire(ctx, k)
 	if err != nil {
 		t.Fatalf("Acquire: %v", err)
 	}
 	again := make([]*lock.Lease, 2)
 	for i := range again {
-		if again[i], err = ps[0].Acquire(byOwner, k); err != nil {
+		if again[i], err = ps[0].Acquire(context.WithoutCancel(first.Context()), k); err != nil {
 			t.Fatalf("Acquire again: %v", err)
 		}
 	}
@@ -98,7 +80,7 @@ func reentrantEnds(t *testing.T, h Harness) {
 	}
 }
 
-// severalKeys: "duplicates merged, taken in sorted order, all or nothing".
+// severalKeys: "AcquireAll takes several keys, all or none, in sorted order." Duplicates count once.
 func severalKeys(t *testing.T, h Harness) {
 	ps := h.processes(t, 2, lock.Options{TTL: long})
 	a, b, c := key(t)+"a", key(t)+"b", key(t)+"c"
@@ -123,7 +105,7 @@ func severalKeys(t *testing.T, h Harness) {
 	}
 
 	// None, if one cannot be had.
-	held := acquire(t, ps[1].Locker, c)
+	held := acquire(t, ps[1], c)
 	ctx, cancel := context.WithCancel(bounded(t))
 	failed := make(chan error, 1)
 	go func() {
@@ -136,36 +118,13 @@ func severalKeys(t *testing.T, h Harness) {
 		t.Errorf("AcquireAll: %v, want ErrNotAcquired and context.Canceled", err)
 	}
 	for _, k := range []string{a, b} {
-		release(t, acquire(t, ps[1].Locker, k))
+		release(t, acquire(t, ps[1], k))
 	}
 	release(t, held)
 
 	if _, err := ps[0].AcquireAll(bounded(t)); !isNotAcquired(err, lock.ErrKey) {
 		t.Errorf("AcquireAll of nothing: %v, want ErrKey", err)
 	}
-}
-
-// severalKeysInAnyOrder: callers that name the same keys in another order never
-// wait for each other.
-func severalKeysInAnyOrder(t *testing.T, h Harness) {
-	ps := h.processes(t, 2, lock.Options{TTL: long})
-	a, b := key(t)+"a", key(t)+"b"
-	var wg sync.WaitGroup
-	for i, keys := range [][]string{{a, b}, {b, a}, {a, b}, {b, a}} {
-		wg.Go(func() {
-			for range 10 {
-				all, err := ps[i%2].AcquireAll(bounded(t), keys...)
-				if err == nil {
-					err = all.Release()
-				}
-				if err != nil {
-					t.Errorf("AcquireAll: %v", err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // severalKeysOneLost: the common context ends when any of the leases ends.

@@ -9,20 +9,20 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Tap is a Backend around another one. It counts calls, and holds requests or
-// answers back, so that a test decides what happens first.
+// Tap is a Backend around another one. It counts calls, and holds requests or answers back, so that a test decides what
+// happens first.
 type Tap struct {
 	lock.Backend
 
-	mu     sync.Mutex
-	counts map[Call]int           // calls that have begun
-	ended  map[Call]int           // calls that have returned
-	seen   *sync.Cond             // either has risen
-	before map[Call]chan struct{} // calls wait here before they are sent
-	after  map[Call]chan struct{} // answers wait here before they come back
-	lose   map[Call]int           // so many answers are lost
-	cut    bool                   // nothing gets through
-	deaf   bool                   // waiters are not told
+	mu      sync.Mutex
+	changed *sync.Cond             // begun or ended has risen
+	begun   map[Call]int           // calls
+	ended   map[Call]int           // calls that have returned
+	before  map[Call]chan struct{} // calls wait here before they are sent
+	after   map[Call]chan struct{} // answers wait here before they come back
+	lose    map[Call]int           // so many answers are lost
+	cut     bool                   // nothing gets through
+	deaf    bool                   // waiters are not notified
 }
 
 // Call names a method of Backend.
@@ -46,77 +46,63 @@ var ErrAnswerLost = errors.New("answer lost")
 func NewTap(b lock.Backend) *Tap {
 	t := &Tap{
 		Backend: b,
-		counts:  make(map[Call]int),
+		begun:   make(map[Call]int),
 		ended:   make(map[Call]int),
 		before:  make(map[Call]chan struct{}),
 		after:   make(map[Call]chan struct{}),
 		lose:    make(map[Call]int),
 	}
-	t.seen = sync.NewCond(&t.mu)
+	t.changed = sync.NewCond(&t.mu)
 	return t
 }
 
-// HoldRequests keeps requests of this kind from the store until Open. A request
-// whose context ends before that is not sent any more.
-func (t *Tap) HoldRequests(c Call) { t.gate(t.before, c) }
+// HoldRequests keeps requests of this kind from the store until Open. A request whose context ends before that is not sent
+// any more.
+func (t *Tap) HoldRequests(c Call) { t.set(func() { t.before[c] = make(chan struct{}) }) }
 
-// HoldAnswers keeps answers of this kind from the caller until Open. The caller
-// whose context ends before that is not told what the store has done.
-func (t *Tap) HoldAnswers(c Call) { t.gate(t.after, c) }
-
-func (t *Tap) gate(gates map[Call]chan struct{}, c Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	gates[c] = make(chan struct{})
-}
+// HoldAnswers keeps answers of this kind from the caller until Open. A caller whose context ends before that does not learn
+// what the store has done.
+func (t *Tap) HoldAnswers(c Call) { t.set(func() { t.after[c] = make(chan struct{}) }) }
 
 // Open lets everything through again.
 func (t *Tap) Open() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, gates := range []map[Call]chan struct{}{t.before, t.after} {
-		for c, gate := range gates {
-			close(gate)
-			delete(gates, c)
+	t.set(func() {
+		for _, gates := range []map[Call]chan struct{}{t.before, t.after} {
+			for c, gate := range gates {
+				close(gate)
+				delete(gates, c)
+			}
 		}
-	}
+	})
 }
 
-// LoseAnswer makes the next answer of this kind an ErrAnswerLost, after the
-// store has done what was asked.
-func (t *Tap) LoseAnswer(c Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lose[c]++
-}
+// LoseAnswer makes the next answer of this kind an ErrAnswerLost, after the store has done what was asked.
+func (t *Tap) LoseAnswer(c Call) { t.set(func() { t.lose[c]++ }) }
 
-// Cut lets nothing through any more, as if the process had died or its network
-// had: the store hears no more of it.
-func (t *Tap) Cut() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cut = true
-}
+// Cut lets nothing through any more, as if the process had died or its network had failed.
+func (t *Tap) Cut() { t.set(func() { t.cut = true }) }
 
-// Deafen makes waiters miss every call.
-func (t *Tap) Deafen() {
+// Deafen makes waiters miss every notification.
+func (t *Tap) Deafen() { t.set(func() { t.deaf = true }) }
+
+func (t *Tap) set(change func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.deaf = true
+	change()
+	t.changed.Broadcast()
 }
 
 // Count returns how many calls of this kind have begun.
 func (t *Tap) Count(c Call) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.counts[c]
+	return t.begun[c]
 }
 
 // Seen returns a channel that is closed when n calls of this kind have begun.
-func (t *Tap) Seen(c Call, n int) <-chan struct{} { return t.await(t.counts, c, n) }
+func (t *Tap) Seen(c Call, n int) <-chan struct{} { return t.await(t.begun, c, n) }
 
-// Answered returns a channel that is closed when n calls of this kind have
-// returned.
+// Answered returns a channel that is closed when n calls of this kind have returned.
 func (t *Tap) Answered(c Call, n int) <-chan struct{} { return t.await(t.ended, c, n) }
 
 func (t *Tap) await(counts map[Call]int, c Call, n int) <-chan struct{} {
@@ -126,50 +112,44 @@ func (t *Tap) await(counts map[Call]int, c Call, n int) <-chan struct{} {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		for counts[c] < n {
-			t.seen.Wait()
+			t.changed.Wait()
 		}
 	}()
 	return done
 }
 
-// enter is called before a request, leave before its answer.
-func (t *Tap) enter(ctx context.Context, c Call) error {
-	t.count(t.counts, c)
+// through lets one call through the Tap.
+func through[T any](ctx context.Context, t *Tap, c Call, send func() (T, error)) (T, error) {
+	var none T
+	t.set(func() { t.begun[c]++ })
+	defer t.set(func() { t.ended[c]++ })
 	t.mu.Lock()
 	gate, cut := t.before[c], t.cut
 	t.mu.Unlock()
 	if cut {
-		return ErrCut
+		return none, ErrCut
 	}
-	return pass(ctx, gate)
-}
-
-func (t *Tap) leave(ctx context.Context, c Call) error {
+	if err := pass(ctx, gate); err != nil {
+		return none, err
+	}
+	answer, err := send()
 	t.mu.Lock()
-	gate := t.after[c]
+	gate = t.after[c]
 	lost := t.lose[c] > 0
 	if lost {
 		t.lose[c]--
 	}
 	t.mu.Unlock()
-	if err := pass(ctx, gate); err != nil {
-		return err
+	if held := pass(ctx, gate); held != nil {
+		return none, held
 	}
 	if lost {
-		return ErrAnswerLost
+		return none, ErrAnswerLost
 	}
-	return nil
+	return answer, err
 }
 
-func (t *Tap) count(counts map[Call]int, c Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	counts[c]++
-	t.seen.Broadcast()
-}
-
-// pass waits for a gate to be opened, and no longer than ctx: a backend "return[s]
-// by then, also where the store is silent". Nil is no gate.
+// pass waits for a gate to be opened, and no longer than ctx. Nil is no gate.
 func pass(ctx context.Context, gate <-chan struct{}) error {
 	if gate == nil {
 		return nil
@@ -184,49 +164,27 @@ func pass(ctx context.Context, gate <-chan struct{}) error {
 
 // Acquire implements lock.Backend.
 func (t *Tap) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	defer t.count(t.ended, Acquire)
-	if err := t.enter(ctx, Acquire); err != nil {
-		return lock.Grant{}, err
-	}
-	g, err := t.Backend.Acquire(ctx, c)
-	if lost := t.leave(ctx, Acquire); lost != nil {
-		return lock.Grant{}, lost
-	}
-	return g, err
+	return through(ctx, t, Acquire, func() (lock.Grant, error) { return t.Backend.Acquire(ctx, c) })
 }
 
 // Renew implements lock.Backend.
 func (t *Tap) Renew(ctx context.Context, c lock.Claim) (int64, error) {
-	defer t.count(t.ended, Renew)
-	if err := t.enter(ctx, Renew); err != nil {
-		return 0, err
-	}
-	fence, err := t.Backend.Renew(ctx, c)
-	if lost := t.leave(ctx, Renew); lost != nil {
-		return 0, lost
-	}
-	return fence, err
+	return through(ctx, t, Renew, func() (int64, error) { return t.Backend.Renew(ctx, c) })
 }
 
 // Release implements lock.Backend.
 func (t *Tap) Release(ctx context.Context, c lock.Claim) error {
-	defer t.count(t.ended, Release)
-	if err := t.enter(ctx, Release); err != nil {
-		return err
-	}
-	err := t.Backend.Release(ctx, c)
-	if lost := t.leave(ctx, Release); lost != nil {
-		return lost
-	}
+	_, err := through(ctx, t, Release, func() (any, error) { return nil, t.Backend.Release(ctx, c) })
 	return err
 }
 
 // Wait implements lock.Backend.
 func (t *Tap) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
-	defer t.count(t.ended, Wait)
-	if err := t.enter(ctx, Wait); err != nil {
-		return err
-	}
+	_, err := through(ctx, t, Wait, func() (any, error) { return nil, t.wait(ctx, c, g) })
+	return err
+}
+
+func (t *Tap) wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	t.mu.Lock()
 	deaf := t.deaf
 	t.mu.Unlock()

@@ -1,23 +1,58 @@
 package mysqllock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"time"
 
 	"example.com/shop/internal/lock"
 )
 
+// Options of a Backend. The zero value is a good one.
+type Options struct {
+	// Table is the lock table's name, schema.table if it is in another schema:
+	// letters, digits and underscores. Default "locks".
+	Table string
+
+	// PollMin and PollMax are how long a waiter sleeps between two looks at the
+	// row: at first, and at most. Defaults 5 ms and 100 ms.
+	PollMin time.Duration
+	PollMax time.Duration
+}
+
+var tableName = regexp.MustCompile(`^(\w{1,64}\.)?\w{1,64}$`)
+
+// Validate reports the first option that cannot work, by name.
+func (o Options) Validate() error {
+	switch d := o.withDefaults(); {
+	case !tableName.MatchString(d.Table):
+		return fmt.Errorf("mysqllock: Table %q: want letters, digits and underscores, 64 at most", o.Table)
+	case d.PollMin < time.Millisecond:
+		return fmt.Errorf("mysqllock: PollMin %v: want at least 1ms", o.PollMin)
+	case d.PollMax < d.PollMin:
+		return fmt.Errorf("mysqllock: PollMax %v: want at least PollMin, %v", o.PollMax, d.PollMin)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	o.Table = cmp.Or(o.Table, "locks")
+	o.PollMin = cmp.Or(o.PollMin, 5*time.Millisecond)
+	o.PollMax = cmp.Or(o.PollMax, max(100*time.Millisecond, o.PollMin))
+	return o
+}
+
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package
 // comment for its promises.
 type Backend struct {
-	db    *sql.DB
-	opt   Options
-	sql   statements
-	sweep sweeper
+	db  *sql.DB
+	opt Options
+	sql statements
 }
 
 var _ lock.Backend = (*Backend)(nil)
@@ -59,7 +94,10 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case locked(err): // another transaction has the row all the time
+		return lock.Grant{Held: true, Retry: b.opt.PollMax}, nil
+	case err != nil:
 		return lock.Grant{}, fmt.Errorf("mysqllock: acquire: %w", err)
 	}
 	return g, nil
@@ -83,7 +121,7 @@ func (b *Backend) take(ctx context.Context, c lock.Claim) (g lock.Grant, err err
 const lookLimit = time.Second
 
 // Wait implements lock.Backend. It looks at the row until the key is free, or
-// until a look finds no answer: whoever asks again takes another connection.
+// until a look finds no answer: asking again takes another connection.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := b.opt.PollMin; ; nap = min(nap*3/2, b.opt.PollMax) {
@@ -108,7 +146,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	}
 }
 
-// look is one, locks nothing, and takes lookLimit at most.
+// look reads the row, locks nothing, and takes lookLimit at most.
 func (b *Backend) look(ctx context.Context, key string) (row, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -135,27 +173,78 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (fence int64, err err
 
 // Release implements lock.Backend.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	var freed int64
-	err := retry(ctx, func() error {
-		result, err := b.db.ExecContext(ctx, b.sql.release, c.Fence, []byte(c.Key), []byte(c.Owner))
-		if err != nil {
-			return err
-		}
-		freed, err = result.RowsAffected()
-		return err
-	})
+	freed, err := b.exec(ctx, b.sql.release, c.Fence, []byte(c.Key), []byte(c.Owner))
 	switch {
 	case err != nil:
 		return fmt.Errorf("mysqllock: release: %w", err)
 	case freed == 0:
 		return lock.ErrLost
 	}
-	b.sweepNow()
 	return nil
 }
 
-// Close waits for a sweep under way, which it ends. The pool stays open.
-func (b *Backend) Close() error {
-	b.sweep.close()
-	return nil
+// Close implements lock.Backend. There is nothing to free.
+func (b *Backend) Close() error { return nil }
+
+// sweepRows are looked at in one statement.
+const sweepRows = 500
+
+// Sweep deletes the rows of keys that have been free, and whose fence the clock has
+// left behind, for at least keep, and returns how many. It reads 500 rows by name at
+// a time, without locking them, and locks only those that it deletes.
+func (b *Backend) Sweep(ctx context.Context, keep time.Duration) (removed int64, err error) {
+	if keep < time.Second {
+		return 0, fmt.Errorf("mysqllock: sweep: keep %v: want at least 1s", keep)
+	}
+	us := keep.Microseconds()
+	for after, more := []byte{}, true; more; {
+		var unused [][]byte
+		unused, after, more, err = b.unused(ctx, us, after)
+		for _, name := range unused {
+			var n int64
+			if n, err = b.exec(ctx, b.sql.remove, name, us, us); err != nil { // looks again: it may be in use now
+				break
+			}
+			removed += n
+		}
+		if err != nil {
+			return removed, fmt.Errorf("mysqllock: sweep: %w", err)
+		}
+	}
+	return removed, nil
+}
+
+// unused lists the names behind after that can go. It returns the last name that it
+// has read, and whether there are more.
+func (b *Backend) unused(ctx context.Context, us int64, after []byte) (names [][]byte, last []byte, more bool, err error) {
+	rows, err := b.db.QueryContext(ctx, b.sql.list, us, us, after, sweepRows)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	defer func() { _ = rows.Close() }()
+	read := 0
+	for ; rows.Next(); read++ {
+		var unused bool
+		last = nil
+		if err := rows.Scan(&last, &unused); err != nil {
+			return nil, nil, false, err
+		}
+		if unused {
+			names = append(names, last)
+		}
+	}
+	return names, last, read == sweepRows, rows.Err()
+}
+
+// exec runs one statement, again if it meets others, and returns how many rows it
+// changed.
+func (b *Backend) exec(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	err = retry(ctx, func() error {
+		result, err := b.db.ExecContext(ctx, statement, args...)
+		if err == nil {
+			n, err = result.RowsAffected()
+		}
+		return err
+	})
+	return n, err
 }

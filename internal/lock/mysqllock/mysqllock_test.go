@@ -1,6 +1,7 @@
 package mysqllock_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,35 +14,25 @@ import (
 	"example.com/shop/internal/lock/mysqllock"
 )
 
+// The suite, with either protocol of the driver, and with a table of another name.
 func TestMySQLLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		o := mysqllock.Options{}
+		if strings.HasSuffix(t.Name(), "MariaDB") {
+			dsn = with(t, dsn, "interpolateParams", "true")
+			o.Table = schemaOf(t, dsn) + ".order"
+		}
 		db := open(t, dsn)
-		newBackend(t, db, mysqllock.Options{})
-		locktest.Run(t, func(*testing.T) locktest.Harness {
-			return locktest.Harness{
-				Connect: func(t testing.TB) lock.Backend { return mysqllock.New(open(t, dsn), mysqllock.Options{}) },
-				Expires: true,
-				Fences:  true,
-				Raises:  true,
-				Forget:  func(t testing.TB) { exec(t, db, "DELETE FROM locks") },
-			}
-		})
-	})
-}
-
-// The whole suite once more with the driver's other protocol, and a table of
-// another name.
-func TestMySQLLock_Interpolated(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		dsn = with(t, dsn, "interpolateParams", "true")
-		o := mysqllock.Options{Table: schemaOf(t, dsn) + ".order"}
-		newBackend(t, open(t, dsn), o)
+		newBackend(t, db, o)
 		locktest.Run(t, func(*testing.T) locktest.Harness {
 			return locktest.Harness{
 				Connect: func(t testing.TB) lock.Backend { return mysqllock.New(open(t, dsn), o) },
 				Expires: true,
 				Fences:  true,
 				Raises:  true,
+				Forget: func(t testing.TB) {
+					exec(t, db, "DELETE FROM "+strings.Replace(cmp.Or(o.Table, "locks"), ".order", ".`order`", 1))
+				},
 			}
 		})
 	})
@@ -84,31 +75,6 @@ func TestBackend_UnusableNames(t *testing.T) {
 			if g, err := b.Acquire(bounded(t), c); err == nil {
 				t.Errorf("key of %d bytes, owner of %d: %+v, want an error", len(c.Key), len(c.Owner), g)
 			}
-		}
-	})
-}
-
-// "whoever comes next finds that the deadline has passed": the row of a crashed
-// holder is taken over, and counts its grants.
-func TestBackend_CrashedHolder(t *testing.T) {
-	const crashed = 2 * time.Second // its TTL: longer than the next takes to come
-	onBoth(t, func(t *testing.T, dsn string) {
-		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
-		next := lock.Claim{Key: "key", Owner: "next", TTL: long, Queue: true}
-		first := mustGrant(t, b, lock.Claim{Key: "key", Owner: "crashed", TTL: crashed})
-		g := mustBeHeld(t, b, next)
-		if g.Retry <= 0 || g.Retry > crashed {
-			t.Errorf("the holder has %v left, want at most its TTL", g.Retry)
-		}
-		if err := b.Wait(bounded(t), next, g); err != nil {
-			t.Fatalf("Wait: %v", err)
-		}
-		if fence := mustGrant(t, b, next); fence <= first {
-			t.Errorf("fence %d after %d", fence, first)
-		}
-		if holds := number(t, db, "SELECT holds FROM locks WHERE name = 'key'"); holds != 2 {
-			t.Errorf("granted %d times, want 2", holds)
 		}
 	})
 }
@@ -184,35 +150,6 @@ func TestBackend_NewKeys(t *testing.T) {
 	})
 }
 
-// "At REPEATABLE READ, the look at a key that has no row yet would lock the gap in
-// which other keys are to be inserted": one that stops right after its look does
-// not keep another from a key beside.
-func TestBackend_LooksLockNoGap(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		dsn = with(t, dsn, "interpolateParams", "true") // one call of the driver for each query
-		db, spy := spied(t, dsn)
-		stopped := newBackend(t, db, mysqllock.Options{})
-		looked, goOn := make(chan struct{}), make(chan struct{})
-		var once sync.Once
-		spy.afterQuery = func(statement string) {
-			if strings.HasSuffix(statement, "FOR UPDATE") {
-				once.Do(func() { close(looked); <-goOn })
-			}
-		}
-		granted := make(chan error, 1)
-		go func() {
-			_, err := stopped.Acquire(bounded(t), lock.Claim{Key: "a", Owner: "me", TTL: long})
-			granted <- err
-		}()
-		<-looked
-		mustGrant(t, mysqllock.New(open(t, dsn), mysqllock.Options{}), lock.Claim{Key: "b", Owner: "me", TTL: long})
-		close(goOn)
-		if err := <-granted; err != nil {
-			t.Errorf("Acquire: %v", err)
-		}
-	})
-}
-
 // "Nothing is changed in the sessions of the caller's pool."
 func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -254,7 +191,6 @@ func TestOptions_Validate(t *testing.T) {
 		"Table":   {Table: "locks; DROP TABLE orders"},
 		"PollMin": {PollMin: -1},
 		"PollMax": {PollMin: time.Second, PollMax: time.Millisecond},
-		"Keep":    {Keep: time.Millisecond},
 	} {
 		err := o.Validate()
 		if err == nil || !strings.Contains(err.Error(), name) {
@@ -270,9 +206,138 @@ func TestOptions_Validate(t *testing.T) {
 			mysqllock.New(nil, o)
 		}()
 	}
-	for _, o := range []mysqllock.Options{{}, {Table: "shop.locks"}, {PollMin: time.Second}, {Keep: -1}} {
+	for _, o := range []mysqllock.Options{{}, {Table: "shop.locks"}, {PollMin: time.Second}} {
 		if err := o.Validate(); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+}
+
+// "The deadline is judged by the database's clock". The session's clock is set:
+// a lease of an hour runs out an hour later to the microsecond, in no time.
+func TestBackend_DatabaseClock(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		// A time zone with a summer time, and the middle of the hour that its clocks show twice.
+		db := open(t, with(t, dsn, "time_zone", "'-05:00'"))
+		db.SetMaxOpenConns(1) // one session, one clock
+		b := newBackend(t, db, mysqllock.Options{})
+		at := func(clock string) { exec(t, db, "SET TIMESTAMP = "+clock) }
+		defer at("DEFAULT")
+		me := lock.Claim{Key: "key", Owner: "me", TTL: time.Hour}
+		other := lock.Claim{Key: "key", Owner: "other", TTL: time.Hour}
+
+		at("1700000000.25")
+		if fence := mustGrant(t, b, me); fence != 1_700_000_000_250_000 {
+			t.Errorf("fence %d, want the clock in microseconds", fence)
+		}
+		at("1700003600.249999")
+		if g := mustBeHeld(t, b, other); g.Retry != time.Microsecond {
+			t.Errorf("the holder has %v left, want 1µs", g.Retry)
+		}
+		if _, err := b.Renew(bounded(t), me); err != nil {
+			t.Errorf("Renew in the last moment: %v", err)
+		}
+		at("1700007200.249999")
+		if _, err := b.Renew(bounded(t), me); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Renew at the deadline: %v, want ErrLost", err)
+		}
+		if err := b.Release(bounded(t), me); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Release at the deadline: %v, want ErrLost", err)
+		}
+		mustGrant(t, b, other)
+		mustBeHeld(t, b, me)
+	})
+}
+
+// A fence that is ahead of the clock, raised above what somebody saw elsewhere or
+// minted before the clock fell back, goes on from there.
+func TestBackend_FenceAheadOfClock(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		db := open(t, dsn)
+		db.SetMaxOpenConns(1)
+		b := newBackend(t, db, mysqllock.Options{})
+		exec(t, db, "SET TIMESTAMP = 1700000000")
+		defer exec(t, db, "SET TIMESTAMP = DEFAULT")
+		first := lock.Claim{Key: "key", Owner: "first", TTL: time.Second}
+		ahead := mustGrant(t, b, first) + 3_600_000_000
+
+		renewed := first
+		renewed.Fence = ahead
+		if fence, err := b.Renew(bounded(t), renewed); err != nil || fence != ahead {
+			t.Errorf("Renew: %d, %v; want %d", fence, err, ahead)
+		}
+		if fence, err := b.Renew(bounded(t), first); err != nil || fence != ahead {
+			t.Errorf("Renew with a lower fence: %d, %v; want %d", fence, err, ahead)
+		}
+		if fence := mustGrant(t, b, first); fence != ahead+1 {
+			t.Errorf("fence %d for the owner that asks again, want %d", fence, ahead+1)
+		}
+
+		// It numbers hand-offs, and crashes before it tells: the next one is above all
+		// that it may have used.
+		exec(t, db, "SET TIMESTAMP = 1700000002")
+		second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second}
+		fence := mustGrant(t, b, second)
+		if used := ahead + 1 + 65_535; fence <= used {
+			t.Errorf("fence %d, want more than %d, which the holder before may have used", fence, used)
+		}
+
+		// It tells with its release.
+		second.Fence = fence + 1000
+		if err := b.Release(bounded(t), second); err != nil {
+			t.Fatal(err)
+		}
+		if fence := mustGrant(t, b, first); fence != second.Fence+1 {
+			t.Errorf("fence %d, want %d", fence, second.Fence+1)
+		}
+	})
+}
+
+// "Sweep deletes the rows of keys that have been free, and whose fence the clock has
+// left behind", and what is minted after it is still higher.
+func TestBackend_Sweep(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		db := open(t, dsn)
+		b := newBackend(t, db, mysqllock.Options{})
+		const day = 86_400_000_000
+		long24 := 24 * time.Hour
+		held := lock.Claim{Key: "x held", Owner: "me", TTL: long24}
+		freed := lock.Claim{Key: "x freed", Owner: "me", TTL: long24}
+		old := lock.Claim{Key: "x old", Owner: "me", TTL: long24}
+		crashed := lock.Claim{Key: "x crashed", Owner: "me", TTL: long24}
+		raised := lock.Claim{Key: "x raised", Owner: "me", TTL: long24}
+		fences := map[string]int64{}
+		for _, c := range []lock.Claim{held, freed, old, crashed, raised} {
+			fences[c.Key] = mustGrant(t, b, c)
+		}
+		for _, c := range []lock.Claim{freed, old, raised} {
+			if c == raised {
+				c.Fence = fences[c.Key] + 2*day
+			}
+			if err := b.Release(bounded(t), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A day goes by for these.
+		exec(t, db, "UPDATE locks SET deadline = deadline - INTERVAL 2 DAY, fence = fence - ? WHERE name IN (?, ?, ?)",
+			int64(day), old.Key, crashed.Key, raised.Key)
+		exec(t, db, `INSERT INTO locks SELECT CONCAT('many ', LPAD(n, 4, '0')), '', 1, '2000-01-01', 1 FROM (
+			WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 700) SELECT n FROM c) numbers`)
+
+		if removed, err := b.Sweep(bounded(t), time.Hour); err != nil || removed != 702 {
+			t.Errorf("removed %d rows, %v; want 702", removed, err)
+		}
+		for _, c := range []struct {
+			lock.Claim
+			rows int64
+		}{{held, 1}, {freed, 1}, {old, 0}, {crashed, 0}, {raised, 1}} {
+			if rows := number(t, db, "SELECT COUNT(*) FROM locks WHERE name = ?", c.Key); rows != c.rows {
+				t.Errorf("%s: %d rows, want %d", c.Key, rows, c.rows)
+			}
+		}
+		if fence := mustGrant(t, b, old); fence <= fences[old.Key] {
+			t.Errorf("fence %d after %d, whose row was removed", fence, fences[old.Key])
+		}
+		mustBeHeld(t, b, lock.Claim{Key: held.Key, Owner: "other", TTL: long})
+	})
 }

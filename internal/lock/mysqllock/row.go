@@ -3,10 +3,64 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
+	_ "embed"
+	"errors"
+	"math/rand/v2"
+	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/lock"
 )
+
+// Schema is the statement that makes the table, named `locks`, for migrations.
+//
+//go:embed schema.sql
+var Schema string
+
+// statements are the SQL of one Backend; they differ by the table's name, which
+// cannot be a parameter. Everything else is.
+type statements struct {
+	create, insert, look, lock, set, release, list, remove string
+}
+
+func newStatements(table string) statements {
+	quoted := "`" + strings.ReplaceAll(table, ".", "`.`") + "`"
+	named := func(source string) string {
+		return strings.TrimSpace(strings.ReplaceAll(source, "{table}", quoted))
+	}
+	// No lease for so many microseconds, and a fence that the clock has left as far
+	// behind.
+	const unused = `(deadline < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+   AND fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - ?)`
+	// How the row stands, by the clock of now in microseconds.
+	const look = `
+SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
+       fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+  FROM {table} WHERE name = ?`
+	return statements{
+		create: strings.Replace(Schema, "`locks`", quoted, 1),
+		// A free row, where there is none.
+		insert: named(`
+INSERT IGNORE INTO {table} (name, owner, fence, deadline, holds)
+VALUES (?, '', 0, UTC_TIMESTAMP(6), 0)`),
+		look: named(look),
+		lock: named(look + ` FOR UPDATE NOWAIT`), // the clock is read before a wait would end
+		// A grant or a renewal, with the row locked.
+		set: named(`
+UPDATE {table}
+   SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, holds = holds + ?
+ WHERE name = ?`),
+		// A release needs no look before: the condition is one.
+		release: named(`
+UPDATE {table}
+   SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
+ WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`),
+		list:   named(`SELECT name, ` + unused + ` FROM {table} WHERE name > ? ORDER BY name LIMIT ?`),
+		remove: named(`DELETE FROM {table} WHERE name = ? AND ` + unused),
+	}
+}
 
 // handoffs is how many numbers a holder may have used after its fence without
 // telling, as the contract of lock.Grant.Fence has it.
@@ -31,7 +85,7 @@ func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
 // next is the fence of the next grant: the clock, unless that is behind the row. A
 // holder that ran out did not tell which numbers it used, so none of those it may
-// have used comes again; where it asks itself, nobody uses any.
+// have used comes again; an owner that asks itself has used none.
 func (r row) next(owner string) int64 {
 	if r.owner != "" && r.owner != owner {
 		return max(r.fence+handoffs+1, r.now)
@@ -54,7 +108,7 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 		return err
 	}
 	committing := false
-	defer func() { // also while decide panics
+	defer func() {
 		if !committing {
 			_ = within(ctx, tx.Rollback) // where it fails, so has the connection
 		}
@@ -77,9 +131,8 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 
 // within ends a transaction, and waits for that until ctx ends: neither COMMIT nor
 // ROLLBACK takes a context. What is left behind does no harm, whenever it gets to
-// the server: the row is locked until then, so that who releases or asks again
-// waits for it; and the deadline that a COMMIT makes known was set before, by the
-// UPDATE.
+// the server: the row is locked until then, and the deadline that a COMMIT makes
+// known was set before, by the UPDATE.
 func within(ctx context.Context, end func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- end() }()
@@ -89,4 +142,49 @@ func within(ctx context.Context, end func() error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// attempts is how often a statement or a transaction is tried that meets others.
+const attempts = 8
+
+// retry calls f until it meets no conflict, a few times. It pauses for a random
+// time in between, which doubles, so that those who met do not meet again.
+func retry(ctx context.Context, f func() error) error {
+	most := 2 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := f()
+		if attempt == attempts || !conflict(err) {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(most)):
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+		most *= 2
+	}
+}
+
+// conflict reports whether the server rolled back, or should, because of what
+// others were doing, so that trying again can help.
+func conflict(err error) bool {
+	number := errno(err)
+	return locked(err) || number == 1213 || // ER_LOCK_DEADLOCK
+		number == 1020 // ER_CHECKREAD: the row has changed; MariaDB with innodb_snapshot_isolation
+}
+
+// locked reports whether another transaction has the row.
+func locked(err error) bool {
+	number := errno(err)
+	return number == 3572 || // ER_LOCK_NOWAIT, of MySQL
+		number == 1205 // ER_LOCK_WAIT_TIMEOUT; of MariaDB, for NOWAIT as well
+}
+
+// errno is the server's number of an error; 0 if it is not the server's.
+func errno(err error) uint16 {
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) {
+		return answer.Number
+	}
+	return 0
 }

@@ -8,13 +8,12 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // commit is that request, and not the READ COMMITTED of another.
@@ -41,7 +40,7 @@ func TestBackend_SilentConnection(t *testing.T) {
 		known   bool // what became of the claim
 	}{
 		"Acquire, BEGIN":    {request: "START TRANSACTION", call: acquire("free")},
-		"Acquire, look":     {request: "FOR UPDATE", call: acquire("free")},
+		"Acquire, look":     {request: "FOR UPDATE NOWAIT", call: acquire("free")},
 		"Acquire, ROLLBACK": {request: "ROLLBACK", call: acquire("theirs"), known: true},
 		"Acquire, COMMIT":   {request: commit, call: acquire("free")},
 		"Renew, COMMIT":     {request: commit, call: renew},
@@ -76,20 +75,12 @@ func TestBackend_SilentConnection(t *testing.T) {
 }
 
 // "If the answer to the COMMIT is lost, asking again or a release settles it", also
-// where the COMMIT itself is late: both wait for it at the row.
+// where the COMMIT itself is late: a release waits for it at the row, and who asks
+// again is told that the key is held until then.
 func TestBackend_LateCommit(t *testing.T) {
 	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
-	for name, settle := range map[string]func(context.Context, lock.Backend) error{
-		"Release": func(ctx context.Context, b lock.Backend) error { return b.Release(ctx, mine) },
-		"asking again": func(ctx context.Context, b lock.Backend) error {
-			g, err := b.Acquire(ctx, mine)
-			if err == nil && g.Held {
-				err = errors.New("held by another")
-			}
-			return errors.Join(err, b.Release(ctx, mine))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, how := range []string{"Release", "asking again"} {
+		t.Run(how, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, dsn string) {
 				pool := open(t, dsn)
 				direct := newBackend(t, pool, mysqllock.Options{})
@@ -107,12 +98,25 @@ func TestBackend_LateCommit(t *testing.T) {
 				if err := await(t, acquired); err == nil {
 					t.Fatal("Acquire: granted without an answer to the COMMIT")
 				}
-				settled := make(chan error, 1)
-				go func() { settled <- settle(bounded(t), b) }() // the wire is silent for that one connection
-				blocked(t, pool)
-				w.speak()
-				if err := await(t, settled); err != nil {
-					t.Errorf("%s: %v", name, err)
+				if how == "asking again" { // the wire is silent for that one connection
+					mustBeHeld(t, b, mine)
+					w.speak()
+					for g := mustBeHeldOrMine(t, b, mine); g.Held; g = mustBeHeldOrMine(t, b, mine) {
+						if err := b.Wait(bounded(t), mine, g); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := b.Release(bounded(t), mine); err != nil {
+						t.Errorf("Release: %v", err)
+					}
+				} else {
+					released := make(chan error, 1)
+					go func() { released <- b.Release(bounded(t), mine) }()
+					blocked(t, pool)
+					w.speak()
+					if err := await(t, released); err != nil {
+						t.Errorf("Release: %v", err)
+					}
 				}
 				mustGrant(t, direct, lock.Claim{Key: "key", Owner: "next", TTL: long})
 			})
@@ -120,53 +124,13 @@ func TestBackend_LateCommit(t *testing.T) {
 	}
 }
 
-// The same by the Locker's promise: Acquire ends "after a third of the TTL (a
-// second, if that is longer)", and Close "returns when that is done".
-func TestLocker_SilentCommit(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		newBackend(t, open(t, dsn), mysqllock.Options{})
-		w, dsn := throughWire(t, dsn)
-		locker := lock.New(mysqllock.New(open(t, dsn), mysqllock.Options{}), lock.Options{TTL: 3 * time.Second})
-		acquired, closed := make(chan error, 1), make(chan error, 1)
-		fell := w.silence(commit)
-		go func() {
-			_, err := locker.Acquire(t.Context(), "key")
-			acquired <- err
-		}()
-		await(t, fell)
-		if err := await(t, acquired); !errors.Is(err, lock.ErrNoAnswer) {
-			t.Errorf("Acquire: %v, want ErrNoAnswer", err)
-		}
-		go func() { closed <- locker.Close() }()
-		if err := await(t, closed); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-}
-
-// "It looks at the row until the key is free, or until a look finds no answer": a
-// connection that falls silent keeps nobody waiting for a key that is free.
-func TestBackend_SilentLook(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		holder := lock.Claim{Key: "key", Owner: "holder", TTL: long}
-		waiter := lock.Claim{Key: "key", Owner: "waiter", TTL: long, Queue: true}
-		direct := newBackend(t, open(t, dsn), mysqllock.Options{})
-		mustGrant(t, direct, holder)
-		w, dsn := throughWire(t, dsn)
-		b := mysqllock.New(open(t, dsn), mysqllock.Options{})
-		g := mustBeHeld(t, b, waiter)
-		fell := w.silence("FROM `locks`")
-		waited := make(chan error, 1)
-		go func() { waited <- b.Wait(t.Context(), waiter, g) }()
-		await(t, fell)
-		if err := direct.Release(bounded(t), holder); err != nil {
-			t.Fatal(err)
-		}
-		if err := await(t, waited); err != nil {
-			t.Errorf("Wait: %v, want nil: asking again takes another connection", err)
-		}
-		mustGrant(t, b, waiter)
-	})
+func mustBeHeldOrMine(t *testing.T, b lock.Backend, c lock.Claim) lock.Grant {
+	t.Helper()
+	g, err := b.Acquire(bounded(t), c)
+	if err != nil {
+		t.Fatalf("Acquire: %v", err)
+	}
+	return g
 }
 
 // await fails the test if nothing comes.

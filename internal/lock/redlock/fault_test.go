@@ -3,9 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
-	"example.com/shop/internal/lock/testserver"
 )
 
 // long is a TTL that no test waits for.
@@ -86,7 +83,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 // is taken back."
 func TestBackend_MajorityDown(t *testing.T) {
 	servers := startNodes(t)
-	b, _ := newBackend(t, addrs(servers), redlock.Options{Tries: 2, Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: time.Second})
+	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: time.Second})
 	locker := lock.New(b, lock.Options{TTL: long})
 	lease, err := locker.Acquire(bounded(t), "held before")
 	if err != nil {
@@ -99,8 +96,8 @@ func TestBackend_MajorityDown(t *testing.T) {
 		t.Errorf("TryAcquire: %v, want ErrNotAcquired and ErrNoQuorum", err)
 	}
 	_, err = locker.Acquire(bounded(t), "key")
-	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
-		t.Errorf("Acquire: %v, want ErrNotAcquired, ErrTries and ErrNoQuorum", err)
+	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Acquire: %v, want ErrNotAcquired and ErrNoQuorum", err)
 	}
 	c := lock.Claim{Key: "held before", Owner: "another", TTL: long}
 	if _, err := b.Renew(bounded(t), c); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
@@ -190,13 +187,18 @@ func TestBackend_LateRequests(t *testing.T) {
 	for _, late := range [][]string{{"release"}, {"acquire", "release"}} {
 		t.Run(strings.Join(late, " and "), func(t *testing.T) {
 			nodes := addrs(startNodes(t)[:3])
-			b, gates := newBackend(t, nodes, redlock.Options{Delay: time.Millisecond, Tries: math.MaxInt})
+			b, gates := newBackend(t, nodes, redlock.Options{Delay: time.Millisecond})
 			c := lock.Claim{Key: "key", Owner: "me", TTL: long, Queue: true}
 			other := lock.Claim{Key: "key", Owner: "other", TTL: long}
 			second, _ := newBackend(t, nodes[1:2], redlock.Options{NodeTimeout: patience})
 			third, _ := newBackend(t, nodes[2:], redlock.Options{NodeTimeout: patience})
 			mustGrant(t, second, other)
 			mustGrant(t, third, other)
+			first, _ := newBackend(t, nodes[:1], redlock.Options{NodeTimeout: patience})
+			mustGrant(t, first, other) // a late request finds its script there
+			if err := first.Release(bounded(t), other); err != nil {
+				t.Fatal(err)
+			}
 
 			gates[0].delay(late...)
 			g, err := b.Acquire(bounded(t), c)
@@ -274,127 +276,4 @@ func TestBackend_NodesForget(t *testing.T) {
 			t.Errorf("node %d has %q after a renewal", i, keys)
 		}
 	}
-}
-
-// Votes split five ways: each contender has one node, and nobody gets a quorum.
-// Random delays bring all of them through.
-func TestBackend_SplitVotes(t *testing.T) {
-	nodes := addrs(startNodes(t))
-	backends := make([]*redlock.Backend, len(nodes))
-	gates := make([][]*gate, len(nodes))
-	for i := range backends {
-		backends[i], gates[i] = newBackend(t, nodes, redlock.Options{NodeTimeout: patience, Jitter: 20 * time.Millisecond})
-		for node, g := range gates[i] {
-			if node != i {
-				g.hold() // until everybody has a node
-			}
-		}
-	}
-	var first, through sync.WaitGroup
-	claim := func(i int) lock.Claim {
-		return lock.Claim{Key: "key", Owner: string(rune('a' + i)), TTL: long, Queue: true}
-	}
-	grants := make([]lock.Grant, len(backends))
-	for i, b := range backends {
-		first.Go(func() {
-			var err error
-			if grants[i], err = b.Acquire(bounded(t), claim(i)); err != nil || !grants[i].Held {
-				t.Errorf("contender %d: %+v, %v; want held: the votes are split", i, grants[i], err)
-			}
-		})
-	}
-	for i := range backends {
-		clients, _ := connect(t, nodes[i:i+1])
-		for ctx := bounded(t); clients[0].DBSize(ctx).Val() == 0 && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	for i, all := range gates {
-		all[i].hold() // nobody gives its node back until all have been refused
-	}
-	for i, all := range gates {
-		for node, g := range all {
-			if node != i {
-				g.open()
-			}
-		}
-	}
-	first.Wait()
-	for i, all := range gates {
-		all[i].open()
-	}
-	holders := make(chan struct{}, 1) // one at a time
-	for i, b := range backends {
-		through.Go(func() {
-			for g := grants[i]; g.Held; {
-				if err := b.Wait(bounded(t), claim(i), g); err != nil {
-					t.Errorf("Wait: %v", err)
-					return
-				}
-				var err error
-				if g, err = b.Acquire(bounded(t), claim(i)); err != nil {
-					t.Errorf("contender %d: %v", i, err)
-					return
-				}
-			}
-			select {
-			case holders <- struct{}{}:
-			default:
-				t.Error("two holders")
-				return
-			}
-			<-holders
-			if err := b.Release(bounded(t), claim(i)); err != nil {
-				t.Errorf("Release: %v", err)
-			}
-		})
-	}
-	through.Wait()
-}
-
-// The same faults on real servers: killed, restarted empty, frozen.
-func TestBackend_RealFaults(t *testing.T) {
-	servers := make([]*testserver.Server, 5)
-	nodes := make([]string, 5)
-	for i := range servers {
-		servers[i] = testserver.StartRedis(t)
-		nodes[i] = servers[i].Addr()
-	}
-	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: time.Second, Tries: 12})
-	locker := lock.New(b, lock.Options{TTL: long})
-	t.Cleanup(func() { _ = locker.Close() })
-	turn := func(what string) {
-		t.Helper()
-		if err := locker.Do(bounded(t), "key", func(context.Context, *lock.Lease) error { return nil }); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	turn("all there")
-	held, err := locker.Acquire(bounded(t), "held")
-	if err != nil {
-		t.Fatal(err)
-	}
-	servers[0].Kill(t)
-	servers[1].Kill(t)
-	turn("two down")
-	servers[0].Restart(t)
-	servers[1].Restart(t)
-	turn("two came back empty")
-	servers[3].Pause(t)
-	servers[4].Pause(t)
-	turn("two frozen")
-	// That lease is on one node that answers, of five.
-	if err := held.Release(); !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release: %v, want ErrNoQuorum: too few answered to know", err)
-	}
-	servers[2].Kill(t)
-	b, _ = newBackend(t, nodes, redlock.Options{NodeTimeout: time.Second, Tries: 3}) // each takes all of its time
-	few := lock.New(b, lock.Options{TTL: long})
-	t.Cleanup(func() { _ = few.Close() })
-	if _, err := few.Acquire(bounded(t), "key"); !errors.Is(err, redlock.ErrTries) || !errors.Is(err, redlock.ErrNoQuorum) {
-		t.Errorf("three gone: %v, want ErrTries and ErrNoQuorum", err)
-	}
-	servers[3].Unpause(t)
-	servers[4].Unpause(t)
-	turn("one down") // what the frozen ones heard last has been taken back
 }

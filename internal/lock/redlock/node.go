@@ -1,69 +1,110 @@
 package redlock
 
 import (
+	"context"
+	_ "embed"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
 )
 
-// underWay is how many requests a node may have under way, with those that
-// nobody waits for any more. A node that answers in a millisecond never comes
-// near it; one that hangs, with a client that does not give up, soon does.
-const underWay = 1024
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
 
-// contender is an owner that asks for a key.
-type contender struct{ key, owner string }
+	acquireScript = redis.NewScript(acquireSource)
+	renewScript   = redis.NewScript(renewSource)
+	releaseScript = redis.NewScript(releaseSource)
+)
+
+// ScriptName returns what the script with this hash is for, as EVALSHA and a
+// server's slow log have it: acquire, renew or release; empty if it is none of this
+// package's.
+func ScriptName(hash string) string {
+	return map[string]string{
+		acquireScript.Hash(): "acquire",
+		renewScript.Hash():   "renew",
+		releaseScript.Hash(): "release",
+	}[hash]
+}
 
 // node is one Redis server, and the requests to it that are under way.
 type node struct {
 	client redis.UniversalClient
 
-	mu       sync.Mutex
-	requests int
-	last     map[contender]chan struct{} // closed when the latest request of each has ended
+	mu   sync.Mutex
+	last map[contender]chan struct{} // closed when the latest request of each has ended
 }
 
-func newNode(client redis.UniversalClient) *node {
-	return &node{client: client, last: make(map[contender]chan struct{})}
+// contender is an owner that asks for a key.
+type contender struct{ key, owner string }
+
+// request is what all nodes are asked.
+type request struct {
+	script *redis.Script
+	claim  lock.Claim
+	number int64 // higher for each later one: a late release must not undo a later request
+	sent   time.Time
 }
 
-// enqueue puts a request behind the earlier ones of the same contender: they are
-// sent in the order in which enqueue is called. It is not ok if too many are
-// under way.
-func (n *node) enqueue(c contender) (turn, bool) {
+// answer is what one node said.
+type answer struct {
+	node int
+	yes  bool
+	err  error
+}
+
+// send makes a request to each node, in goroutines of their own. They heed no
+// caller's context: the answer of a node that may have granted the key is awaited
+// also when its caller has gone, so that a release comes after it.
+func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
+	answers := make(chan answer, len(b.nodes)) // it may be that nothing reads them
+	r := request{script, c, b.sent.Add(1), time.Now()}
+	for i, n := range b.nodes {
+		before, end := n.enqueue(contender{c.Key, c.Owner})
+		b.work.Go(func() {
+			defer end()
+			if before != nil {
+				<-before
+			}
+			if script != releaseScript && time.Since(r.sent) >= b.opt.NodeTimeout {
+				return // counted as failed already: what is not sent need not be taken back
+			}
+			yes, err := b.run(n, r)
+			answers <- answer{i, yes, err}
+		})
+	}
+	return answers
+}
+
+// enqueue puts a request behind the earlier ones of the same contender: it is sent
+// when before is closed, or at once if that is nil.
+func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.requests == underWay {
-		return turn{}, false
-	}
-	n.requests++
-	t := turn{node: n, who: c, before: n.last[c], mine: make(chan struct{})}
-	n.last[c] = t.mine
-	return t, true
-}
-
-// turn is the place of one request.
-type turn struct {
-	node   *node
-	who    contender
-	before chan struct{} // nil: nobody is
-	mine   chan struct{}
-}
-
-// wait returns when the requests before have ended.
-func (t turn) wait() {
-	if t.before != nil {
-		<-t.before
+	before, mine := n.last[c], make(chan struct{})
+	n.last[c] = mine
+	return before, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		close(mine)
+		if n.last[c] == mine {
+			delete(n.last, c)
+		}
 	}
 }
 
-// end lets the next one go.
-func (t turn) end() {
-	t.node.mu.Lock()
-	defer t.node.mu.Unlock()
-	close(t.mine)
-	t.node.requests--
-	if t.node.last[t.who] == t.mine {
-		delete(t.node.last, t.who)
-	}
+// run sends one request to one node.
+func (b *Backend) run(n *node, r request) (bool, error) {
+	ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
+	defer cancel()
+	keys := []string{b.opt.Prefix + r.claim.Key}
+	return r.script.Run(ctx, n.client, keys, r.claim.Owner, r.claim.TTL.Milliseconds(), r.number).Bool()
 }

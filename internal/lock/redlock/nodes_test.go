@@ -14,7 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
 
 // patience bounds what hangs; nothing that works takes this long.
@@ -24,22 +24,7 @@ const patience = 30 * time.Second
 func startMiniredis(t testing.TB) *miniredis.Miniredis {
 	t.Helper()
 	server := miniredis.RunT(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		ticker := time.NewTicker(5 * time.Millisecond)
-		defer ticker.Stop()
-		for last := time.Now(); ; {
-			select {
-			case now := <-ticker.C:
-				server.FastForward(now.Sub(last))
-				last = now
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	t.Cleanup(func() { cancel(); ticking.Wait() })
+	server.ClockTTL(true)
 	return server
 }
 

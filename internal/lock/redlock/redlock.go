@@ -1,9 +1,11 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +15,64 @@ import (
 	"example.com/shop/internal/lock"
 )
 
+// ErrNoQuorum means that too few nodes answered to know. It is joined with what is
+// known of each of the others.
+var ErrNoQuorum = errors.New("no quorum of nodes answered")
+
+// Options of a Backend. The zero value is a good one for leases of seconds.
+type Options struct {
+	// Prefix is what all keys start with. Default "redlock:".
+	Prefix string
+
+	// NodeTimeout is how long an answer of a node is waited for. It should be far
+	// above a round trip, or a slow moment looks like an outage, and far below a
+	// third of the TTL, which is how long a Locker waits for a renewal. Default 50 ms.
+	NodeTimeout time.Duration
+
+	// Delay and Jitter make the time between two attempts of a waiter: Delay, and a
+	// random part of Jitter. Defaults 50 ms and 200 ms. Jitter is to be many times
+	// what it takes to ask all nodes, so that two who split the votes do not meet
+	// again; Delay is a NodeTimeout, so that what a failed attempt took is given back
+	// before the next.
+	Delay  time.Duration
+	Jitter time.Duration
+
+	// DriftFactor is the share of the TTL by which the clocks of nodes and clients
+	// may differ in speed; 2 ms are added for the granularity of expiry. Default
+	// 0.01.
+	DriftFactor float64
+}
+
+// Validate reports the first option that cannot work, by name.
+func (o Options) Validate() error {
+	switch d := o.withDefaults(); {
+	case d.NodeTimeout < time.Millisecond:
+		return fmt.Errorf("redlock: NodeTimeout %v: want at least 1ms", o.NodeTimeout)
+	case d.Delay < 0:
+		return fmt.Errorf("redlock: Delay %v: want 0 for the default, or more", o.Delay)
+	case d.Jitter < 0:
+		return fmt.Errorf("redlock: Jitter %v: want 0 for the default, or more", o.Jitter)
+	case !(d.DriftFactor > 0 && d.DriftFactor < 1): // also not a NaN
+		return fmt.Errorf("redlock: DriftFactor %v: want more than 0 and less than 1", o.DriftFactor)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	o.Prefix = cmp.Or(o.Prefix, "redlock:")
+	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
+	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
+	o.Jitter = cmp.Or(o.Jitter, 200*time.Millisecond)
+	o.DriftFactor = cmp.Or(o.DriftFactor, 0.01)
+	return o
+}
+
 // Backend is a lock.Backend over independent Redis servers, 6.2 or later, or
 // Valkey. See the package comment for its promises.
 type Backend struct {
 	nodes []*node
 	opt   Options
-	tries tries
-	sent  atomic.Int64 // requests, which are numbered: a late release must not undo a later request
+	sent  atomic.Int64 // requests, which are numbered
 
 	work sync.WaitGroup  // requests under way
 	open context.Context // ends with Close
@@ -31,7 +84,8 @@ var _ lock.Backend = (*Backend)(nil)
 // New returns a Backend over one client for each node. The nodes must not
 // replicate each other, and should be an odd number: a fourth bears no more
 // failures than three. The clients stay the caller's, to be closed after the
-// Locker. New panics if there are no clients or o is invalid; see
+// Locker; they should set ContextTimeoutEnabled, so that requests end with the
+// NodeTimeout. New panics if there are no clients or o is invalid; see
 // Options.Validate.
 func New(clients []redis.UniversalClient, o Options) *Backend {
 	if len(clients) == 0 {
@@ -40,59 +94,52 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	b := &Backend{opt: o.withDefaults(), tries: tries{failed: make(map[contender]int)}}
+	b := &Backend{opt: o.withDefaults()}
 	b.open, b.shut = context.WithCancel(context.Background())
 	for _, client := range clients {
-		b.nodes = append(b.nodes, newNode(client))
+		b.nodes = append(b.nodes, &node{client: client, last: make(map[contender]chan struct{})})
 	}
 	return b
 }
 
+// attempts is how often a waiter asks before it reports that no quorum answers.
+const attempts = 3
+
 // Acquire implements lock.Backend. Held means that this attempt got no quorum,
-// for whatever reason: who tried at the same time cannot be told from who holds
-// the key. One who waits gets an ErrTries when their tries are used up; one who
-// does not gets an ErrNoQuorum if too few nodes answered.
+// though one answered: a caller that asks at the same time cannot be told from one
+// that holds the key.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	began := time.Now()
-	votes, err := b.ask(ctx, acquireScript, c, tally.settled)
-	if votes.won() && validity(c.TTL, time.Since(began), b.opt.DriftFactor) > 0 {
-		b.tries.forget(c)
-		return lock.Grant{}, nil
-	}
-	b.send(releaseScript, c) // on all nodes; nobody waits for it
-	if ctx.Err() != nil {
-		b.tries.forget(c)
-		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", context.Cause(ctx))
-	}
-	switch out := c.Queue && b.tries.count(c, b.opt.Tries); {
-	case votes.won() || votes.lost() || votes.failed == 0: // enough answered, whatever became of the others
-		err = nil
-		if out {
-			err = ErrTries
+	for attempt := 1; ; attempt++ {
+		began := time.Now()
+		votes, err := b.ask(ctx, acquireScript, c, tally.settled)
+		if votes.won() && validity(c.TTL, time.Since(began), b.opt.DriftFactor) > 0 {
+			return lock.Grant{}, nil
 		}
-	case out:
-		err = fmt.Errorf("%w: %w: %w", ErrTries, ErrNoQuorum, err)
-	case c.Queue:
-		err = nil
-	default:
-		err = fmt.Errorf("%w: %w", ErrNoQuorum, err)
+		b.send(releaseScript, c) // on all nodes, in the background
+		held := lock.Grant{Held: true, Retry: b.opt.Delay + rand.N(b.opt.Jitter)}
+		switch {
+		case ctx.Err() != nil:
+			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", context.Cause(ctx))
+		case votes.answered() >= votes.quorum():
+			return held, nil
+		case !c.Queue || attempt == attempts:
+			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
+		}
+		if err := b.Wait(ctx, c, held); err != nil {
+			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
+		}
 	}
-	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
-	}
-	return lock.Grant{Held: true, Retry: b.opt.pause()}, nil
 }
 
 // Wait implements lock.Backend: it sleeps for g.Retry.
-func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
+func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 	delay := time.NewTimer(g.Retry)
 	defer delay.Stop()
 	select {
 	case <-delay.C:
 		return nil
 	case <-ctx.Done():
-		b.tries.forget(c) // who comes next has tries of their own
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -110,12 +157,11 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 // Release implements lock.Backend. It is sent to all nodes, and goes on after a
 // quorum has answered. ErrNoQuorum: too few did.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	b.tries.forget(c)
 	votes, err := b.ask(ctx, releaseScript, c, tally.certain)
 	return verdict("release", votes, err)
 }
 
-// verdict is the error of one who asked about a key of their own.
+// verdict is the error of an owner that asked about its own key.
 func verdict(what string, votes tally, err error) error {
 	switch {
 	case votes.won():
@@ -136,11 +182,91 @@ func (b *Backend) Close() error {
 		b.work.Wait()
 	}()
 	defer b.shut()
-	limit := time.NewTimer(2 * b.opt.NodeTimeout)
-	defer limit.Stop()
 	select {
 	case <-done:
-	case <-limit.C:
+	case <-time.After(2 * b.opt.NodeTimeout):
 	}
 	return nil
+}
+
+// ask sends a request to all nodes at once, and counts their answers until there
+// are enough, the NodeTimeout has passed, or ctx ends. The requests go on without
+// it. The error tells what is known of nodes that did not answer.
+func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, enough func(tally) bool) (tally, error) {
+	answers := b.send(script, c)
+	timeout := time.NewTimer(b.opt.NodeTimeout)
+	defer timeout.Stop()
+	t := tally{nodes: len(b.nodes)}
+	var failures []error
+	for !enough(t) {
+		select {
+		case a := <-answers:
+			switch {
+			case a.err != nil:
+				t.failed++
+				failures = append(failures, fmt.Errorf("node %d: %w", a.node, a.err))
+			case a.yes:
+				t.yes++
+			default:
+				t.no++
+			}
+		case <-timeout.C:
+			if len(answers) > 0 { // in time; it is this process that is slow
+				timeout.Reset(0)
+				continue
+			}
+			failures = append(failures, fmt.Errorf("%d nodes: %w", t.pending(), errSilent))
+			t.failed += t.pending()
+		case <-ctx.Done():
+			return t, context.Cause(ctx)
+		}
+	}
+	return t, errors.Join(failures...)
+}
+
+var errSilent = errors.New("no answer in time")
+
+// tally counts the answers of nodes to one request.
+type tally struct {
+	nodes  int
+	yes    int
+	no     int
+	failed int // an error, or no answer in time
+}
+
+// quorum is how many nodes have to agree: any two quorums share a node.
+func (t tally) quorum() int { return t.nodes/2 + 1 }
+
+func (t tally) answered() int { return t.yes + t.no }
+
+// pending is how many may still answer.
+func (t tally) pending() int { return t.nodes - t.answered() - t.failed }
+
+// won: a quorum has agreed.
+func (t tally) won() bool { return t.yes >= t.quorum() }
+
+// lost: so many refuse that no quorum can ever have agreed.
+func (t tally) lost() bool { return t.no > t.nodes-t.quorum() }
+
+// unreachable: too many failed for a quorum of answers.
+func (t tally) unreachable() bool { return t.failed > t.nodes-t.quorum() }
+
+// settled: the rest cannot change the answer to an owner that asks for a key.
+func (t tally) settled() bool {
+	cannotWin := t.yes+t.pending() < t.quorum()
+	return t.won() || cannotWin && (t.answered() >= t.quorum() || t.unreachable())
+}
+
+// certain is settled for an owner that has the key: if it is gone, the answer has
+// to be that, and not merely that there is no quorum.
+func (t tally) certain() bool {
+	cannotWin := t.yes+t.pending() < t.quorum()
+	cannotLose := t.no+t.pending() <= t.nodes-t.quorum()
+	return t.won() || t.lost() || cannotWin && cannotLose
+}
+
+// validity is for how long a grant may be trusted that took so long to get.
+func validity(ttl, elapsed time.Duration, driftFactor float64) time.Duration {
+	drift := time.Duration(float64(ttl)*driftFactor) + 2*time.Millisecond
+	return ttl - elapsed - drift
 }

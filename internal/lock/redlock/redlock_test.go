@@ -2,17 +2,23 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
 	"example.com/shop/internal/lock/redlock"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/testserver"
 )
+
+func TestMain(m *testing.M) {
+	logging.Disable() // of each dial to a node that a test has taken down
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
 
 func TestRedlock(t *testing.T) {
 	for name, start := range map[string]func(t testing.TB) []string{
@@ -97,59 +103,13 @@ func TestBackend_NoValidityLeft(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// "When Tries are used up": one who waits gets an ErrTries, and tries of their own
-// when they ask again. What a caller that gave up has used does not count.
-func TestBackend_Tries(t *testing.T) {
-	nodes := addrs(startNodes(t))
-	b, _ := newBackend(t, nodes, redlock.Options{NodeTimeout: patience, Tries: 3, Delay: time.Microsecond, Jitter: time.Microsecond})
-	mustGrant(t, b, lock.Claim{Key: "key", Owner: "holder", TTL: patience})
-	c := lock.Claim{Key: "key", Owner: "waiter", TTL: patience, Queue: true}
-	attempt := func(want error) {
-		t.Helper()
-		g, err := b.Acquire(bounded(t), c)
-		if !errors.Is(err, want) || (err == nil) != g.Held {
-			t.Fatalf("Acquire: %+v, %v; want %v", g, err, want)
-		}
-		if errors.Is(err, redlock.ErrNoQuorum) {
-			t.Errorf("%v: all nodes answered", err)
-		}
-	}
-	for range 2 {
-		attempt(nil)
-		attempt(nil)
-		attempt(redlock.ErrTries)
-	}
-	attempt(nil)
-	attempt(nil)
-	gone, cancel := context.WithCancel(bounded(t))
-	cancel()
-	if err := b.Wait(gone, c, lock.Grant{Retry: patience}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait: %v, want context.Canceled", err)
-	}
-	attempt(nil)
-	attempt(nil)
-	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release by a waiter: %v, want ErrLost", err)
-	}
-	attempt(nil)
-
-	locker := lock.New(b, lock.Options{})
-	defer func() { _ = locker.Close() }()
-	if _, err := locker.Acquire(bounded(t), "key"); !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, redlock.ErrTries) {
-		t.Errorf("Acquire: %v, want ErrNotAcquired and ErrTries", err)
-	}
-	if _, err := locker.TryAcquire(bounded(t), "key"); !errors.Is(err, lock.ErrNotAcquired) || errors.Is(err, redlock.ErrTries) {
-		t.Errorf("TryAcquire: %v, want ErrNotAcquired alone", err)
-	}
-}
-
 // New panics without clients and with options that cannot work.
 func TestNew_Panics(t *testing.T) {
 	client := redis.NewClient(&redis.Options{})
 	defer func() { _ = client.Close() }()
 	for name, f := range map[string]func(){
 		"no clients": func() { redlock.New(nil, redlock.Options{}) },
-		"options":    func() { redlock.New([]redis.UniversalClient{client}, redlock.Options{Tries: -1}) },
+		"options":    func() { redlock.New([]redis.UniversalClient{client}, redlock.Options{Delay: -1}) },
 	} {
 		func() {
 			defer func() {

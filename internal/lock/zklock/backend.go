@@ -1,16 +1,94 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"example.com/shop/internal/lock"
 )
+
+var (
+	// ErrTTL means that the Locker's TTL is more than a third of the timeout that
+	// the server granted the session, so that somebody else could be granted the
+	// key while a lease is still trusted.
+	ErrTTL = errors.New("TTL too long for the session timeout")
+
+	// ErrFence means that a fence cannot be made: the number asked for is above
+	// what the server has counted to, or its counter does not fit any more.
+	ErrFence = errors.New("fence out of range")
+
+	// ErrSequence means that a key's line has used up its sequence numbers. Its
+	// node is removed as soon as the line is empty, and counts anew.
+	ErrSequence = errors.New("sequence numbers used up")
+)
+
+// Options of a Backend. The zero value is a good one.
+type Options struct {
+	// SessionTimeout is what the server is asked for. It is how long a crashed
+	// holder blocks its keys, and at least three times the Locker's TTL. A server
+	// grants between 2 and 20 of its ticks, by default 4 s to 40 s, and not what
+	// is beyond. Default 30 s.
+	SessionTimeout time.Duration
+
+	// Root is the path of the node below which each key has its own. It is made
+	// where it is missing. Lockers that are to exclude each other use the same.
+	// Default "/locks".
+	Root string
+
+	// ACL is set on each node that is made. Default: everybody may do everything.
+	ACL []zk.ACL
+
+	// Dial opens a connection to one server, over TLS for example. Default
+	// net.DialTimeout.
+	Dial zk.Dialer
+}
+
+// Validate reports the first option that cannot work, by name.
+func (o Options) Validate() error {
+	switch d := o.withDefaults(); {
+	case d.SessionTimeout < time.Millisecond:
+		return fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
+	case !legalRoot(d.Root):
+		return fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
+	o.Root = cmp.Or(o.Root, "/locks")
+	if len(o.ACL) == 0 {
+		o.ACL = zk.WorldACL(zk.PermAll)
+	}
+	if o.Dial == nil {
+		o.Dial = net.DialTimeout
+	}
+	return o
+}
+
+// legalRoot refuses what ZooKeeper would, as well as its own tree.
+func legalRoot(path string) bool {
+	parts := strings.Split(path, "/")
+	if len(parts) < 2 || parts[0] != "" || parts[1] == "zookeeper" {
+		return false
+	}
+	for _, part := range parts[1:] {
+		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool {
+			return r < ' ' || r > '~'
+		}) {
+			return false
+		}
+	}
+	return true
+}
 
 // Backend is a lock.Backend that keeps leases in ZooKeeper 3.6 or later. See the
 // package comment for its promises. It may be used by many goroutines at once.
@@ -30,8 +108,6 @@ type Backend struct {
 	mu      sync.Mutex // never held during I/O
 	places  map[ticket]*place
 	watches map[string]<-chan struct{} // by path; closed when the node is gone
-
-	watching atomic.Int64 // as many watches as the library has, or more
 }
 
 var _ lock.Backend = (*Backend)(nil)
@@ -52,33 +128,25 @@ func New(servers []string, o Options) (*Backend, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	open, shut := context.WithCancel(context.Background())
 	b := &Backend{
 		opt:          o,
-		open:         open,
-		shut:         shut,
 		lastSequence: maxSequence,
 		places:       make(map[ticket]*place),
 		watches:      make(map[string]<-chan struct{}),
 	}
+	b.open, b.shut = context.WithCancel(context.Background())
 	patience := min(max(o.SessionTimeout/3, time.Second), 5*time.Second)
-	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.granted}
+	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.sessions.set}
 	var err error
 	// Its events are not read: each thing that they tell shows in an answer, in a
 	// watch, or in the handshake. The library drops those that nobody takes.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dialer.open), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
-		shut()
+		b.shut()
 		return nil, err
 	}
 	return b, nil
-}
-
-// granted takes what a server grants on a new connection. It reports whether the
-// library may have watches to tell it again.
-func (b *Backend) granted(s session) (watching bool) {
-	return b.sessions.set(s) && b.watching.Load() > 0
 }
 
 // Close ends the session, and with it all nodes. It takes a few seconds at most;

@@ -2,9 +2,13 @@ package zklock
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"example.com/shop/internal/lock"
 )
@@ -85,4 +89,132 @@ func (s *sessions) wait(ctx, open context.Context) (session, error) {
 			return session{}, fmt.Errorf("no session: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// dialer opens the client library's connections, one at a time, and reads from
+// each what the server grants: the library tells nobody the session's timeout.
+type dialer struct {
+	dial     zk.Dialer
+	patience time.Duration // for a server's first answer
+	granted  func(session) (goesOn bool)
+
+	mu     sync.Mutex
+	last   net.Conn
+	closed bool
+}
+
+func (d *dialer) open(network, address string, timeout time.Duration) (net.Conn, error) {
+	if !d.replace(nil) { // the library leaves the last one open when a session has expired
+		return nil, net.ErrClosed
+	}
+	conn, err := d.dial(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	if !d.replace(conn) {
+		return nil, net.ErrClosed
+	}
+	return &handshake{Conn: conn, patience: d.patience, granted: d.granted, told: make(chan struct{})}, nil
+}
+
+// replace closes the last connection. It reports whether there may be another.
+func (d *dialer) replace(conn net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last != nil {
+		_ = d.last.Close() // mostly closed already
+	}
+	if d.last = conn; d.closed && conn != nil {
+		_ = conn.Close()
+	}
+	return !d.closed
+}
+
+// close ends the connection, and keeps the library from opening another.
+func (d *dialer) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.replace(nil)
+}
+
+// handshake is a connection that reads along in the server's first answer, which
+// is: length, protocol version, timeout in milliseconds (4 bytes each), session
+// (8 bytes), and a password. The session is 0 if the former one has expired.
+//
+// The library waits for that answer 6.7 session timeouts long, and for its second
+// part for ever; a handshake is as patient as it is told to be.
+//
+// It also holds back the first answers on a connection in which a session goes on,
+// until the library has told the server again what it watches. In doing so the
+// library reads which change it has heard of last, while each answer already
+// overwrites that: a data race, known since 2020 (go-zookeeper/zk, pull request 35).
+type handshake struct {
+	net.Conn
+	patience time.Duration
+	granted  func(session) (goesOn bool)
+
+	// These belong to the goroutine that reads.
+	answer  []byte
+	over    bool
+	resumes bool // the next answer waits until the watches are told
+
+	told chan struct{} // closed when the library tells the watches
+	once sync.Once
+}
+
+const (
+	answerLen = 4 + 4 + 4 + 8
+
+	// opSetWatches tells the watches. The number stands behind the request's length
+	// and its own number, 4 bytes each.
+	opSetWatches = 101
+	opOffset     = 4 + 4
+
+	// holdLimit bounds the wait for it: there may be nothing to tell.
+	holdLimit = 100 * time.Millisecond
+)
+
+// Read calls granted before the library has seen the answer, and so before it
+// sends a request in that session.
+func (h *handshake) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if h.over {
+		if h.resumes && n > 0 {
+			h.resumes = false
+			select {
+			case <-h.told:
+			case <-time.After(holdLimit):
+			}
+		}
+		return n, err
+	}
+	if h.answer = append(h.answer, p[:n]...); len(h.answer) >= answerLen {
+		s := session{
+			id:      int64(binary.BigEndian.Uint64(h.answer[12:])),
+			timeout: time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond,
+		}
+		if s.id == 0 {
+			s.timeout = 0
+		}
+		h.over, h.answer = true, nil
+		h.resumes = h.granted(s)
+	}
+	return n, err
+}
+
+// Write is called with one request at a time.
+func (h *handshake) Write(p []byte) (int, error) {
+	if len(p) >= opOffset+4 && binary.BigEndian.Uint32(p[opOffset:]) == opSetWatches {
+		h.once.Do(func() { close(h.told) })
+	}
+	return h.Conn.Write(p)
+}
+
+// SetReadDeadline is called by the library in the goroutine that reads.
+func (h *handshake) SetReadDeadline(until time.Time) error {
+	if latest := time.Now().Add(h.patience); !h.over && (until.IsZero() || until.After(latest)) {
+		until = latest
+	}
+	return h.Conn.SetReadDeadline(until)
 }

@@ -3,13 +3,16 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/testserver"
 	"example.com/shop/internal/lock/zklock"
+	"example.com/shop/internal/testserver"
 )
 
 // The least that a session has to be for the TTL.
@@ -18,53 +21,6 @@ const (
 	shortSession = 3 * shortTTL
 )
 
-// A session that has expired ends its leases, and the next session acquires again.
-func TestBackend_SessionExpires(t *testing.T) {
-	t.Parallel()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
-	lease, err := locker.Acquire(bounded(t), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	proxy.expire(t)
-	wait(t, "the lease's end", lease.Context().Done())
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
-		t.Errorf("cause %v, want ErrLost", cause)
-	}
-	t.Logf("the lease ended %v after its session", time.Since(began))
-	next := acquire(t, locker, "key")
-	if next.Fence() <= lease.Fence() {
-		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
-	}
-	if err := next.Release(); err != nil {
-		t.Errorf("Release: %v", err)
-	}
-}
-
-// Renew and Release know it, whichever comes first.
-func TestBackend_SessionExpiresUnderClaim(t *testing.T) {
-	t.Parallel()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr, zklock.Options{Root: root})
-	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
-	for range 2 {
-		if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
-			t.Fatalf("Acquire: %+v, %v", g, err)
-		}
-		proxy.expire(t)
-		if err := renew(t, b, c); !errors.Is(err, lock.ErrLost) {
-			t.Fatalf("Renew after the session's end: %v, want ErrLost", err)
-		}
-	}
-	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release: %v, want ErrLost", err)
-	}
-}
-
 // A waiter whose session ends stands in line again in the next one.
 func TestBackend_SessionExpiresInLine(t *testing.T) {
 	t.Parallel()
@@ -72,10 +28,7 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
 	holder := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
 	waiter := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
-	lease, err := holder.Acquire(bounded(t), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := acquire(t, holder, "key")
 	done := make(chan error, 1)
 	go func() {
 		done <- waiter.Do(bounded(t), "key", func(context.Context, *lock.Lease) error { return nil })
@@ -83,9 +36,7 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	nodes.awaitCount(root+"/key", 2)
 	proxy.expire(t)
 	nodes.awaitCount(root+"/key", 2)
-	if err := lease.Release(); err != nil {
-		t.Errorf("Release: %v", err)
-	}
+	mustRelease(t, lease)
 	if err := wait(t, "the waiter", done); err != nil {
 		t.Errorf("Do: %v", err)
 	}
@@ -117,31 +68,7 @@ func TestBackend_Partition(t *testing.T) {
 		if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Release of the lost lease: %v, want ErrLost", err)
 		}
-		if err := next.Release(); err != nil {
-			t.Errorf("Release: %v", err)
-		}
-	}
-}
-
-// A connection that is lost and comes back costs nobody a lease.
-func TestBackend_Reconnects(t *testing.T) {
-	t.Parallel()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr, zklock.Options{Root: root})
-	c := lock.Claim{Key: "key", Owner: "me", TTL: 10 * time.Second}
-	g, err := b.Acquire(bounded(t), c)
-	if err != nil || g.Held {
-		t.Fatalf("Acquire: %+v, %v", g, err)
-	}
-	for range 3 {
-		proxy.cut()
-		if err := renew(t, b, c); err != nil {
-			t.Fatalf("Renew: %v", err)
-		}
-	}
-	if err := b.Release(bounded(t), c); err != nil {
-		t.Errorf("Release: %v", err)
+		mustRelease(t, next)
 	}
 }
 
@@ -166,11 +93,150 @@ func TestBackend_TTLTooLong(t *testing.T) {
 		t.Errorf("Acquire: %v, want ErrTTL", err)
 	}
 	c.TTL = 20 * time.Minute
-	if g, err := day.Acquire(bounded(t), c); err != nil || g.Held {
-		t.Errorf("Acquire: %+v, %v", g, err)
-	}
+	ask(t, day, c, false)
 	c.TTL = 21 * time.Minute
 	if _, err := day.Renew(bounded(t), c); !errors.Is(err, zklock.ErrTTL) {
 		t.Errorf("Renew: %v, want ErrTTL", err)
+	}
+}
+
+// "Grant.Lost of all its leases is closed then": with the session goes each lease
+// that was granted in it, unasked, and none that is granted in the next one.
+func TestBackend_LostWithSession(t *testing.T) {
+	t.Parallel()
+	addr, root := testserver.ZooKeeper(t), newRoot()
+	proxy := newProxy(t, addr)
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
+	first, second := mustGrant(t, b, "first"), mustGrant(t, b, "second")
+	proxy.expire(t)
+	wait(t, "loss of the first", first.Lost)
+	wait(t, "loss of the second", second.Lost)
+	if err := renew(t, b, lock.Claim{Key: "first", Owner: "me", TTL: time.Second}); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew after the session's end: %v, want ErrLost", err)
+	}
+	if err := b.Release(bounded(t), lock.Claim{Key: "second", Owner: "me"}); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrLost", err)
+	}
+
+	next := mustGrant(t, b, "first")
+	mustLive(t, next)
+	proxy.expire(t)
+	wait(t, "loss of the next", next.Lost)
+}
+
+// "A connection that is lost does not end a lease": Lost stays open while the
+// session goes on over another connection, however often.
+func TestBackend_NotLostWithConnection(t *testing.T) {
+	t.Parallel()
+	proxy := newProxy(t, testserver.ZooKeeper(t))
+	b := connect(t, proxy.addr, zklock.Options{Root: newRoot()})
+	g := mustGrant(t, b, "key")
+	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
+	for range 3 {
+		proxy.cut()
+		if err := renew(t, b, c); err != nil {
+			t.Fatalf("Renew: %v", err)
+		}
+		mustLive(t, g)
+	}
+	if err := b.Release(bounded(t), c); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	mustLive(t, g) // released, which is no loss
+}
+
+// mustGrant acquires the key for a second, in the name of me.
+func mustGrant(t *testing.T, b *zklock.Backend, key string) lock.Grant {
+	t.Helper()
+	return ask(t, b, lock.Claim{Key: key, Owner: "me", TTL: time.Second}, false)
+}
+
+// ask fails the test unless the key is granted, or held by another.
+func ask(t *testing.T, b *zklock.Backend, c lock.Claim, held bool) lock.Grant {
+	t.Helper()
+	g, err := b.Acquire(bounded(t), c)
+	if err != nil || g.Held != held {
+		t.Fatalf("Acquire %q by %q: %+v, %v; want held by another: %t", c.Key, c.Owner, g, err, held)
+	}
+	return g
+}
+
+func mustLive(t *testing.T, g lock.Grant) {
+	t.Helper()
+	if g.Lost == nil {
+		t.Fatal("Lost is nil")
+	}
+	select {
+	case <-g.Lost:
+		t.Error("Lost is closed")
+	default:
+	}
+}
+
+// A connection is lost again and again while an owner waits, whose watch the next
+// server has to be told, and while so many others renew that the first answers
+// come before it was told. The race detector is the judge; and nobody loses
+// anything.
+func TestBackend_ReconnectsWithWatches(t *testing.T) {
+	t.Parallel()
+	addr, root := testserver.ZooKeeper(t), newRoot()
+	holder := connect(t, addr, zklock.Options{Root: root})
+	mustGrant(t, holder, "key")
+	var link link
+	b := connect(t, addr, zklock.Options{Root: root, Dial: link.dial})
+	second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second, Queue: true}
+	g := ask(t, b, second, true)
+	g.Retry = time.Hour // no safety net in this test
+	woken := make(chan error, 1)
+	go func() { woken <- b.Wait(t.Context(), second, g) }()
+
+	const keys = 40 // more than the library takes before it has a connection
+	for i := range keys {
+		mustGrant(t, b, fmt.Sprint(i))
+	}
+	for range 50 {
+		link.cut()
+		var renewed sync.WaitGroup
+		for i := range keys {
+			renewed.Go(func() {
+				if err := renew(t, b, lock.Claim{Key: fmt.Sprint(i), Owner: "me", TTL: time.Second}); err != nil {
+					t.Errorf("Renew %d: %v", i, err)
+				}
+			})
+		}
+		renewed.Wait()
+	}
+	select {
+	case err := <-woken:
+		t.Fatalf("Wait: %v before the release", err)
+	default:
+	}
+	if err := holder.Release(bounded(t), lock.Claim{Key: "key", Owner: "me", TTL: time.Second}); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	if err := wait(t, "wake-up", woken); err != nil {
+		t.Errorf("Wait: %v", err)
+	}
+}
+
+// link cuts a connection without a proxy, whose way would be longer.
+type link struct {
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func (l *link) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, timeout)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = conn
+	return conn, err
+}
+
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.conn.Close()
 	}
 }

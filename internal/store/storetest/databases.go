@@ -1,39 +1,47 @@
+// Package storetest gives a test each database that a shop can have: SQLite always, MySQL and
+// MariaDB in containers. A promise that holds in one and not in another is no promise; Each runs
+// the same test on all of them.
+//
+// Proxy breaks the connection to a server at a statement that a test picks; Cutter picks COMMITs.
+// Fill writes orders by the hundred thousand.
+//
+// A package that uses it has a TestMain that calls testserver.Main or Wrap.
 package storetest
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"gorm.io/gorm"
-
-	"example.com/shop/internal/lock/testserver"
 	"example.com/shop/internal/store"
+	"example.com/shop/internal/testserver"
 )
 
 // Kind is one kind of database.
 type Kind struct {
 	Name   string
 	Server bool // a server with row locks, not a file with one writer
-	make   func(t testing.TB, params string) Database
+	dsn    func(testing.TB) string
 }
 
 // Kinds is the table of all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "SQLite", make: file},
-		{Name: "MySQL", Server: true, make: server(testserver.MySQL)},
-		{Name: "MariaDB", Server: true, make: server(testserver.MariaDB)},
+		{Name: "SQLite"},
+		{Name: "MySQL", Server: true, dsn: testserver.MySQL},
+		{Name: "MariaDB", Server: true, dsn: testserver.MariaDB},
 	}
 }
 
 // Each runs test on a migrated database of each kind, in parallel.
-func Each(t *testing.T, test func(t *testing.T, db *gorm.DB)) {
+func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	EachKind(t, func(t *testing.T, kind Kind) { test(t, kind.New(t, "").Migrated(t)) })
 }
+
+// SQLite returns a migrated database in a file, for what is the same on all kinds.
+func SQLite(t testing.TB) *store.Store { return Kinds()[0].New(t, "").Migrated(t) }
 
 // EachKind runs test for each kind of database, in parallel.
 func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
@@ -41,8 +49,8 @@ func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
 	each(t, Kinds(), test)
 }
 
-// EachServer is EachKind without SQLite, for what is about row locks, the network
-// or a server's clock.
+// EachServer is EachKind without SQLite, for what is about row locks, the network or a
+// server's clock.
 func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) {
 	t.Helper()
 	each(t, slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Server }), test)
@@ -59,32 +67,28 @@ func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
 }
 
 // Database is an empty database of the test's own.
-type Database struct {
-	dsn  string // of a server
-	open func(context.Context) (*gorm.DB, error)
-}
+type Database struct{ dsn, path string }
 
-// New makes a database that goes with the test. The params are added to a
-// server's DSN, such as "innodb_lock_wait_timeout=1".
+// New makes a database that goes with the test. The params are added to a server's DSN, such
+// as "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
 	t.Helper()
-	return k.make(t, params)
+	if !k.Server {
+		return Database{path: filepath.Join(t.TempDir(), "shop.db")}
+	}
+	return Database{dsn: k.dsn(t)}.With(params)
 }
 
-// Open opens the database until the test ends. Two calls give two pools, as two
-// processes have.
-func (d Database) Open(t testing.TB) *gorm.DB {
-	t.Helper()
-	db, err := d.open(t.Context())
-	if err != nil {
-		t.Fatalf("open: %v", err)
+// With returns the same database with parameters added to its DSN.
+func (d Database) With(params string) Database {
+	switch {
+	case d.dsn == "" || params == "":
+	case strings.Contains(d.dsn, "?"):
+		d.dsn += "&" + params
+	default:
+		d.dsn += "?" + params
 	}
-	t.Cleanup(func() {
-		if err := store.Close(db); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return db
+	return d
 }
 
 // Through returns the same database, on a server, as it is reached through p.
@@ -93,41 +97,46 @@ func (d Database) Through(t testing.TB, p *Proxy) Database {
 	if d.dsn == "" {
 		t.Fatal("there is no network before a file")
 	}
-	return atServer(p.Through(t, d.dsn))
+	return Database{dsn: p.Through(t, d.dsn)}
+}
+
+// Open opens the database until the test ends. Two calls give two pools, as two processes have.
+func (d Database) Open(t testing.TB) *store.Store {
+	t.Helper()
+	var s *store.Store
+	var err error
+	if d.dsn == "" {
+		s, err = store.SQLite(t.Context(), d.path, store.Options{})
+	} else {
+		s, err = store.MySQL(t.Context(), d.dsn, store.Options{})
+	}
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
 }
 
 // Migrated opens the database with the shop's schema in it.
-func (d Database) Migrated(t testing.TB) *gorm.DB {
+func (d Database) Migrated(t testing.TB) *store.Store {
 	t.Helper()
-	db := d.Open(t)
-	if _, err := store.Migrate(t.Context(), db); err != nil {
+	s := d.Open(t)
+	if _, err := s.Migrate(t.Context()); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
-	return db
+	return s
 }
 
-func file(t testing.TB, _ string) Database {
-	path := filepath.Join(t.TempDir(), "shop.db")
-	return Database{open: func(ctx context.Context) (*gorm.DB, error) { return store.SQLite(ctx, path) }}
-}
-
-func server(schema func(testing.TB) string) func(testing.TB, string) Database {
-	return func(t testing.TB, params string) Database { return atServer(withParams(schema(t), params)) }
-}
-
-func atServer(dsn string) Database {
-	return Database{
-		dsn:  dsn,
-		open: func(ctx context.Context) (*gorm.DB, error) { return store.MySQL(ctx, dsn, store.Pool{}) },
+// Exec runs statements.
+func Exec(t testing.TB, s *store.Store, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := s.DB().ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
 	}
-}
-
-func withParams(dsn, params string) string {
-	switch {
-	case params == "":
-		return dsn
-	case strings.Contains(dsn, "?"):
-		return dsn + "&" + params
-	}
-	return dsn + "?" + params
 }

@@ -1,6 +1,21 @@
+// Package history checks afterwards what several processes report of their leases.
+//
+// Each user of a lock records one Lease for each that it had: which holder, which key, which fence, from when until when it
+// trusted it. Check then reads all of them at once and looks for two rules:
+//
+//   - of all leases on a key, one at a time is trusted;
+//   - a lease's fence is higher than that of every earlier lease on its key.
+//
+// A lease is an interval, and intervals either overlap or follow one another: the checker is some loops and not a search.
+//
+// History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it: package
+// lock does not promise otherwise, and so Check does not judge whether leases on both sides of such an instant overlap.
+//
+// All times of one History come from one clock: that of one machine.
 package history
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -9,60 +24,47 @@ import (
 // Lease is one lease, as its holder saw it.
 type Lease struct {
 	Key    string
-	Holder string // whoever reads a failure should know who that is
+	Holder string // shown by a failure
 	Fence  int64  // 0: the store mints none
 
-	// Since is when the store was asked for the key, at the latest. A lease that
-	// was handed over inside its process has the Since of the one before it.
+	// Since is when the store was asked for the key, at the latest. A lease that was handed over inside its process has the
+	// Since of the one before it.
 	Since time.Time
 
-	// Begin is when Acquire returned, End when Release was called or the lease's
-	// context ended, whichever came first. A holder whose context may end late, as
-	// that of a paused process does, takes the last instant at which it knew that
-	// its lease went on. Begin again: it was never trusted.
+	// Begin is when Acquire returned, End when Release was called or the lease's context ended, whichever came first. A
+	// holder whose context may end late, as that of a paused process does, takes the last instant at which it knew that its
+	// lease went on. End equal to Begin: it was never trusted.
 	Begin, End time.Time
 }
 
 // trusted reports whether its holder ever could act under it.
 func (e Lease) trusted() bool { return e.Begin.Before(e.End) }
 
-// History is what was written down. It may be used by many goroutines at once.
+// History is what was recorded. It may be used by many goroutines at once.
 type History struct {
-	mu      sync.Mutex
-	leases  []Lease
-	forgot  []span
-	rewound []span
+	mu     sync.Mutex
+	leases []Lease
+	forgot []span
 }
 
-// span is a time in which something happened, at an instant that need not be
-// known.
+// span is a time in which something happened, at an instant that need not be known.
 type span struct{ from, to time.Time }
 
-// Add writes a lease down.
+// Add records a lease.
 func (h *History) Add(e Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.leases = append(h.leases, e)
 }
 
-// Forgot says that the store lost its memory of leases, or took them for older
-// than they were.
+// Forgot records that the store lost its memory of leases, or took them for older than they were.
 func (h *History) Forgot(at time.Time) { h.ForgotBetween(at, at) }
 
-// ForgotBetween is Forgot for one who knows only when it asked the store to
-// forget, and when it was answered.
+// ForgotBetween is Forgot for a caller that knows only when it asked the store to forget, and when it was answered.
 func (h *History) ForgotBetween(from, to time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forgot = append(h.forgot, span{from, to})
-}
-
-// Rewound says that the store could not know that its fences became lower: it
-// lost its memory, and its clock went back.
-func (h *History) Rewound(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rewound = append(h.rewound, span{at, at})
 }
 
 // Leases returns all leases in the order in which they began.
@@ -74,18 +76,71 @@ func (h *History) Leases() []Lease {
 	return all
 }
 
-// between reports whether one of the spans lies, in part, from one time to the
-// other.
-func between(spans []span, from, to time.Time) bool {
-	return slices.ContainsFunc(spans, func(s span) bool {
-		return !s.to.Before(from) && !s.from.After(to)
-	})
-}
-
-// WasRewound reports whether Rewound named an instant from one time to the
-// other.
-func (h *History) WasRewound(from, to time.Time) bool {
+// mayForget reports whether the store may have forgotten something from one time to the other.
+func (h *History) mayForget(from, to time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return between(h.rewound, from, to)
+	return slices.ContainsFunc(h.forgot, func(s span) bool { return !s.to.Before(from) && !s.from.After(to) })
+}
+
+// Broken is a rule that two leases break.
+type Broken struct {
+	Rule          string
+	Before, After Lease
+}
+
+// String has all that is needed to see it.
+func (b Broken) String() string {
+	return fmt.Sprintf("%s: key %q: %s had fence %d from %s to %s; %s had fence %d from %s to %s",
+		b.Rule, b.Before.Key,
+		b.Before.Holder, b.Before.Fence, b.Before.Begin.Format(clock), b.Before.End.Format(clock),
+		b.After.Holder, b.After.Fence, b.After.Begin.Format(clock), b.After.End.Format(clock))
+}
+
+const clock = "15:04:05.000000000"
+
+// The rules.
+const (
+	Exclusive  = "one lease at a time is trusted"
+	FencesRise = "fences rise"
+)
+
+// Check returns what is broken, nil if all is well.
+func (h *History) Check() []Broken {
+	var broken []Broken
+	earlier := make(map[string][]Lease)
+	for _, b := range h.Leases() {
+		before := earlier[b.Key]
+		for i := range before {
+			a := &before[i]
+			if a.Fence < b.Fence && !b.Begin.Before(a.End) {
+				continue // nearly all: neither rule can be broken
+			}
+			if rule := h.judge(*a, b); rule != "" {
+				broken = append(broken, Broken{rule, *a, b})
+			}
+		}
+		earlier[b.Key] = append(before, b)
+	}
+	return broken
+}
+
+// judge compares two leases on one key, of which a began first.
+func (h *History) judge(a, b Lease) (rule string) {
+	since := a.Since
+	if b.Since.Before(since) {
+		since = b.Since
+	}
+	forgot := h.mayForget(since, b.Begin)
+	trusted := a.trusted() && b.trusted()
+	if !forgot && trusted && b.Begin.Before(a.End) {
+		return Exclusive
+	}
+	// They were granted in this order if one was there before the other was asked for; or if both were trusted, each in its
+	// time. An answer may come later than that of a later grant, if its process was paused or the store forgot.
+	ordered := a.Begin.Before(b.Since) || trusted && !forgot
+	if ordered && a.Fence != 0 && b.Fence <= a.Fence {
+		return FencesRise
+	}
+	return ""
 }

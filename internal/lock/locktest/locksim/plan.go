@@ -1,21 +1,63 @@
 package locksim
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"example.com/shop/internal/lock"
 )
 
-// Plan is what a seed stands for: who takes part, and what is done to them.
-type Plan struct {
-	Seed    uint64
-	weather weather
+// profile is what happens to messages, processes and the store.
+type profile struct {
+	name string
 
-	// grain: with a nanosecond, hardly two things happen at one instant and a seed
-	// repeats itself. With milliseconds they often do, and what comes first is the
-	// scheduler's choice: that finds other bugs.
+	slow   float64 // share of messages that take up to one and a half TTL
+	lose   float64 // share of calls of which request or answer is lost
+	repeat float64 // share of requests that arrive once more, later
+	deaf   float64 // share of notifications that are lost
+
+	// At most so many of each. Any profile may close a Locker that is in use.
+	partitions int // a process is cut off, in one direction or both, for a while
+	crashes    int // a process is cut off for good
+	flushes    int // the store loses its memory
+	clockSteps int // the store's clock steps back or forth; not with flushes: together they may lower fences
+}
+
+// A seed's profile is the row at seed modulo their number.
+var profiles = []profile{
+	{name: "calm"},
+	{name: "slow", slow: 0.2},
+	{name: "lossy", slow: 0.05, lose: 0.1, repeat: 0.1, deaf: 0.2},
+	{name: "partitions", partitions: 4, deaf: 0.1},
+	{name: "crashes", crashes: 2, slow: 0.05},
+	{name: "amnesia", flushes: 3, lose: 0.02, repeat: 0.05},
+	{name: "clock steps", clockSteps: 4, lose: 0.02, repeat: 0.05},
+	{
+		name: "storm", slow: 0.1, lose: 0.1, repeat: 0.1, deaf: 0.2,
+		partitions: 3, crashes: 1, flushes: 2,
+	},
+}
+
+// calm: every answer comes within milliseconds. Then a waiter is served at once, and no lease is lost.
+func (f profile) calm() bool { return f.name == "calm" }
+
+// reliable: whatever is sent arrives, and the answer comes before its deadline. Then nothing may be left in the store, not
+// even for a TTL.
+func (f profile) reliable() bool {
+	return f.lose == 0 && f.repeat == 0 && f.partitions == 0 && f.crashes == 0 && f.flushes == 0 && f.slow == 0
+}
+
+// plan is what a seed stands for: who takes part, and what is done to them.
+type plan struct {
+	seed    uint64
+	profile profile
+
+	// grain: with a nanosecond, hardly two events fall on one instant and a seed repeats itself. With milliseconds they
+	// often do, and which is first is the scheduler's choice: that finds other bugs.
 	grain time.Duration
 
 	keys      []string
@@ -23,15 +65,13 @@ type Plan struct {
 	faults    []fault
 	rate      float64       // speed of the store's clock
 	longest   time.Duration // of all TTLs
-	storm     time.Duration // when the faults end
+	faulty    time.Duration // when the faults end
 }
 
 type processPlan struct {
 	name    string
 	options lock.Options
 	workers int
-	slow    bool // everything it sends takes longer
-	resubs  bool // after a partition, it asks again as if it had been called
 }
 
 // fault is something that happens at a certain time.
@@ -44,25 +84,22 @@ type fault struct {
 
 // The kinds of faults.
 const (
-	cutBoth    = "cut off"
-	cutThere   = "cut off, requests only"
-	cutBack    = "cut off, answers only"
-	crash      = "crash"
-	closing    = "close"
-	flush      = "flush"
-	stepFence  = "step fence clock"
-	stepExpiry = "step expiry clock"
+	cutBoth  = "cut off"
+	cutThere = "cut off, requests only"
+	cutBack  = "cut off, answers only"
+	crash    = "crash"
+	closing  = "close"
+	flush    = "flush"
+	step     = "step clock"
+	stepBack = "step clock back"
 )
 
-// NewPlan returns the plan of a seed.
-func NewPlan(seed uint64) *Plan {
-	p := &Plan{Seed: seed, weather: weathers[seed%uint64(len(weathers))], grain: time.Nanosecond}
-	d := throw(p, "plan")
-	switch {
-	case d.chance(0.15):
+// newPlan returns the plan of a seed.
+func newPlan(seed uint64) *plan {
+	p := &plan{seed: seed, profile: profiles[seed%uint64(len(profiles))], grain: time.Nanosecond}
+	d := p.draw("plan")
+	if d.chance(0.3) {
 		p.grain = time.Millisecond
-	case d.chance(0.15) && !p.weather.calm():
-		p.grain = 10 * time.Millisecond
 	}
 	p.rate = 0.93 + 0.15*d.Float64() // Margin, at least a tenth of the TTL, makes up for 1.11
 	for i := range 1 + d.IntN(3) {
@@ -71,75 +108,88 @@ func NewPlan(seed uint64) *Plan {
 	for i := range 2 + d.IntN(3) {
 		q := processPlan{
 			name:    fmt.Sprintf("p%d", i+1),
-			options: options(d, p.weather),
+			options: options(d, p.profile),
 			workers: 1 + d.IntN(4),
-			slow:    d.chance(0.15) && !p.weather.calm(),
-			resubs:  d.chance(0.5),
 		}
 		p.processes = append(p.processes, q)
 		p.longest = max(p.longest, q.options.TTL)
 	}
-	p.storm = 6 * p.longest
+	p.faulty = 6 * p.longest
 	p.addFaults(d)
 	return p
 }
 
 // options returns those of one process.
-func options(d dice, w weather) lock.Options {
+func options(d draw, f profile) lock.Options {
 	ms := time.Millisecond
 	ttl := oneOf(d, 100*ms, 300*ms, 1000*ms, 1500*ms, 4000*ms)
-	if w.calm() { // long enough that a lost wake-up shows
+	if f.calm() { // long enough that a lost notification shows
 		ttl = oneOf(d, 4000*ms, 10_000*ms)
 	}
 	return lock.Options{
 		TTL:         ttl,
-		Margin:      oneOf(d, 0, 0, ttl/4, ttl/2),
-		MaxWait:     oneOf(d, 0, -1, -1, 2*ttl),
+		Margin:      oneOf(d, ttl/10, ttl/10, ttl/4, ttl/2),
+		MaxWait:     oneOf(d, 30*time.Second, -1, -1, 2*ttl),
 		MaxHold:     oneOf(d, 0, 0, 2*ttl),
 		MaxQueue:    oneOf(d, 0, 0, 0, 1),
-		MaxHandoffs: oneOf(d, 0, 1, 3, -1),
-		HandoffTime: oneOf(d, 0, 0, ttl, 5*ms),
+		MaxHandoffs: oneOf(d, 100, 1, 3, -1),
+		HandoffTime: oneOf(d, 50*ms, 50*ms, ttl, 5*ms),
 	}
 }
 
-// addFaults draws the times of what the weather has.
-func (p *Plan) addFaults(d dice) {
-	w := p.weather
+// addFaults draws the times of what the profile has.
+func (p *plan) addFaults(d draw) {
 	add := func(most int, kinds ...string) {
 		if most == 0 {
 			return
 		}
 		for range 1 + d.IntN(most) {
-			at := d.between(0, p.storm)
-			p.faults = append(p.faults, fault{
-				at:      at,
-				length:  min(d.between(0, p.longest*3/2), p.storm-at),
+			f := fault{
+				at:      d.between(0, p.faulty),
+				length:  d.between(0, p.longest*3/2),
 				kind:    oneOf(d, kinds...),
 				process: d.IntN(len(p.processes)),
-				step:    d.between(0, 3*p.longest) * time.Duration(oneOf(d, -1, 1)),
-			})
+				step:    d.between(0, 3*p.longest),
+			}
+			if f.kind == stepBack {
+				f.step = -f.step
+			}
+			f.length = min(f.length, p.faulty-f.at)
+			p.faults = append(p.faults, f)
 		}
 	}
-	add(w.partitions, cutBoth, cutThere, cutBack)
-	add(w.crashes, crash)
+	add(p.profile.partitions, cutBoth, cutThere, cutBack)
+	add(p.profile.crashes, crash)
 	add(d.IntN(2), closing)
-	add(w.flushes, flush)
-	add(w.fenceSteps, stepFence)
-	add(w.clockSteps, stepExpiry)
+	add(p.profile.flushes, flush)
+	add(p.profile.clockSteps, step, stepBack)
 	slices.SortFunc(p.faults, func(a, b fault) int { return int(a.at - b.at) })
 }
 
-// Repeats reports whether two runs of the plan have the same log.
-func (p *Plan) Repeats() bool { return p.grain == time.Nanosecond }
-
-// String describes the plan, for the log of a seed that fails.
-func (p *Plan) String() string {
-	s := fmt.Sprintf("seed %d: weather %q, grain %v, keys %v, store's clock x %.3f, faults until %v\n",
-		p.Seed, p.weather.name, p.grain, p.keys, p.rate, p.storm)
-	for _, q := range p.processes {
-		o := q.options
-		s += fmt.Sprintf("%s: %d workers, TTL %v, Margin %v, MaxWait %v, MaxHold %v, MaxQueue %d, MaxHandoffs %d, HandoffTime %v\n",
-			q.name, q.workers, o.TTL, o.Margin, o.MaxWait, o.MaxHold, o.MaxQueue, o.MaxHandoffs, o.HandoffTime)
-	}
-	return s
+// draw is randomness that belongs to one decision. It comes from the seed and from names alone, so that it does not matter
+// which goroutine draws first.
+type draw struct {
+	*rand.Rand
+	grain time.Duration // durations are multiples of it
 }
+
+func (p *plan) draw(names ...string) draw {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, p.seed))
+	for _, n := range names {
+		_, _ = h.Write([]byte(n))
+		_, _ = h.Write([]byte{0})
+	}
+	return draw{rand.New(rand.NewPCG(h.Sum64(), p.seed)), p.grain}
+}
+
+// chance is true in this share of cases.
+func (d draw) chance(share float64) bool { return d.Float64() < share }
+
+// between returns a duration from low to high, in grains.
+func (d draw) between(low, high time.Duration) time.Duration {
+	t := low + time.Duration(d.Int64N(int64(max(1, high-low))))
+	return max(d.grain, t/d.grain*d.grain)
+}
+
+func oneOf[T any](d draw, these ...T) T { return these[d.IntN(len(these))] }

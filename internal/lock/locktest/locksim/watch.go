@@ -1,37 +1,31 @@
 package locksim
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"example.com/shop/internal/lock"
 )
 
-// watch checks what one Locker sends, and works out for how long it may trust
-// what it was answered.
+// watch checks what one Locker sends, and works out for how long it may trust the answers.
 type watch struct {
-	link *link
+	client *client
 
-	mu       sync.Mutex
-	owners   map[string]*ownerWatch
-	holdings map[string][]*holding // by key, in the order of their answers
-	last     map[string][]asked    // by key: those that ended in the latest moment
+	mu      sync.Mutex
+	owners  map[string]*requests
+	tenures map[string][]*tenure // by key, in the order of their answers
 }
 
-// asked is when a request was sent, and when its caller went on.
-type asked struct{ sent, ended time.Time }
-
-type ownerWatch struct {
-	asking   int       // requests under way, also those that nobody waits for
+// requests are those under one owner.
+type requests struct {
+	asking   int       // under way, also those that no caller waits for
 	refused  bool      // the last answer was "held by another", and no Wait since
 	released time.Time // when it was first given back
 }
 
-// holding is what the store granted to a process.
-type holding struct {
+// tenure is what the store granted to a process.
+type tenure struct {
 	owner   string
-	number  int       // in the order of all grants
 	last    int64     // the highest fence seen: the grant's, or that of a lease after it
 	sent    time.Time // when the granted request was
 	granted time.Time // when its answer was here
@@ -39,80 +33,75 @@ type holding struct {
 	leases  int       // that were made of it
 }
 
-func (w *watch) of(owner string) *ownerWatch {
-	o := w.owners[owner]
-	if o == nil {
-		o = &ownerWatch{}
-		w.owners[owner] = o
+func (w *watch) ofLocked(owner string) *requests {
+	r := w.owners[owner]
+	if r == nil {
+		r = &requests{}
+		w.owners[owner] = r
 	}
-	return o
+	return r
+}
+
+func (w *watch) broke(c lock.Claim, rule string) {
+	w.client.broke(w.client.name, "%s, key %s, owner %s", rule, c.Key, c.Owner)
 }
 
 func (w *watch) asks(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.of(c.Owner)
-	if o.refused && c.Queue {
-		w.broke("%s asks again for %s, without a call and before its time", c.Owner, c.Key)
+	r := w.ofLocked(c.Owner)
+	if r.refused && c.Queue {
+		w.broke(c, "asks again, without a notification and before its time")
 	}
-	if !o.released.IsZero() {
-		w.broke("%s asks for %s after it gave it back", c.Owner, c.Key)
+	if !r.released.IsZero() {
+		w.broke(c, "asks after it gave the key back")
 	}
-	if o.asking++; o.asking > 1 {
-		w.broke("two callers ask for %s as %s at once", c.Key, c.Owner)
+	if r.asking++; r.asking > 1 {
+		w.broke(c, "two callers ask at once")
 	}
 }
 
-func (w *watch) answered(c lock.Claim, sent time.Time, g granted, err error) {
+func (w *watch) answered(c lock.Claim, sent time.Time, g lock.Grant, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.of(c.Owner)
-	o.asking--
-	now := time.Now()
-	w.last[c.Key] = append(slices.DeleteFunc(w.last[c.Key], func(a asked) bool { return a.ended.Before(now) }), asked{sent, now})
+	r := w.ofLocked(c.Owner)
+	r.asking--
 	if err != nil {
 		return
 	}
-	o.refused = g.Held
+	r.refused = g.Held
 	if !g.Held {
-		w.holdings[c.Key] = append(w.holdings[c.Key], &holding{
-			owner: c.Owner, number: g.number, last: g.Fence, sent: sent, granted: time.Now(),
-			limit: sent.Add(c.TTL - w.link.opt.Margin),
+		w.tenures[c.Key] = append(w.tenures[c.Key], &tenure{
+			owner: c.Owner, last: g.Fence, sent: sent, granted: time.Now(), limit: w.trusted(c, sent),
 		})
 	}
 }
 
-// justEnded reports whether a request for the key, sent at both times or before,
-// has ended in this very moment.
-func (w *watch) justEnded(key string, gone, far time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.last[key], func(a asked) bool {
-		return !a.sent.After(gone) && !a.sent.After(far) && a.ended.Equal(time.Now())
-	})
+// trusted is until when a lease is trusted by an answer to a request that was sent then.
+func (w *watch) trusted(c lock.Claim, sent time.Time) time.Time {
+	return sent.Add(c.TTL - w.client.options.Margin)
 }
 
 func (w *watch) waited(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.of(c.Owner).refused = false
+	w.ofLocked(c.Owner).refused = false
 }
 
 func (w *watch) renews(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at := w.of(c.Owner).released; !at.IsZero() && time.Now().After(at) {
-		w.broke("a renewal of %s for %s after it was given back", c.Key, c.Owner)
+	if at := w.ofLocked(c.Owner).released; !at.IsZero() && time.Now().After(at) {
+		w.broke(c, "a renewal after the key was given back")
 	}
 }
 
 func (w *watch) renewed(c lock.Claim, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	limit := sent.Add(c.TTL - w.link.opt.Margin)
-	for _, h := range w.holdings[c.Key] {
-		if h.owner == c.Owner && limit.After(h.limit) {
-			h.limit = limit
+	for _, t := range w.tenures[c.Key] {
+		if limit := w.trusted(c, sent); t.owner == c.Owner && limit.After(t.limit) {
+			t.limit = limit
 		}
 	}
 }
@@ -120,54 +109,36 @@ func (w *watch) renewed(c lock.Claim, sent time.Time) {
 func (w *watch) releases(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.of(c.Owner)
-	if o.asking > 0 {
-		w.broke("%s is given back by %s before the answer to its request has come", c.Key, c.Owner)
+	r := w.ofLocked(c.Owner)
+	if r.asking > 0 {
+		w.broke(c, "the key is given back before the answer to its request has come")
 	}
-	if o.released.IsZero() {
-		o.released = time.Now()
+	if r.released.IsZero() {
+		r.released = time.Now()
 	}
 }
 
-// begins finds what a new lease is part of, and counts it: the latest grant whose
-// fence is not higher.
-func (w *watch) begins(key string, fence int64) (h *holding, index int) {
+// begins finds the tenure of a new lease, and counts it: the latest grant whose fence is not higher.
+func (w *watch) begins(key string, fence int64) (t *tenure, index int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, g := range w.holdings[key] {
-		if g.last <= fence && (h == nil || g.number > h.number) {
-			h = g
+	for _, u := range w.tenures[key] {
+		if u.last <= fence && (t == nil || u.last >= t.last) {
+			t = u
 		}
 	}
-	if h == nil {
-		w.broke("a lease on %s that the store never granted", key)
-		h = &holding{}
+	if t == nil {
+		w.client.broke(w.client.name, "a lease on %s that the store never granted", key)
+		t = &tenure{}
 	}
-	h.last = fence
-	h.leases++
-	return h, h.leases
+	t.last = fence
+	t.leases++
+	return t, t.leases
 }
 
-// raised notes a fence that a lease was raised to.
-func (w *watch) raised(h *holding, fence int64) {
+// limit returns until when the tenure may be trusted, by the answers until now.
+func (w *watch) limit(t *tenure) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h.last = max(h.last, fence)
-}
-
-// limit returns until when it may be trusted, by what was answered until now.
-func (w *watch) limit(h *holding) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return h.limit
-}
-
-// broke names the owners in its message by their aliases.
-func (w *watch) broke(rule string, args ...any) {
-	for i, a := range args {
-		if s, ok := a.(string); ok && w.link.alias(s) != "" {
-			args[i] = w.link.alias(s)
-		}
-	}
-	w.link.world.broke(w.link.name, rule, args...)
+	return t.limit
 }

@@ -3,6 +3,7 @@ package locksim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -12,150 +13,225 @@ import (
 
 // worker is a goroutine of a process that takes turns under the lock.
 type worker struct {
-	world  *world
-	link   *link
-	locker *lock.Locker
-	name   string
+	*client
+	who string
 }
 
-func (k *worker) note(what string, args ...any) { k.world.note(k.name, what, args...) }
+func (w *worker) log(what string, args ...any) { w.note(w.who, what, args...) }
 
-func (k *worker) broke(rule string, args ...any) { k.world.broke(k.name, rule, args...) }
+func (w *worker) broke(rule string, args ...any) { w.sim.broke(w.who, rule, args...) }
 
 // work takes turns until the faults are over, and then a last one.
-func (k *worker) work() {
-	for n := 0; !k.world.healed() && !k.link.crashed(); n++ {
-		d := throw(k.world.plan, "turn", k.name, strconv.Itoa(n))
-		time.Sleep(d.between(0, oneOf(d, prompt, 50*time.Millisecond, k.link.opt.TTL)))
-		k.turn(d)
+func (w *worker) work() {
+	for n := 0; !w.healed() && !w.crashed.Load(); n++ {
+		d := w.plan.draw("turn", w.who, strconv.Itoa(n))
+		time.Sleep(d.between(0, oneOf(d, prompt, 50*time.Millisecond, w.options.TTL)))
+		w.turn(d)
 		if n == 100 {
-			time.Sleep(k.world.plan.storm - time.Since(k.world.start)) // a short TTL would go on for long
+			time.Sleep(w.plan.faulty - time.Since(w.start)) // a short TTL would go on for long
 		}
 	}
-	k.lastTurn()
+	w.lastTurn()
 }
 
 // turn is one turn of a random kind.
-func (k *worker) turn(d dice) {
-	key := oneOf(d, k.world.plan.keys...)
-	ctx, gone, cancel := k.context(d)
+func (w *worker) turn(d draw) {
+	key := oneOf(d, w.plan.keys...)
+	ctx, end, cancel := w.context(d)
 	defer cancel()
-	switch kind := d.IntN(10); {
-	case kind == 0:
-		k.tryOnce(ctx, d, key, gone)
-	case kind == 1 && !k.world.plan.weather.calm(): // one lease waits for the next: not to be measured
-		k.takeAll(ctx, d)
-	default:
-		asked := time.Now()
-		k.note("wants %s until %v", key, gone.Sub(k.world.start))
-		k.link.waits(k.name, cancel)
-		got, err := k.locker.Acquire(ctx, key)
-		k.link.waits(k.name, nil)
-		k.checkReturn(ctx, key, asked, gone, err)
-		if err == nil {
-			k.hold(k.world.begin(k.link, k.name, key, asked, got), d)
-		}
+	kind := d.IntN(10)
+	if kind == 1 && !w.plan.profile.calm() { // one lease waits for the next: not to be measured
+		w.takeAll(ctx, d)
+		return
+	}
+	asked, acquire, waiting := time.Now(), w.locker.Acquire, time.Now()
+	if kind == 0 {
+		acquire, waiting = w.locker.TryAcquire, time.Time{}
+	}
+	w.log("wants %s until %v, waits: %v", key, end.Sub(w.start), kind != 0)
+	w.waits(w.who, cancel)
+	got, err := acquire(ctx, key)
+	w.waits(w.who, nil)
+	w.checkReturn(ctx, key, asked, end, err)
+	if err == nil {
+		w.hold(w.begin(key, waiting, got), d)
 	}
 }
 
-// context returns one that ends by itself in some turns, and when it does. Its
-// end may come while its caller waits, holds the key, or never.
-func (k *worker) context(d dice) (ctx context.Context, gone time.Time, cancel context.CancelFunc) {
-	ctx, end := context.WithCancel(context.Background())
+// context returns one that ends by itself in some turns, and when it does. Its end may come while its caller waits, holds
+// the key, or never.
+func (w *worker) context(d draw) (ctx context.Context, end time.Time, cancel context.CancelFunc) {
+	ctx, stop := context.WithCancel(context.Background())
 	if !d.chance(0.4) {
-		return ctx, never(), end
+		return ctx, never(), stop
 	}
-	after := d.between(0, oneOf(d, 4*prompt, k.link.opt.TTL, 3*k.link.opt.TTL))
-	timer := time.AfterFunc(after, end)
-	return ctx, time.Now().Add(after), func() { timer.Stop(); end() }
+	after := d.between(0, oneOf(d, 4*prompt, w.options.TTL, 3*w.options.TTL))
+	timer := time.AfterFunc(after, stop)
+	return ctx, time.Now().Add(after), func() { timer.Stop(); stop() }
 }
 
 // never is later than any plan takes.
 func never() time.Time { return time.Now().Add(1000 * time.Hour) }
 
-func (k *worker) tryOnce(ctx context.Context, d dice, key string, gone time.Time) {
-	asked := time.Now()
-	k.note("tries %s", key)
-	got, err := k.locker.TryAcquire(ctx, key)
-	k.checkReturn(ctx, key, asked, gone, err)
-	if err == nil {
-		k.hold(k.world.begin(k.link, k.name, key, time.Time{}, got), d)
-	}
-}
-
 // takeAll takes all keys of the plan.
-func (k *worker) takeAll(ctx context.Context, d dice) {
-	keys := slices.Concat(k.world.plan.keys, k.world.plan.keys[:1])
+func (w *worker) takeAll(ctx context.Context, d draw) {
+	keys := slices.Concat(w.plan.keys, w.plan.keys[:1])
 	d.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	k.note("wants all of %v", keys)
-	all, err := k.locker.AcquireAll(ctx, keys...)
+	w.log("wants all of %v", keys)
+	all, err := w.locker.AcquireAll(ctx, keys...)
 	if err != nil {
 		if !errors.Is(err, lock.ErrNotAcquired) {
-			k.broke("AcquireAll: %v, want ErrNotAcquired", err)
+			w.broke("AcquireAll: %v, want ErrNotAcquired", err)
 		}
 		return
 	}
 	var leases []*lease
-	for _, key := range k.world.plan.keys {
+	for _, key := range w.plan.keys {
 		got := all.Lease(key)
 		if got == nil {
-			k.broke("AcquireAll has no lease on %s", key)
+			w.broke("AcquireAll has no lease on %s", key)
 			return
 		}
 		if got.Remaining() > 0 { // else it was lost while the next was waited for
-			leases = append(leases, k.world.begin(k.link, k.name, key, time.Time{}, got))
+			leases = append(leases, w.begin(key, time.Time{}, got))
 		}
 	}
 	for _, e := range leases {
-		time.Sleep(k.holdTime(d))
-		k.write(e, d)
+		time.Sleep(w.holdTime(d))
+		e.trusted()
 	}
 	for _, e := range leases {
 		e.ends()
 	}
-	k.note("releases all: %v", all.Release())
+	w.log("releases all: %v", all.Release())
 }
 
-// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well". "Acquire
-// returns when ctx does, with one exception: while the store is being asked and
-// ctx, far from its deadline, is cancelled. Then it returns with the store's
-// answer, or after a third of the TTL (a second, if that is longer)".
-func (k *worker) checkReturn(ctx context.Context, key string, asked, gone time.Time, err error) {
-	now, o, w := time.Now(), k.link.opt, k.world
-	until, end := gone, never()
-	if most := o.MaxWait; most >= 0 {
-		if most == 0 {
-			most = 30 * time.Second
-		}
-		end = asked.Add(most)
+// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and "Acquire returns when ctx ends".
+func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Time, err error) {
+	now, until := time.Now(), end
+	if most := asked.Add(w.options.MaxWait); w.options.MaxWait >= 0 && most.Before(until) {
+		until = most
 	}
-	if end.Before(until) {
-		until = end
-	}
-	if at := w.closedAt(k.link); !at.IsZero() && at.After(asked) && at.Before(until) {
+	if at := w.closedAt(); !at.IsZero() && at.After(asked) && at.Before(until) {
 		until = at
 	}
-	patience := max(o.TTL/3, time.Second)
-	if late := now.Sub(until); late > 0 && !k.link.watch.justEnded(key, until, end.Add(-patience)) || late > patience+lingering {
-		k.broke("Acquire of %s returned %v late", key, late)
+	if late := now.Sub(until); late > 0 {
+		w.broke("Acquire of %s returned %v late", key, late)
 	}
 	if err == nil {
 		return
 	}
-	k.note("has not got %s: %v", key, err)
+	w.log("has not got %s: %v", key, err)
 	if !errors.Is(err, lock.ErrNotAcquired) {
-		k.broke("Acquire of %s: %v, want ErrNotAcquired", key, err)
+		w.broke("Acquire of %s: %v, want ErrNotAcquired", key, err)
 	}
-	if now.Equal(gone) && w.plan.grain == time.Nanosecond && !errors.Is(err, context.Canceled) {
-		k.broke("Acquire of %s: %v, want context.Canceled", key, err)
+	if now.Equal(end) && w.plan.grain == time.Nanosecond && !errors.Is(err, context.Canceled) {
+		w.broke("Acquire of %s: %v, want context.Canceled", key, err)
 	}
-	well := w.plan.weather.calm() || asked.After(w.start.Add(w.plan.storm)) && !k.link.crashed()
-	if alone := errors.Unwrap(err); well && ctx.Err() == nil && !isPatience(err) && alone != lock.ErrNotAcquired { //nolint:errorlint // alone: held by another
-		k.broke("Acquire of %s: %v, though nothing was wrong", key, err)
+	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty)) && !w.crashed.Load()
+	held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: held by another
+	own := errors.Is(err, lock.ErrTimeout) || errors.Is(err, lock.ErrQueueFull) || errors.Is(err, lock.ErrClosed)
+	if well && ctx.Err() == nil && !own && !held {
+		w.broke("Acquire of %s: %v, though nothing was wrong", key, err)
 	}
 }
 
-// isPatience: the caller's own Options, or Close, ended its wait.
-func isPatience(err error) bool {
-	return errors.Is(err, lock.ErrTimeout) || errors.Is(err, lock.ErrQueueFull) || errors.Is(err, lock.ErrClosed)
+// holdTime is mostly short, sometimes longer than the TTL.
+func (w *worker) holdTime(d draw) time.Duration {
+	ttl := w.options.TTL
+	return d.between(0, oneOf(d, 100*time.Microsecond, prompt, 10*time.Millisecond, 20*time.Millisecond, ttl/4, 3*ttl/2))
+}
+
+// hold does under a lease what shops do, and what they should not do.
+func (w *worker) hold(e *lease, d draw) {
+	time.Sleep(w.holdTime(d))
+	if d.chance(0.15) {
+		w.takeAgain(e, d)
+	}
+	if d.chance(0.1) { // does not look at its context
+		time.Sleep(2 * w.options.TTL)
+	}
+	e.trusted()
+	if other := fmt.Sprintf("%s/w%d", w.name, 1+d.IntN(w.workers)); d.chance(0.3) && w.interrupt(other) {
+		w.log("makes %s give up", other) // it may be the next in the queue
+	}
+	w.release(e)
+}
+
+// takeAgain: "A key that is held can be taken again, under the lease's context".
+func (w *worker) takeAgain(e *lease, d draw) {
+	if !e.trusted() {
+		return
+	}
+	before := time.Now()
+	again, err := w.locker.Acquire(e.Context(), e.key)
+	if err != nil {
+		if e.trusted() {
+			w.broke("takes %s again: %v", e.key, err)
+		}
+		return
+	}
+	if now := time.Now(); now.After(before) || again.Fence() != e.Fence() {
+		w.broke("took %s again after %v, fence %d, want %d at once", e.key, now.Sub(before), again.Fence(), e.Fence())
+	}
+	time.Sleep(w.holdTime(d))
+	trusted := e.trusted()
+	if err := again.Release(); err != nil && trusted {
+		w.broke("inner release of %s: %v", e.key, err)
+	}
+	if trusted && !e.trusted() {
+		w.broke("an inner release freed %s", e.key)
+	}
+}
+
+// release: "It works whatever became of any context, and tells if the lease was lost", in a bounded time.
+func (w *worker) release(e *lease) {
+	trusted, began := e.Remaining() > 0, time.Now()
+	e.ends()
+	err := e.Release()
+	w.log("releases %s: %v", e.key, err)
+	if took, most := time.Since(began), max(w.options.TTL/3, time.Second)+lingering; took > most {
+		w.broke("Release of %s took %v, want at most %v", e.key, took, most)
+	}
+	if trusted && w.plan.profile.calm() && err != nil {
+		w.broke("Release of %s: %v", e.key, err)
+	}
+	if !trusted && !errors.Is(err, lock.ErrLost) {
+		w.broke("Release of %s, which was over: %v, want ErrLost", e.key, err)
+	}
+	if again := e.Release(); !errors.Is(again, err) {
+		w.broke("second Release of %s: %v, want %v", e.key, again, err)
+	}
+	if e.Context().Err() == nil || e.Remaining() > 0 {
+		w.broke("%s goes on after Release", e.key)
+	}
+}
+
+// lastTurn begins when the faults are over: every waiter is served, in a bounded time, whatever was lost before.
+func (w *worker) lastTurn() {
+	d := w.plan.draw("last", w.who)
+	key := oneOf(d, w.plan.keys...)
+	if !w.closedAt().IsZero() || w.crashed.Load() {
+		return
+	}
+	began := time.Now()
+	for {
+		asked := time.Now()
+		w.log("wants %s for the last time", key)
+		got, err := w.locker.Acquire(context.Background(), key)
+		w.checkReturn(context.Background(), key, asked, never(), err)
+		switch {
+		case err == nil:
+			e := w.begin(key, asked, got)
+			time.Sleep(prompt)
+			w.release(e)
+		case errors.Is(err, lock.ErrTimeout) || errors.Is(err, lock.ErrQueueFull):
+			time.Sleep(d.between(0, w.options.TTL/10))
+			continue
+		}
+		if took := time.Since(began); took > w.patience() {
+			w.broke("waited for %s for %v after the faults", key, took)
+		}
+		return
+	}
 }

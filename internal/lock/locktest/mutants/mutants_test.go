@@ -2,8 +2,10 @@ package mutants
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -29,8 +31,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// Each mistake is noticed by the test that is said to notice it, and without a
-// mistake these tests pass.
+// Each mistake is noticed by the test that is said to notice it, and without a mistake these tests pass.
 func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores; nothing else runs beside them
 	if testing.Short() {
 		t.Skip("builds the package many times; not with -short")
@@ -43,7 +44,7 @@ func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores;
 			}
 		}
 	})
-	for _, m := range slices.Concat(mutants, storeMutants) {
+	for _, m := range slices.Concat(lockerMutants, storeMutants) {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
 			b := build(t, m)
@@ -63,17 +64,71 @@ func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores;
 // binary is a test that was compiled with a mistake.
 type binary struct{ file, test string }
 
-// build compiles the mistake and its test. The compiler reads the changed files
-// from elsewhere: the sources stay as they are.
+// build compiles the mistake and its test.
 func build(t *testing.T, m mutant) binary {
 	t.Helper()
-	b := binary{file: filepath.Join(t.TempDir(), "mutant.test"), test: m.test}
-	suite, without := "./testdata/suite", ""
+	dir := t.TempDir()
+	b := binary{file: filepath.Join(dir, "mutant.test"), test: m.test}
+	suite := "./testdata/suite"
 	if m.test == sim {
-		suite, without = "../locksim", "redis*.go" // which is most of the time that linking takes
+		suite = "../locksim"
 	}
-	command(t, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay(t, m.edits, without), "-o", b.file, suite)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w",
+		"-overlay="+overlay(t, dir, m), "-o", b.file, suite)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
 	return b
+}
+
+// overlay makes the edits in copies of the files, and returns the name of a file that tells the compiler to read those: the
+// sources stay as they are.
+func overlay(t *testing.T, dir string, m mutant) (file string) {
+	t.Helper()
+	root, err := filepath.Abs("../..") // package lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make(map[string]string)
+	for _, e := range m.edits {
+		text, changed := texts[e.file]
+		if !changed {
+			source, err := os.ReadFile(filepath.Join(root, e.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(source)
+		}
+		if n := strings.Count(text, e.old); n != 1 {
+			t.Fatalf("%s has %d places like this, want 1:\n%s", e.file, n, e.old)
+		}
+		texts[e.file] = strings.Replace(text, e.old, e.new, 1)
+	}
+	replace := make(map[string]string)
+	if m.test == sim { // without Redis: linking takes most of its time for go-redis
+		files, _ := filepath.Glob(filepath.Join(root, "redis*.go"))
+		for _, f := range files {
+			replace[f] = "" // as if it were not there
+		}
+	}
+	for name, text := range texts {
+		replace[filepath.Join(root, name)] = filepath.Join(dir, name)
+		write(t, filepath.Join(dir, name), []byte(text))
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, "overlay.json")
+	write(t, file, list)
+	return file
+}
+
+func write(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run returns what the test prints.
@@ -91,21 +146,10 @@ func (b binary) run(t *testing.T, most time.Duration) (out string, err error) {
 	return string(printed), err
 }
 
-// noticed is the line that tells what is wrong.
+// noticed is the line that says what is wrong.
 func noticed(out string) string {
 	if m := regexp.MustCompile(`(?m)^ *(BROKEN .*|\w+\.go:\d+: .+|panic: .*)$`).FindString(out); m != "" {
 		return strings.TrimSpace(m)
 	}
 	return out
-}
-
-// command returns what a command prints.
-func command(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }

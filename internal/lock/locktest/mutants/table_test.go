@@ -12,117 +12,183 @@ type edit struct{ file, old, new string }
 // sim is a test that runs simulated seeds.
 const sim = "TestSim"
 
-// mutants are in the order of the promises in the package comment.
-var mutants = []mutant{
+// lockerMutants are in the order of the promises in the package comment.
+var lockerMutants = []mutant{
 	{"trusted from before the request was sent: counts from the answer", sim, []edit{
-		{"holding.go", "deadline := sent.Add(", "deadline := time.Now().Add("},
+		{"tenure.go", "deadline: sent.Add(", "deadline: time.Now().Add("},
 	}},
 	{"trusted until TTL minus Margin: forgets the margin", sim, []edit{
-		{"holding.go", "deadline := sent.Add(l.opt.TTL - l.opt.Margin)", "deadline := sent.Add(l.opt.TTL)"},
+		{"tenure.go", "deadline: sent.Add(l.opt.TTL - l.opt.Margin),", "deadline: sent.Add(l.opt.TTL),"},
 	}},
 	{"trusted until TTL minus Margin: takes a lease whose answer came too late", sim, []edit{
-		{"holding.go", " || !now.Before(deadline) {", " {"},
+		{"acquire.go", " || time.Since(sent) >= a.opt.TTL-a.opt.Margin {", " {"},
 	}},
 	{"a renewal is trusted from before it was sent: counts from the answer", sim, []edit{
-		{"renew.go", "deadline := sent.Add(", "deadline := time.Now().Add("},
+		{"tenure.go", "if deadline := sent.Add(", "if deadline := time.Now().Add("},
 	}},
 	{"no request can delay the end: asks the store once more", sim, []edit{
 		{
-			"holding.go",
-			"meanwhile\n\t\treturn\n\t}\n\th.end(ErrLost)\n",
-			"\n\t\treturn\n\t}\n\th.locker.mu.Unlock()\n\t_, _ = h.ask(context.Background(), h.claim)\n\th.locker.mu.Lock()\n\tif !h.over {\n\t\th.end(ErrLost)\n\t}\n",
+			"tenure.go",
+			"case !t.liveLocked():\n\t\tt.endLocked(ErrLost)\n\t\treturn\n\tcase !t.renewing",
+			"case !t.liveLocked():\n\t\tc := t.claimLocked()\n\t\tl.mu.Unlock()\n\t\t_, _ = t.ask(context.Background(), c)\n" +
+				"\t\tl.mu.Lock()\n\t\tif !t.over {\n\t\t\tt.endLocked(ErrLost)\n\t\t}\n\t\treturn\n\tcase !t.renewing",
 		},
 	}},
 	{"the context ends: forgets to cancel it", sim, []edit{
-		{"holding.go", "h.lease.cancel(cause)\n", "\n"},
+		{"tenure.go", "[]*Lease{t.lease}", "[]*Lease(nil)"},
 	}},
-	{"renewed every third of the TTL: does not set the alarm again", sim, []edit{
-		{"renew.go", "\tl.renewals.set(&h.renewal, next)\n", "\t_ = next\n"},
+	{"renewed every third of the TTL: only once", sim, []edit{
+		{"tenure.go", "\tt.renewing = false\n", ""},
 	}},
 	{"renewed while held, and trusted for it: forgets the new deadline", sim, []edit{
-		{"renew.go", "\t\th.extend(sent)\n\t}\n\tfor ", "\t}\n\tfor "},
+		{"tenure.go", "\tif err == nil {\n\t\tt.extendLocked(sent)\n\t}\n", ""},
 	}},
-	{"never renewed after the release", sim, []edit{
-		{"holding.go", "\th.locker.renewals.clear(&h.renewal)\n", ""},
-		{"renew.go", "\tif h.over {\n\t\treturn\n\t}\n", ""},
+	{"never renewed after the release: the timer goes on", sim, []edit{
+		{"tenure.go", "\tt.timer.Stop()\n", ""},
+		{"tenure.go", "\tcase t.over:\n\t\treturn\n", "\tcase t.over:\n\t\tc := t.claim\n\t\tgo t.renew(c)\n\t\treturn\n"},
 	}},
 	{"MaxHold: forgets it", sim, []edit{
-		{"holding.go", "limit > 0 {", "limit < 0 {"},
+		{"tenure.go", "limit > 0 {", "limit < 0 {"},
 	}},
 	{"an owner is one acquisition: asks again under a name that is given back", sim, []edit{
-		{"contend.go", "q.owner = \"\" // whoever", "// whoever"},
+		{"acquire.go", "\ta.giveBack(a.claim())\n\ta.owner = \"\"\n", "\ta.giveBack(a.claim())\n"},
 	}},
-	{"an owner is one acquisition: the next in line keeps the name of a lost lease", sim, []edit{
-		{"holding.go", "\th.line.owner = \"\"\n", ""},
+	{"an owner is one acquisition: the next in the queue keeps the name of a lost lease", sim, []edit{
+		{"tenure.go", "l.advanceLocked(t.queue, \"\")", "l.advanceLocked(t.queue, c.Owner)"},
 	}},
 	{"giving up leaves nothing behind: does not give back what was asked for", sim, []edit{
-		{"contend.go", "\t\tl.giveBack(claim)\n\t})\n\tif ctx.Err()", "\t})\n\tif ctx.Err()"},
-		{"contend.go", "whoever asks next is not to be mixed up with this request\n\t\tl.background(func() { l.giveBack(claim) })", "whoever"},
+		{"acquire.go", "\t\t\ta.giveBack(claim)\n", ""},
+		{"acquire.go", "a.renounce() // it may", "a.owner = \"\" // it may"},
 	}},
 	{"given back after the answer has come: before it", sim, []edit{
-		{"contend.go", "\t\t<-answered //", "\t\t//"},
+		{"acquire.go", "\t\t\t<-answered\n", ""},
 	}},
-	{"giving up leaves nothing behind: stays in the store's line", sim, []edit{
-		{"line.go", "l.background(func() { l.giveBack(c) })", "_ = c"},
+	{"giving up leaves nothing behind: stays in the store's queue", sim, []edit{
+		{"queue.go", "l.giveBack(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})", "_ = owner"},
 	}},
-	{"Acquire returns when ctx does: waits for the answer", sim, []edit{
-		{"contend.go", "\tcase <-ctx.Done():\n\t}", "\t}"},
+	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
+		{"acquire.go", "case <-a.waiter.ctx.Done():", "case <-chan struct{}(nil):"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
-		{"locker.go", "if l.opt.MaxWait >= 0 {", "if false {"},
+		{"queue.go", "; most >= 0 {", "; most < -1 {"},
 	}},
 	{"a lost lease is given back: keeps it in the store", sim, []edit{
-		{"holding.go", "\t\tl.giveBack(c)\n", ""},
+		{"tenure.go", "\t\tl.giveBack(c)\n", ""},
 	}},
 	{"woken by the release, not by polling: asks again and again", sim, []edit{
-		{"contend.go", "err := l.pause(c, q, claim, grant)", "err := c.ctx.Err()"},
+		{"acquire.go", "err := a.backend.Wait(a.waiter.ctx, a.claim(), grant)", "err := a.waiter.ctx.Err()"},
 	}},
-	{"one who gives up passes the turn on: forgets it", sim, []edit{
-		{"contend.go", "\tl.passTurn(q)\n", ""},
+	{"one that gives up lets the next ask: forgets it", sim, []edit{
+		{"acquire.go", "\ta.advanceLocked(a.queue, a.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"line.go", "\tcase t.err == nil:\n\t\tl.passTurn(q)\n", ""},
+		{"queue.go", "\tl.advanceLocked(q, t.owner)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
-		{"line.go", "l.background(func() { _ = t.lease.Release() })", ""},
+		{"queue.go", "l.background(func() { _ = w.lease.Release() })", ""},
 	}},
 	{"Close ends all leases and gives them back: forgets them", sim, []edit{
-		{"line.go", "q.held.end(ErrClosed)", "_ = q.held"},
+		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
 	}},
-	{"a release gives the turn to the next: forgets it", sim, []edit{
-		{"lease.go", "\tl.advance(h.line)\n\treturn err", "\treturn err"},
+	{"a release lets the next ask: forgets it", sim, []edit{
+		{"lease.go", "\tl.advanceLocked(e.tenure.queue, \"\")\n", ""},
 	}},
 	{"first come, first served: a newcomer goes to the front", sim, []edit{
-		{"line.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
+		{"queue.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
 	}},
 	{"one caller of a process asks the store: all do", sim, []edit{
-		{"locker.go", "\tif q == nil {\n", "\tif q == nil || q.held == nil {\n"},
+		{"queue.go", "case q == nil:", "case q == nil || q.tenure == nil:"},
 	}},
 	{"handed over a bounded number of times: no bound", sim, []edit{
-		{"handoff.go", "h.handoffs >= o.MaxHandoffs || ", ""},
+		{"tenure.go", "t.handoffs >= o.MaxHandoffs || ", ""},
 	}},
 	{"handed over for a bounded time: no bound", sim, []edit{
-		{"handoff.go", "held > o.HandoffTime ||", "false ||"},
+		{"tenure.go", "held > o.HandoffTime ||", "false ||"},
 	}},
 	{"a fence for each hand-off: keeps the old one", sim, []edit{
-		{"handoff.go", "h.fence++", "h.fence += 0"},
+		{"tenure.go", "t.fence++", "t.fence += 0"},
 	}},
-	{"the store is told the last fence: does not tell it on release", sim, []edit{
-		{"lease.go", "\tc.Fence = h.fence\n\tl.mu.Unlock()\n\te.root", "\tl.mu.Unlock()\n\te.root"},
+	{"the store learns the last fence: not on release", sim, []edit{
+		{"lease.go", "c, cause := t.claimLocked(), t.cause", "c, cause := t.claim, t.cause"},
 	}},
 	{"the last release frees a key: an inner one does", sim, []edit{
-		{"lease.go", "!e.root.done || ", ""},
+		{"tenure.go", "!e.root.released || ", ""},
 	}},
 	{"a lease that was taken again ends with the first: goes on", "TestMemory/ReentrantEnds", []edit{
-		{"holding.go", "\te.cancel(cause)", "\t_ = e"},
+		{"tenure.go", "\t\tleases = append(leases, e)", "\t\t_ = e"},
 	}},
 	{"the last release frees a key: that of the first lease does", "TestMemory/ReentrantEnds", []edit{
-		{"lease.go", " || len(e.root.again) > 0", ""},
+		{"tenure.go", " || len(t.again) > 0", ""},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
-		{"all.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
+		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
 	}},
 	{"AcquireAll takes all or none: keeps what it got", sim, []edit{
-		{"all.go", "errors.Join(err, all.Release())", "err"},
+		{"lease.go", "errors.Join(err, all.Release())", "err"},
+	}},
+}
+
+// storeMutants are mistakes in the stores, which the conformance suite notices.
+var storeMutants = []mutant{
+	{"Memory: an owner is compared by prefix", "TestMemory/OwnerComparedWhole", []edit{
+		{"memory.go", "k.owner != c.Owner && now.Before(k.expires) {", "!strings.HasPrefix(k.owner, c.Owner) && now.Before(k.expires) {"},
+		{"memory.go", "\t\"slices\"\n", "\t\"slices\"\n\t\"strings\"\n"},
+	}},
+	{"Memory: a renewal revives what ran out", "TestMemory/RenewalNeverRevives", []edit{
+		{"memory.go", "if k == nil || k.owner != c.Owner || !m.now().Before(k.expires) {", "if k == nil {"},
+	}},
+	{"Memory: a release does not compare the owner", "TestMemory/OwnerComparedWhole", []edit{
+		{"memory.go", "held := k.owner == c.Owner && now.Before(k.expires)\n\tif k.owner == c.Owner {", "held := now.Before(k.expires)\n\tif held {"},
+	}},
+	{"Memory: a release wakes nobody", "TestMemory/WokenByRelease", []edit{
+		{"memory.go", "\t\t\twakeUp(next.woken)\n", ""},
+	}},
+	{"Memory: one who gives up stays in the queue", "TestMemory/GivingUpLeavesQueue", []edit{
+		{"memory.go", "c.Fence)\n\tk.leave(c.Owner)\n", "c.Fence)\n"},
+	}},
+	{"Memory: fences come from the clock alone", "TestMemory/FenceRaised", []edit{
+		{"memory.go", "max(m.fence+step, now.UnixMicro())", "step*0 + now.UnixMicro()"},
+	}},
+	{"Redis: an owner is compared by prefix", "TestRedis/OwnerComparedWhole", []edit{
+		{"redis_acquire.lua", "if holder ~= owner then", "if string.sub(holder, 1, #owner) ~= owner then"},
+	}},
+	{"Redis: a key that is held is taken", "TestRedis/TryAcquire", []edit{
+		{"redis_acquire.lua", "if holder ~= owner then", "if false then"},
+	}},
+	{"Redis: a lease never runs out", "TestRedis/CrashedHolder", []edit{
+		{"redis_acquire.lua", "if left > 0 then", "if true then"},
+	}},
+	{"Redis: fences are counted, and the count is lost", "TestRedis/FenceSurvivesForgetting", []edit{
+		{"redis_acquire.lua", "time[1] .. string.rep('0', 6 - #time[2]) .. time[2]", "'1'"},
+	}},
+	{"Redis: fences come from the clock alone", "TestRedis/FenceRaised", []edit{
+		{"redis_acquire.lua", "if last + step > tonumber(fence) then", "if false then"},
+	}},
+	{"Redis: forgets that a holder whose time ran out may have used fences that nobody knows", "TestRedis/FenceRaised", []edit{
+		{"redis_acquire.lua", "step = 65536 --", "step = 0 --"},
+	}},
+	{"Redis: a renewal revives what ran out", "TestRedis/RenewalNeverRevives", []edit{
+		{"redis_renew.lua", "if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= memory then", "if not holder then"},
+	}},
+	{"Redis: a renewal does not raise the fence", "TestRedis/FenceRaised", []edit{
+		{"redis_renew.lua", "fence = ARGV[3]", "fence = fence"},
+	}},
+	{"Redis: a release does not compare the owner", "TestRedis/OwnerComparedWhole", []edit{
+		{"redis_release.lua", "\nif holder ~= owner then\n  return", "\nif not holder then\n  return"},
+	}},
+	{"Redis: the usual release compares the owner by prefix", "TestRedis/OwnerComparedWhole", []edit{
+		{"redis_release.lua", "'+' .. owner .. ' '", "'+' .. owner"},
+	}},
+	{"Redis: a release calls nobody", "TestRedis/WokenByRelease", []edit{
+		{"redis_release.lua", "redis.pcall('PUBLISH', channels .. string.match(next, '^[^:]+'), next)", "1"},
+	}},
+	{"Redis: one who gives up stays in the queue", "TestRedis/GivingUpLeavesQueue", []edit{
+		{"redis_release.lua", "  redis.call('ZREM', KEYS[2], owner)\n", ""},
+	}},
+	{"Redis: a release does not know of the queue", "TestRedis/WokenByRelease", []edit{
+		{"redis_acquire.lua", "last .. '*' .. holder", "last .. '+' .. holder"},
+	}},
+	{"Redis: the queue is not in order", "TestRedis/StoreQueue", []edit{
+		{"redis_release.lua", "'ZRANGE', KEYS[2], 0, 0", "'ZRANGE', KEYS[2], -1, -1"},
 	}},
 }

@@ -11,7 +11,11 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+	"unsafe"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest/history"
@@ -31,11 +35,11 @@ var keys = []string{"a", "b", "c"}
 
 type arguments struct{ Name, Store, Addr string }
 
-// report is what a child says of a lease, when it begins and again when it ends.
+// report is what a child reports of a lease, when it begins and again when it ends.
 type report struct {
 	Child string
 	ID    int64 // within the child
-	Held  bool  // for as long as it can be had, as the parent asked
+	Held  bool  // for as long as possible, as the parent asked
 	Ended bool
 	Lease history.Lease
 }
@@ -52,8 +56,7 @@ type child struct {
 	out *json.Encoder
 }
 
-// beChild takes turns until its input ends. Each line of input makes it hold one
-// more lease for as long as it can have it.
+// beChild takes turns until its input ends. Each line of input makes it hold one more lease for as long as it can.
 func beChild(args string) error {
 	var a arguments
 	if err := json.Unmarshal([]byte(args), &a); err != nil {
@@ -112,15 +115,15 @@ func (c *child) turn(ctx context.Context, name string) error {
 	r := report{Child: c.name, ID: c.ids.Add(1), Held: c.hold.CompareAndSwap(true, false), Lease: history.Lease{
 		Key: key, Holder: name, Fence: lease.Fence(), Since: c.grants.of(key), Begin: now, End: now,
 	}}
-	trusted := looksAt(lease, &r.Lease)
-	if err := c.say(r); err != nil {
+	trusted := extend(lease, &r.Lease)
+	if err := c.report(r); err != nil {
 		return err
 	}
-	for end := now.Add(rand.N(longest)); trusted && (r.Held || clock().Before(end)); trusted = looksAt(lease, &r.Lease) {
+	for end := now.Add(rand.N(longest)); trusted && (r.Held || clock().Before(end)); trusted = extend(lease, &r.Lease) {
 		time.Sleep(look)
 	}
 	r.Ended = true
-	if err := c.say(r); err != nil {
+	if err := c.report(r); err != nil {
 		return err
 	}
 	err = lease.Release()
@@ -130,20 +133,87 @@ func (c *child) turn(ctx context.Context, name string) error {
 	return err
 }
 
-// looksAt moves the end of what is told of a lease to now if it is still trusted
-// afterwards, and reports whether it is.
-func looksAt(lease *lock.Lease, told *history.Lease) bool {
+// extend moves the reported end of a lease to now if it is still trusted afterwards, and returns whether it is.
+func extend(lease *lock.Lease, reported *history.Lease) bool {
 	now := clock()
 	if lease.Remaining() == 0 {
 		return false
 	}
-	told.End = now
+	reported.End = now
 	return true
 }
 
-// say writes a report in one piece: a child that is killed leaves no half of it.
-func (c *child) say(r report) error {
+// report writes a report in one piece: a child that is killed leaves no half of it.
+func (c *child) report(r report) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out.Encode(r)
+}
+
+// stores are what a child may lock with: the one that all share, and two with mistakes that have to be noticed. The
+// function that is returned closes what was opened.
+var stores = map[string]func(addr string) (lock.Backend, func() error){
+	"redis": newRedis,
+	"a memory of its own": func(string) (lock.Backend, func() error) {
+		return lock.NewMemory(), func() error { return nil }
+	},
+	"fences of its own": func(addr string) (lock.Backend, func() error) {
+		b, done := newRedis(addr)
+		return &counting{Backend: b}, done
+	},
+}
+
+func newRedis(addr string) (lock.Backend, func() error) {
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	return lock.NewRedis(client), client.Close
+}
+
+// counting numbers grants by itself. It leaves room for hand-offs.
+type counting struct {
+	lock.Backend
+	last atomic.Int64
+}
+
+func (b *counting) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, c)
+	if g.Fence != 0 {
+		g.Fence = b.last.Add(1 << 16)
+	}
+	return g, err
+}
+
+// grants remembers when the request was sent that got this process a key: also of leases that are handed over.
+type grants struct {
+	lock.Backend
+
+	mu   sync.Mutex
+	sent map[string]time.Time // by key
+}
+
+func (b *grants) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	sent := clock()
+	g, err := b.Backend.Acquire(ctx, c)
+	if err == nil && !g.Held {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.sent[c.Key] = sent
+	}
+	return g, err
+}
+
+func (b *grants) of(key string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sent[key]
+}
+
+// clock reads CLOCK_MONOTONIC, whose zero is the same for all processes of the machine. Package time shows only how it
+// differs from an earlier reading of the same process.
+func clock() time.Time {
+	const monotonic = 1
+	var ts syscall.Timespec
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic(errno)
+	}
+	return time.Unix(ts.Unix()).UTC()
 }

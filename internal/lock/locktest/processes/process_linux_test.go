@@ -8,24 +8,27 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/lock/locktest/history"
 )
 
-// process is a child, as its parent has it.
+// process is a child, as its parent sees it.
 type process struct {
-	name string
-	told *told
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	done chan struct{}
-	err  error // of its end, once done is closed
+	name   string
+	record *record
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	done   chan struct{}
+	err    error // of its end, once done is closed
 }
 
-// start starts a child that tells what it does. It ends with the test at the
-// latest, and with this process however that ends.
-func start(t *testing.T, w *told, a arguments) *process {
+// start starts a child, which reports to w. It ends with the test at the latest, and with this process however that ends.
+func start(t *testing.T, w *record, a arguments) *process {
 	t.Helper()
 	args, err := json.Marshal(a)
 	if err != nil {
@@ -43,7 +46,7 @@ func start(t *testing.T, w *told, a arguments) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{name: a.Name, told: w, cmd: cmd, in: in, done: make(chan struct{})}
+	p := &process{name: a.Name, record: w, cmd: cmd, in: in, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // whose end Pdeathsig takes for the parent's
@@ -72,9 +75,9 @@ func (p *process) listen(out io.Reader) error {
 		if err := reports.Decode(&r); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s says what nobody understands: %w", p.name, err)
+			return fmt.Errorf("%s: malformed report: %w", p.name, err)
 		}
-		p.told.add(r)
+		p.record.add(r)
 	}
 }
 
@@ -84,7 +87,7 @@ func (p *process) holds(t *testing.T) report {
 	if _, err := fmt.Fprintln(p.in, "hold"); err != nil {
 		t.Fatal(err)
 	}
-	return p.told.await(t, p.name+" holds a key", func(r report) bool { return r.Child == p.name && r.Held && !r.Ended })
+	return p.record.await(t, p.name+" holds a key", func(r report) bool { return r.Child == p.name && r.Held && !r.Ended })
 }
 
 func (p *process) signal(t *testing.T, s syscall.Signal) {
@@ -98,7 +101,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 func (p *process) busy(t *testing.T) {
 	t.Helper()
 	from, turns := clock(), make(map[int64]bool)
-	p.told.await(t, p.name+" takes turns", func(r report) bool {
+	p.record.await(t, p.name+" takes turns", func(r report) bool {
 		if r.Child == p.name && r.Ended && r.Lease.Begin.After(from) {
 			turns[r.ID] = true
 		}
@@ -117,4 +120,67 @@ func (p *process) ends(t *testing.T) {
 	case <-time.After(patience):
 		t.Errorf("%s has not ended for %v", p.name, patience)
 	}
+}
+
+// patience bounds every wait. Nothing takes this long unless it hangs.
+const patience = 20 * time.Second
+
+// record is what the children have reported so far.
+type record struct {
+	mu      sync.Mutex
+	reports []report
+	more    chan struct{} // closed when there is another
+}
+
+func newRecord() *record { return &record{more: make(chan struct{})} }
+
+func (w *record) add(r report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reports = append(w.reports, r)
+	close(w.more)
+	w.more = make(chan struct{})
+}
+
+// since returns the reports after the first n, and what is closed when there is another.
+func (w *record) since(n int) (reports []report, more <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.reports[n:]), w.more
+}
+
+// await returns the report that is looked for, and fails the test if it does not come.
+func (w *record) await(t *testing.T, what string, find func(report) bool) report {
+	t.Helper()
+	limit := time.After(patience)
+	for n := 0; ; {
+		reports, more := w.since(n)
+		if i := slices.IndexFunc(reports, find); i >= 0 {
+			return reports[i]
+		}
+		n += len(reports)
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("%s: no report for %v", what, patience)
+		}
+	}
+}
+
+// history returns one of all leases. Of a lease whose holder was killed the last report is that of its begin.
+func (w *record) history() *history.History {
+	type id struct {
+		child string
+		n     int64
+	}
+	last := make(map[id]report)
+	reports, _ := w.since(0)
+	for _, r := range reports {
+		last[id{r.Child, r.ID}] = r
+	}
+	h := new(history.History)
+	for _, r := range last {
+		h.Add(r.Lease)
+	}
+	return h
 }

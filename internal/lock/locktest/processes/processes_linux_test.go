@@ -2,15 +2,30 @@ package processes
 
 import (
 	"fmt"
+	"log"
+	"os"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/testserver"
+	"example.com/shop/internal/lock/locktest/history"
+	"example.com/shop/internal/testserver"
 )
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(childArgs); args != "" {
+		if err := beChild(args); err != nil {
+			log.Fatal(err) //nolint:forbidigo // this process is a child, not the test
+		}
+		return
+	}
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
 
 // servers are started for one test alone, which flushes it.
 var servers = map[string]func(t *testing.T) (addr string){
@@ -22,9 +37,8 @@ var servers = map[string]func(t *testing.T) (addr string){
 	"redis 8": func(t *testing.T) string { return testserver.StartRedis(t).Addr() },
 }
 
-// "one lease at a time is trusted", and "Each lease has a fence, higher than that
-// of every earlier lease on its key, also after a hand-off, a crash, FLUSHALL":
-// of processes that are killed, stopped and forgotten.
+// "one lease at a time is trusted", and "Each lease has a fence, higher than that of every earlier lease on its key, also
+// after a hand-off, a crash, FLUSHALL": of processes that are killed or stopped, and of a store that forgets.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	for name, start := range servers {
@@ -36,7 +50,7 @@ func TestProcesses(t *testing.T) {
 }
 
 func faults(t *testing.T, addr string) {
-	w := newTold()
+	w := newRecord()
 	var ps []*process
 	for i := range 4 {
 		ps = append(ps, start(t, w, arguments{Name: fmt.Sprint("p", i+1), Store: "redis", Addr: addr}))
@@ -59,8 +73,7 @@ func faults(t *testing.T, addr string) {
 	from := clock()
 	flush(t, addr)
 	to := clock()
-	// Who comes now may have the key while its first holder still trusts it: those
-	// who wait ask again when that one's time would have been over.
+	// A process that comes now may have the key while its first holder still trusts it: those that wait ask again later.
 	ps = append(ps, start(t, w, arguments{Name: "p6", Store: "redis", Addr: addr}))
 	w.passesOn(t, forgotten)
 	busy(t, ps)
@@ -83,7 +96,7 @@ func busy(t *testing.T, ps []*process) {
 	}
 }
 
-// end waits until all have given everything back and ended well.
+// end waits until all have released everything and ended without an error.
 func end(t *testing.T, ps []*process) {
 	t.Helper()
 	for _, p := range ps {
@@ -94,8 +107,8 @@ func end(t *testing.T, ps []*process) {
 	}
 }
 
-// passesOn waits until somebody else has had the key.
-func (w *told) passesOn(t *testing.T, before report) {
+// passesOn waits until another holder has had the key.
+func (w *record) passesOn(t *testing.T, before report) {
 	t.Helper()
 	w.await(t, "the next lease on "+before.Lease.Key, func(r report) bool {
 		return r.Lease.Key == before.Lease.Key && r.Lease.Begin.After(before.Lease.Begin) && r.Ended
@@ -111,7 +124,7 @@ func flush(t *testing.T, addr string) {
 	}
 }
 
-// nothingLeft: who comes after all others have ended has each key at once.
+// nothingLeft: a process that comes after all others have ended gets each key at once.
 func nothingLeft(t *testing.T, addr string) {
 	t.Helper()
 	store, done := newRedis(addr)
@@ -125,4 +138,39 @@ func nothingLeft(t *testing.T, addr string) {
 		t.Error(err)
 	}
 	_ = done()
+}
+
+// What children with a broken lock report is noticed.
+func TestProcesses_Noticed(t *testing.T) {
+	t.Parallel()
+	for store, rule := range map[string]string{
+		"a memory of its own": history.Exclusive,
+		"fences of its own":   history.FencesRise,
+	} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			addr, w := servers["embedded"](t), newRecord()
+			ps := []*process{
+				start(t, w, arguments{Name: "p1", Store: store, Addr: addr}),
+				start(t, w, arguments{Name: "p2", Store: store, Addr: addr}),
+			}
+			for range 3 {
+				busy(t, ps)
+			}
+			end(t, ps)
+			if found := rules(w); !slices.Contains(found, rule) {
+				t.Errorf("found %q, want %q among them", found, rule)
+			}
+		})
+	}
+}
+
+// rules returns those that are broken by the reports, each once.
+func rules(w *record) (found []string) {
+	for _, b := range w.history().Check() {
+		if !slices.Contains(found, b.Rule) {
+			found = append(found, b.Rule)
+		}
+	}
+	return found
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// shell runs a script in a shell that has shop and curl, and returns what it prints.
+func shell(t *testing.T, script string, variables ...string) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(program, filepath.Join(bin, "shop")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
+	sh.WaitDelay = time.Second // for what it has started
+	sh.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), asProgram+"=1")
+	sh.Env = append(sh.Env, variables...)
+	out, err := sh.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s\nof: %s", err, out, script)
+	}
+	return string(out)
+}

@@ -1,0 +1,203 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/store"
+)
+
+// Check reports everything that is wrong with s, by the names of the command line's flags, without asking any
+// server.
+func (s Settings) Check() error {
+	_, reconcile := parseDaily(s.ReconcileAt)
+	return errors.Join(
+		validAddress("listen", s.Listen),
+		s.validOperator(),
+		s.DatabaseSettings.Check(),
+		s.validRedis(),
+		within("lock-ttl", s.LockTTL, 100*time.Millisecond, 10*time.Minute),
+		s.validLock(),
+		within("lock-wait", s.LockWait, 0, 15*time.Minute),
+		within("sold-out-for", s.SoldOutFor, 0, time.Minute),
+		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
+		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // far longer than a client retries
+		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
+		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
+		within("think", s.Think, 0, order.MaxThink),
+		reconcile,
+		within("rate-limit", s.limit(s.RateLimit, rateLimit), 0, 100_000),
+		within("max-open-orders", s.limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // they are counted for each order
+		within("max-in-flight", s.MaxInFlight, 1, 100_000),
+		s.validMode(),
+	)
+}
+
+// Check is Settings.Check for commands that need the database alone.
+func (s DatabaseSettings) Check() error {
+	return errors.Join(s.validDatabase(), within("start-timeout", s.StartTimeout, time.Millisecond, 15*time.Minute))
+}
+
+func (s DatabaseSettings) validDatabase() error {
+	switch {
+	case s.MySQL != "" && s.Data != "":
+		return errors.New("--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one database, not both")
+	case s.MySQL == "" && s.Data == "":
+		return errors.New("which database? Add --mysql DSN or --data DIR")
+	case s.MySQL == "" && s.mysqlTLS().any():
+		return errors.New("mysql-ca, mysql-cert, mysql-key: are for a MySQL, and none is named")
+	case s.MySQL == "":
+		return nil
+	}
+	_, dsn := readDSN(s.MySQL)
+	_, files := s.mysqlTLS().config()
+	return errors.Join(dsn, files)
+}
+
+func within[T int | time.Duration](name string, value, low, high T) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s: %v: want %v to %v", name, value, low, high)
+	}
+	return nil
+}
+
+func validAddress(name, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q: want host:port such as 127.0.0.1:8080 or :8080", name, addr)
+	}
+	return nil
+}
+
+func (s Settings) validRedis() error {
+	if s.Redis == "" {
+		if s.redisTLS().any() {
+			return errors.New("redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
+		}
+		return nil
+	}
+	_, address := redisOptions(s.Redis)
+	_, files := s.redisTLS().config()
+	return errors.Join(address, files)
+}
+
+func (s Settings) validLock() error {
+	// The locks' stores count in milliseconds.
+	if s.LockTTL%time.Millisecond != 0 {
+		return fmt.Errorf("lock-ttl: %v: want whole milliseconds", s.LockTTL)
+	}
+	// An order that comes right after a crash finds a lease that has all of its time left.
+	if least := s.LockTTL + time.Second; s.LockWait < least {
+		return fmt.Errorf("lock-wait: %v: want at least %v, lock-ttl and a second: an order that comes right after a crash has to wait until the lease of the crashed instance ends", s.LockWait, least)
+	}
+	return nil
+}
+
+// validOperator refuses an operator's API without a token of its own: none, or the secret of buyers' tokens; and a
+// token that opens nothing.
+func (s Settings) validOperator() error {
+	switch {
+	case s.OperatorListen == "" && !s.OperatorToken.IsZero():
+		return errors.New("operator-token: opens nothing without the operator's API: add --operator-listen 127.0.0.1:8081, or leave out --operator-token-file and SHOP_OPERATOR_TOKEN")
+	case s.OperatorListen == "":
+		return nil
+	case s.OperatorToken.IsZero():
+		return errors.New("operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then add --operator-token-file operator.token, or put it into SHOP_OPERATOR_TOKEN")
+	case s.OperatorToken == s.TokenSecret:
+		return errors.New("operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
+	}
+	return validAddress("operator-listen", s.OperatorListen)
+}
+
+// labPassword is the one that docker-compose.yml gives its servers. It is published, so it must protect nothing.
+const labPassword = "lab-only"
+
+// validMode keeps teaching mode and production apart, both ways.
+func (s Settings) validMode() error {
+	var errs []error
+	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	endpoints := s.endpoints()
+	if !s.Lab {
+		for _, server := range endpoints {
+			if server.labPassword {
+				fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", server.name, labPassword)
+			}
+		}
+		if s.TokenSecret.IsZero() {
+			fail("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
+		}
+		if s.Think != 0 || len(s.Redlock) > 0 || s.ZooKeeper != "" || s.LabShortTTL != 0 {
+			fail("think, redlock, zookeeper: are for teaching mode; add --lab or leave them out")
+		}
+		return errors.Join(errs...)
+	}
+	for _, server := range endpoints {
+		if server.tls { // the lab's servers have none, production's do
+			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", server.name)
+		}
+	}
+	if !s.TokenSecret.IsZero() {
+		fail("token-secret: is not for teaching mode, which believes buyers: leave out --lab, or --token-secret-file and SHOP_TOKEN_SECRET")
+	}
+	return errors.Join(append(errs, s.validRedlock(), s.validZooKeeper(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
+}
+
+// endpoint is what a DSN or an address says of a server.
+type endpoint struct {
+	name             string
+	tls, labPassword bool
+}
+
+// endpoints returns those that are named by readable settings; Check complains about the others.
+func (s Settings) endpoints() (all []endpoint) {
+	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
+		all = append(all, endpoint{"mysql", dsn.TLS() || s.mysqlTLS().any(), dsn.HasPassword(labPassword)})
+	}
+	if o, err := redisOptions(s.Redis); err == nil {
+		all = append(all, endpoint{"redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password == labPassword})
+	}
+	for _, address := range s.Redlock {
+		if o, err := redisOptions(address); err == nil {
+			all = append(all, endpoint{"redlock", o.TLSConfig != nil, o.Password == labPassword})
+		}
+	}
+	return all
+}
+
+func (s Settings) validRedlock() error {
+	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
+		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
+	}
+	seen := map[string]bool{}
+	for _, address := range s.Redlock {
+		options, err := redisOptions(address)
+		switch {
+		case err != nil:
+			return fmt.Errorf("redlock: %w", err)
+		case seen[options.Addr]:
+			return fmt.Errorf("redlock: %s is there twice: a server has one vote", options.Addr)
+		}
+		seen[options.Addr] = true
+	}
+	return nil
+}
+
+func (s Settings) validZooKeeper() error {
+	if s.ZooKeeper == "" {
+		return nil
+	}
+	for address := range strings.SplitSeq(s.ZooKeeper, ",") {
+		if err := validAddress("zookeeper", address); err != nil || strings.HasPrefix(address, ":") {
+			return fmt.Errorf("zookeeper: %q: want host:port such as 127.0.0.1:2181", address)
+		}
+	}
+	return nil
+}

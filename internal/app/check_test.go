@@ -1,0 +1,152 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/testserver/tlstest"
+)
+
+const (
+	plainDSN  = "shop:geheim@tcp(db:3306)/shop"
+	labDSN    = "shop:lab-only@tcp(db:3306)/shop"
+	tlsDSN    = "shop:geheim@tcp(db:3306)/shop?tls=true"
+	plainURL  = "redis://:geheim@cache:6379/0"
+	labURL    = "redis://:lab-only@cache:6379/0"
+	tlsURL    = "rediss://:geheim@cache:6379/0"
+	wantURL   = "redis: want host:port or redis://user:password@host:6379/0"
+	plainAddr = "cache:6379"
+)
+
+// servers returns good settings of a shop on servers.
+func servers(t *testing.T) app.Settings {
+	t.Helper()
+	s := app.Default()
+	s.MySQL, s.Redis = plainDSN, plainAddr
+	s.TokenSecret = secret(t, tokenSecret)
+	return s
+}
+
+const (
+	tokenSecret   = "AwoRGB8mLTQ7QklQV15lbHN6gYiPlp2kq7K5wMfO1dw="
+	operatorToken = "BRAbJjE8R1JdaHN+iZSfqrXAy9bh7PcCDRgjLjlET1o="
+)
+
+func secret(t *testing.T, text string) auth.Secret {
+	t.Helper()
+	secret, err := auth.NewSecret(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func inLab(s *app.Settings) { s.Lab, s.TokenSecret = true, auth.Secret{} }
+
+func caFile(t *testing.T) string {
+	t.Helper()
+	return tlstest.File(t, tlstest.NewCA(t).PEM)
+}
+
+func TestSettings_Check(t *testing.T) {
+	t.Parallel()
+	operated := func(s *app.Settings) {
+		s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
+	}
+	for name, c := range map[string]struct {
+		change func(*app.Settings)
+		want   string // the beginning of the message; empty for good settings
+	}{
+		"servers":                {func(*app.Settings) {}, ""},
+		"sqlite":                 {func(s *app.Settings) { s.MySQL, s.Data = "", "folder" }, ""},
+		"pay at once":            {func(s *app.Settings) { s.PayWithin = 0 }, "pay-within: 0s: want 1s"},
+		"keep keys a second":     {func(s *app.Settings) { s.KeepKeys = time.Second }, "keep-keys: 1s: want 1h0m0s to 2160h0m0s"},
+		"reconcile never":        {func(s *app.Settings) { s.ReconcileAt = "off" }, ""},
+		"reconcile soon":         {func(s *app.Settings) { s.ReconcileAt = "soon" }, `reconcile-at: "soon": want a time of day in UTC such as 03:00, or off`},
+		"no open orders":         {func(s *app.Settings) { s.MaxOpenOrders = new(-1) }, "max-open-orders: -1: want 0 to 1000"},
+		"lab":                    {func(s *app.Settings) { inLab(s); s.Think = 2 * time.Millisecond }, ""},
+		"no token secret":        {func(s *app.Settings) { s.TokenSecret = auth.Secret{} }, "token-secret: is missing"},
+		"token secret, lab":      {func(s *app.Settings) { s.Lab = true }, "token-secret: is not for teaching mode"},
+		"operator":               {operated, ""},
+		"operator, lab":          {func(s *app.Settings) { inLab(s); operated(s) }, ""},
+		"operator, no token":     {func(s *app.Settings) { s.OperatorListen = ":0" }, "operator-token: is missing"},
+		"operator, no place":     {func(s *app.Settings) { operated(s); s.OperatorListen = "" }, "operator-token: opens nothing"},
+		"operator, nowhere":      {func(s *app.Settings) { operated(s); s.OperatorListen = "8081" }, "operator-listen: "},
+		"one secret for both":    {func(s *app.Settings) { operated(s); s.OperatorToken = s.TokenSecret }, "operator-token: is the secret of buyers"},
+		"lab, lab passwords":     {func(s *app.Settings) { inLab(s); s.MySQL, s.Redis = labDSN, labURL }, ""},
+		"listen without port":    {func(s *app.Settings) { s.Listen = "localhost" }, "listen: "},
+		"no database":            {func(s *app.Settings) { s.MySQL = "" }, "which database? Add --mysql DSN or --data DIR"},
+		"two databases":          {func(s *app.Settings) { s.Data = "folder" }, "--mysql (SHOP_MYSQL) and --data"},
+		"redis without port":     {func(s *app.Settings) { s.Redis = "cache" }, "redis: "},
+		"redis URL broken":       {func(s *app.Settings) { s.Redis = "http://:geheim@cache" }, "redis: "},
+		"redis no scheme":        {func(s *app.Settings) { s.Redis = "default:geheim@cache:6379" }, wantURL},
+		"lock-ttl zero":          {func(s *app.Settings) { s.LockTTL = 0 }, "lock-ttl: "},
+		"lock-ttl fraction":      {func(s *app.Settings) { s.LockTTL += time.Microsecond }, "lock-ttl: "},
+		"lock-wait hour":         {func(s *app.Settings) { s.LockWait = time.Hour }, "lock-wait: 1h0m0s: want 0s to 15m0s"},
+		"lock-wait = TTL":        {func(s *app.Settings) { s.LockWait = s.LockTTL }, "lock-wait: 10s: want at least 11s"},
+		"lock-wait least":        {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
+		"start-timeout zero":     {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
+		"drain-delay":            {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
+		"think without lab":      {func(s *app.Settings) { s.Think = time.Millisecond }, "think, redlock, zookeeper: are for teaching mode"},
+		"short TTL without lab":  {func(s *app.Settings) { s.LabShortTTL = time.Second }, "think, redlock, zookeeper: are for teaching mode"},
+		"think too long":         {func(s *app.Settings) { inLab(s); s.Think = time.Hour }, "think: "},
+		"lab, mysql TLS":         {func(s *app.Settings) { inLab(s); s.MySQL = tlsDSN }, "mysql: has TLS"},
+		"lab, redis TLS":         {func(s *app.Settings) { inLab(s); s.Redis = tlsURL }, "redis: has TLS"},
+		"mysql preferred":        {func(s *app.Settings) { s.MySQL = plainDSN + "?tls=preferred" }, "mysql: parameter tls=preferred"},
+		"redis skip_verify":      {func(s *app.Settings) { s.Redis = tlsURL + "?skip_verify=true" }, "redis: skip_verify"},
+		"no mysql CA file":       {func(s *app.Settings) { s.MySQLCA = "/nowhere" }, "mysql-ca: "},
+		"mysql cert alone":       {func(s *app.Settings) { s.MySQLCert = "/nowhere" }, "mysql-cert, mysql-key: "},
+		"CA without mysql":       {func(s *app.Settings) { s.MySQL, s.Data, s.MySQLCA = "", "folder", "/nowhere" }, "mysql-ca, "},
+		"lab, mysql CA":          {func(s *app.Settings) { inLab(s); s.MySQLCA = caFile(t) }, "mysql: has TLS"},
+		"lab, redis CA":          {func(s *app.Settings) { inLab(s); s.RedisCA = caFile(t) }, "redis: has TLS"},
+		"CA files":               {func(s *app.Settings) { s.MySQLCA, s.RedisCA = caFile(t), caFile(t) }, ""},
+		"sold-out-for":           {func(s *app.Settings) { s.SoldOutFor = -1 }, "sold-out-for: -1ns: want 0s to 1m0s"},
+		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
+		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
+		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
+		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
+		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "a:1"} }, "redlock: a:1 is there twice"},
+		"lab, redlock no scheme": {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "geheim@c:1"} }, "redlock: " + wantURL},
+		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},
+		"redlock without lab":    {func(s *app.Settings) { s.Redlock = []string{"a:1", "b:1", "c:1"} }, "think, redlock, zookeeper: are for teaching mode"},
+		"lab, zookeeper":         {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b:2181" }, ""},
+		"lab, zookeeper no port": {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b" }, `zookeeper: "b": want host:port`},
+		"zookeeper without lab":  {func(s *app.Settings) { s.ZooKeeper = "a:2181" }, "think, redlock, zookeeper: are for teaching mode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := servers(t)
+			c.change(&s)
+			err := s.Check()
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("got %v, want nil", err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Fatalf("got %v, want %s...", err, c.want)
+			}
+			if strings.Contains(err.Error(), "geheim") || strings.Contains(err.Error(), tokenSecret) {
+				t.Errorf("got %v, want no password in it", err)
+			}
+		})
+	}
+}
+
+// Every mistake is told at once.
+func TestSettings_CheckAll(t *testing.T) {
+	t.Parallel()
+	err := app.Settings{}.Check()
+	if err == nil {
+		t.Fatal("got nil for empty settings")
+	}
+	for _, field := range []string{"listen: ", "which database?", "token-secret: ", "lock-ttl: ", "lock-wait: ", "reconcile-at: ", "start-timeout: ", "drain: "} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("got %v, want %s in it", err, field)
+		}
+	}
+}

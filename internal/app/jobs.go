@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/observe"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+)
+
+// job is work that one instance does at a time. Two at once, as after a lease that ran out, do no harm: each job is
+// idempotent, and the lease spares the database the others.
+type job struct {
+	name  string
+	every time.Duration
+	run   func(ctx context.Context) (items int, err error) // the items it dealt with, even if it failed
+}
+
+// expiry expires the orders that were not paid in time.
+func expiry(every time.Duration, orders *order.Service) job {
+	const atOnce = 500
+	return job{"expiry", every, func(ctx context.Context) (expired int, err error) {
+		for {
+			n, err := orders.ExpireDue(ctx, atOnce)
+			expired += n
+			if err != nil || n < atOnce {
+				return expired, err
+			}
+		}
+	}}
+}
+
+// purge deletes the idempotency keys that are older than keep, ten minutes late at most.
+func purge(db *store.Store, keep time.Duration) job {
+	return job{"keys", 10 * time.Minute, func(ctx context.Context) (int, error) { return db.PurgeKeys(ctx, keep) }}
+}
+
+// off is the time of a daily job that does not run.
+const off = "off"
+
+// parseDaily reads a time of day such as 03:00, as the time since midnight.
+func parseDaily(at string) (time.Duration, error) {
+	t, err := time.Parse("15:04", at)
+	if err != nil && at != off {
+		return 0, fmt.Errorf("reconcile-at: %q: want a time of day in UTC such as 03:00, or %s", at, off)
+	}
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
+}
+
+// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs what differs
+// and changes nothing: people find out what is right. A row of the database claims the day, so that neither a
+// change of instances nor a Redis that forgets repeats a run or leaves a day out.
+func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
+	const name = "reconcile"
+	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
+		now, err := db.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		day := now.Add(-at).Format(time.DateOnly)
+		claimed, err := db.ClaimDay(ctx, name, day)
+		if err != nil || !claimed {
+			return 0, err
+		}
+		differences, err = audit(ctx, db, log.With("job", name))
+		if err != nil { // it is due again
+			err = errors.Join(err, db.UnclaimDay(context.WithoutCancel(ctx), name, day))
+		}
+		return differences, err
+	}}
+}
+
+// audit returns the number of differences, of which the first are logged.
+func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences int, err error) {
+	// A run keeps a snapshot of the database open. A MySQL whose answer to one statement does not begin within
+	// readTimeout, of the DSN or else two minutes, ends it before.
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	began := time.Now()
+	var skus, lines, units int64
+	err = db.Audit(ctx, "",
+		func(a stock.Account) error {
+			skus, lines, units = skus+1, lines+a.Orders, units+a.OrderedUnits
+			return nil
+		},
+		func(d stock.Difference) error {
+			if differences++; differences <= 20 {
+				log.Error("accounts differ", "invariant", d.Invariant, "sku", d.SKU, "order_id", d.OrderID, "detail", d.Detail)
+			}
+			return nil
+		})
+	if err != nil {
+		return differences, fmt.Errorf("audit: %w", err)
+	}
+	level := slog.LevelInfo
+	if differences > 0 {
+		level = slog.LevelError
+	}
+	log.Log(ctx, level, "accounts compared", "skus", skus, "lines", lines, "units", units, "differences", differences, observe.Took(time.Since(began)))
+	return differences, nil
+}
+
+// jobs run until end.
+type jobs struct {
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start lets jobs run until end, whatever becomes of the context that the shop was started with.
+func (all *jobs) start(c *components, list ...job) {
+	ctx, stop := context.WithCancel(context.Background())
+	all.stop = stop
+	for _, j := range list {
+		log := c.log.With("job", j.name)
+		r := &runner{job: j, locker: c.lockers[strategy.RedisLock], metrics: c.metrics.Job(j.name), log: log,
+			outage: observe.Outage{Log: log, Message: "job fails here"}}
+		all.running.Go(func() { r.loop(ctx) })
+	}
+}
+
+// end lets all give their leases back, and returns at once. The channel is closed when they have, which takes as long
+// as a database or Redis that hangs is waited for.
+func (all *jobs) end() (ended <-chan struct{}) {
+	all.stop()
+	done := make(chan struct{})
+	go func() {
+		all.running.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// runner runs a job on this instance.
+type runner struct {
+	job
+	locker  *lock.Locker
+	metrics *observe.Job
+	log     *slog.Logger
+	outage  observe.Outage
+}
+
+// standBy is the time between tries for a job's lease.
+const standBy = time.Second
+
+// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. An instance on which
+// a run fails gives the lease up, as its database may be the only one that does not answer, and waits longer each
+// time before it tries again.
+func (r *runner) loop(ctx context.Context) {
+	shortest, longest := max(r.every, standBy), max(10*r.every, standBy)
+	for away := shortest; ctx.Err() == nil; {
+		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
+		held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: another instance has it
+		if err != nil {
+			if !held && ctx.Err() == nil {
+				r.outage.Note(ctx, err)
+			}
+			pause(ctx, standBy)
+			continue
+		}
+		done, failed := r.lead(lease)
+		if done {
+			away = shortest
+		}
+		if failed {
+			pause(ctx, away)
+			away = min(2*away, longest)
+		}
+	}
+}
+
+// lead runs the job until its lease ends or a run fails, and reports whether a run has done something.
+func (r *runner) lead(lease *lock.Lease) (done, failed bool) {
+	defer lease.Release() //nolint:errcheck // it goes on in the background
+	r.log.Info("job runs here")
+	r.metrics.Leads(true)
+	defer r.metrics.Leads(false)
+	for ctx := lease.Context(); ctx.Err() == nil; pause(ctx, r.every) {
+		began := time.Now()
+		items, err := r.run(ctx)
+		r.metrics.Ran(items, err)
+		if err != nil && ctx.Err() != nil {
+			return done, false // it was ended from outside
+		}
+		r.outage.Note(ctx, err)
+		done = done || err == nil || items > 0
+		if items > 0 {
+			r.log.Info("job ran", "items", items, observe.Took(time.Since(began)))
+		}
+		if err != nil {
+			return done, true
+		}
+	}
+	return done, false
+}
+
+// pause waits, and reports whether ctx still runs.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

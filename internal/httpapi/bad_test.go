@@ -1,0 +1,452 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/internal/stock"
+)
+
+// refusing is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another
+// currency; its requests must be refused and change no row.
+type refusing struct {
+	*shop
+	asked http.Handler
+	anns  string // id of an order
+	rows  map[string][]string
+}
+
+func newRefusing(t *testing.T, s *shop) *refusing {
+	t.Helper()
+	s.supply(t, "mug", 5)
+	s.supply(t, "hat", 0)
+	s.supplyAt(t, stock.Money{Minor: 1, Currency: "USD"}, "pen", 5)
+	ann := "Shop-Buyer: ann"
+	if s.config.Buyers != nil {
+		ann = shows(t, shopSecret, "ann")
+	}
+	anns := strings.TrimPrefix(s.place(t, "anns-key", "1", ann), "/v1/orders/")
+	return &refusing{shop: s, asked: s.handler, anns: anns, rows: s.rows(t)}
+}
+
+func newRefusingOperator(t *testing.T) *refusing {
+	t.Helper()
+	r := newRefusing(t, newShop(t, withTokens(t)))
+	wantStatus(t, r.operate(t, "POST "+movesOfMug, moreMugs, "Idempotency-Key: used-key"), http.StatusCreated)
+	r.asked, r.rows = r.operator, r.shop.rows(t)
+	return r
+}
+
+// refuse sends a bad request and checks all that is promised of its answer. In the call, ANN
+// stands for the id of ann's order.
+func (s *refusing) refuse(t *testing.T, want, call, body string, headers ...string) {
+	t.Helper()
+	name := fmt.Sprintf("%.60s %.80q %.80q", call, body, headers)
+	w := s.callOn(t, s.asked, strings.ReplaceAll(call, "ANN", s.anns), body, headers...)
+	if got := fmt.Sprint(w.Code); got != want[:3] {
+		t.Errorf("%s: got %s %s, want %s", name, got, w.Body, want)
+		return
+	}
+	p := wantProblem(t, w, want)
+	detail := fmt.Sprint(p["detail"])
+	if p["retry_safe"] != false || len(detail) > 300 {
+		t.Errorf("%s: got %v, want no retry_safe and a short detail", name, p)
+	}
+	if strings.HasSuffix(want, "lab-off") && !strings.Contains(detail, "--lab") {
+		t.Errorf("%s: got detail %q, want it to say how to switch teaching mode on", name, detail)
+	}
+	if allow := w.Header().Get("Allow"); (allow != "") != (w.Code == http.StatusMethodNotAllowed) {
+		t.Errorf("%s: got Allow %q with status %d, want one with 405 alone", name, allow, w.Code)
+	}
+	realm := `Bearer realm="shop"`
+	if s.asked == s.operator {
+		realm = `Bearer realm="shop operator"`
+	}
+	challenge := map[string]string{"401 no-token": realm, "401 bad-token": realm + `, error="invalid_token"`}[want]
+	if got := w.Header().Get("WWW-Authenticate"); got != challenge {
+		t.Errorf("%s: got WWW-Authenticate %q, want %q", name, got, challenge)
+	}
+	if diff := cmp.Diff(s.rows, s.shop.rows(t)); diff != "" {
+		t.Errorf("%s: rows changed:\n%s", name, diff)
+		s.rows = s.shop.rows(t)
+	}
+}
+
+func times(text string, n int) string { return strings.Repeat(text, n) }
+
+// "Bad input never is a 5xx": each has its 4xx, as openapi.yaml has it, and changes no row.
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	s := newRefusing(t, newShop(t, nil))
+	table := map[string][]string{
+		"400 malformed": {
+			"", " \n\t", "sku=mug&quantity=1", "<order/>", `{"lines":[{"sku":"mug","quan`, `{"lines":[]`, goodOrder + "x", goodOrder + "}",
+			goodOrder + goodOrder, "[" + goodOrder + "]", "null", `"lines"`, "1", "true", "NaN", "\ufeff" + goodOrder, "\xff\xfe{\x00}\x00",
+			"{\"lines\":[{\"sku\":\"m\xffg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
+			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\xc0\xb5g\",\"quantity\":1}]}",
+			"{\"lines\":[{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}]}", "{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{'lines':[]}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
+			`{"lines":[{"sku":"mug","quantity":1}],"discount":100}`, `{"lines":[{"sku":"mug","quantity":1,"price":1}]}`,
+			`{"lines":[{"sku":"mug","quantity":1}],"lines":[{"sku":"mug","quantity":5}]}`, `{"lines":[{"sku":"mug","quantity":1,"quantity":5}]}`,
+			`{"lines":[{"sku":"mug","quantity":1,"quantit\u0079":5}]}`, `{"Lines":[{"sku":"mug","quantity":1}]}`,
+			`{"lines":[{"sku":"mug","SKU":"cup","quantity":1}]}`, `{"lines":[{"ſku":"mug","quantity":1}]}`, `{"":1,"lines":[{"sku":"mug","quantity":1}]}`,
+			`{"lines":null}`, `{"lines":{"sku":"mug","quantity":1}}`, `{"lines":"mug"}`, `{"lines":[null]}`, `{"lines":[["mug",1]]}`, `{"lines":["mug"]}`,
+			`{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`, `{"lines":[{"sku":["mug"],"quantity":1}]}`,
+			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, times(`{"lines":`, 5_000) + "1" + times("}", 5_000), times("[", 60_000),
+			`{"lines":[],"x":1e400}`, `{"__proto__":{"lines":[]},"lines":[{"sku":"mug","quantity":1}]}`, `{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
+		},
+		"413 too-large": {`{"lines":[{"sku":"` + times("m", 64<<10) + `","quantity":1}]}`, goodOrder + times(" ", 64<<10)},
+		"422 invalid-order": {
+			`{}`, `{"lines":[]}`, lines(times(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`), lines(times(`{},`, 10_000) + `{}`), lines(`{}`),
+			lines(`{"sku":"mug"}`), lines(`{"quantity":1}`), line("0"), line("-0"), line("-1"), line("1001"), line("9223372036854775807"),
+			lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`), lines(`{"sku":"mug","quantity":2},{"sku":"mug","quantity":-1}`),
+			lines(`{"sku":"mug","quantity":9223372036854775807},{"sku":"mug","quantity":9223372036854775807}`),
+			lines(`{"sku":"mug","quantity":1},{}`), lines(`{"sku":"mug","quantity":1},{"sku":"pen","quantity":1}`),
+		},
+		"409 sold-out": {line("5"), lines(`{"sku":"mug","quantity":3},{"sku":"mug","quantity":2}`), lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`)},
+	}
+	for _, number := range []string{ // not whole, or none that fits
+		"null", `"1"`, "true", "1.5", "1.0", "1e0", "1e400", "-1e400", "1e-400", "NaN", "-Infinity", "0x1", "01", "+1", "[1]", `{"value":1}`,
+		"1_000", "1,0", "١", "9223372036854775808", "18446744073709551617", "-99999999999999999999", times("9", 60_000), "1." + times("0", 60_000),
+	} {
+		table["400 malformed"] = append(table["400 malformed"], line(number))
+	}
+	for _, sku := range []string{
+		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, `\ud800`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
+	} {
+		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`), lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
+	}
+	for want, bodies := range table {
+		for _, body := range bodies {
+			s.refuse(t, want, "POST /v1/orders", body, asJSON, withKey)
+		}
+	}
+}
+
+// FuzzPlaceOrder_body: "Bad input never is a 5xx", and what was sold is what the body says, read
+// by another reader.
+func FuzzPlaceOrder_body(f *testing.F) {
+	for _, body := range []string{
+		"", "{}", goodOrder, line("1000"), line("1001"), line("-1"), line("1e400"), line("1.0"), line("NaN"), line(`"1"`),
+		`{"lines":[{"sku":"mug","quantity":1},{"sku":"mug","quantity":2}]}`, `{"lines":[{"sku":"cup","quantity":1}]}`,
+		lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":2}`),
+		goodOrder + goodOrder, `{"lines":null}`, "\ufeff" + goodOrder, times(`{"lines":`, 9) + times("}", 9),
+	} {
+		f.Add(body)
+	}
+	s := newShop(f, nil)
+	s.supply(f, "mug", stock.MaxUnits)
+	keys := 0
+	f.Fuzz(func(t *testing.T, body string) {
+		keys++
+		w := s.buy(t, fmt.Sprint("key", keys), body)
+		if w.Code >= 400 && w.Code < 500 {
+			wantStatus(t, w, w.Code) // a problem, and complete
+			return
+		}
+		wantStatus(t, w, http.StatusCreated)
+		type said struct {
+			Lines []struct {
+				SKU      string
+				Quantity int64
+			}
+		}
+		var want said
+		if err := json.Unmarshal([]byte(body), &want); err != nil {
+			t.Fatalf("sold for %q, which is no JSON: %v", body, err)
+		}
+		sold, ordered := int64(0), int64(0)
+		for _, l := range unmarshal[said](t, w).Lines {
+			sold += l.Quantity
+		}
+		for _, l := range want.Lines {
+			ordered += l.Quantity
+			if l.SKU != "mug" {
+				t.Errorf("sold %q of %q, which nobody has", l.SKU, body)
+			}
+		}
+		if sold != ordered || sold < 1 {
+			t.Errorf("sold %d units for %q, want %d", sold, body, ordered)
+		}
+	})
+}
+
+// half is a body that ends with an error.
+type half struct{ err error }
+
+func (h half) Read([]byte) (int, error) { return 0, h.err }
+
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	for want, err := range map[string]error{
+		"408 slow-body": fmt.Errorf("read tcp: %w", os.ErrDeadlineExceeded), "400 malformed": io.ErrUnexpectedEOF,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", half{err})
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}}
+		wantProblem(t, s.serve(t, s.handler, r), want)
+	}
+}
+
+// Headers of a good order. In teaching mode, there are more.
+func TestBadHeaders(t *testing.T) {
+	t.Parallel()
+	const media = "Content-Type: "
+	shops := map[bool]*refusing{false: newRefusing(t, newShop(t, nil)), true: newRefusing(t, newShop(t, teach))}
+	for want, rows := range map[string][][]string{
+		"400 key-missing": {{asJSON}, {asJSON, "Idempotency-Key: "}},
+		"400 key-invalid": {
+			{asJSON, "Idempotency-Key: " + times("k", 256)}, {asJSON, "Idempotency-Key: " + times("k", 100_000)}, {asJSON, "Idempotency-Key: a\tb"},
+			{asJSON, "Idempotency-Key: schlüssel"}, {asJSON, "Idempotency-Key: a\xff"}, {asJSON, "Idempotency-Key: a\x00b"},
+			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"}, {asJSON, "Idempotency-Key: a\x7f"},
+		},
+		"400 malformed": {
+			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, "Shop-Buyer: ann", "Shop-Buyer: bob"},
+			{withKey, asJSON, media + "text/plain"}, {withKey, asJSON, "Content-Encoding: identity", "Content-Encoding: gzip"},
+			{withKey, asJSON, "Shop-Strategy: none", "Shop-Strategy: redis"},
+		},
+		"415 media-type": {
+			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "text/plain"}, {withKey, media + "application/json; charset="},
+			{withKey, media + "application/jsonp"}, {withKey, media + "application/json; charset=utf-16"}, {withKey, asJSON, "Content-Encoding: gzip"},
+			{withKey, media + "application/json, text/plain"}, {withKey, media + "*/*"}, {withKey, media + "application/problem+json"},
+			{withKey, media + "multipart/form-data; boundary=x"}, {withKey, media + "application/json; charset=utf-8; charset=utf-16"},
+			{withKey, asJSON, "Content-Encoding: gzip, gzip"},
+		},
+		"422 invalid-order": {
+			{withKey, asJSON, "Shop-Buyer: "}, {withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: a'b"}, {withKey, asJSON, "Shop-Buyer: ann\nbob"},
+			{withKey, asJSON, "Shop-Buyer: " + times("b", 65)}, {withKey, asJSON, "Shop-Buyer: \xff"}, {withKey, asJSON, "Shop-Buyer: ../ann"},
+			{withKey, asJSON, "Shop-Buyer: ann, bob"},
+		},
+		"400 lab-off": {
+			{withKey, asJSON, "Shop-Strategy: none"}, {withKey, asJSON, "Shop-Strategy: "}, {withKey, asJSON, "Shop-Think: 2ms"},
+			{withKey, asJSON, "Shop-Tape: a"}, {withKey, asJSON, "Shop-Stop: step:read"},
+		},
+		"lab 400 unknown-strategy": {{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + times("s", 5_000)}, {"Shop-Strategy: none\x00"}},
+		"lab 400 missing-strategy": {{"Shop-Strategy: zookeeper"}},
+		"lab 400 malformed": {
+			{"Shop-Strategy: "}, {"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: "}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"},
+			{"Shop-Tape: A b"}, {"Shop-Tape: "}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: sql:COMMIT"},
+		},
+		"lab 422 invalid-order": {{"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"}},
+	} {
+		want, inLab := strings.CutPrefix(want, "lab ")
+		for _, headers := range rows {
+			if inLab {
+				headers = append(headers, asJSON, withKey)
+			}
+			shops[inLab].refuse(t, want, "POST /v1/orders", goodOrder, headers...)
+		}
+	}
+}
+
+// URLs come without a body; the buyer is guest. Each path is asked with each method that it does
+// not take, too.
+func TestBadURLs(t *testing.T) {
+	t.Parallel()
+	s := newRefusing(t, newShop(t, nil))
+	table := map[string][]string{
+		"404 not-found": {
+			"GET /", "GET /v2/orders", "GET /v1/skus/", "POST /v1/order", "GET //v1/skus", "GET /v1//skus", "GET /v1/skus/../audit", "GET /./v1/skus", "GET /v1/skus%2F",
+			"GET /v1%2forders", "GET /v1%2Fskus", "GET /v1%5Cskus", "GET /V1/SKUS", "GET /v1/skus;limit=1", "GET /v1/skus%20", "GET /openapi.yaml/..",
+			"POST /v1/orders/ANN/refund", "GET /v1/ordersx",
+			"POST /v1/skus/mug/movements", "GET /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/tapes/a",
+		},
+		"404 lab-off": {"GET /v1/strategies"},
+		"404 sku-not-found": {
+			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/%25", "GET /v1/skus/mug%00", "GET /v1/skus/" + times("m", 5_000), "GET /v1/skus/%2e%2e", "GET /v1/skus/%256dug",
+			"GET /v1/skus/mug%0d%0aAllow:%20x", "GET /v1/skus/mug%2Fmug", "GET /v1/skus/mug%2f",
+		},
+		"404 order-not-found": {
+			"GET /v1/orders/1", "GET /v1/orders/0190d0c0-0000-7000-8000-000000000000", "GET /v1/orders/{0190d0c0-0000-7000-8000-000000000000}", "GET /v1/orders/%27%20OR%201=1%20--",
+			"GET /v1/orders/%00", "GET /v1/orders/%ff", "GET /v1/orders/" + times("0", 5_000), "POST /v1/orders//pay", "GET /v1/orders/ANN", "POST /v1/orders/ANN/pay",
+			"POST /v1/orders/ANN/cancel", "GET /v1/orders/urn:uuid:ANN", "GET /v1/orders/ANN%2fpay", "POST /v1/orders/ANN%00/pay", "POST /v1/orders/%20ANN/cancel",
+		},
+		"400 malformed": {
+			"GET /v1/skus?x", "GET /v1/skus?%00", "GET /v1/skus?%ff=1", "GET /v1/skus?Limit=1", "GET /v1/skus/mug?limit=1", "GET /v1/orders/ANN?status=paid", "GET /v1/orders?status=paid",
+			"POST /v1/orders?dry_run=1", "POST /v1/orders/ANN/pay?force", "POST /v1/orders/ANN/cancel?%zz", "GET /v1/strategies?limit=1",
+		},
+	}
+	for _, list := range []string{"GET /v1/skus", "GET /v1/orders"} {
+		for _, query := range []string{
+			"limit=0", "limit=-1", "limit=101", "limit=1.5", "limit=NaN", "limit=all", "limit=99999999999999999999", "limit=1&limit=2", "limit=%zz", "cursor=mug", "cursor=***",
+			"cursor=JyBPUiAxPTE", "cursor=&cursor=", "cursor=%00", "cursor=ANN", "cursor=b3JkZXIxOg==", "cursor=c2t1MTpNVUc", "cursor=" + times("A", 100_000),
+		} {
+			table["400 malformed"] = append(table["400 malformed"], list+"?"+query)
+		}
+	}
+	for want, calls := range table {
+		for _, call := range calls {
+			s.refuse(t, want, call, "")
+		}
+	}
+	s.refuseMethods(t)
+}
+
+// refuseMethods asks for each path with each method that it does not take.
+func (s *refusing) refuseMethods(t *testing.T) {
+	taken := map[string]string{}
+	for _, route := range s.asked.(*gin.Engine).Routes() {
+		taken[route.Path] += " " + route.Method + " "
+	}
+	for path, methods := range taken {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "SELL", "get"} {
+			if !strings.Contains(methods, " "+method+" ") {
+				target := strings.NewReplacer(":id", "ANN", ":sku", "mug", ":profile", "heap").Replace(path)
+				s.refuse(t, "405 method-not-allowed", method+" "+target, "", asOperator)
+			}
+		}
+	}
+}
+
+// Tokens come with requests to buy, look, pay and cancel. "Without a good one it is a 401
+// that reads nothing else of the request", and Shop-Buyer counts for nothing.
+func TestBadTokens(t *testing.T) {
+	t.Parallel()
+	s := newRefusing(t, newShop(t, withTokens(t)))
+	signed := func(name string, value any) string {
+		now := time.Now().Unix()
+		claims := jwt.MapClaims{"sub": "ann", "aud": "shop:buyer", "iat": now, "nbf": now, "exp": now + 3600}
+		claims[name] = value
+		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(shopSecret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "Authorization: Bearer " + text
+	}
+	good := shows(t, shopSecret, "ann")
+	for want, rows := range map[string][][]string{
+		"401 no-token": {
+			nil, {"Shop-Buyer: ann"}, {"Authorization: "}, {"Authorization: Bearer"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="},
+			{strings.Replace(good, "Bearer ", "", 1)}, {good, good}, {good, "Authorization: Bearer x"}, {"Cookie: token=" + good[22:]},
+		},
+		"401 bad-token": {
+			{"Authorization: Bearer ann"}, {strings.Replace(good, "Bearer ", "Bearer  ", 1)}, {good + ", " + good}, {good + "\x01"}, {good[:len(good)-3], "Shop-Buyer: ann"},
+			{"Authorization: Bearer " + times("a", 10_000)}, {shows(t, otherSecret, "ann")}, {signed("aud", "shop:operator")}, {signed("exp", 2)},
+			{signed("sub", "")}, {signed("sub", 1)}, {signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {shows(t, shopSecret, "a b")}, {asOperator},
+		},
+	} {
+		for _, headers := range rows {
+			for _, call := range []string{"POST /v1/orders", "GET /v1/orders", "GET /v1/orders/ANN?x", "POST /v1/orders/ANN/pay", "POST /v1/orders/no-uuid/cancel"} {
+				s.refuse(t, want, call, "no JSON", headers...)
+			}
+		}
+	}
+}
+
+// The operator's API, whose deliveries and SKUs may be bad, too.
+func TestBadRequests_operator(t *testing.T) {
+	t.Parallel()
+	s := newRefusingOperator(t)
+	refuse := func(want, call, body string, headers ...string) {
+		t.Helper()
+		s.refuse(t, want, call, body, append(slices.Clone(headers), asOperator)...)
+	}
+	const price = `"price":{"minor":1250,"currency":"EUR"}`
+	bodies := map[string]map[string][]string{
+		"POST " + movesOfMug: {
+			"400 malformed": {"", moreMugs + moreMugs, `{"sku":"hat","kind":"supply","units":5}`, `{"kind":null,"units":5}`, delivered("1.5")},
+			"413 too-large": {`{"kind":"` + times("s", 70_000) + `"}`},
+			"422 invalid-sku": {"{}", `{"kind":"supply"}`, `{"units":5}`, `{"kind":"SUPPLY","units":5}`, `{"kind":"` + times("s", 60_000) + `","units":5}`,
+				`{"kind":"reserve","units":5}`, delivered("0"), delivered("-1"), delivered("1000000001"), delivered("1000000000")}, // on top of those that are there
+		},
+		"POST /v1/skus": {
+			"400 malformed":  {"", `{"sku":"cup",` + price + `,"sold":1}`, `{"sku":"cup","price":null}`, `{"sku":"cup","price":1250}`, `{"sku":"cup",` + price + `,"units":1.5}`},
+			"413 too-large":  {`{"sku":"` + times("c", 70_000) + `"}`},
+			"409 sku-exists": {strings.Replace(newSKU, "cup", "mug", 1)},
+			"422 invalid-sku": {"{}", `{` + price + `}`, `{"sku":"",` + price + `}`, `{"sku":"CUP",` + price + `}`, `{"sku":"../cup",` + price + `}`, `{"sku":"cup\u0000",` + price + `}`,
+				`{"sku":"` + times("c", 65) + `",` + price + `}`, `{"sku":"cup"}`, `{"sku":"cup","price":{}}`, `{"sku":"cup","price":{"currency":"EUR"}}`,
+				`{"sku":"cup","price":{"minor":-1,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":100000000001,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":1,"currency":"eur"}}`,
+				`{"sku":"cup",` + price + `,"units":-1}`, `{"sku":"cup",` + price + `,"units":1000000001}`, `{"sku":"cup",` + price + `,"limit_per_buyer":-1}`},
+		},
+		"PATCH /v1/skus/mug": {
+			"400 malformed":   {"", `{"limit_per_buyer":2,"price":1}`, `{"limit_per_buyer":1e400}`},
+			"422 invalid-sku": {"{}", `{"limit_per_buyer":-1}`, `{"limit_per_buyer":1000000001}`},
+		},
+	}
+	for call, table := range bodies {
+		for want, all := range table {
+			for _, body := range all {
+				refuse(want, call, body, asJSON, withKey)
+			}
+		}
+		refuse("415 media-type", call, newSKU, withKey)
+		refuse("400 malformed", call+"?dry_run=1", newSKU, withKey, asJSON)
+	}
+	const used = "Idempotency-Key: used-key"
+	refuse("400 key-missing", "POST "+movesOfMug, moreMugs, asJSON)
+	refuse("400 key-invalid", "POST "+movesOfMug, moreMugs, asJSON, "Idempotency-Key: ключ")
+	refuse("400 malformed", "POST "+movesOfMug, moreMugs, asJSON, withKey, withKey)
+	refuse("422 key-reused", "POST "+movesOfMug, delivered("6"), asJSON, used)
+	refuse("422 invalid-sku", "POST "+movesOfMug, delivered("0"), asJSON, used)
+	for _, sku := range []string{"cup", "MUG", "mug%00", "%ff", "%25", "mug%2Fmug", times("m", 65)} {
+		refuse("404 sku-not-found", "POST /v1/skus/"+sku+"/movements", moreMugs, asJSON, used)
+		refuse("404 sku-not-found", "GET /v1/skus/"+sku+"/movements", "")
+		refuse("404 sku-not-found", "PATCH /v1/skus/"+sku, `{"limit_per_buyer":1}`, asJSON)
+		refuse("404 sku-not-found", "GET /v1/audit?sku="+sku, "")
+	}
+	for want, calls := range map[string][]string{
+		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?cursor=c2t1MTptdWc", "GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup", "GET /v1/audit?SKU=mug"},
+		"404 not-found": {"GET /", "GET /metrics", "GET " + movesOfMug + "/", "GET /debug/pprof/cmdline", "GET /debug/pprof/gold", "GET /debug/pprof/heap%00", "GET /debug/pprof", "GET /debug/vars",
+			"GET /v1/orders", "POST /v1/orders/ANN/pay", "POST /v1/orders", "GET /readyz", "GET /openapi.yaml", "GET /v1/strategies"},
+	} {
+		for _, call := range calls {
+			refuse(want, call, "")
+		}
+	}
+	s.refuseMethods(t)
+}
+
+// "Every request to the operator's part but GET /healthz shows the operator's token, or is a 401",
+// whatever the path.
+func TestBadTokens_operator(t *testing.T) {
+	t.Parallel()
+	s := newRefusingOperator(t)
+	for want, rows := range map[string][][]string{
+		"401 no-token":  {nil, {"Authorization: Basic b3BlcmF0b3I6"}, {"Authorization: " + operatorToken}, {asOperator, asOperator}},
+		"401 bad-token": {{asOperator[:len(asOperator)-1]}, {asOperator + "x"}, {shows(t, shopSecret, "operator")}, {"Authorization: Bearer " + shopSecret}},
+	} {
+		for _, headers := range rows {
+			for _, call := range []string{
+				"POST /v1/skus", "PATCH /v1/skus/mug", "POST " + movesOfMug, "GET /metrics", "GET /debug/pprof/heap", "HEAD /v1/audit", "GET /nowhere", "PUT /v1/audit", "POST /healthz",
+			} {
+				s.refuse(t, want, call, moreMugs, append([]string{asJSON, withKey}, headers...)...)
+			}
+		}
+	}
+}
+
+// "its detail is made for people"
+func TestProblem_details(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, teach)
+	s.supply(t, "mug", 5)
+	for _, c := range [][3]string{
+		{"POST /v1/orders", line("6"), `sku "mug": not enough units are available`},
+		{"POST /v1/orders", line("0"), "invalid order: line 1: quantity is less than 1"},
+		{"POST /v1/orders", line("1.5"), "malformed request: body: lines.quantity: want a whole number, not 1.5"},
+		{"POST /v1/orders", line(`"1"`), `malformed request: body: lines.quantity: want a whole number, not string`},
+		{"POST /v1/orders", line("99999999999999999999"), "malformed request: body: lines.quantity: want a whole number, not 99999999999999999999"},
+		{"POST /v1/orders", lines(`{"sku":"cup","quantity":1}`), `sku "cup": unknown SKU`},
+		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: unknown field "price"`},
+		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: field "lines" comes twice`},
+		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: null is not allowed; leave the field out`},
+		{"POST /v1/skus", `{"units":1}`, "invalid: sku is missing: want 1 to 64 of a-z, 0-9, '.', '_', '-'"},
+		{"GET /v1/skus?limt=1", "", `malformed request: parameter "limt": this call takes cursor, limit`},
+	} {
+		if got := unmarshal[struct{ Detail string }](t, s.call(t, c[0], c[1], asJSON, withKey)); got.Detail != c[2] {
+			t.Errorf("%s %s: got detail %q, want %q", c[0], c[1], got.Detail, c[2])
+		}
+	}
+}

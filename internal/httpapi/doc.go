@@ -1,0 +1,55 @@
+// Package httpapi is the shop's HTTP API: routes, JSON shapes, limits, and one table that
+// turns errors into answers. New is the buyers' part, NewOperator the operator's, for a
+// listener that buyers do not reach. The contract is openapi.yaml: the tests check every
+// answer against it.
+//
+// A handler decodes, calls the service, and returns status, body and error; rules live in
+// the service.
+//
+// # Who asks
+//
+// With Config.Buyers, a request below /v1/orders shows a token in its Authorization header
+// (RFC 6750). Without a good one it is a 401 that reads nothing else of the request, and the
+// header Shop-Buyer counts for nothing. Without Config.Buyers, that header names the buyer;
+// absent means "guest". Every request to the operator's part but GET /healthz shows the
+// operator's token, or is a 401.
+//
+// # Idempotency-Key
+//
+// As draft-ietf-httpapi-idempotency-key-header has it: 1 to 255 characters of printable ASCII.
+// POST /v1/orders and a restock want one; pay and cancel take one. A repeat has the status, the
+// Location and, byte for byte, the body of the first answer, on every instance and whatever
+// became of the order meanwhile, and says Idempotent-Replayed: true. The same key with another
+// request is a 422, while the first still runs a 409 with Retry-After. What was refused is not
+// replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
+//
+// Where a SKU is remembered to be sold out, an order is refused before its key is looked up: a
+// 409 that says retry_safe. A buyer whose key has bought is told so on one of the next tries.
+//
+// # Bodies and queries
+//
+// JSON is read strictly: one object, no unknown or repeated field, no null, nothing behind it,
+// whole numbers where units are counted, at most 64 KiB. Below /v1/ a parameter of the URL that
+// the call does not have, or one that comes twice, is a 400.
+//
+// # Limits
+//
+// Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else
+// is wrong with them. Not counted is an order that is refused because its SKU is remembered to
+// be sold out. Config.MaxInFlight bounds the requests that are worked on or wait; reads that
+// need no token have a quarter of it, and run a few at a time. Health checks count for none of
+// these. Every 429 and 503 carries Retry-After, in seconds.
+//
+// # Request ids and logs
+//
+// A request may bring an X-Request-Id along: 1 to 64 letters, digits or any of ._:/+=@- . Otherwise
+// it gets one, a UUIDv7. The answer has it, and each line of the log that the request causes.
+// Buyers, tokens and idempotency keys are in none.
+//
+// # Errors
+//
+// Every error is an RFC 9457 problem (application/problem+json). Its type is stable and made for
+// programs, its detail is made for people. retry_safe tells that the same request, with the same
+// Idempotency-Key, may be sent again as it is: it can succeed and never buys twice. Bad input
+// never is a 5xx. What no row of the table knows is a 500 whose cause is logged and not told.
+package httpapi

@@ -1,0 +1,326 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// newLimiter returns one that counts in a Redis of its own, and that Redis.
+func newLimiter(t *testing.T, limit httpapi.RateLimit) (*httpapi.Limiter, *miniredis.Miniredis) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	return limiterOn(t, server, limit), server
+}
+
+func limiterOn(t *testing.T, server *miniredis.Miniredis, limit httpapi.RateLimit) *httpapi.Limiter {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	if limit.Log == nil {
+		limit.Log = slog.New(slog.DiscardHandler)
+	}
+	return httpapi.NewLimiter(client, limit)
+}
+
+// unread is a body that nobody may read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, errors.New("unread")
+}
+
+// "Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else is
+// wrong with them." A token comes first, reading is not limited, nor is another buyer.
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	limiter, _ := newLimiter(t, httpapi.RateLimit{PerSecond: 1})
+	s := newShop(t, func(c *httpapi.Config) { withTokens(t)(c); c.Limiter = limiter })
+	s.supply(t, "mug", 3)
+	ann, bob := shows(t, shopSecret, "ann"), shows(t, shopSecret, "bob")
+	path := s.place(t, "key-1", "1", ann)
+	wantProblem(t, s.buy(t, "key-1", goodOrder), "401 no-token") // counts for nobody
+	through := 1
+	for range 20 {
+		if w := s.call(t, "POST "+path+"/cancel", "{", ann); w.Code != http.StatusTooManyRequests {
+			wantProblem(t, w, "415 media-type")
+			through++
+		}
+	}
+	if through < 5 || through > 10 {
+		t.Errorf("got %d requests through, want a burst of 5, and one for each second", through)
+	}
+	for _, path := range []string{"/v1/orders", path + "/pay", path + "/cancel"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, unread{t})
+		r.Header.Set("Authorization", strings.TrimPrefix(ann, "Authorization: "))
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		if p := wantProblem(t, w, "429 rate-limited"); w.Header().Get("Retry-After") != "1" || p["retry_safe"] != true {
+			t.Errorf("got Retry-After %q, %v, want 1 and retry_safe", w.Header().Get("Retry-After"), p)
+		}
+	}
+	wantStatus(t, s.call(t, "GET "+path, "", ann), http.StatusOK)
+	wantStatus(t, s.buy(t, "key-1", goodOrder, bob), http.StatusCreated)
+}
+
+// A burst of one buyer, of which each request goes to another of two instances, is bounded by the
+// limit, also while Redis is away: then by one for each instance.
+func TestLimiter_burst(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]bool{"Redis counts": false, "Redis is away": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			buckets := 1
+			// Closed: on a busy machine, what is not counted in time must not count as let through.
+			limit := httpapi.RateLimit{PerSecond: 2, FailsClosed: !away}
+			first, server := newLimiter(t, limit)
+			var instances []*shop
+			for _, limiter := range []*httpapi.Limiter{first, limiterOn(t, server, limit)} {
+				instances = append(instances, newShop(t, func(c *httpapi.Config) { c.Limiter = limiter; c.Orders = failing(order.ErrSoldOut) }))
+			}
+			if away {
+				buckets = 2
+				server.Close()
+			}
+			var through atomic.Int64
+			var all sync.WaitGroup
+			began := time.Now()
+			for i := range 1000 {
+				all.Go(func() {
+					if w := instances[i%2].buy(t, "key", goodOrder); w.Code == http.StatusConflict {
+						through.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			most := int64(buckets * (10 + 2*int(time.Since(began)/time.Second+1)))
+			if got := through.Load(); got > most || away && got < 20 {
+				t.Errorf("got %d requests through, want at most %d, and 20 at least while Redis is away", got, most)
+			}
+		})
+	}
+}
+
+// "FailsClosed refuses what Redis cannot count." An outage is logged, once in
+// a second. The shop writes no line for each request that it turns away.
+func TestLimiter_failsClosed(t *testing.T) {
+	t.Parallel()
+	log := &logbook.Book{}
+	limiter, server := newLimiter(t, httpapi.RateLimit{PerSecond: 1000, FailsClosed: true, Log: slog.New(slog.NewTextHandler(log, nil))})
+	s := newShop(t, func(c *httpapi.Config) {
+		c.Limiter, c.Log = limiter, slog.New(slog.NewTextHandler(log, nil))
+		c.Orders = failing(order.ErrSoldOut)
+	})
+	server.SetError("LOADING")
+	for range 5 {
+		if w := s.buy(t, "key-1", goodOrder); w.Header().Get("Retry-After") != "1" {
+			wantProblem(t, w, "503 rate-unknown")
+		}
+	}
+	server.SetError("")
+	for end := time.Now().Add(10 * time.Second); s.buy(t, "key-1", goodOrder).Code != http.StatusConflict && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond) // Redis is asked again after a second
+	}
+	if text := log.String(); !strings.Contains(text, "cannot be counted") || strings.Contains(text, "msg=request ") {
+		t.Errorf("got log %s, want the outage and no line of a request", text)
+	}
+}
+
+// "Not counted is an order that is refused because its SKU is remembered to be sold out": others
+// are, whatever their mistakes. "A slow sender holds up no more than those."
+func TestLimiter_soldOut(t *testing.T) {
+	t.Parallel()
+	limiter, _ := newLimiter(t, httpapi.RateLimit{PerSecond: 1})
+	s := newShop(t, func(c *httpapi.Config) {
+		c.Limiter = limiter
+		c.SoldOut = func(r order.Request) bool { return r.Validate() == nil && r.Lines[0].SKU == "mug" }
+	})
+	s.supply(t, "mug", 0)
+	s.supply(t, "hat", 5)
+	hat := strings.Replace(goodOrder, "mug", "hat", 1)
+	limited := func(body string) bool {
+		for range 20 {
+			if s.buy(t, "key-1", body).Code == http.StatusTooManyRequests {
+				return true
+			}
+		}
+		return false
+	}
+	for body, want := range map[string]bool{goodOrder: false, hat: true, `{"lines":`: true} {
+		if got := limited(body); got != want {
+			t.Errorf("%s: limited %v, want %v", body, got, want)
+		}
+	}
+	wantProblem(t, s.buy(t, "key-1", goodOrder), "409 sold-out")
+
+	slow := stalled{begun: make(chan struct{}), goOn: make(chan struct{})}
+	send := func(body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", body)
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key"}}
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		return w
+	}
+	var waiting sync.WaitGroup
+	for range httpapi.MaxUncounted {
+		waiting.Go(func() { send(slow) })
+	}
+	for range httpapi.MaxUncounted {
+		<-slow.begun
+	}
+	for limited := false; !limited; { // a token may have come back meanwhile
+		w := send(strings.NewReader("no JSON"))
+		limited = w.Code == http.StatusTooManyRequests
+	}
+	wantProblem(t, send(unread{t}), "429 rate-limited")
+	close(slow.goOn)
+	waiting.Wait()
+}
+
+// stalled is a body that begins and does not go on.
+type stalled struct{ begun, goOn chan struct{} }
+
+func (s stalled) Read([]byte) (int, error) {
+	s.begun <- struct{}{}
+	<-s.goOn
+	return 0, errors.New("no more comes")
+}
+
+// gate lets requests in, and holds them until it opens.
+type gate struct{ entered, open chan struct{} }
+
+func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
+
+func (g gate) hold() {
+	g.entered <- struct{}{}
+	<-g.open
+}
+
+// "Config.MaxInFlight bounds the requests that are worked on or wait. Health checks count for
+// none of these." A busy shop writes no line for each request that it turns away.
+func TestMaxInFlight(t *testing.T) {
+	t.Parallel()
+	const most = 3
+	g := newGate()
+	var log bytes.Buffer
+	s := newShop(t, func(c *httpapi.Config) {
+		c.Orders = fake{place: func(context.Context, order.Request) (order.Order, bool, error) {
+			g.hold()
+			return order.Order{}, false, order.ErrBusy
+		}}
+		c.MaxInFlight, c.Log = most, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	answers := make(chan *httptest.ResponseRecorder, most)
+	for range most {
+		go func() { answers <- s.buy(t, "key-1", goodOrder) }()
+	}
+	for range most {
+		<-g.entered
+	}
+	for _, path := range []string{"/v1/skus", "/v1/orders/1", "/v1/strategies", "/openapi.yaml", "/nowhere"} {
+		w := s.call(t, "GET "+path, "")
+		wantProblem(t, w, "503 overloaded")
+		if w.Header().Get("Retry-After") != "1" || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("got header %v, want Retry-After and no-store", w.Header())
+		}
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", unread{t}))
+	wantProblem(t, w, "503 overloaded")
+	if log.Len() > 0 {
+		t.Errorf("got log %s, want none of what was turned away", &log)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		wantStatus(t, s.call(t, "GET "+path, ""), http.StatusOK)
+	}
+	close(g.open)
+	for range most {
+		wantProblem(t, <-answers, "503 busy")
+	}
+	wantStatus(t, s.call(t, "GET /v1/skus", ""), http.StatusOK) // their places are free again
+}
+
+// gatedStock is a stock whose reads wait.
+type gatedStock struct {
+	httpapi.Stock
+	gate
+}
+
+func (g gatedStock) SKU(context.Context, string) (stock.SKU, error) {
+	g.hold()
+	return stock.SKU{Name: "mug", Price: stock.Money{Currency: "EUR"}}, nil
+}
+
+// "Reads that need no token have a quarter of it, and run a few at a time": a crowd of readers does
+// not keep an order out.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const most, share = 800, 200
+		g := newGate()
+		handler, err := httpapi.New(httpapi.Config{
+			Orders: failing(order.ErrSoldOut), Stock: gatedStock{nil, g}, Log: slog.New(slog.DiscardHandler), MaxInFlight: most,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := make(chan int, most)
+		for range most {
+			go func() {
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/skus/mug", http.NoBody))
+				answers <- w.Code
+			}()
+		}
+		synctest.Wait()
+		if refused := len(answers); refused != most-share {
+			t.Errorf("got %d answers, want %d that the share of reads is used up", refused, most-share)
+		}
+		running := 0
+		for ; running < share; running++ {
+			select {
+			case <-g.entered:
+				continue
+			case <-time.After(time.Second):
+			}
+			break
+		}
+		if running == 0 || running > share/2 {
+			t.Errorf("got %d reads that run at a time, want a few", running)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", strings.NewReader(goodOrder))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		wantProblem(t, w, "409 sold-out")
+		go func() {
+			for range share - running {
+				<-g.entered
+			}
+		}()
+		close(g.open)
+		synctest.Wait()
+		if got := len(answers); got != most {
+			t.Errorf("got %d answers, want %d", got, most)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+func document(t *testing.T, listener contract.Listener) *openapi3.T {
+	t.Helper()
+	c, err := listener()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Doc()
+}
+
+// Each route of a listener is in the document, and each operation that is there a route.
+func TestOpenAPI_routes(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, teach)
+	s.operator = newOperator(t, s, func(c *httpapi.OperatorConfig) { c.Metrics = http.NotFoundHandler() })
+	parameter := regexp.MustCompile(`:([a-z]+)`)
+	for name, c := range map[string]struct {
+		document *openapi3.T
+		handler  http.Handler
+	}{"buyers": {document(t, contract.Buyers), s.handler}, "operator": {document(t, contract.Operator), s.operator}} {
+		var routes, operations []string
+		for _, r := range c.handler.(*gin.Engine).Routes() {
+			routes = append(routes, r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}"))
+		}
+		for path, item := range c.document.Paths.Map() {
+			for method := range item.Operations() {
+				operations = append(operations, method+" "+path)
+				if method == http.MethodGet {
+					operations = append(operations, "HEAD "+path) // "HEAD is answered wherever GET is"
+				}
+			}
+		}
+		slices.Sort(routes)
+		slices.Sort(operations)
+		if diff := cmp.Diff(operations, routes); diff != "" {
+			t.Errorf("%s: document and routes:\n%s", name, diff)
+		}
+	}
+}
+
+// Each problem of the table is in the document, and the other way round. Each object is closed: an
+// unknown field would not be noticed in another. No name is that of two components, or generators
+// make two types of it. Limits are the shop's.
+func TestOpenAPI_components(t *testing.T) {
+	t.Parallel()
+	components := document(t, contract.Buyers).Components
+	schemas := components.Schemas
+	var listed []string
+	for _, kind := range schemas["ProblemType"].Value.Enum {
+		listed = append(listed, fmt.Sprint(kind))
+	}
+	answered := httpapi.ProblemTypes()
+	slices.Sort(answered)
+	if diff := cmp.Diff(listed, slices.Compact(answered)); diff != "" {
+		t.Errorf("document and error table:\n%s", diff)
+	}
+	for name, s := range schemas {
+		if open := s.Value.AdditionalProperties.Has; s.Value.Type.Is("object") && (open == nil || *open) {
+			t.Errorf("%s allows additional properties", name)
+		}
+		for field, property := range s.Value.Properties {
+			items := property
+			if property.Value.Items != nil {
+				items = property.Value.Items
+			}
+			if items.Value.Type.Is("object") && items.Ref == "" {
+				t.Errorf("%s.%s is an object without a name", name, field)
+			}
+		}
+		if components.Parameters[name] != nil || components.Responses[name] != nil || components.Headers[name] != nil {
+			t.Errorf("%s is the name of two components", name)
+		}
+	}
+	limit := components.Parameters["Limit"].Value.Schema.Value
+	lines, sku := schemas["NewOrder"].Value.Properties["lines"].Value, schemas["NewSKU"].Value.Properties
+	for name, c := range map[string]struct{ got, want any }{
+		"lines":        {*lines.MaxItems, uint64(order.MaxLines)},
+		"quantity":     {*lines.Items.Value.Properties["quantity"].Value.Max, float64(order.MaxUnits)},
+		"key":          {*schemas["Key"].Value.MaxLength, uint64(order.MaxKey)},
+		"page":         {*limit.Max, float64(httpapi.MaxPage)},
+		"default page": {limit.Default, float64(httpapi.DefaultPage)},
+		"delivery":     {*schemas["NewMovement"].Value.Properties["units"].Value.Max, float64(stock.MaxUnits)},
+		"units":        {*sku["units"].Value.Max, float64(stock.MaxUnits)},
+		"per buyer":    {*sku["limit_per_buyer"].Value.Max, float64(stock.MaxUnits)},
+		"statuses":     {len(schemas["Status"].Value.Enum), 4},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// "It may be stored, and is asked for again with its ETag."
+func TestOpenAPI_served(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	first := s.call(t, "GET /openapi.yaml", "")
+	if got := first.Header().Get("Content-Type"); first.Code != http.StatusOK || got != "application/yaml" || !strings.HasPrefix(first.Body.String(), "openapi: 3.1") {
+		t.Errorf("got %d, %s, %.40s, want OpenAPI 3.1", first.Code, got, first.Body)
+	}
+	tag := first.Header().Get("ETag")
+	for header, status := range map[string]int{
+		tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, `"x"`: 200, "": 200, strings.Trim(tag, `"`): 200,
+	} {
+		w := s.call(t, "GET /openapi.yaml", "", "If-None-Match: "+header)
+		if w.Code != status || w.Header().Get("ETag") != tag {
+			t.Errorf("If-None-Match %q: got %d, ETag %s, want %d, %s", header, w.Code, w.Header().Get("ETag"), status, tag)
+		}
+	}
+}

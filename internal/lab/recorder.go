@@ -1,0 +1,261 @@
+// Package lab is what teaching mode adds to a shop: traces of requests, a recorder that can stop them, and wrong
+// locks. Everything is wrapped around the shop's own parts, which know nothing of it:
+//
+//	recorder := lab.NewRecorder()
+//	client.AddHook(recorder.Redis(scriptName))                   // Redis commands
+//	store.Options{Through: recorder.Database(sql.OpenDB)}        // SQL, COMMIT included
+//	lock.Options{Observer: recorder.Lock(observer)}              // what the lock's store answers
+//	strategy.Shop{Store: lab.Store(store)}, lab.Locker(locker)   // the steps of a purchase
+//
+//	ctx, trace, err := recorder.Begin(ctx, lab.Request{Name: "a", Stop: "sql:COMMIT", SKUs: skus})
+//	...                                                          // the request
+//	trace.End()
+//
+// and from elsewhere
+//
+//	recording, err := recorder.Look(ctx, "a", 0)                 // waits for a change
+//	recorder.Resume("a")
+//
+// Which request a step or command belongs to is known from its context. Commands that outlive that, such as those
+// which renew a lease or give it back, are known by the name of the SKU in their arguments.
+//
+// Promises:
+//
+//   - A stop comes before the command: nothing of it has left the process.
+//   - It ends by Resume, with the request's own context, or after Longest, which is recorded.
+//   - While nothing was ever recorded, a command costs one atomic read. A request that is not
+//     recorded is not held up, except where it shares a command or a lane with one that is
+//     stopped, or its SKU with a recorded one.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+)
+
+var (
+	// ErrInvalid means that a request asks for a recording that cannot be.
+	ErrInvalid = errors.New("invalid tape")
+
+	// ErrNotFound means that there is no recording of this name, or no longer.
+	ErrNotFound = errors.New("no such tape")
+)
+
+// Kinds of events.
+const (
+	KindStep  = "step"  // of a purchase, or what the lock's store answered
+	KindRedis = "redis" // a command
+	KindSQL   = "sql"   // a statement
+	KindStop  = "stop"  // the request stood still, or goes on
+)
+
+// States of a request.
+const (
+	Running = "running"
+	Stopped = "stopped"
+	Ended   = "ended"
+)
+
+const (
+	// Longest is how long a stop lasts that no Resume ends.
+	Longest = 30 * time.Second
+
+	maxRecordings = 64               // the oldest goes first
+	maxEvents     = 2000             // of one recording
+	lookBound     = 10 * time.Second // for a change
+)
+
+// Event is something that a request did.
+type Event struct {
+	At     time.Time
+	Kind   string
+	Text   string // its first word is the name of the step, command or statement
+	Answer string // empty while there is none
+}
+
+// Recording is what a request has done so far.
+type Recording struct {
+	State   string
+	Version int // higher with each change
+	Events  []Event
+}
+
+// Request is what is to be traced.
+type Request struct {
+	Name string // of the recording; empty for a trace that is not recorded
+	Stop string // kind:word before which to stop, such as sql:COMMIT or step:read; empty for none
+	SKUs []string
+}
+
+// Recorder keeps the latest recordings of a shop. It may be used by many goroutines at once.
+type Recorder struct {
+	size atomic.Int32 // of recorded; nothing is looked for while it is 0
+
+	mu       sync.Mutex
+	recorded []*Trace // the latest last
+}
+
+// NewRecorder returns one without recordings.
+func NewRecorder() *Recorder { return &Recorder{} }
+
+var (
+	nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	stopRule = regexp.MustCompile(`^(step:[a-z-]{1,32}|(redis|sql):[A-Z]{1,32})$`)
+)
+
+// Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context.
+// Call End when the request has its answer. The error is an ErrInvalid.
+func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trace, error) {
+	switch {
+	case q.Name == "":
+	case !nameRule.MatchString(q.Name):
+		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
+	case q.Stop != "" && !stopRule.MatchString(q.Stop):
+		return nil, nil, fmt.Errorf("%w: stop %.80q: want step:read, redis:DEL, sql:COMMIT or the like", ErrInvalid, q.Stop)
+	}
+	t := &Trace{
+		request: q, recording: Recording{State: Running}, stop: q.Stop,
+		resumed: make(chan struct{}), changed: make(chan struct{}),
+	}
+	if err := r.keep(t); err != nil {
+		return nil, nil, err
+	}
+	ctx = context.WithValue(ctx, traceKey{}, t)
+	t.step(ctx, Step{Name: StepBegun})
+	return ctx, t, nil
+}
+
+func (r *Recorder) keep(t *Trace) error {
+	if !t.recorded() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.find(t.request.Name) != nil {
+		return fmt.Errorf("%w: there is a tape called %s already", ErrInvalid, t.request.Name)
+	}
+	r.recorded = append(r.recorded, t)
+	if extra := len(r.recorded) - maxRecordings; extra > 0 {
+		r.recorded = slices.Delete(r.recorded, 0, extra)
+	}
+	r.size.Store(int32(len(r.recorded)))
+	return nil
+}
+
+// Look returns a recording, as soon as its version is higher than the one that was seen before, or after a while as
+// it is.
+func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, error) {
+	t, err := r.get(name)
+	if err != nil {
+		return Recording{}, err
+	}
+	bound := time.NewTimer(lookBound)
+	defer bound.Stop()
+	for {
+		now, changed := t.look()
+		if now.Version > seen {
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-bound.C:
+			return now, nil
+		case <-ctx.Done():
+			return now, nil
+		}
+	}
+}
+
+// Resume lets a request go on that is stopped, or will be. It is safe to call again.
+func (r *Recorder) Resume(name string) error {
+	t, err := r.get(name)
+	if err == nil {
+		t.resume()
+	}
+	return err
+}
+
+func (r *Recorder) get(name string) (*Trace, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.find(name); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
+}
+
+// find is called with r.mu held.
+func (r *Recorder) find(name string) *Trace {
+	i := slices.IndexFunc(r.recorded, func(t *Trace) bool { return t.request.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return r.recorded[i]
+}
+
+// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that
+// the command names; nil for none.
+func (r *Recorder) of(ctx context.Context, arguments func(yield func(string) bool)) *Trace {
+	if r.size.Load() == 0 {
+		return nil
+	}
+	if order.IsShared(ctx) && len(order.Requests(ctx)) == 0 { // it is no step of a purchase
+		return nil
+	}
+	if t := recordedIn(ctx); t != nil {
+		return t
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range slices.Backward(r.recorded) {
+		for argument := range arguments {
+			if slices.ContainsFunc(t.request.SKUs, func(sku string) bool { return names(argument, sku) }) {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// names reports whether an argument is about the lock of a SKU.
+func names(argument, sku string) bool {
+	_, after, found := strings.Cut(argument, "sku:"+sku)
+	return found && (after == "" || after[0] == '}')
+}
+
+// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next.
+func (r *Recorder) Lock(next lock.Observer) lock.Observer { return lockObserver{next, r} }
+
+type lockObserver struct {
+	lock.Observer
+	recorder *Recorder
+}
+
+// Contended implements lock.Observer.
+func (o lockObserver) Contended(key string) {
+	o.note(key, "lock-contended", "somebody else has it")
+	o.Observer.Contended(key)
+}
+
+// Lost implements lock.Observer.
+func (o lockObserver) Lost(key string, cause error) {
+	o.note(key, "lock-lost", "")
+	o.Observer.Lost(key, cause)
+}
+
+// note never stops: an observer must return quickly.
+func (o lockObserver) note(key, step, detail string) {
+	if t := o.recorder.of(context.Background(), slices.Values([]string{key})); t != nil {
+		t.add(KindStep, step, detail)
+	}
+}

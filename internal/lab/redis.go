@@ -1,0 +1,166 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // Redis names scripts by it
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis returns a hook for a client whose commands are to be recorded. script names a script by its hash; empty for
+// one that it does not know.
+func (r *Recorder) Redis(script func(hash string) string) redis.Hook { return redisHook{r, script} }
+
+type redisHook struct {
+	recorder *Recorder
+	script   func(hash string) string
+}
+
+// DialHook implements redis.Hook. Connections belong to no request.
+func (h redisHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// ProcessHook implements redis.Hook.
+func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		answer := h.note(ctx, c)
+		err := next(ctx, c)
+		answer(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, all []redis.Cmder) error {
+		answers := make([]func(error), len(all))
+		for i, c := range all {
+			answers[i] = h.note(ctx, c)
+		}
+		err := next(ctx, all)
+		for i, c := range all {
+			answers[i](c.Err())
+		}
+		return err
+	}
+}
+
+// note records a command, and returns how to add its answer.
+func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error)) {
+	t := h.recorder.of(ctx, texts(c))
+	if t == nil || greeting(c) {
+		return func(error) {}
+	}
+	add := t.command(ctx, KindRedis, h.text(c))
+	return func(err error) { add(redisAnswer(c, err)) }
+}
+
+// greeting reports whether a command is of those with which the client opens a connection. They belong to no request,
+// and one has the password.
+func greeting(c redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
+}
+
+// texts are the arguments of a command that are text.
+func texts(c redis.Cmder) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, argument := range c.Args() {
+			if text, ok := argument.(string); ok && !yield(text) {
+				return
+			}
+		}
+	}
+}
+
+const maxArguments = 6 // of a command that are shown
+
+// text is a command on one line.
+func (h redisHook) text(c redis.Cmder) string {
+	args := c.Args()
+	words := []string{strings.ToUpper(c.Name())}
+	if name, key, owner := h.scriptCall(args); name != "" {
+		return strings.Join(append(words, name, key, owner), " ")
+	}
+	for i, argument := range args[1:] {
+		if i == maxArguments {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, short(argument))
+	}
+	return strings.Join(words, " ")
+}
+
+// scriptCall reads EVALSHA hash n key ... owner ..., or EVAL with the script itself.
+func (h redisHook) scriptCall(args []any) (name, key, owner string) {
+	const fixed = 3 // EVALSHA, hash, n
+	if len(args) < fixed {
+		return "", "", ""
+	}
+	hash := fmt.Sprint(args[1])
+	switch fmt.Sprint(args[0]) {
+	case "eval":
+		hash = fmt.Sprintf("%x", sha1.Sum([]byte(hash))) //nolint:gosec // as Redis does
+	case "evalsha":
+	default:
+		return "", "", ""
+	}
+	keys, _ := args[2].(int)
+	if name = h.script(hash); name == "" || keys < 1 || len(args) <= fixed+keys {
+		return "", "", ""
+	}
+	for _, arg := range args[fixed+keys:] { // the first that is no number
+		owner = fmt.Sprint(arg)
+		if _, err := strconv.ParseInt(owner, 10, 64); err != nil {
+			break
+		}
+	}
+	return name, short(args[fixed]), short(owner[strings.LastIndex(owner, ":")+1:])
+}
+
+const wide = 48 // characters of a value that are shown: of a key all
+
+// short is a value on one line. What has no structure, a hash or the random name of an owner, is cut to its first few
+// characters.
+func short(value any) string {
+	if b, ok := value.([]byte); ok {
+		value = string(b)
+	}
+	text := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
+	const few = 6
+	if len(text) >= 20 && !strings.ContainsAny(text, ":-. ") {
+		return text[:few] + "…"
+	}
+	if len(text) > wide {
+		return text[:wide-1] + "…"
+	}
+	return text
+}
+
+func redisAnswer(c redis.Cmder, err error) string {
+	switch {
+	case errors.Is(err, redis.Nil):
+		return "nil"
+	case err != nil:
+		return short(err)
+	}
+	switch c := c.(type) {
+	case *redis.Cmd:
+		return short(c.Val())
+	case interface{ Val() string }: // StringCmd, StatusCmd
+		return short(c.Val())
+	case *redis.IntCmd:
+		return short(c.Val())
+	case *redis.BoolCmd:
+		return short(c.Val())
+	}
+	return "OK"
+}

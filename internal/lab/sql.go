@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Database returns open, which makes a pool of connections, with their statements recorded.
+func (r *Recorder) Database(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB {
+	return func(c driver.Connector) *sql.DB { return open(connector{c, r}) }
+}
+
+type connector struct {
+	driver.Connector
+	recorder *Recorder
+}
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, ok := opened.(fullConn)
+	if !ok {
+		return nil, fmt.Errorf("record statements: %T is no connection that heeds contexts", opened)
+	}
+	return &conn{whole, c.recorder}, nil
+}
+
+// fullConn is what the drivers of both databases have.
+type fullConn interface {
+	driver.Conn
+	driver.Pinger
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+// conn records. What it does not have itself, database/sql does in its usual way.
+type conn struct {
+	fullConn
+	recorder *Recorder
+}
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	t := recordedIn(ctx)
+	if t == nil {
+		return c.fullConn.BeginTx(ctx, o)
+	}
+	answer := t.command(ctx, KindSQL, "BEGIN")
+	begun, err := c.fullConn.BeginTx(ctx, o)
+	answer(sqlAnswer(err, "OK"))
+	if err != nil {
+		return nil, err
+	}
+	return tx{begun, ctx, t}, nil
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	answer := c.note(ctx, query, args)
+	result, err := c.fullConn.ExecContext(ctx, query, args)
+	rows := "OK"
+	if err == nil {
+		if n, unknown := result.RowsAffected(); unknown == nil {
+			rows = plural(n, "row")
+		}
+	}
+	answer(sqlAnswer(err, rows))
+	return result, err
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	answer := c.note(ctx, query, args)
+	rows, err := c.fullConn.QueryContext(ctx, query, args)
+	answer(sqlAnswer(err, "OK"))
+	return rows, err
+}
+
+// ResetSession implements driver.SessionResetter.
+func (c *conn) ResetSession(ctx context.Context) error {
+	if r, ok := c.fullConn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator.
+func (c *conn) IsValid() bool {
+	v, ok := c.fullConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.fullConn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string)) {
+	t := c.recorder.of(ctx, values(args))
+	if t == nil {
+		return func(string) {}
+	}
+	return t.command(ctx, KindSQL, statementText(query, args))
+}
+
+// tx knows its request: a COMMIT is given no context.
+type tx struct {
+	driver.Tx
+	ctx   context.Context //nolint:containedctx // see above
+	trace *Trace
+}
+
+// Commit implements driver.Tx.
+func (t tx) Commit() error { return t.end("COMMIT", t.Tx.Commit) }
+
+// Rollback implements driver.Tx.
+func (t tx) Rollback() error { return t.end("ROLLBACK", t.Tx.Rollback) }
+
+func (t tx) end(statement string, do func() error) error {
+	answer := t.trace.command(t.ctx, KindSQL, statement)
+	err := do()
+	answer(sqlAnswer(err, "OK"))
+	return err
+}
+
+func sqlAnswer(err error, good string) string {
+	if err != nil {
+		return short(err)
+	}
+	return good
+}
+
+// values are the arguments of a statement that are text.
+func values(args []driver.NamedValue) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, a := range args {
+			if text, ok := a.Value.(string); ok && !yield(text) {
+				return
+			}
+		}
+	}
+}
+
+// statementText is a statement on one line, its values in place, without what is the same in all statements of its
+// kind: the list of columns that are read or inserted.
+func statementText(query string, args []driver.NamedValue) string {
+	var b strings.Builder
+	next := 0
+	for _, r := range strings.ReplaceAll(query, "`", "") {
+		if r == '?' && next < len(args) {
+			b.WriteString(short(args[next].Value))
+			next++
+			continue
+		}
+		b.WriteRune(r)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	if verb, rest, _ := strings.Cut(text, " "); strings.EqualFold(verb, "SELECT") {
+		if _, from, found := strings.Cut(rest, " FROM "); found {
+			text = "SELECT … FROM " + from
+		}
+	} else if strings.EqualFold(verb, "INSERT") {
+		into, _, _ := strings.Cut(text, " (")
+		text = into
+	}
+	const most = 160
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,200 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	mathrand "math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order/strategy"
+)
+
+const (
+	// shortTTL is shorter than an order takes, whose transaction alone is about as long.
+	shortTTL = 2 * time.Millisecond
+
+	// freeBound is for giving a lock back: longer than a lesson stops it.
+	freeBound = time.Minute
+
+	// A waiter asks again after a random time, at first up to firstPause, and each time up to twice as long, so that
+	// a thousand of them leave Redis some room.
+	firstPause   = 2 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+)
+
+// LockOptions are those of the wrong locks.
+type LockOptions struct {
+	TTL      time.Duration // of those whose mistake is not that it is short
+	ShortTTL time.Duration // of the others; 0 means 2 ms
+	MaxWait  time.Duration // for a lock
+}
+
+// WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by
+// the names of the strategies that sell with them. Copy package lock instead.
+//
+//	name          the mistake                                    shows when
+//	setnx-expire  SETNX, then EXPIRE: two steps                  the process dies between them
+//	setex         SET with an expiry, but without NX             a second buyer comes
+//	blind-del     DEL without asking who holds it                the work takes longer than the TTL
+//	get-then-del  GET, compare, DEL: not one step                the TTL passes between GET and DEL
+//	short-lease   a TTL shorter than the work, no fence          the work takes longer than the TTL
+//
+// Each is made of the Redis commands that articles and bug reports show: the first is in the documentation of SETNX
+// as its own pattern's flaw; blind-del and get-then-del are why that of SET says to compare and delete in a script;
+// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016). Waiters poll, as such code
+// does, and a holder is not notified that its lock is over: that is what a lease is for.
+//
+// The commands go through the client, to which a test or a lesson adds a hook that stops a buyer between two of them.
+func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy.Locker {
+	short := cmp.Or(o.ShortTTL, shortTTL)
+	locks := map[string]strategy.Locker{}
+	for name, l := range map[string]wrongLock{
+		"setnx-expire": {ttl: o.TTL, take: takeInTwoSteps, free: compareAndDelete},
+		"setex":        {ttl: o.TTL, take: overwrite, free: compareAndDelete},
+		"blind-del":    {ttl: short, take: setIfAbsent, free: deleteBlindly},
+		"get-then-del": {ttl: o.TTL, take: setIfAbsent, free: getThenDelete},
+		"short-lease":  {ttl: short, take: setIfAbsent, free: compareAndDelete},
+	} {
+		l.client, l.prefix, l.maxWait = client, "wrong:"+name+":", o.MaxWait
+		locks[name] = l
+	}
+	return locks
+}
+
+// takeInTwoSteps is WRONG: a process that dies after SETNX, or whose EXPIRE is lost, leaves a key that never ends.
+// Nobody takes this lock again until a person deletes it. SET key owner NX PX ttl is one step.
+func takeInTwoSteps(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+	taken, err := client.Do(ctx, "SETNX", key, owner).Bool()
+	if err != nil || !taken {
+		return false, err
+	}
+	return true, client.PExpire(ctx, key, ttl).Err()
+}
+
+// overwrite is WRONG: without NX, SET takes the lock from its holder, and every caller succeeds. It is meant to avoid
+// the two steps of SETNX and EXPIRE.
+func overwrite(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+	err := client.Do(ctx, "PSETEX", key, ttl.Milliseconds(), owner).Err()
+	return err == nil, err
+}
+
+// setIfAbsent and compareAndDelete are right, as far as a lock without a fence can be: each is one step. What
+// short-lease does wrong is its TTL, after which its holder goes on as if nothing had happened.
+func setIfAbsent(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+	err := client.Do(ctx, "SET", key, owner, "NX", "PX", ttl.Milliseconds()).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+var compareScript = redis.NewScript(`
+	if redis.call("GET", KEYS[1]) == ARGV[1] then
+		return redis.call("DEL", KEYS[1])
+	end
+	return 0`)
+
+func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, owner string) error {
+	return compareScript.Run(ctx, client, []string{key}, owner).Err()
+}
+
+// ScriptName names the script with this hash; empty if it is not of this package.
+func ScriptName(hash string) string {
+	if hash == compareScript.Hash() {
+		return "compare-and-delete"
+	}
+	return ""
+}
+
+// deleteBlindly is WRONG: if the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in
+// while the second works, whose DEL lets in a fourth.
+func deleteBlindly(ctx context.Context, client redis.UniversalClient, key, _ string) error {
+	return client.Del(ctx, key).Err()
+}
+
+// getThenDelete is WRONG: between GET and DEL the holder's time can run out and the key become another holder's, the
+// more easily the slower the network or the longer a pause of the process.
+func getThenDelete(ctx context.Context, client redis.UniversalClient, key, owner string) error {
+	holder, err := client.Get(ctx, key).Result()
+	if err != nil || holder != owner {
+		return err
+	}
+	return client.Del(ctx, key).Err()
+}
+
+// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner, a random text of one
+// holder.
+type wrongLock struct {
+	client  redis.UniversalClient
+	prefix  string
+	maxWait time.Duration
+	ttl     time.Duration
+	take    func(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (taken bool, err error)
+	free    func(ctx context.Context, client redis.UniversalClient, key, owner string) error
+}
+
+// AcquireAll implements strategy.Locker. Its error is a lock.ErrNotAcquired, joined with the reason.
+func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+	held := &wrongLeases{lock: l, ctx: ctx, owner: rand.Text()}
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		if err := l.poll(ctx, l.prefix+key, held.owner); err != nil {
+			_ = held.Release() //nolint:contextcheck // it has its own
+			return nil, fmt.Errorf("lock %q: %w: %w", key, lock.ErrNotAcquired, err)
+		}
+		held.keys = append(held.keys, l.prefix+key)
+	}
+	return held, nil
+}
+
+// poll asks until the lock is taken. lock.ErrTimeout: LockOptions.MaxWait has passed.
+func (l wrongLock) poll(ctx context.Context, key, owner string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.maxWait, lock.ErrTimeout)
+	defer cancel()
+	for most := firstPause; ; most = min(2*most, longestPause) {
+		taken, err := l.take(ctx, l.client, key, owner, l.ttl)
+		switch {
+		case ctx.Err() != nil && (err != nil || !taken):
+			return context.Cause(ctx)
+		case err != nil || taken:
+			return err
+		}
+		select {
+		case <-time.After(1 + mathrand.N(most)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// wrongLeases have no fence and no end that their holder would know of.
+type wrongLeases struct {
+	lock  wrongLock
+	ctx   context.Context //nolint:containedctx // Context returns it
+	owner string
+	keys  []string
+}
+
+func (l *wrongLeases) Context() context.Context                   { return l.ctx }
+func (l *wrongLeases) Fence(string) int64                         { return 0 }
+func (l *wrongLeases) Raise(context.Context, string, int64) error { return nil }
+func (l *wrongLeases) Remaining() time.Duration                   { return math.MaxInt64 }
+
+// Release gives the locks back; the TTL ends those for which that fails.
+func (l *wrongLeases) Release() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), freeBound)
+	defer cancel()
+	var errs []error
+	for _, key := range slices.Backward(l.keys) {
+		errs = append(errs, l.lock.free(ctx, l.lock.client, key, l.owner))
+	}
+	l.keys = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+)
+
+const ttl = 10 * time.Second
+
+// buyer is one process: a client of its own, which calls before, if it is set,
+// ahead of each command, and sends none for which that fails.
+type buyer struct {
+	wrongLock
+	before func(command string) error
+}
+
+// buyers returns some who share a Redis whose time passes by FastForward alone.
+func buyers(t *testing.T, name string, n int) ([]*buyer, *miniredis.Miniredis) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	all := make([]*buyer, n)
+	for i := range all {
+		b := &buyer{}
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+		t.Cleanup(func() { _ = client.Close() })
+		client.AddHook(b)
+		b.wrongLock = WrongLocks(client, LockOptions{TTL: ttl, MaxWait: 30 * time.Second})[name].(wrongLock)
+		all[i] = b
+	}
+	return all, server
+}
+
+func (b *buyer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *buyer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b *buyer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if b.before != nil {
+			if err := b.before(c.Name()); err != nil {
+				c.SetErr(err)
+				return err
+			}
+		}
+		return next(ctx, c)
+	}
+}
+
+// lock takes the lock, which must be free.
+func (b *buyer) lock(t *testing.T) (unlock func()) {
+	t.Helper()
+	leases, err := b.AcquireAll(t.Context(), "mug")
+	if err != nil {
+		t.Fatalf("lock: %v", err)
+	}
+	return func() { _ = leases.Release() }
+}
+
+// excluded fails unless somebody else has the lock.
+func (b *buyer) excluded(t *testing.T) {
+	t.Helper()
+	if taken, err := b.take(t.Context(), b.client, b.prefix+"mug", "impatient", ttl); taken || err != nil {
+		t.Errorf("got %v, %v, want the lock to be held", taken, err)
+	}
+}
+
+// "A process that dies after SETNX leaves a key that never ends."
+func TestSetnxExpire(t *testing.T) {
+	t.Parallel()
+	all, server := buyers(t, "setnx-expire", 2)
+	killed := errors.New("killed")
+	all[0].before = func(command string) error {
+		if command == "pexpire" {
+			return killed
+		}
+		return nil
+	}
+	if _, err := all[0].AcquireAll(t.Context(), "mug"); !errors.Is(err, killed) {
+		t.Fatalf("got %v, want the process to be killed", err)
+	}
+	server.FastForward(1000 * ttl)
+	all[1].excluded(t)
+	all[1].maxWait = 10 * time.Millisecond
+	_, err := all[1].AcquireAll(t.Context(), "mug")
+	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, lock.ErrTimeout) {
+		t.Errorf("after %v: got %v, want ErrNotAcquired and ErrTimeout", 1000*ttl, err)
+	}
+}
+
+// "Without NX, SET takes the lock from whoever holds it."
+func TestSetex(t *testing.T) {
+	t.Parallel()
+	all, _ := buyers(t, "setex", 2)
+	first := all[0].lock(t)
+	second := all[1].lock(t)
+	first()
+	second()
+}
+
+// "If the holder's time ran out meanwhile, the key is somebody else's. DEL lets a
+// third in while the second works."
+func TestBlindDel(t *testing.T) {
+	t.Parallel()
+	all, server := buyers(t, "blind-del", 3)
+	first := all[0].lock(t)
+	all[1].excluded(t)
+	server.FastForward(shortTTL)
+	second := all[1].lock(t)
+	all[2].excluded(t)
+	first()
+	third := all[2].lock(t) // and second still works
+	second()
+	third()
+}
+
+// "Between GET and DEL the holder's time can run out and the key become somebody
+// else's."
+func TestGetThenDel(t *testing.T) {
+	t.Parallel()
+	all, server := buyers(t, "get-then-del", 3)
+	first := all[0].lock(t)
+	all[1].excluded(t)
+	var second func()
+	all[0].before = func(command string) error {
+		if command == "del" {
+			server.FastForward(ttl)
+			second = all[1].lock(t)
+			all[2].excluded(t)
+		}
+		return nil
+	}
+	first()
+	third := all[2].lock(t) // and second still works
+	second()
+	third()
+}
+
+// "After which its holder goes on as if nothing had happened", though it gives
+// back nobody else's lock.
+func TestShortLease(t *testing.T) {
+	t.Parallel()
+	all, server := buyers(t, "short-lease", 3)
+	first := all[0].lock(t)
+	all[1].excluded(t)
+	server.FastForward(shortTTL)
+	second := all[1].lock(t) // and first still works
+	first()
+	all[2].excluded(t)
+	second()
+	all[2].lock(t)()
+}
+
+// "Each by one well-known mistake and right in everything else": where nothing
+// goes wrong in between, all but setex exclude, also whoever waits.
+func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
+	t.Parallel()
+	for name := range WrongLocks(nil, LockOptions{}) {
+		if name == "setex" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, server := buyers(t, name, 2)
+			unlock := all[0].lock(t)
+			tried := make(chan struct{})
+			all[1].before = func(string) error {
+				select {
+				case tried <- struct{}{}:
+				default:
+				}
+				return nil
+			}
+			entered := make(chan func())
+			go func() { entered <- all[1].lock(t) }()
+			for range 2 {
+				<-tried
+			}
+			select {
+			case <-entered:
+				t.Error("two holders")
+			default:
+			}
+			unlock()
+			(<-entered)()
+			if keys := server.Keys(); len(keys) > 0 {
+				t.Errorf("left behind: %s", strings.Join(keys, ", "))
+			}
+		})
+	}
+}
+
+// "For as long as ctx and LockOptions.MaxWait allow."
+func TestLock_cancelled(t *testing.T) {
+	t.Parallel()
+	all, _ := buyers(t, "short-lease", 2)
+	defer all[0].lock(t)()
+	ctx, cancel := context.WithCancel(t.Context())
+	all[1].before = func(string) error { cancel(); return nil }
+	_, err := all[1].AcquireAll(ctx, "mug")
+	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want ErrNotAcquired and context.Canceled", err)
+	}
+}

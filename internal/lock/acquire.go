@@ -1,0 +1,174 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+)
+
+// acquire is one call of Acquire or TryAcquire.
+func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {
+	began, w, returning := time.Now(), l.newWaiter(ctx, key, wait), false
+	defer func() {
+		w.stop()
+		switch {
+		case w.lease.tenure == nil:
+			w.lease.cancel(nil)
+		case !returning: // the Observer panicked: nothing gets the lease
+			_ = w.lease.Release()
+		}
+	}()
+	err := l.obtain(w)
+	if err != nil {
+		err = notAcquired(key, err)
+	}
+	l.observe(func(o Observer) { o.Waited(key, time.Since(began), err) })
+	if returning = true; err != nil {
+		return nil, err
+	}
+	return w.lease, nil
+}
+
+// obtain gets the waiter its lease: it waits in the process for the turn, and then
+// asks the store.
+func (l *Locker) obtain(w *waiter) error {
+	key := w.lease.key
+	if key == "" || len(key) > MaxKey || key[0] == '}' {
+		return fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey)
+	}
+	if err := w.reason(); err != nil {
+		return err
+	}
+	outer, _ := w.caller.Value(leaseKey{l, key}).(*Lease)
+	l.mu.Lock()
+	q, err := l.enqueueLocked(w, outer)
+	l.mu.Unlock()
+	if q == nil {
+		return err
+	}
+	defer l.work.Done()
+	t, err := l.await(q, w)
+	if err != nil || t.granted {
+		return err
+	}
+	a := asker{Locker: l, queue: q, waiter: w, owner: t.owner}
+	return a.run()
+}
+
+// asker is the one caller of this process that asks the store for a key.
+type asker struct {
+	*Locker
+	queue  *queue
+	waiter *waiter
+	owner  string // under which the store knows this process; empty: not yet
+}
+
+// run asks until the waiter has its lease, or has to return. Without a lease, the
+// next caller in the queue goes on.
+func (a *asker) run() error {
+	defer a.resign()
+	for contended := false; ; {
+		if err := a.waiter.reason(); err != nil {
+			return err
+		}
+		if a.owner == "" {
+			a.owner = newOwner()
+		}
+		sent := time.Now()
+		grant, err := a.ask()
+		if err != nil {
+			return err
+		}
+		if !grant.Held {
+			if a.enter(sent, grant) {
+				return nil
+			}
+			// The caller has gone, or the answer came too late for the lease to be
+			// trusted. Asking anew means going to the end of the store's line, since
+			// another process may be nearer to it.
+			a.renounce()
+			if !a.waiter.wait {
+				return cmp.Or(a.waiter.reason(), ErrNoAnswer)
+			}
+			continue
+		}
+		if !a.waiter.wait {
+			a.owner = "" // it stands in no line
+		}
+		if !contended {
+			contended = true
+			a.observe(func(o Observer) { o.Contended(a.queue.key) })
+		}
+		if !a.waiter.wait {
+			return errHeld
+		}
+		if err := a.backend.Wait(a.waiter.ctx, a.claim(), grant); err != nil {
+			return cmp.Or(a.waiter.reason(), err)
+		}
+	}
+}
+
+// resign lets the next caller ask, unless the key is held now.
+func (a *asker) resign() {
+	if a.waiter.lease.tenure != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.advanceLocked(a.queue, a.owner)
+}
+
+// ask sends one request. It runs in a goroutine of its own, and does not end with
+// the caller's context: Acquire returns when its caller gives up, and what is given
+// back then does not overtake the request that it undoes.
+func (a *asker) ask() (Grant, error) {
+	claim := a.claim()
+	answered := make(chan struct{})
+	var grant Grant
+	var err error
+	a.background(func() {
+		defer close(answered)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.waiter.caller), a.patience())
+		defer cancel()
+		grant, err = a.backend.Acquire(ctx, claim)
+		err = inTime(ctx, err)
+	})
+	select {
+	case <-answered:
+		if err != nil {
+			a.renounce() // it may have been granted
+		}
+		return grant, err
+	case <-a.waiter.ctx.Done():
+		a.owner = ""
+		a.background(func() {
+			<-answered
+			a.giveBack(claim)
+		})
+		return Grant{}, a.waiter.reason()
+	}
+}
+
+// enter turns a grant into the waiter's lease, if it can still be trusted.
+func (a *asker) enter(sent time.Time, g Grant) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isClosed() || a.waiter.ctx.Err() != nil || time.Since(sent) >= a.opt.TTL-a.opt.Margin {
+		return false
+	}
+	a.queue.asking = nil
+	a.beginLocked(a.queue, a.claim(), g, sent, a.waiter.lease)
+	return true
+}
+
+// renounce gives back what the owner may hold. The next request has another owner,
+// so that the two are not mixed up.
+func (a *asker) renounce() {
+	a.giveBack(a.claim())
+	a.owner = ""
+}
+
+func (a *asker) claim() Claim {
+	return Claim{Key: a.queue.key, Owner: a.owner, TTL: a.opt.TTL, Queue: a.waiter.wait}
+}

@@ -1,0 +1,140 @@
+package mysqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/mysqllock"
+	"example.com/shop/internal/testserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+
+// patience bounds what hangs; long is a TTL that no test waits for.
+const (
+	patience = 30 * time.Second
+	long     = 10 * patience
+)
+
+// onBoth runs a test on an empty schema of each server.
+func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
+	for name, server := range map[string]func(testing.TB) string{
+		"MySQL":   testserver.MySQL,
+		"MariaDB": testserver.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, server(t)) })
+	}
+}
+
+// open returns a pool that is closed at the end of the test.
+func open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, db)
+	return db
+}
+
+func closeLater(t testing.TB, db *sql.DB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close pool: %v", err)
+		}
+	})
+}
+
+// with returns the DSN with one more parameter.
+func with(t testing.TB, dsn, name, value string) string {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params[name] = value
+	return config.FormatDSN()
+}
+
+// newBackend returns one whose table exists.
+func newBackend(t testing.TB, db *sql.DB, o mysqllock.Options) *mysqllock.Backend {
+	t.Helper()
+	b := mysqllock.New(db, o)
+	if err := b.CreateTable(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return b
+}
+
+// bounded returns a context that ends with the tests' patience.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// exec runs a statement that sets a scene.
+func exec(t testing.TB, db interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(bounded(t), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// number returns what a query for one number gives.
+func number(t testing.TB, db interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := db.QueryRowContext(bounded(t), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// mustGrant fails the test unless the claim is granted.
+func mustGrant(t testing.TB, b lock.Backend, c lock.Claim) (fence int64) {
+	t.Helper()
+	g, err := b.Acquire(bounded(t), c)
+	if err != nil || g.Held {
+		t.Fatalf("Acquire by %q: %+v, %v; want a grant", c.Owner, g, err)
+	}
+	return g.Fence
+}
+
+// mustBeHeld fails the test unless somebody else holds the key.
+func mustBeHeld(t testing.TB, b lock.Backend, c lock.Claim) lock.Grant {
+	t.Helper()
+	g, err := b.Acquire(bounded(t), c)
+	if err != nil || !g.Held {
+		t.Fatalf("Acquire by %q: %+v, %v; want held by another", c.Owner, g, err)
+	}
+	return g
+}
+
+func schemaOf(t testing.TB, dsn string) string {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.DBName
+}

@@ -1,0 +1,142 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pipeline runs scripts on one server. A few requests are under way at a time, each
+// on a connection of its own; those that come meanwhile are sent together as soon as
+// one of these is answered, on its connection. So nothing waits while there is
+// little to do, and under load a system call carries many requests. Without this
+// file, redis.Script.Run does the same, more slowly.
+type pipeline struct {
+	client redis.UniversalClient
+	off    bool // a cluster is many servers: one that is slow must not hold up the rest
+
+	mu       sync.Mutex // never held during I/O
+	underWay int
+	waiting  []*pipelined
+	work     sync.WaitGroup
+}
+
+// pipelined is a request that waits to be sent with others.
+type pipelined struct {
+	ctx  context.Context
+	cmd  *redis.Cmd
+	done chan struct{} // closed when cmd has its answer
+}
+
+const (
+	// Requests, or batches of them, under way at a time. More make small batches,
+	// each with its system calls; fewer let a request wait longer.
+	maxUnderWay = 8
+	maxBatch    = 256 // requests in a batch
+)
+
+// run does what redis.Script.Run does. The first of args are the keys.
+func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args ...any) *redis.Cmd {
+	all := append(make([]any, 0, 3+len(args)), "evalsha", script.Hash(), keys)
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	if !p.process(ctx, cmd) {
+		late := redis.NewCmd(ctx) // the other may be under way
+		late.SetErr(ctx.Err())
+		return late
+	}
+	if cmd.Err() == nil || !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		return cmd
+	}
+	names := make([]string, keys)
+	for i := range names {
+		names[i], _ = args[i].(string)
+	}
+	return script.Eval(ctx, p.client, names, args[keys:]...)
+}
+
+// process sends a command, alone or with others. It reports whether cmd has its
+// answer: false when ctx ended before.
+func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
+	if p.off {
+		_ = p.client.Process(ctx, cmd) // cmd has the error, too
+		return true
+	}
+	p.mu.Lock()
+	if p.underWay < maxUnderWay {
+		p.underWay++
+		p.mu.Unlock()
+		defer p.answered()
+		_ = p.client.Process(ctx, cmd)
+		return true
+	}
+	r := &pipelined{ctx: ctx, cmd: cmd, done: make(chan struct{})}
+	p.waiting = append(p.waiting, r)
+	p.mu.Unlock()
+	select {
+	case <-r.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// answered sends what has come meanwhile.
+func (p *pipeline) answered() {
+	if batch := p.next(); batch != nil {
+		p.work.Go(func() {
+			for ; batch != nil; batch = p.next() {
+				p.exchange(batch)
+			}
+		})
+	}
+}
+
+// next takes the requests to send in the place of one that was answered. Without
+// any, there is one less under way.
+func (p *pipeline) next() []*pipelined {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(p.waiting), maxBatch)
+	if n == 0 {
+		p.underWay--
+		return nil
+	}
+	batch := p.waiting[:n:n]
+	p.waiting = p.waiting[n:]
+	return batch
+}
+
+// exchange sends a batch, and waits for its answers until the last of its requests
+// has no time left. Requests that ended before are not sent.
+func (p *pipeline) exchange(batch []*pipelined) {
+	pipe := p.client.Pipeline()
+	var end time.Time
+	for _, r := range batch {
+		if err := r.ctx.Err(); err != nil {
+			r.cmd.SetErr(err)
+			continue
+		}
+		d, ok := r.ctx.Deadline()
+		if !ok {
+			d = time.Now().Add(time.Minute)
+		}
+		if d.After(end) {
+			end = d
+		}
+		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's
+	}
+	if pipe.Len() > 0 {
+		ctx, cancel := context.WithDeadline(context.Background(), end)
+		defer cancel()
+		_, _ = pipe.Exec(ctx) // the same errors as in each request
+	}
+	for _, r := range batch {
+		close(r.done)
+	}
+}
+
+// close returns when no batch is under way.
+func (p *pipeline) close() { p.work.Wait() }

@@ -1,0 +1,113 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// gate is a hook of a client. It holds single requests back, and counts what
+// pipelines carry.
+type gate struct {
+	open    chan struct{}
+	held    sync.WaitGroup
+	mu      sync.Mutex
+	batches []int
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			select {
+			case <-g.open:
+			default:
+				g.held.Done()
+				<-g.open
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "evalsha" {
+			g.mu.Lock()
+			g.batches = append(g.batches, len(cmds))
+			g.mu.Unlock()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// "A few requests are on their way at a time, each on a connection of its own;
+// those that come meanwhile are sent together as soon as one of these is
+// answered." Each gets its own answer, also after a script flush, and one that
+// nobody waits for any more is not sent.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	g := &gate{open: make(chan struct{})}
+	g.held.Add(maxUnderWay)
+	client.AddHook(g)
+	b := &pipeline{client: client}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	script := redis.NewScript("redis.call('SET', KEYS[1], ARGV[1]) return ARGV[1]")
+
+	const later = 20
+	var calls sync.WaitGroup
+	ask := func(n int) {
+		calls.Go(func() {
+			want := fmt.Sprint(n)
+			if got, err := b.run(ctx, script, 1, want, want).Text(); got != want || err != nil {
+				t.Errorf("request %d: got %q, %v", n, got, err)
+			}
+		})
+	}
+	for n := range maxUnderWay {
+		ask(n)
+	}
+	g.held.Wait()
+	for n := range later {
+		ask(maxUnderWay + n)
+	}
+	left, leave := context.WithCancel(ctx)
+	gone := make(chan error, 1)
+	go func() { gone <- b.run(left, script, 1, "left", "left").Err() }()
+	for b.queued() < later+1 {
+		if ctx.Err() != nil {
+			t.Fatalf("%d requests wait, want %d", b.queued(), later+1)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	leave()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("one that gives up: %v, want context.Canceled", err)
+	}
+	close(g.open) // the server knows no script yet: NOSCRIPT
+	calls.Wait()
+	b.close()
+	if len(g.batches) != 1 || g.batches[0] != later {
+		t.Errorf("batches of %v, want one of %d", g.batches, later)
+	}
+	if server.Exists("left") {
+		t.Error("a request that nobody waits for was sent")
+	}
+}
+
+func (b *pipeline) queued() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}

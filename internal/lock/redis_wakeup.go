@@ -1,0 +1,177 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// wakeups brings the messages of releases to the waiters of this process, over one
+// subscription that is opened for the first Acquire. An owner's name in Redis starts
+// with the process's, which is also its channel's.
+type wakeups struct {
+	client  redis.UniversalClient
+	channel string
+	process string
+	broken  func() // called when the subscription has failed
+
+	open context.Context // ends with close
+	shut context.CancelFunc
+	work sync.WaitGroup
+	once sync.Once // of the subscription
+
+	up    chan struct{} // closed when the subscription is confirmed for the first time
+	tried chan struct{} // closed then, or when the first attempt has failed
+
+	mu      sync.Mutex               // never held during I/O
+	waiters map[string]chan struct{} // by owner; capacity 1
+}
+
+const (
+	listenTime    = 500 * time.Millisecond // for a waiter's first answer to SUBSCRIBE
+	checkTime     = 3 * time.Second        // a silent subscription is pinged, and then given up
+	reconnectTime = 100 * time.Millisecond // after one that failed
+)
+
+func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
+	w := &wakeups{
+		client:  client,
+		process: newOwner(),
+		broken:  broken,
+		up:      make(chan struct{}),
+		tried:   make(chan struct{}),
+		waiters: make(map[string]chan struct{}),
+	}
+	w.channel = prefix + w.process
+	w.open, w.shut = context.WithCancel(context.Background())
+	return w
+}
+
+// name is what an owner of this process is called in Redis.
+func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
+
+// expect returns the channel on which the owner is woken to ask again, and whether
+// the subscription stands. If not, the owner is woken when it does.
+func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiters[owner] == nil {
+		w.waiters[owner] = make(chan struct{}, 1)
+	}
+	return w.waiters[owner], closed(w.up)
+}
+
+// forget ends what expect began.
+func (w *wakeups) forget(owner string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiters, owner)
+}
+
+// listen opens the subscription, once, and gives Redis some time to confirm it.
+func (w *wakeups) listen(ctx context.Context) {
+	if closed(w.up) {
+		return
+	}
+	w.once.Do(func() { w.work.Go(w.subscribe) })
+	timer := time.NewTimer(listenTime)
+	defer timer.Stop()
+	select {
+	case <-w.tried:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// subscribe keeps a subscription until close.
+func (w *wakeups) subscribe() {
+	for w.open.Err() == nil {
+		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
+		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
+		if err := sub.Subscribe(w.open, w.channel); err == nil {
+			w.receive(sub)
+		}
+		stop()
+		_ = sub.Close()
+		w.settle(w.tried)
+		w.broken()
+		select {
+		case <-time.After(reconnectTime):
+		case <-w.open.Done():
+		}
+	}
+}
+
+// receive passes on what Redis publishes, until the connection fails or does not
+// answer a ping.
+func (w *wakeups) receive(sub *redis.PubSub) {
+	for pinged := false; ; {
+		message, err := sub.ReceiveTimeout(w.open, checkTime)
+		var network net.Error
+		switch {
+		case err == nil:
+			pinged = false
+		case !pinged && errors.As(err, &network) && network.Timeout():
+			pinged = true
+			if sub.Ping(w.open) != nil {
+				return
+			}
+		default:
+			return
+		}
+		switch m := message.(type) {
+		case *redis.Message:
+			w.wake(m.Payload)
+		case *redis.Subscription:
+			w.stands()
+		}
+	}
+}
+
+// wake wakes the waiter of an owner of that name, if it has one.
+func (w *wakeups) wake(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if woken := w.waiters[strings.TrimPrefix(name, w.name(""))]; woken != nil {
+		wakeUp(woken)
+	}
+}
+
+// stands wakes all waiters: messages may have been lost with an earlier connection,
+// and those that asked before the first one stood are in no line.
+func (w *wakeups) stands() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, woken := range w.waiters {
+		wakeUp(woken)
+	}
+	w.settle(w.up)
+	w.settle(w.tried)
+}
+
+// settle closes a channel once. Only the goroutine of the subscription calls it.
+func (w *wakeups) settle(c chan struct{}) {
+	if !closed(c) {
+		close(c)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *wakeups) close() {
+	w.shut()
+	w.once.Do(func() {}) // no subscription from now on
+	w.work.Wait()
+}

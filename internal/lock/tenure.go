@@ -1,0 +1,274 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// tenure is the time for which this process holds a key under one owner: from the
+// grant until it is released or lost. Its leases follow one another by hand-off;
+// one at a time is current. Locker.mu guards all fields that change.
+type tenure struct {
+	locker *Locker
+	queue  *queue
+	claim  Claim
+
+	granted  time.Time // when the answer was here
+	deadline time.Time // until when the store's word is trusted
+	fence    int64     // the highest in use
+	handoffs int
+
+	lease   *Lease              // the current one
+	again   map[*Lease]struct{} // taken under it and not yet released
+	entered time.Time           // when it began
+
+	timer    *time.Timer // for whatever is next: a renewal, or the end
+	renewAt  time.Time
+	renewing bool // a renewal is under way
+
+	over  bool
+	cause error         // of its end, unless it was released
+	ended chan struct{} // closed when it is over; nil if nothing waits for that
+}
+
+// beginLocked begins one with its first lease. The request was sent at this time.
+func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
+	t := &tenure{
+		locker:   l,
+		queue:    q,
+		claim:    c,
+		granted:  time.Now(),
+		deadline: sent.Add(l.opt.TTL - l.opt.Margin),
+		fence:    g.Fence,
+		renewAt:  sent.Add(l.opt.TTL / 3),
+	}
+	q.tenure = t
+	t.admitLocked(first)
+	t.timer = time.AfterFunc(t.idleLocked(), t.tick)
+	if g.Lost != nil {
+		t.ended = make(chan struct{})
+		l.background(func() { t.watch(g.Lost) })
+	}
+}
+
+// admitLocked makes a lease the current one.
+func (t *tenure) admitLocked(lease *Lease) {
+	lease.tenure, lease.root, lease.fence = t, lease, t.fence
+	t.lease, t.entered = lease, time.Now()
+}
+
+// reenterLocked makes inner another lease of outer's holder.
+func (t *tenure) reenterLocked(outer, inner *Lease) bool {
+	if outer == nil || outer.tenure != t || !outer.currentLocked() {
+		return false
+	}
+	inner.tenure, inner.root = t, t.lease
+	if t.again == nil {
+		t.again = make(map[*Lease]struct{})
+	}
+	t.again[inner] = struct{}{}
+	return true
+}
+
+// untilLocked is when the current lease ends if it is not renewed.
+func (t *tenure) untilLocked() time.Time {
+	if limit := t.locker.opt.MaxHold; limit > 0 {
+		if end := t.entered.Add(limit); end.Before(t.deadline) {
+			return end
+		}
+	}
+	return t.deadline
+}
+
+// liveLocked reports whether the current lease can be trusted, by the clock: the
+// timer may be late.
+func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.untilLocked()) }
+
+// tick does what is due. Renewals run beside it, so that no request to the store
+// delays the end of the lease.
+func (t *tenure) tick() {
+	l := t.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case t.over:
+		return
+	case !t.liveLocked():
+		t.endLocked(ErrLost)
+		return
+	case !t.renewing && !time.Now().Before(t.renewAt):
+		t.renewing = true
+		c := t.claimLocked()
+		l.background(func() { t.renew(c) })
+	}
+	t.timer.Reset(t.idleLocked())
+}
+
+// idleLocked is how long there is nothing to do.
+func (t *tenure) idleLocked() time.Duration {
+	next := t.untilLocked()
+	if !t.renewing && t.renewAt.Before(next) {
+		next = t.renewAt
+	}
+	return time.Until(next)
+}
+
+// renew sends one renewal, and does what follows from the answer.
+func (t *tenure) renew(c Claim) {
+	sent := time.Now()
+	_, err := t.ask(context.Background(), c)
+	t.renewed(sent, err)
+	t.locker.observe(func(o Observer) { o.Renewed(c.Key, time.Since(sent), err) })
+}
+
+func (t *tenure) renewed(sent time.Time, err error) {
+	l := t.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.over {
+		return
+	}
+	if errors.Is(err, ErrLost) {
+		t.endLocked(ErrLost)
+		return
+	}
+	if err == nil {
+		t.extendLocked(sent)
+	}
+	now := time.Now()
+	for !t.renewAt.After(now) { // counted from the grant: slow answers do not shift the next ones
+		t.renewAt = t.renewAt.Add(l.opt.TTL / 3)
+	}
+	if soon := now.Add(l.opt.TTL / 20); err != nil && soon.Before(t.renewAt) {
+		t.renewAt = soon // the store may be back
+	}
+	t.renewing = false
+	t.timer.Reset(t.idleLocked())
+}
+
+// ask sends one renewal and waits for a third of the TTL at most.
+func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.locker.opt.TTL/3)
+	defer cancel()
+	fence, err = t.locker.backend.Renew(ctx, c)
+	return fence, inTime(ctx, err)
+}
+
+// extendLocked trusts the lease for another TTL from when the renewal was sent.
+func (t *tenure) extendLocked(sent time.Time) {
+	if deadline := sent.Add(t.locker.opt.TTL - t.locker.opt.Margin); deadline.After(t.deadline) {
+		t.deadline = deadline
+	}
+}
+
+// claimLocked tells the store which fences are used.
+func (t *tenure) claimLocked() Claim {
+	c := t.claim
+	c.Fence = t.fence
+	return c
+}
+
+// watch ends the lease when the store reports by itself that it is gone.
+func (t *tenure) watch(lost <-chan struct{}) {
+	select {
+	case <-lost:
+	case <-t.ended:
+		return
+	}
+	t.locker.mu.Lock()
+	defer t.locker.mu.Unlock()
+	if !t.over {
+		t.endLocked(ErrLost)
+	}
+}
+
+// afterRelease is what becomes of a key.
+type afterRelease int
+
+const (
+	lost       afterRelease = iota // the lease was over before
+	stillHeld                      // its holder has taken the key more than once
+	handedOver                     // to the next waiter of this process
+	toStore                        // it has to be given back
+)
+
+// releaseLocked ends one lease.
+func (t *tenure) releaseLocked(e *Lease) afterRelease {
+	if t.over {
+		return lost
+	}
+	delete(t.again, e)
+	if !e.root.released || len(t.again) > 0 {
+		return stillHeld
+	}
+	switch {
+	case !t.liveLocked():
+		t.endLocked(ErrLost)
+		return lost
+	case t.handOverLocked():
+		return handedOver
+	}
+	t.closeLocked()
+	return toStore
+}
+
+// handOverLocked gives the key to the next waiter of this process, without asking
+// the store, and reports whether it did. It stops after Options.MaxHandoffs in a
+// row and Options.HandoffTime, so that other processes get their turn, and where
+// too little of the TTL is left for the next lease.
+//
+// The next fence is one more than the last. The store mints fences from a clock in
+// microseconds, and must not be overtaken: fewer hand-offs than microseconds have
+// passed since the grant.
+func (t *tenure) handOverLocked() bool {
+	now, o := time.Now(), t.locker.opt
+	held := now.Sub(t.granted)
+	if t.handoffs >= o.MaxHandoffs || held > o.HandoffTime ||
+		t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+		int64(t.handoffs) >= held.Microseconds() {
+		return false
+	}
+	w := t.queue.popLocked()
+	if w == nil {
+		return false
+	}
+	t.handoffs++
+	if t.fence != 0 {
+		t.fence++
+	}
+	t.admitLocked(w.lease)
+	w.turn <- turn{granted: true}
+	return true
+}
+
+// endLocked takes the lease from its holder, gives the key back to the store in
+// the background, and lets the next waiter ask for it.
+func (t *tenure) endLocked(cause error) {
+	t.closeLocked()
+	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)
+	l, c, leases := t.locker, t.claimLocked(), []*Lease{t.lease}
+	for e := range t.again { // the caller may have cut its context off from the first lease's
+		leases = append(leases, e)
+	}
+	t.cause = cause
+	l.background(func() {
+		for _, e := range leases {
+			e.cancel(cause)
+		}
+		l.giveBack(c)
+		l.observe(func(o Observer) { o.Lost(c.Key, cause) })
+	})
+	l.advanceLocked(t.queue, "")
+}
+
+// closeLocked is the end of the tenure: nothing happens in it any more.
+func (t *tenure) closeLocked() {
+	t.over = true
+	t.queue.tenure = nil
+	t.timer.Stop()
+	if t.ended != nil {
+		close(t.ended)
+	}
+}

@@ -1,0 +1,91 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+type requestKey struct{}
+
+// WithRequest returns a context of the request with this id.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
+}
+
+// Request returns the id of the request that ctx belongs to; empty if it belongs to none.
+func Request(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
+}
+
+// Took is how long something took, as every line of the log says it: took_ms, in milliseconds.
+func Took(d time.Duration) slog.Attr {
+	return slog.Float64("took_ms", float64(d.Microseconds())/1000)
+}
+
+// handler adds to each record what its context knows.
+type handler struct{ slog.Handler }
+
+// NewHandler returns a handler that adds request and trace to what next logs. A handler that does so already is
+// returned as it is.
+func NewHandler(next slog.Handler) slog.Handler {
+	if _, done := next.(handler); done {
+		return next
+	}
+	return handler{next}
+}
+
+// Handle implements slog.Handler.
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
+	if id := Request(ctx); id != "" {
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{h.Handler.WithGroup(name)}
+}
+
+// Outage logs an error that repeats: the first, the second, the fourth, and so on, with the number so far; and when it
+// is over. It may be used by many goroutines at once.
+type Outage struct {
+	Log     *slog.Logger
+	Message string
+
+	mu     sync.Mutex
+	errors int
+}
+
+// Note takes the outcome of a try; nil is a good one.
+func (o *Outage) Note(ctx context.Context, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err != nil:
+		o.errors++
+		if o.errors&(o.errors-1) == 0 { // a power of two
+			text := err.Error()
+			if len(text) > 1000 { // such as the errors of a hundred orders
+				text = text[:1000] + "..."
+			}
+			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", text)
+		}
+	case o.errors > 0:
+		o.Log.InfoContext(ctx, o.Message+": over", "errors", o.errors)
+		o.errors = 0
+	}
+}

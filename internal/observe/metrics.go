@@ -1,0 +1,222 @@
+package observe
+
+import (
+	"database/sql"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
+)
+
+// namespace begins the names of the shop's own metrics.
+const namespace = "shop"
+
+// Metrics are those of one shop. It may be used by many goroutines at once.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests, orders *prometheus.CounterVec
+	duration         *prometheus.HistogramVec
+
+	jobRuns, jobItems         *prometheus.CounterVec
+	jobLeader, jobLastSuccess *prometheus.GaugeVec
+
+	locks   locks
+	batches prometheus.Histogram
+	refused prometheus.Counter
+
+	operatorRefused prometheus.Counter
+}
+
+// Build is the version and commit of a program.
+type Build struct{ Version, Commit string }
+
+// NewMetrics returns the metrics of a shop that has done nothing yet.
+func NewMetrics(b Build) *Metrics {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	with := promauto.With(registry)
+	with.NewGauge(prometheus.GaugeOpts{
+		Namespace:   namespace,
+		Name:        "build_info",
+		Help:        "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit},
+	}).Set(1)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return with.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return with.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{"job"})
+	}
+	return &Metrics{
+		registry: registry,
+		requests: counter("http_requests_total", "Requests answered.", "method", "route", "status"),
+		orders:   counter("orders_total", "Orders by what was asked for and what became of it.", "action", "outcome"),
+		duration: with.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "http_request_duration_seconds",
+			Help:    "How long requests took, from the headers read to the answer written.",
+			Buckets: latency(),
+		}, []string{"method", "route"}),
+		jobRuns:        counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
+		jobItems:       counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
+		jobLeader:      gauge("job_leader", "1 if this instance runs the job, 0 if it stands by."),
+		jobLastSuccess: gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never."),
+		locks:          newLocks(with),
+		batches: with.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "lane_batch_orders",
+			Help:    "Orders that a lane placed in one transaction.",
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		}),
+		refused: with.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "sold_out_remembered_total",
+			Help: "Orders refused without asking database or Redis, because their SKU is remembered to be sold out.",
+		}),
+		operatorRefused: with.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "operator_refused_total",
+			Help: "Requests to the operator's API without the operator's token.",
+		}),
+	}
+}
+
+// latency returns the bounds of a histogram of seconds, from an uncontended lock to the longest request.
+func latency() []float64 {
+	return []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// Request counts an answer. The route is the pattern that matched, empty for none.
+func (m *Metrics) Request(method, route string, status int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // a client may make up methods
+	}
+	if route == "" {
+		route = "none"
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	m.duration.WithLabelValues(method, route).Observe(took.Seconds())
+}
+
+// Order counts what became of placing, paying or cancelling an order.
+func (m *Metrics) Order(action, outcome string) { m.orders.WithLabelValues(action, outcome).Inc() }
+
+// Batch counts a transaction of a lane and the orders that it placed.
+func (m *Metrics) Batch(orders int) { m.batches.Observe(float64(orders)) }
+
+// RefusedFromMemory counts an order that was refused because its SKU is remembered to be sold out.
+func (m *Metrics) RefusedFromMemory() { m.refused.Inc() }
+
+// RefusedOperator counts a request to the operator's API without the operator's token.
+func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }
+
+// Database observes a pool of connections to the database; once.
+func (m *Metrics) Database(conns *sql.DB) {
+	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
+}
+
+// Queue observes a queue by its length. There are few names, and each is given once.
+func (m *Metrics) Queue(name string, length func() int) {
+	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "queue_length",
+		Help:        "Callers of this instance that wait.",
+		ConstLabels: prometheus.Labels{"queue": name},
+	}, func() float64 { return float64(length()) })
+}
+
+// Redis observes the connections of a client; once.
+func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
+	with := promauto.With(m.registry)
+	counter := func(name, help string, value func(*redis.PoolStats) float64) {
+		with.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help},
+			func() float64 { return value(client.PoolStats()) })
+	}
+	gauge := func(name, help string, value func(*redis.PoolStats) float64) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help},
+			func() float64 { return value(client.PoolStats()) })
+	}
+	counter("hits_total", "Free connections found.", func(s *redis.PoolStats) float64 { return float64(s.Hits) })
+	counter("misses_total", "Free connections not found.", func(s *redis.PoolStats) float64 { return float64(s.Misses) })
+	counter("timeouts_total", "Waits for a free connection that took too long.",
+		func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
+	counter("waits_total", "Waits for a free connection.", func(s *redis.PoolStats) float64 { return float64(s.WaitCount) })
+	counter("wait_seconds_total", "Time spent waiting for a free connection.",
+		func(s *redis.PoolStats) float64 { return float64(s.WaitDurationNs) / 1e9 })
+	counter("stale_connections_total", "Connections closed because they were dead or old.",
+		func(s *redis.PoolStats) float64 { return float64(s.StaleConns) })
+	gauge("connections", "Open connections, without those of subscriptions.",
+		func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
+	gauge("idle_connections", "Open connections that are not in use.",
+		func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
+}
+
+// Job is one scheduled job.
+type Job struct {
+	runs                map[string]prometheus.Counter // by result
+	items               prometheus.Counter
+	leader, lastSuccess prometheus.Gauge
+}
+
+// Job returns the metrics of the job with this name. There are few names.
+func (m *Metrics) Job(name string) *Job {
+	labels := prometheus.Labels{"job": name}
+	return &Job{
+		runs:        byResult(m.jobRuns, labels, ok, failed),
+		items:       m.jobItems.With(labels),
+		leader:      m.jobLeader.With(labels),
+		lastSuccess: m.jobLastSuccess.With(labels),
+	}
+}
+
+// Leads records whether this instance runs the job from now on.
+func (j *Job) Leads(leads bool) {
+	if leads {
+		j.leader.Set(1)
+	} else {
+		j.leader.Set(0)
+	}
+}
+
+// Ran counts a run, and the items that it dealt with even if it failed in the end.
+func (j *Job) Ran(items int, err error) {
+	j.runs[result(err)].Inc()
+	j.items.Add(float64(items))
+	if err == nil {
+		j.lastSuccess.SetToCurrentTime()
+	}
+}
+
+// Results of a renewal or a job's run.
+const (
+	ok     = "ok"
+	failed = "failed"
+)
+
+func result(err error) string {
+	if err != nil {
+		return failed
+	}
+	return ok
+}
+
+// byResult returns a counter for each result, all at 0.
+func byResult(v *prometheus.CounterVec, labels prometheus.Labels, results ...string) map[string]prometheus.Counter {
+	v = v.MustCurryWith(labels)
+	counters := make(map[string]prometheus.Counter, len(results))
+	for _, r := range results {
+		counters[r] = v.WithLabelValues(r)
+	}
+	return counters
+}

@@ -1,0 +1,170 @@
+package observe
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/XSAM/otelsql"
+	"github.com/gin-gonic/gin"
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Traces are those of one shop. It may be used by many goroutines at once.
+type Traces struct {
+	provider *sdk.TracerProvider
+}
+
+// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A
+// variable that cannot be used is an error; a collector that does not answer is none.
+func StartTraces(ctx context.Context, version string) (*Traces, error) {
+	exporter, err := newExporter(ctx)
+	if exporter == nil || err != nil {
+		return nil, err
+	}
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "shop"), attribute.String("service.version", version)),
+		resource.WithFromEnv(), // last: it wins
+	)
+	if err != nil {
+		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return &Traces{provider: sdk.NewTracerProvider(
+		sdk.WithResource(about),
+		sdk.WithSpanProcessor(ofRequests{sdk.NewBatchSpanProcessor(exporter)}),
+	)}, nil
+}
+
+// newExporter returns nil if the environment does not ask for one.
+func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
+	// otlptracehttp takes localhost:4318 for a scheme and a path, and reports only in the log that nothing arrives.
+	address := ""
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if os.Getenv(name) != "" {
+			address = name // the second wins
+		}
+	}
+	kind := os.Getenv("OTEL_TRACES_EXPORTER")
+	switch {
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), kind == "none", kind == "" && address == "":
+		return nil, nil
+	case kind == "console":
+		return stdouttrace.New()
+	case kind != "" && kind != "otlp":
+		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp, console or none", kind)
+	}
+	if u, err := url.Parse(os.Getenv(address)); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", address)
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
+			return nil, fmt.Errorf("traces: %s=%s: want http/protobuf, the only one", name, protocol)
+		}
+	}
+	return otlptracehttp.New(ctx)
+}
+
+// Close sends the spans that are left, for five seconds at most. Close what makes spans first.
+func (t *Traces) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("send the last traces: %w", err)
+	}
+	return nil
+}
+
+// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each
+// would be a trace of its own that explains nothing.
+type ofRequests struct{ sdk.SpanProcessor }
+
+// OnEnd implements sdk.SpanProcessor.
+func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
+	if s.SpanKind() != trace.SpanKindClient || s.Parent().IsValid() {
+		p.SpanProcessor.OnEnd(s)
+	}
+}
+
+// HTTP returns the middleware that makes a span of each request but those to the routes that are left out. It goes
+// around everything else.
+func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
+	return otelgin.Middleware("",
+		otelgin.WithTracerProvider(t.provider),
+		otelgin.WithMeterProvider(noop.NewMeterProvider()),
+		otelgin.WithPropagators(propagation.TraceContext{}),
+		otelgin.WithGinFilter(func(c *gin.Context) bool { return !leftOut(c.FullPath()) }),
+	)
+}
+
+// Redis adds a span for each command of the client; once.
+func (t *Traces) Redis(client redis.UniversalClient) error {
+	err := redisotel.InstrumentTracing(client,
+		redisotel.WithTracerProvider(t.provider),
+		redisotel.WithDBStatement(false),
+		redisotel.WithCallerEnabled(false),
+		// Each of the three leaves out what it names: how a connection begins.
+		redisotel.WithDialFilter(true),
+		redisotel.WithCommandFilter(opensConnection),
+		redisotel.WithCommandsFilter(func(c []redis.Cmder) bool { return slices.ContainsFunc(c, opensConnection) }),
+	)
+	if err != nil {
+		return fmt.Errorf("trace redis: %w", err)
+	}
+	return nil
+}
+
+// opensConnection reports whether the client sends the command to open a connection. One of them has the password.
+func opensConnection(c redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
+}
+
+// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse
+// and PostgreSQL along, and does not see a COMMIT.
+func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
+	return func(c driver.Connector) *sql.DB {
+		return otelsql.OpenDB(c,
+			otelsql.WithTracerProvider(t.provider),
+			otelsql.WithMeterProvider(noop.NewMeterProvider()),
+			otelsql.WithAttributes(attribute.String("db.system.name", system)),
+			otelsql.WithSpanOptions(otelsql.SpanOptions{
+				OmitConnResetSession: true,
+				OmitRows:             true,
+				// The driver's words may quote a row: "Duplicate entry 'ann-key-1'".
+				RecordError: func(error) bool { return false },
+			}),
+			otelsql.WithSpanErrorAttributesGetter(errorAttributes),
+		)
+	}
+}
+
+// errorAttributes describes an error without its words.
+func errorAttributes(err error) []attribute.KeyValue {
+	if errors.Is(err, driver.ErrSkip) {
+		return nil // database/sql asks in another way
+	}
+	attributes := []attribute.KeyValue{attribute.String("error.type", fmt.Sprintf("%T", err))}
+	if answer := (*mysql.MySQLError)(nil); errors.As(err, &answer) {
+		attributes = append(attributes, attribute.String("db.response.status_code", strconv.Itoa(int(answer.Number))))
+	}
+	return attributes
+}

@@ -1,0 +1,393 @@
+// Package lane sells to many buyers of a SKU with one lease and one commit.
+//
+// The buyers of a SKU on one instance stand in a queue, the SKU's lane, in the order of their
+// arrival. A leader takes the lease of the SKU, sells to all who stand there by then, 256 at most,
+// in one transaction, answers each, and gives the lease back:
+//
+//	lease -> read stock and keys -> plan -> one transaction {orders, keys, buyers, one
+//	update of the units, limits, movements} -> commit -> answers -> release
+//
+// Consecutive batches reuse the snapshot of the stock, for a second at most: where all of a
+// batch can have what they want by it, nothing is read, and the transaction compares. The
+// update asks for the units, the price and the limit as they were; the keys are primary keys.
+// Where the plan proves stale, the batch reads after all: the snapshot is used only to accept
+// orders, never to refuse them. Such a batch also begins its transaction while it waits for
+// the lease, and writes its orders, rows that no other transaction waits for, and those
+// of buyers who arrive meanwhile. On a store with one writer, the lease comes first.
+//
+// A lone buyer is served at once: no batch waits to be filled. One failed order does not fail
+// the batch: a repeated key is answered with its order, an order over a limit is left out.
+// Where a row of one buyer is locked by another transaction, the batch falls back to single
+// orders. Between two batches the lease is given back, so that other instances get their turn.
+//
+// A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has
+// taken waits for the result, for as long as the batch's most patient buyer at most. Orders of
+// several SKUs stand in no lane; they wait for the same leases.
+//
+// What a lane finds sold out is remembered; see memory.
+package lane
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+)
+
+// Config is what lanes need. Its functions may be nil; they are called by many goroutines at
+// once, and must not block.
+type Config struct {
+	strategy.Shop
+	Locker strategy.Locker
+
+	// MaxQueue is how many buyers of one SKU may wait in this instance; 0 means
+	// DefaultMaxQueue.
+	MaxQueue int
+
+	// Early is how many lanes at a time may begin a transaction before they have the lease.
+	// Each keeps a connection of the store. It is 0 for a store with one writer.
+	Early int
+
+	// SoldOutFor is how long it is remembered that a SKU had nothing left, while Hears; 0
+	// for not at all.
+	SoldOutFor time.Duration
+
+	Now         func() time.Time // the clock of this process; nil for time.Now
+	SnapshotFor time.Duration    // how long the stock that was read is used again; 0 means a second
+
+	Announce  func(skus ...string) // has other instances' Heard called: units came back
+	OnBatch   func(orders int)     // orders that one transaction placed; the lease is held
+	OnRefused func()               // an order was refused from memory
+	OnPanic   func(err error)      // with the stack; buyers without an answer get an error without a code
+}
+
+// DefaultMaxQueue is as many as lock.Options.MaxQueue lets wait for a lease.
+const DefaultMaxQueue = 10_000
+
+// Lanes are the lanes of one instance. They may be used by many goroutines at once.
+type Lanes struct {
+	Config
+	single    order.Strategy // for orders that cannot be sold in a batch
+	memory    *memory
+	snapshots *snapshots
+	early     chan struct{} // holds an element for each early transaction
+
+	ctx     context.Context //nolint:containedctx // of all leaders, who serve many buyers: no buyer's own
+	cancel  context.CancelCauseFunc
+	leaders sync.WaitGroup
+
+	mu      sync.Mutex
+	queues  map[string]*queue // by SKU, those with a leader
+	waiting int               // in all queues
+	closed  bool
+}
+
+// queue is the buyers of one SKU who wait, and the lane's leader while it is there.
+type queue struct {
+	list.List // of *buyer
+	sku       string
+	joined    chan struct{} // has an element when a buyer has joined
+}
+
+// buyer is an order that waits to be sold.
+type buyer struct {
+	ctx   context.Context //nolint:containedctx // the buyer's own
+	draft *order.Draft
+	place *list.Element // nil when it is in no queue; guarded by Lanes.mu
+
+	answered bool // by the leader
+	answer   chan answer
+}
+
+// answer is what becomes of a buyer's order. single: it is to be sold by itself.
+type answer struct {
+	err    error
+	single bool
+}
+
+func (b *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: b.draft.Buyer, Key: b.draft.Key} }
+
+func (b *buyer) units() int64 { return b.draft.Lines[0].Units }
+
+func (b *buyer) reply(a answer) {
+	b.answered = true
+	b.answer <- a // has room for the only one
+}
+
+// New returns Lanes. Close ends them, before the Locker is closed.
+func New(c Config) *Lanes {
+	c.MaxQueue, c.SnapshotFor = cmp.Or(c.MaxQueue, DefaultMaxQueue), cmp.Or(c.SnapshotFor, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	l := &Lanes{
+		Config:    c,
+		single:    order.Replaying(c.Store, strategy.Redis{Shop: c.Shop, Locker: c.Locker}),
+		memory:    newMemory(c.SoldOutFor, c.Now),
+		snapshots: newSnapshots(c.SnapshotFor, c.Now),
+		early:     make(chan struct{}, c.Early),
+		ctx:       ctx, cancel: cancel,
+		queues: map[string]*queue{},
+	}
+	if l.Announce == nil {
+		l.Announce = func(...string) {}
+	}
+	if l.OnBatch == nil {
+		l.OnBatch = func(int) {}
+	}
+	if l.OnRefused == nil {
+		l.OnRefused = func() {}
+	}
+	if l.OnPanic == nil {
+		l.OnPanic = func(error) {}
+	}
+	return l
+}
+
+// Sell places an order of one SKU in its lane, and any other by itself.
+func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
+	if sku, ok := l.memory.refuses(d.Buyer, d.Key, d.SKUs()); ok {
+		l.OnRefused()
+		return soldOutFromMemory(sku)
+	}
+	if len(d.Lines) > 1 {
+		return l.sellSingle(ctx, d)
+	}
+	b := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
+	if err := l.join(b); err != nil { //nolint:contextcheck // the leader serves others, too
+		return err
+	}
+	var a answer
+	select {
+	case a = <-b.answer:
+	case <-ctx.Done():
+		if l.leave(b) {
+			return gone(b)
+		}
+		a = <-b.answer
+	}
+	if a.single {
+		return l.sellSingle(ctx, d)
+	}
+	return a.err
+}
+
+func (l *Lanes) sellSingle(ctx context.Context, d *order.Draft) error {
+	err := l.single.Sell(ctx, d)
+	if err == nil && !d.Replayed {
+		l.memory.forget(d.SKUs()...) // here is the order that says so
+	}
+	return err
+}
+
+// gone is the error of a buyer whose ctx ended in the queue.
+func gone(b *buyer) error {
+	return fmt.Errorf("lane of sku %q: %w: %w: %w", b.draft.Lines[0].SKU, lock.ErrNotAcquired, b.ctx.Err(), context.Cause(b.ctx))
+}
+
+// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being
+// sold, and lets no more buyers in. Calling it again is safe.
+func (l *Lanes) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel(lock.ErrClosed)
+	l.leaders.Wait()
+}
+
+// Queued returns how many buyers wait in the lanes of this instance.
+func (l *Lanes) Queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
+}
+
+// SoldOut reports whether Sell would refuse a request from memory.
+func (l *Lanes) SoldOut(r order.Request) bool {
+	skus := make([]string, len(r.Lines))
+	for i, line := range r.Lines {
+		skus[i] = line.SKU
+	}
+	_, ok := l.memory.refuses(r.Buyer, r.Key, skus)
+	return ok
+}
+
+// Restocked is called after units of these SKUs came back, or may have: they can be bought
+// here at once, and elsewhere when Config.Announce has reached the other instances.
+func (l *Lanes) Restocked(skus ...string) {
+	if l.SoldOutFor == 0 {
+		return
+	}
+	l.memory.forget(skus...)
+	l.Announce(skus...)
+}
+
+// Heard is called when another instance announces that units of these SKUs came back.
+func (l *Lanes) Heard(skus ...string) { l.memory.forget(skus...) }
+
+// Hears says whether Heard is called from now on, of whatever is announced. Nothing is
+// remembered before the first time, and while it is not.
+func (l *Lanes) Hears(on bool) { l.memory.hear(on) }
+
+// join puts a buyer at the end of its lane. The first one starts the leader.
+func (l *Lanes) join(b *buyer) error {
+	sku := b.draft.Lines[0].SKU
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("lane of sku %q: %w: %w", sku, lock.ErrNotAcquired, lock.ErrClosed)
+	}
+	q := l.queues[sku]
+	if q == nil {
+		q = &queue{sku: sku, joined: make(chan struct{}, 1)}
+		l.queues[sku] = q
+		l.leaders.Go(func() { l.lead(q) })
+	}
+	if q.Len() >= l.MaxQueue {
+		return fmt.Errorf("lane of sku %q: %w: %w", sku, lock.ErrNotAcquired, lock.ErrQueueFull)
+	}
+	b.place = q.PushBack(b)
+	l.waiting++
+	select {
+	case q.joined <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// leave takes a buyer out of its lane and reports whether it was still there. If
+// not, its answer is on the way.
+func (l *Lanes) leave(b *buyer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.place == nil {
+		return false
+	}
+	l.removeLocked(l.queues[b.draft.Lines[0].SKU], b)
+	return true
+}
+
+func (l *Lanes) removeLocked(q *queue, b *buyer) {
+	q.Remove(b.place)
+	b.place = nil
+	l.waiting--
+}
+
+// head returns the first buyer of a queue. With nobody there it closes the queue and returns
+// nil: the next buyer opens another.
+func (l *Lanes) head(q *queue) *buyer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := q.Front(); first != nil {
+		return first.Value.(*buyer) //nolint:forcetypeassert // nothing else is put in
+	}
+	delete(l.queues, q.sku)
+	return nil
+}
+
+// take moves buyers from the head of a queue to into, while accept says so. Those who are
+// gone are answered.
+func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := q.Front(); e != nil; e = q.Front() {
+		b := e.Value.(*buyer) //nolint:forcetypeassert // as in head
+		switch {
+		case b.ctx.Err() != nil:
+			b.reply(answer{err: gone(b)})
+		case accept(b):
+			*into = append(*into, b)
+		default:
+			return
+		}
+		l.removeLocked(q, b)
+	}
+}
+
+// lead serves a lane until no buyer stands in it.
+func (l *Lanes) lead(q *queue) {
+	look := l.memory.look(q.sku)
+	defer l.memory.end(look)
+	for first := l.head(q); first != nil; first = l.head(q) {
+		if l.refuseKnown(q) {
+			continue
+		}
+		b := &batch{sku: q.sku}
+		b.replyRest(l.guard(q.sku, func() error { return l.serve(q, b, first, look) }))
+		_ = l.guard(q.sku, func() error { // whatever comes of it, the next batch is served
+			l.learn(look)
+			return nil
+		})
+	}
+}
+
+// guard runs f and returns a panic of it as an error, which OnPanic gets with the stack: no
+// buyer stays without an answer, and no lane without a leader, because of another's order.
+func (l *Lanes) guard(sku string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("lane of sku %q: panic: %v", sku, p)
+			l.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
+		}
+	}()
+	return f()
+}
+
+// refuseKnown answers the buyers of a queue whom the memory refuses, and reports whether
+// there were any: a crowd that comes for a SKU with nothing left makes one batch.
+func (l *Lanes) refuseKnown(q *queue) bool {
+	if !l.memory.knows(q.sku) {
+		return false
+	}
+	l.mu.Lock()
+	var refused []*buyer
+	for e := q.Front(); e != nil; {
+		b := e.Value.(*buyer) //nolint:forcetypeassert // as in head
+		e = e.Next()
+		if _, ok := l.memory.refuses(b.draft.Buyer, b.draft.Key, []string{q.sku}); ok {
+			l.removeLocked(q, b)
+			refused = append(refused, b)
+		}
+	}
+	l.mu.Unlock()
+	for _, b := range refused {
+		b.reply(answer{err: soldOutFromMemory(q.sku)})
+		l.OnRefused()
+	}
+	return len(refused) > 0
+}
+
+// standing returns the contexts of the buyers of a batch and of those behind it in the queue.
+func (l *Lanes) standing(q *queue, b *batch) (all []context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b != nil {
+		all = contextsOf(b.buyers)
+	}
+	for e := q.Front(); e != nil; e = e.Next() {
+		all = append(all, e.Value.(*buyer).ctx) //nolint:forcetypeassert // as in head
+	}
+	return all
+}
+
+func contextsOf(buyers []*buyer) []context.Context {
+	all := make([]context.Context, 0, len(buyers))
+	for _, b := range buyers {
+		all = append(all, b.ctx)
+	}
+	return all
+}
+
+func soldOutFromMemory(sku string) error {
+	refusal := order.SoldOut(sku)
+	refusal.FromMemory = true
+	return refusal
+}

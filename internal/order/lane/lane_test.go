@@ -1,0 +1,574 @@
+package lane_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/ordertest"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+
+// line is a lane of mugs in front of which the lease is held, so that a test decides who is in
+// the next batch.
+type line struct {
+	*ordertest.Shop
+	spy   *ordertest.Spy
+	begun atomic.Int64 // transactions
+	lease *lock.Lease
+
+	all     sync.WaitGroup
+	answers []*placed // in the order of arrival
+}
+
+type placed struct {
+	order    order.Order
+	replayed bool
+	err      error
+}
+
+// noEarly keeps lanes from beginning transactions before they have the lease.
+func noEarly(c *ordertest.Config) { c.Lane.Early = 0 }
+
+// stand returns the line of an instance.
+func stand(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) *line {
+	t.Helper()
+	l := &line{spy: &ordertest.Spy{Store: db}}
+	l.spy.BeforeTx = func() error { l.begun.Add(1); return nil }
+	l.Shop = ordertest.New(t, db, append([]func(*ordertest.Config){func(c *ordertest.Config) {
+		c.Store = l.spy
+		noEarly(c)
+	}}, change...)...)
+	return l
+}
+
+// hold takes the lease, so that the lane has to wait.
+func (l *line) hold(t *testing.T) *line {
+	t.Helper()
+	var err error
+	if l.lease, err = l.Shared.Acquire(t.Context(), "sku:mug"); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// join puts a request at the end of the lane.
+func (l *line) join(ctx context.Context, t *testing.T, r order.Request) {
+	t.Helper()
+	a, before := new(placed), l.Lanes.Queued()
+	l.answers = append(l.answers, a)
+	l.all.Go(func() { a.order, a.replayed, a.err = l.Place(ctx, r) })
+	ordertest.Await(t, "queued", before+1, l.Lanes.Queued)
+}
+
+// serve lets the lane have the lease and waits for all answers.
+func (l *line) serve(t *testing.T) {
+	t.Helper()
+	if err := l.lease.Release(); err != nil {
+		t.Error(err)
+	}
+	l.all.Wait()
+}
+
+// want compares an answer: an order of its own buyer, or an error.
+func (l *line) want(t *testing.T, i int, by string, want error) {
+	t.Helper()
+	got := l.answers[i]
+	ordertest.WantErr(t, fmt.Sprint(i), got.err, want)
+	if want == nil && got.order.Buyer != by {
+		t.Errorf("%d: got the order of %q, want that of %q", i, got.order.Buyer, by)
+	}
+}
+
+func (l *line) wantBegun(t *testing.T, want int64) {
+	t.Helper()
+	if got := l.begun.Load(); got != want {
+		t.Errorf("%d transactions, want %d", got, want)
+	}
+}
+
+func buy(buyer, key string, units int64) order.Request {
+	return ordertest.Buy(buyer, key, "mug", units)
+}
+
+func nth(i int) string { return fmt.Sprint("buyer-", i) }
+
+// "A leader takes the lease of the SKU, sells to all who stand there by then": those who stand in
+// the queue together cost one transaction, and each is answered with its own order.
+func TestLanes_oneTransaction(t *testing.T) {
+	t.Parallel()
+	const buyers, units = 200, 120
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db)
+		l.Supply(t, "mug", units)
+		l.hold(t)
+		for i := range buyers {
+			l.join(t.Context(), t, buy(nth(i), "key", 1))
+		}
+		l.serve(t)
+		for i := range buyers {
+			if i >= units { // in the order of arrival
+				l.want(t, i, "", order.ErrSoldOut)
+				continue
+			}
+			l.want(t, i, nth(i), nil)
+			again, err := l.Order(t.Context(), nth(i), l.answers[i].order.ID)
+			if diff := cmp.Diff(l.answers[i].order, again); diff != "" || err != nil {
+				t.Errorf("%d: %v (-answered +there):\n%s", i, err, diff)
+			}
+		}
+		l.wantBegun(t, 1)
+		l.WantLevel(t, "mug", 0, units)
+		l.Audit(t, "mug")
+	})
+}
+
+// 512 buyers at once, on three instances: exactly the stock is sold.
+func TestLanes_crowd(t *testing.T) {
+	t.Parallel()
+	const buyers, units = 512, 400
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		first := ordertest.New(t, db)
+		shops := []*ordertest.Shop{first, first.Another(t), first.Another(t)}
+		first.Supply(t, "mug", units)
+		var sold, refused atomic.Int64
+		ordertest.AtOnce(buyers, func(i int) {
+			o, replayed, err := shops[i%3].Place(t.Context(), buy(nth(i), "key", 1))
+			switch {
+			case err == nil && o.Buyer == nth(i) && !replayed:
+				sold.Add(1)
+			case errors.Is(err, order.ErrSoldOut):
+				refused.Add(1)
+			default:
+				t.Errorf("%d: got %+v, replayed %v, %v", i, o, replayed, err)
+			}
+		})
+		if sold.Load() != units || refused.Load() != buyers-units {
+			t.Errorf("%d sold, %d refused, want %d and %d", sold.Load(), refused.Load(), units, buyers-units)
+		}
+		if a := first.Audit(t, "mug"); a.Orders != units || a.Level.Available != 0 {
+			t.Errorf("account %+v, want %d orders", a, units)
+		}
+	})
+}
+
+// "One failed order does not fail the batch." "A buyer whose ctx ends in the queue leaves it, and
+// nothing was changed."
+func TestLanes_oneFails(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db)
+		l.Supply(t, "mug", 20)
+		first := l.MustPlace(t, ordertest.By("redis", buy("ann", "first", 1)))
+		l.begun.Store(0)
+		l.hold(t)
+		going, leave := context.WithCancel(t.Context())
+		l.join(t.Context(), t, buy("bob", "key", 2))
+		l.join(t.Context(), t, buy("ann", "first", 1)) // again
+		l.join(t.Context(), t, buy("ann", "first", 3)) // another request
+		l.join(going, t, buy("gus", "key", 1))
+		l.join(t.Context(), t, buy("max", "key", 100)) // too much
+		l.join(t.Context(), t, buy("bob", "key", 2))   // the twin of the first
+		l.join(t.Context(), t, buy("bob", "key", 3))   // the key of the first
+		l.join(t.Context(), t, buy("eve", "key", 2))
+		leave()
+		ordertest.Await(t, "queued", 7, l.Lanes.Queued)
+		l.serve(t)
+
+		for i, c := range []struct {
+			buyer    string
+			replayed bool
+			err      error
+		}{
+			{buyer: "bob"}, {buyer: "ann", replayed: true}, {err: order.ErrKeyReused}, {err: context.Canceled}, {err: order.ErrSoldOut},
+			{buyer: "bob", replayed: true}, {err: order.ErrKeyReused}, {buyer: "eve"},
+		} {
+			l.want(t, i, c.buyer, c.err)
+			if l.answers[i].replayed != c.replayed {
+				t.Errorf("%d: replayed %v, want %v", i, l.answers[i].replayed, c.replayed)
+			}
+		}
+		if diff := cmp.Diff(first, l.answers[1].order); diff != "" {
+			t.Errorf("replay (-first +again):\n%s", diff)
+		}
+		if diff := cmp.Diff(l.answers[0].order, l.answers[5].order); diff != "" {
+			t.Errorf("twin (-first +second):\n%s", diff)
+		}
+		ordertest.WantErr(t, "gone", l.answers[3].err, lock.ErrNotAcquired)
+		l.wantBegun(t, 1)
+		l.WantLevel(t, "mug", 15, 5)
+		l.Audit(t, "mug")
+		l.MustPlace(t, buy("gus", "key", 1)) // the keys were left free
+		l.MustPlace(t, buy("max", "key", 1))
+	})
+}
+
+// "In the order of their arrival"; "one that wants more than is left is refused; a smaller order
+// behind it may still fit".
+func TestLanes_arrival(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db)
+		l.Supply(t, "mug", 6)
+		l.hold(t)
+		asked := []struct {
+			units int64
+			want  error
+		}{{3, nil}, {4, order.ErrSoldOut}, {2, nil}, {2, order.ErrSoldOut}, {1, nil}, {1, order.ErrSoldOut}}
+		for i, a := range asked {
+			l.join(t.Context(), t, buy(nth(i), "key", a.units))
+		}
+		l.serve(t)
+		for i, a := range asked {
+			l.want(t, i, nth(i), a.want)
+		}
+		l.WantLevel(t, "mug", 0, 6)
+		l.Audit(t, "mug")
+	})
+}
+
+// What the batch has read may be stale when it writes: a buyer without a lease took
+// units, or used a key. It reads again, and goes on.
+func TestLanes_readsAgain(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		for name, c := range map[string]struct {
+			units  int64
+			faster order.Request
+			want   []error // of three who want two units each
+		}{
+			"units": {7, buy("zoe", "other", 3), []error{nil, nil, order.ErrSoldOut}},
+			"key":   {7, buy("buyer-1", "key", 2), []error{nil, nil, nil}},
+			"last":  {4, buy("buyer-1", "key", 2), []error{nil, nil, order.ErrSoldOut}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				l := stand(t, db)
+				l.Reset(t)
+				l.Supply(t, "mug", c.units)
+				l.hold(t)
+				for i := range c.want {
+					l.join(t.Context(), t, buy(nth(i), "key", 2))
+				}
+				other := l.Another(t, func(c *ordertest.Config) { c.Store = nil })
+				var faster order.Order
+				l.spy.BeforeTx = func() error {
+					if l.begun.Add(1) == 1 {
+						faster = other.MustPlace(t, ordertest.By("conditional", c.faster))
+					}
+					return nil
+				}
+				l.serve(t)
+				for i, want := range c.want {
+					l.want(t, i, nth(i), want)
+				}
+				if twin := l.answers[1]; c.faster.Buyer == "buyer-1" && (!twin.replayed || twin.order.ID != faster.ID) {
+					t.Errorf("twin: got %+v, want a replay of %s", twin, faster.ID)
+				}
+				l.wantBegun(t, 2)
+				l.Audit(t, "mug")
+			})
+		}
+	})
+}
+
+// "Where a row of one buyer is locked by another transaction, the batch falls back to single
+// orders": that buyer alone waits in vain.
+func TestLanes_rowOfOneBuyer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		maxOpen int
+		lock    func(tx order.Tx) error
+		want    error
+	}{
+		"key": {0, func(tx order.Tx) error {
+			return tx.ClaimKeys(&order.Draft{Order: order.Order{ID: "twin", Buyer: "buyer-2", Key: "key", CreatedAt: time.Now().UTC()}})
+		}, order.ErrInProgress},
+		"buyer": {10, func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }, order.ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+				l := stand(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), func(o *ordertest.Config) { o.MaxOpen = c.maxOpen })
+				l.Supply(t, "mug", 20)
+				l.hold(t)
+				for i := range 5 {
+					l.join(t.Context(), t, buy(nth(i), "key", 1))
+				}
+				enough := errors.New("enough")
+				err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+					if err := c.lock(tx); err != nil {
+						return err
+					}
+					l.serve(t)
+					return enough
+				})
+				ordertest.WantErr(t, "transaction", err, enough)
+				for i := range 5 {
+					if i == 2 {
+						l.want(t, i, "", c.want)
+						continue
+					}
+					l.want(t, i, nth(i), nil)
+				}
+				l.WantLevel(t, "mug", 16, 4)
+				l.Audit(t, "mug")
+			})
+		})
+	}
+}
+
+// "An order over a limit is left out": no buyer behind it is refused because of it.
+func TestLanes_limits(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		for name, c := range map[string]struct {
+			maxOpen  int
+			perBuyer int64
+			want     error
+		}{
+			"open orders":   {maxOpen: 1, want: order.ErrTooManyOpen},
+			"units of them": {perBuyer: 1, want: order.ErrPurchaseLimit},
+		} {
+			t.Run(name, func(t *testing.T) {
+				l := stand(t, db, func(o *ordertest.Config) { o.MaxOpen = c.maxOpen })
+				l.Reset(t)
+				l.Supply(t, "mug", 4)
+				l.Limit(t, "mug", c.perBuyer)
+				l.MustPlace(t, ordertest.By("redis", buy("ann", "first", 1)))
+				l.begun.Store(0)
+				l.hold(t)
+				buyers := []string{"ann", "bob", "bob", "eve", "zoe", "max", "ann"}
+				for i, key := range []string{"second", "first", "second", "first", "first", "first", "first"} {
+					l.join(t.Context(), t, buy(buyers[i], key, 1)) // the last one is a replay, and no new order
+				}
+				l.serve(t)
+				for i, want := range []error{c.want, nil, c.want, nil, nil, order.ErrSoldOut, nil} {
+					l.want(t, i, buyers[i], want)
+				}
+				l.wantBegun(t, 2)
+				l.WantLevel(t, "mug", 0, 4)
+			})
+		}
+	})
+}
+
+// logged is a Tx that keeps the orders it inserts.
+type logged struct {
+	order.Tx
+	orders *[]order.Order
+}
+
+func (l logged) Insert(orders ...order.Order) error {
+	*l.orders = append(*l.orders, orders...)
+	return l.Tx.Insert(orders...)
+}
+
+// "Between two batches the lease is given back": a cart that came while the first batch
+// stood in the queue is served before the second. A batch has 256 buyers at most.
+func TestLanes_fairToCarts(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		var placed []string // by transaction, which follow one another: all need the lease of the mug
+		var orders []order.Order
+		l := stand(t, db)
+		l.spy.AroundTx = func(tx order.Tx) order.Tx { orders = nil; return logged{tx, &orders} }
+		l.spy.AfterTx = func(error) { placed = append(placed, fmt.Sprint(len(orders), " ", orders[0].SKUs())) }
+		l.Supply(t, "mug", 1000)
+		l.Supply(t, "hat", 1000)
+		l.hold(t)
+		for i := range 300 {
+			l.join(t.Context(), t, buy(nth(i), "key", 1))
+		}
+		waiting := func() int { return l.Shared.Waiting("sku:mug") }
+		ordertest.Await(t, "leaders that wait", 1, waiting)
+		l.all.Go(func() {
+			cart := buy("ann", "cart", 1)
+			cart.Lines = append(cart.Lines, order.RequestLine{SKU: "hat", Units: 1})
+			_, _, err := l.Place(t.Context(), cart)
+			ordertest.WantErr(t, "cart", err, nil)
+		})
+		ordertest.Await(t, "leaders and carts that wait", 2, waiting)
+		l.serve(t)
+		if diff := cmp.Diff([]string{"256 [mug]", "1 [mug hat]", "44 [mug]"}, placed); diff != "" {
+			t.Errorf("transactions (-want +got):\n%s", diff)
+		}
+		l.WantLevel(t, "mug", 699, 301)
+	})
+}
+
+// "One that a batch has taken waits for the result", whatever becomes of its ctx.
+func TestLanes_goneWhileServed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db)
+		l.Supply(t, "mug", 5)
+		l.hold(t)
+		going, leave := context.WithCancel(t.Context())
+		l.spy.BeforeCommit = leave
+		l.join(going, t, buy("gus", "key", 1))
+		l.join(t.Context(), t, buy("eve", "key", 1))
+		l.serve(t)
+		l.want(t, 0, "gus", nil)
+		l.want(t, 1, "eve", nil)
+		l.WantLevel(t, "mug", 3, 2)
+	})
+}
+
+// Without a lease, a buyer whose key has bought before is answered with its order; the
+// others are told why there is none.
+func TestLanes_noLease(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		holder := ordertest.New(t, db)
+		holder.Supply(t, "mug", 5)
+		first := holder.MustPlace(t, buy("ann", "first", 1))
+		impatient := holder.Another(t, func(c *ordertest.Config) { c.MaxWait = 50 * time.Millisecond })
+		err := holder.Shared.Do(t.Context(), "sku:mug", func(context.Context, *lock.Lease) error {
+			ordertest.AtOnce(2, func(i int) {
+				o, replayed, err := impatient.Place(t.Context(), buy("ann", []string{"first", "second"}[i], 1))
+				if i == 0 && (err != nil || !replayed || cmp.Diff(first, o) != "") {
+					t.Errorf("replay: got %+v, replayed %v, %v", o, replayed, err)
+				}
+				if i == 1 && (!errors.Is(err, lock.ErrTimeout) || !errors.Is(err, lock.ErrNotAcquired)) {
+					t.Errorf("new: got %v, want ErrTimeout", err)
+				}
+			})
+			return nil
+		})
+		ordertest.WantErr(t, "hold", err, nil)
+		holder.WantLevel(t, "mug", 4, 1)
+	})
+}
+
+// What fails for the whole batch is answered to all of it, and changes no row.
+func TestLanes_allFail(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db)
+		l.Supply(t, "mug", 10)
+		l.spy.BeforeTx = func() error { return order.ErrBusy }
+		ordertest.AtOnce(10, func(i int) {
+			_, _, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+			ordertest.WantErr(t, "database is busy", err, order.ErrBusy)
+			_, _, err = l.Place(t.Context(), ordertest.Buy(nth(i), "key", "hat", 1))
+			ordertest.WantErr(t, "unknown SKU", err, order.ErrUnknownSKU)
+		})
+		l.WantLevel(t, "mug", 10, 0)
+	})
+}
+
+// "MaxQueue is how many buyers of one SKU may wait": one more is refused at once, and
+// those of another SKU have a lane of their own. "Close answers the waiting buyers with
+// lock.ErrClosed [...] and lets no more buyers in."
+func TestLanes_fullThenClosed(t *testing.T) {
+	t.Parallel()
+	l := stand(t, storetest.SQLite(t), func(c *ordertest.Config) { c.Lane.MaxQueue = 2 })
+	l.Supply(t, "mug", 5)
+	l.Supply(t, "hat", 5)
+	l.hold(t)
+	l.join(t.Context(), t, buy("ann", "key", 1))
+	l.join(t.Context(), t, buy("bob", "key", 1))
+	_, _, err := l.Place(t.Context(), buy("eve", "key", 1))
+	ordertest.WantErr(t, "third", err, lock.ErrQueueFull)
+	ordertest.WantErr(t, "third", err, lock.ErrNotAcquired)
+	l.MustPlace(t, ordertest.Buy("eve", "key", "hat", 1))
+	l.Lanes.Close()
+	l.all.Wait()
+	l.want(t, 0, "", lock.ErrClosed)
+	_, _, err = l.Place(t.Context(), buy("zoe", "key", 1))
+	ordertest.WantErr(t, "after Close", err, lock.ErrClosed)
+	l.Lanes.Close()
+	if err := l.lease.Release(); err != nil {
+		t.Error(err)
+	}
+	l.WantLevel(t, "mug", 5, 0)
+}
+
+// panicking panics where a test says, while it is armed.
+type panicking struct {
+	where string
+	armed atomic.Bool
+}
+
+func (p *panicking) at(where string) {
+	if p.where == where && p.armed.Load() {
+		panic("boom")
+	}
+}
+
+type panickingLocker struct {
+	strategy.Locker
+	*panicking
+}
+
+func (l panickingLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+	l.at("lock")
+	return l.Locker.AcquireAll(ctx, keys...)
+}
+
+// "No buyer stays without an answer, and no lane without a leader, because of another's
+// order": a panic is reported with its stack, the lease is free, and the same requests again
+// get one result each.
+func TestLanes_panic(t *testing.T) {
+	t.Parallel()
+	const buyers = 5
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		for _, where := range []string{"lock", "keys", "begin", "commit", "answer"} {
+			t.Run(where, func(t *testing.T) {
+				boom := &panicking{where: where}
+				var panics atomic.Int64
+				l := stand(t, db, func(c *ordertest.Config) {
+					c.Wrap = func(l strategy.Locker) strategy.Locker { return panickingLocker{l, boom} }
+					c.Lane.SnapshotFor = 1 // each batch reads
+					c.Lane.OnPanic = func(err error) {
+						panics.Add(1)
+						if text := err.Error(); !strings.Contains(text, "panic: boom") || !strings.Contains(text, "panicking") {
+							t.Errorf("reported %v, want the panic and its stack", err)
+						}
+					}
+				})
+				l.Reset(t)
+				l.Supply(t, "mug", 2*buyers)
+				l.spy.BeforeClaims = func() { boom.at("keys") }
+				l.spy.BeforeTx = func() error { boom.at("begin"); return nil }
+				l.spy.BeforeCommit = func() { boom.at("commit") }
+				l.spy.AfterTx = func(error) { boom.at("answer") }
+				l.MustPlace(t, buy("first", "key", 1)) // the SKU is known to be there
+				boom.armed.Store(true)
+				ordertest.AtOnce(buyers, func(i int) {
+					_, _, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+					if err == nil || strings.Contains(err.Error(), "goroutine") || !strings.Contains(err.Error(), "panic: boom") {
+						t.Errorf("got %v, want the panic without its stack", err)
+					}
+				})
+				boom.armed.Store(false)
+				if panics.Load() == 0 {
+					t.Error("the panic was not reported")
+				}
+				for i := range buyers {
+					_, replayed, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+					if err != nil || replayed != (where == "answer") {
+						t.Errorf("%d again: replayed %v, %v", i, replayed, err)
+					}
+				}
+				l.WantLevel(t, "mug", buyers-1, buyers+1)
+				l.Audit(t, "mug")
+			})
+		}
+	})
+}

@@ -1,0 +1,728 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/ordertest"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+// "Never oversold, by every strategy that Promises it", and never undersold: 40
+// buyers, 10 units, three instances.
+func TestService_Place_neverOversold(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)
+		for _, s := range offered(shops[0]) {
+			if !s.Designed {
+				continue
+			}
+			t.Run(s.Name, func(t *testing.T) {
+				name := "mug-" + s.Name
+				shops[0].Supply(t, name, 10)
+				ordertest.AtOnce(40, func(i int) {
+					r := buy(fmt.Sprint(s.Name, i), name, 1)
+					r.Strategy = s.Name
+					_, _, err := shops[i%3].Place(t.Context(), r)
+					if err != nil && !errors.Is(err, order.ErrSoldOut) {
+						t.Errorf("Place: %v", err)
+					}
+				})
+				a := shops[0].Audit(t, name)
+				if want := (stock.Level{Supplied: 10, Reserved: 10}); a.Level != want || a.Orders != 10 {
+					t.Errorf("%d orders, level %+v; want 10 and %+v", a.Orders, a.Level, want)
+				}
+			})
+		}
+	})
+}
+
+// The mistake that the load test shows, the same every time: two buyers read the
+// same stock before either writes, and both are sold the one unit.
+func TestService_Place_lostUpdate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 1)
+		first, second := buy("first", "mug", 1), buy("second", "mug", 1)
+		first.Strategy, second.Strategy = "none", "none"
+		b.afterRead(func() {
+			if _, _, err := b.Place(t.Context(), second); err != nil {
+				t.Errorf("second: %v", err)
+			}
+		})
+		if _, _, err := b.Place(t.Context(), first); err != nil {
+			t.Errorf("first: %v", err)
+		}
+		account, differences := b.account(t, "mug")
+		if account.Oversold() != 1 || account.Level.Available != 0 || differences == 0 {
+			t.Errorf("account %+v with %d differences, want 1 oversold though the level reads zero", account, differences)
+		}
+	})
+}
+
+// "The commit is not started with too little of the lease left", and "A refused
+// order changes no row."
+func TestService_Place_tooLate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		late := b.another(t, func(c *ordertest.Config) { c.Margin = time.Minute }) // longer than any lease
+		b.Supply(t, "mug", 1)
+		if _, _, err := late.Place(t.Context(), buy("key", "mug", 1)); !errors.Is(err, order.ErrTooLate) {
+			t.Errorf("Place: %v, want ErrTooLate", err)
+		}
+		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after a refusal", a)
+		}
+		if _, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed {
+			t.Errorf("the same key in time: replayed %v, %v", replayed, err)
+		}
+	})
+}
+
+// A database that has seen a higher fence than the lock's store remembers costs
+// a retry, not the order.
+func TestService_Place_overtakesFence(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 2)
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		b.raiseFence(t, "mug", ahead)
+		for i := range 2 {
+			if _, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1)); err != nil {
+				t.Fatalf("Place: %v", err)
+			}
+		}
+		sku, err := b.DB.SKU(t.Context(), "mug")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sku.Fence <= ahead+1 {
+			t.Errorf("fence %d, want above %d", sku.Fence, ahead+1)
+		}
+		b.Audit(t, "mug")
+	})
+}
+
+// Where the lock's store cannot give a higher fence, nothing was sold, and asking
+// again is safe.
+func TestService_Place_overtakesInVain(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		tap := locktest.NewTap(lock.NewMemory())
+		b := setup(t, db, func(c *ordertest.Config) { c.Backend = tap })
+		b.Supply(t, "mug", 1)
+		b.afterRead(func() {
+			b.raiseFence(t, "mug", time.Now().Add(time.Hour).UnixMicro())
+			b.afterRead(tap.Cut)
+		})
+		_, _, err := b.Place(t.Context(), buy("key", "mug", 1))
+		if !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, locktest.ErrCut) {
+			t.Errorf("Place: %v, want ErrNoAnswer and why", err)
+		}
+		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after a refusal", a)
+		}
+	})
+}
+
+// A holder that was cut off from the lock's store while it held the lease sells
+// nothing after its time; the next one does.
+func TestService_Place_leaseLost(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		backend := lock.NewMemory()
+		tap := locktest.NewTap(backend)
+		cutOff := setup(t, db, func(c *ordertest.Config) { c.Backend, c.TTL = tap, time.Second }) // that long the other waits
+		healthy := setup(t, db, func(c *ordertest.Config) { c.Backend = backend })
+		healthy.Supply(t, "mug", 5)
+		cutOff.afterRead(func() {
+			tap.Cut()
+			if _, _, err := healthy.Place(t.Context(), buy("healthy", "mug", 1)); err != nil {
+				t.Errorf("the other instance: %v", err)
+			}
+		})
+		_, _, err := cutOff.Place(t.Context(), buy("cut off", "mug", 1))
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Place: %v, want ErrLost", err)
+		}
+		if a := healthy.Audit(t, "mug"); a.Orders != 1 {
+			t.Errorf("%d orders, want the healthy one's", a.Orders)
+		}
+	})
+}
+
+// A request that a rule forbids is refused before any store is asked.
+func TestService_Place_refused(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 1)
+		unknown := buy("key", "mug", 1)
+		unknown.Strategy = "hope"
+		for name, c := range map[string]struct {
+			request order.Request
+			want    error
+		}{
+			"no key":           {buy("", "mug", 1), order.ErrKeyMissing},
+			"zero units":       {buy("key", "mug", 0), order.ErrInvalid},
+			"unknown SKU":      {buy("key", "cup", 1), order.ErrUnknownSKU},
+			"impossible SKU":   {buy("key", "no such name!", 1), order.ErrUnknownSKU},
+			"more than all":    {buy("key", "mug", 2), order.ErrSoldOut},
+			"unknown strategy": {unknown, order.ErrUnknownStrategy},
+		} {
+			if _, _, err := b.Place(t.Context(), c.request); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+		}
+		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+			t.Errorf("account %+v after refusals", a)
+		}
+	})
+}
+
+// "Another buyer's order is ErrNotFound, like one that does not exist."
+func TestService_Order(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 1)
+		placed, _, err := b.Place(t.Context(), buy("key", "mug", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Order(t.Context(), "ann", placed.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(placed, got); diff != "" {
+			t.Errorf("read back (-placed +got):\n%s", diff)
+		}
+		for _, c := range [][2]string{{"bob", placed.ID}, {"ann", "no-such-order"}} {
+			if _, err := b.Order(t.Context(), c[0], c[1]); !errors.Is(err, order.ErrNotFound) {
+				t.Errorf("Order(%q, %q): %v, want ErrNotFound", c[0], c[1], err)
+			}
+		}
+	})
+}
+
+// "The same request again gets the same order; another request with the same key
+// is refused."
+func TestService_Place_replay(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 10)
+		first, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
+		if err != nil || replayed {
+			t.Fatalf("Place: replayed %v, %v", replayed, err)
+		}
+		again, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
+		if err != nil || !replayed {
+			t.Fatalf("Place again: replayed %v, %v", replayed, err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Errorf("another order (-first +again):\n%s", diff)
+		}
+		if _, _, err := b.Place(t.Context(), buy("key", "mug", 3)); !errors.Is(err, order.ErrKeyReused) {
+			t.Errorf("another request with the key: %v, want ErrKeyReused", err)
+		}
+		other := buy("key", "mug", 3)
+		other.Buyer = "bob"
+		if _, replayed, err := b.Place(t.Context(), other); err != nil || replayed {
+			t.Errorf("another buyer with the key: replayed %v, %v", replayed, err)
+		}
+		want := stock.Level{Supplied: 10, Available: 5, Reserved: 5}
+		if got := b.Audit(t, "mug").Level; got != want {
+			t.Errorf("level %+v, want %+v", got, want)
+		}
+	})
+}
+
+// "A buyer's idempotency key makes at most one order": 50 requests at once, by
+// every strategy, also the wrong ones, on three instances.
+func TestService_Place_twins(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)
+		for _, s := range offered(shops[0]) {
+			t.Run(s.Name, func(t *testing.T) {
+				name := "mug-" + s.Name
+				shops[0].Supply(t, name, 1)
+				r := buy("key-"+s.Name, name, 1)
+				r.Strategy = s.Name
+				ids := make([]string, 50)
+				ordertest.AtOnce(len(ids), func(i int) {
+					o, _, err := shops[i%3].Place(t.Context(), r)
+					if err != nil {
+						t.Errorf("Place: %v", err)
+					}
+					ids[i] = o.ID
+				})
+				for _, id := range ids {
+					if id != ids[0] {
+						t.Fatalf("two orders for one key: %s and %s", ids[0], id)
+					}
+				}
+				if n := shops[0].Audit(t, name).Orders; n != 1 {
+					t.Errorf("%d orders, want 1", n)
+				}
+			})
+		}
+	})
+}
+
+// While a request waits, its twin may take the last units: then it is not sold
+// out but replayed.
+func TestService_Place_twinTookTheLast(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 1)
+		r := buy("key", "mug", 1)
+		r.Strategy = "conditional" // no lock, so that the twin can come in between
+		var twin order.Order
+		b.afterRead(func() {
+			var err error
+			if twin, _, err = b.Place(t.Context(), r); err != nil {
+				t.Errorf("twin: %v", err)
+			}
+		})
+		o, replayed, err := b.Place(t.Context(), r)
+		if err != nil || !replayed || o.ID != twin.ID {
+			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
+		}
+		b.Audit(t, "mug")
+	})
+}
+
+// "Lines of the same SKU count as one line", others stay in the buyer's order, and
+// the total is the shop's own. "The same request again gets the same order", also
+// where it says the same in other lines.
+func TestService_Place_lines(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := threeShops(t, db)[0]
+		mugs, hats := stock.Money{Minor: 1250, Currency: "EUR"}, stock.Money{Minor: 99, Currency: "EUR"}
+		for _, s := range offered(b) {
+			mug, hat := "mug-"+s.Name, "hat-"+s.Name
+			b.SupplyAt(t, mugs, mug, 10)
+			b.SupplyAt(t, hats, hat, 20)
+			place := func(lines ...order.RequestLine) (order.Order, bool, error) {
+				r := cart(s.Name, lines...)
+				r.Strategy = s.Name
+				return b.Place(t.Context(), r)
+			}
+			o, replayed, err := place(order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 4}, order.RequestLine{SKU: mug, Units: 2})
+			if err != nil || replayed {
+				t.Fatalf("%s: Place: replayed %v, %v", s.Name, replayed, err)
+			}
+			want := []order.Line{{SKU: mug, Units: 3, Price: mugs}, {SKU: hat, Units: 4, Price: hats}}
+			if diff := cmp.Diff(want, o.Lines); diff != "" {
+				t.Errorf("%s: lines (-want +got):\n%s", s.Name, diff)
+			}
+			if want := (stock.Money{Minor: 3*1250 + 4*99, Currency: "EUR"}); o.Total != want {
+				t.Errorf("%s: total %v, want %v", s.Name, o.Total, want)
+			}
+			for name, lines := range map[string][]order.RequestLine{
+				"merged": {{SKU: mug, Units: 3}, {SKU: hat, Units: 4}},
+				"split":  {{SKU: mug, Units: 3}, {SKU: hat, Units: 1}, {SKU: hat, Units: 3}},
+			} {
+				again, replayed, err := place(lines...)
+				if err != nil || !replayed {
+					t.Errorf("%s, %s: replayed %v, %v", s.Name, name, replayed, err)
+				}
+				if diff := cmp.Diff(o, again); diff != "" {
+					t.Errorf("%s, %s: another order (-first +again):\n%s", s.Name, name, diff)
+				}
+			}
+			for name, lines := range map[string][]order.RequestLine{
+				"one line less": {{SKU: mug, Units: 3}},
+				"another order": {{SKU: hat, Units: 4}, {SKU: mug, Units: 3}},
+			} {
+				if _, _, err := place(lines...); !errors.Is(err, order.ErrKeyReused) {
+					t.Errorf("%s, %s: %v, want ErrKeyReused", s.Name, name, err)
+				}
+			}
+			b.WantLevel(t, mug, 7, 3)
+			b.WantLevel(t, hat, 16, 4)
+		}
+	})
+}
+
+// "A refused order changes no row", whichever of its lines is refused, and by
+// every strategy, also the wrong ones. The error names the SKU.
+func TestService_Place_allOrNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := threeShops(t, db)[0]
+		dollar := stock.Money{Minor: 1, Currency: "USD"}
+		for _, s := range offered(b) {
+			first, last, foreign := "a-"+s.Name, "z-"+s.Name, "usd-"+s.Name
+			b.Supply(t, first, 5)
+			b.Supply(t, last, 5)
+			b.SupplyAt(t, dollar, foreign, 5)
+			for name, c := range map[string]struct {
+				lines []order.RequestLine
+				want  error
+				names string
+			}{
+				"first sold out": {[]order.RequestLine{{SKU: first, Units: 6}, {SKU: last, Units: 1}}, order.ErrSoldOut, first},
+				"last sold out":  {[]order.RequestLine{{SKU: first, Units: 1}, {SKU: last, Units: 6}}, order.ErrSoldOut, last},
+				"sold out, sum":  {[]order.RequestLine{{SKU: last, Units: 3}, {SKU: first, Units: 1}, {SKU: last, Units: 3}}, order.ErrSoldOut, last},
+				"unknown":        {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "cup", Units: 1}}, order.ErrUnknownSKU, "cup"},
+				"impossible":     {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "c?p", Units: 1}}, order.ErrUnknownSKU, "c?p"},
+				"two currencies": {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: foreign, Units: 1}}, order.ErrInvalid, foreign},
+			} {
+				r := cart("key-"+s.Name, c.lines...)
+				r.Strategy = s.Name
+				_, _, err := b.Place(t.Context(), r)
+				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), `"`+c.names+`"`) {
+					t.Errorf("%s, %s: %v, want %v that names %s", s.Name, name, err, c.want, c.names)
+				}
+			}
+			for _, sku := range []string{first, last, foreign} {
+				b.WantLevel(t, sku, 5, 0)
+			}
+			r := buy("key-"+s.Name, first, 1)
+			r.Strategy = s.Name
+			if _, replayed, err := b.Place(t.Context(), r); err != nil || replayed {
+				t.Errorf("%s: the key of a refused order: replayed %v, %v", s.Name, replayed, err)
+			}
+		}
+	})
+}
+
+// All or nothing also where the units of one line go between the reading and the
+// transaction, after those of the other were taken in it.
+func TestService_Place_lastLineGone(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := threeShops(t, db)[0]
+		for _, s := range offered(b) {
+			if !s.Designed {
+				continue
+			}
+			first, last := "a-"+s.Name, "z-"+s.Name
+			b.Supply(t, first, 5)
+			b.Supply(t, last, 1)
+			b.afterRead(func() {
+				other := buy("other-"+s.Name, last, 1)
+				other.Strategy = "conditional" // no lock, so that it can come in between
+				if _, _, err := b.Place(t.Context(), other); err != nil {
+					t.Errorf("other: %v", err)
+				}
+			})
+			r := cart(s.Name, order.RequestLine{SKU: first, Units: 2}, order.RequestLine{SKU: last, Units: 1})
+			r.Strategy = s.Name
+			if _, _, err := b.Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
+				t.Errorf("%s: %v, want ErrSoldOut that names %s", s.Name, err, last)
+			}
+			b.WantLevel(t, first, 5, 0)
+			b.WantLevel(t, last, 0, 1)
+		}
+	})
+}
+
+// The wrong strategies stay wrong: of two buyers on two instances who read the
+// same stock, each is sold the only unit of both SKUs.
+func TestService_Place_linesOversold(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)
+		for _, strategy := range []string{"none", "mutex"} {
+			skus := []string{"mug-" + strategy, "hat-" + strategy}
+			place := func(shop int) {
+				r := cart(strings.Repeat(strategy, shop+1))
+				r.Strategy = strategy
+				for _, sku := range skus {
+					r.Lines = append(r.Lines, order.RequestLine{SKU: sku, Units: 1})
+				}
+				if _, _, err := shops[shop].Place(t.Context(), r); err != nil {
+					t.Errorf("%s: %v", strategy, err)
+				}
+			}
+			for _, sku := range skus {
+				shops[0].Supply(t, sku, 1)
+			}
+			shops[0].afterRead(func() { place(1) })
+			place(0)
+			for _, sku := range skus {
+				if account, _ := shops[0].account(t, sku); account.Oversold() != 1 {
+					t.Errorf("%s: account of %s %+v, want 1 oversold", strategy, sku, account)
+				}
+			}
+		}
+	})
+}
+
+// Each line's units are sold, or given back, once.
+func TestService_endsLines(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		skus := []string{"mug", "hat", "cup"}
+		for _, sku := range skus {
+			b.Supply(t, sku, 10)
+		}
+		place := func(key string) order.Order {
+			o, _, err := b.Place(t.Context(), cart(key,
+				order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "hat", Units: 2}, order.RequestLine{SKU: "cup", Units: 3}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		paid, cancelled, expired := place("k1"), place("k2"), place("k3")
+		if _, err := b.Pay(t.Context(), payment(paid)); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.Cancel(t.Context(), payment(cancelled)); err != nil {
+			t.Error(err)
+		}
+		b.makeDue(t, expired)
+		if n, err := b.ExpireDue(t.Context(), 10); n != 1 || err != nil {
+			t.Errorf("expired %d, %v, want 1", n, err)
+		}
+		for i, sku := range skus {
+			sold := int64(i + 1)
+			want := stock.Level{Supplied: 10, Available: 10 - sold, Sold: sold}
+			b.wantEnd(t, paid, order.Paid, sku, want)
+			b.wantEnd(t, cancelled, order.Cancelled, sku, want)
+			b.wantEnd(t, expired, order.Expired, sku, want)
+		}
+		if got, err := b.Order(t.Context(), "ann", paid.ID); err != nil || !slices.Equal(got.Lines, paid.Lines) {
+			t.Errorf("lines %v, %v, want them as they were placed: %v", got.Lines, err, paid.Lines)
+		}
+	})
+}
+
+// "two of them never wait for each other": half of a crowd on two instances wants
+// the same SKUs in the opposite order, and all are served.
+func TestService_Place_oppositeOrder(t *testing.T) {
+	t.Parallel()
+	const buyers = 64
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		shops := threeShops(t, db)[:2]
+		for _, s := range offered(shops[0]) {
+			if !s.Designed {
+				continue
+			}
+			t.Run(s.Name, func(t *testing.T) {
+				mug, hat := "mug-"+s.Name, "hat-"+s.Name
+				shops[0].Supply(t, mug, buyers)
+				shops[0].Supply(t, hat, buyers)
+				ordertest.AtOnce(buyers, func(i int) {
+					r := cart(fmt.Sprint(s.Name, i), order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 1})
+					r.Strategy = s.Name
+					if i/2%2 == 0 {
+						slices.Reverse(r.Lines)
+					}
+					if _, _, err := shops[i%2].Place(t.Context(), r); err != nil {
+						t.Errorf("Place: %v", err)
+					}
+				})
+				shops[0].WantLevel(t, mug, 0, buyers)
+				shops[0].WantLevel(t, hat, 0, buyers)
+			})
+		}
+	})
+}
+
+// rowOrder notes in which order a transaction changes stock.
+type rowOrder struct {
+	order.Tx
+	taken *[]string
+}
+
+func (o rowOrder) Take(mode stock.TakeMode, t stock.Take) error {
+	*o.taken = append(*o.taken, t.SKU)
+	return o.Tx.Take(mode, t)
+}
+
+func (o rowOrder) Settle(kind stock.Kind, sku string, units int64) error {
+	*o.taken = append(*o.taken, sku)
+	return o.Tx.Settle(kind, sku, units)
+}
+
+// "in the order of the SKUs' names, as in all transactions of several lines"
+func TestService_rowOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := threeShops(t, db)[0]
+		var taken []string
+		b.spy.AroundTx = func(tx order.Tx) order.Tx { taken = nil; return rowOrder{tx, &taken} }
+		for _, strategy := range offered(b) {
+			// Of its own each: fences of different stores cannot be compared.
+			want := []string{"a-" + strategy.Name, "b-" + strategy.Name, "c-" + strategy.Name}
+			for _, sku := range want {
+				b.Supply(t, sku, 10)
+			}
+			r := cart(strategy.Name, order.RequestLine{SKU: want[1], Units: 1}, order.RequestLine{SKU: want[2], Units: 1}, order.RequestLine{SKU: want[0], Units: 1})
+			r.Strategy = strategy.Name
+			o, _, err := b.Place(t.Context(), r)
+			if err != nil || !slices.Equal(taken, want) {
+				t.Errorf("%s takes %v, %v, want %v", strategy.Name, taken, err, want)
+			}
+			taken = nil
+			if _, err := b.Pay(t.Context(), payment(o)); err != nil || !slices.Equal(taken, want) {
+				t.Errorf("%s sells %v, %v, want %v", strategy.Name, taken, err, want)
+			}
+		}
+	})
+}
+
+// A fence that the database refuses costs a retry, on whichever line, and the
+// other's fence stays its lease's.
+func TestService_Place_overtakesLine(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		for i, raised := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
+			b := setup(t, db) // a store that has raised no fence yet
+			skus := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
+			for _, sku := range skus {
+				b.Supply(t, sku, 5)
+			}
+			for _, letter := range raised {
+				b.raiseFence(t, fmt.Sprint(letter, i), ahead)
+			}
+			r := cart(fmt.Sprint(i), order.RequestLine{SKU: skus[0], Units: 2}, order.RequestLine{SKU: skus[1], Units: 3})
+			if _, _, err := b.Place(t.Context(), r); err != nil {
+				t.Fatalf("%v raised: %v", raised, err)
+			}
+			for _, letter := range []string{"a", "b"} {
+				sku, err := b.DB.SKU(t.Context(), fmt.Sprint(letter, i))
+				if err != nil || sku.Fence == 0 || (sku.Fence > ahead) != slices.Contains(raised, letter) {
+					t.Errorf("%v raised: fence of %s %d, %v", raised, letter, sku.Fence, err)
+				}
+			}
+			b.WantLevel(t, skus[0], 3, 2)
+			b.WantLevel(t, skus[1], 2, 3)
+		}
+	})
+}
+
+// An order that cannot have all leases keeps none of them, and changes no row.
+func TestService_Place_leaseMissing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		s := b.another(t, func(c *ordertest.Config) { c.MaxWait = 50 * time.Millisecond })
+		b.Supply(t, "hat", 5)
+		b.Supply(t, "mug", 5)
+		err := b.Shared.Do(t.Context(), "sku:mug", func(ctx context.Context, _ *lock.Lease) error {
+			_, _, err := s.Place(ctx, cart("key", order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "hat", Units: 1}))
+			if !errors.Is(err, lock.ErrTimeout) {
+				t.Errorf("Place: %v, want ErrTimeout", err)
+			}
+			hat, err := b.Shared.TryAcquire(ctx, "sku:hat")
+			if err != nil {
+				return fmt.Errorf("the lease of the other line: %w", err)
+			}
+			return hat.Release()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		b.WantLevel(t, "hat", 5, 0)
+		b.WantLevel(t, "mug", 5, 0)
+	})
+}
+
+// "The right lock, given back before the COMMIT: the next buyer reads stock that
+// is about to change." The same every time: the second takes the lock and reads
+// before the first has committed.
+func TestService_Place_releaseEarly(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.Supply(t, "mug", 1)
+		first := b.another(t)
+		place := func(s *bundle, key string) error {
+			r := buy(key, "mug", 1)
+			r.Strategy = "release-before-commit"
+			_, _, err := s.Place(t.Context(), r)
+			return err
+		}
+		second := make(chan error, 1)
+		first.spy.BeforeCommit = func() {
+			first.spy.BeforeCommit = nil
+			read := make(chan struct{})
+			b.afterRead(func() { close(read) })
+			go func() { second <- place(b, "second") }()
+			select {
+			case <-read:
+			case <-time.After(30 * time.Second):
+				t.Error("the second buyer did not get the lock before the first had committed")
+			}
+		}
+		if err := place(first, "first"); err != nil {
+			t.Errorf("first: %v", err)
+		}
+		if err := <-second; err != nil {
+			t.Errorf("second: %v", err)
+		}
+		account, _ := b.account(t, "mug")
+		if account.Oversold() != 1 {
+			t.Errorf("account %+v, want 1 oversold", account)
+		}
+	})
+}
+
+// shopAt returns a shop whose database's clock is set by the function it returns.
+func shopAt(t *testing.T, kind storetest.Kind) (*bundle, func(unix int64)) {
+	t.Helper()
+	db := kind.New(t, "").Migrated(t)
+	db.DB().SetMaxOpenConns(1) // the clock is set for one connection
+	b := setup(t, db)
+	b.Supply(t, "mug", 10)
+	return b, func(unix int64) {
+		t.Helper()
+		b.Exec(t, "SET timestamp = ?", unix)
+	}
+}
+
+func wantTimes(t *testing.T, o order.Order, created time.Time) {
+	t.Helper()
+	if !o.CreatedAt.Equal(created) || !o.ExpiresAt.Equal(created.Add(order.DefaultHold)) {
+		t.Errorf("created at %v, expires at %v, want %v and %v later", o.CreatedAt, o.ExpiresAt, created, order.DefaultHold)
+	}
+}
+
+// "An order's times go by the database's clock as it was when the stock was
+// read", so that a step of that clock is followed by the next order.
+func TestService_Place_clockSteps(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		b, set := shopAt(t, kind)
+		for i, unix := range []int64{2_000_000_000, 2_000_003_600, 1_900_000_000} {
+			set(unix)
+			r := buy(fmt.Sprint(i), "mug", 1)
+			r.Strategy = "redis"
+			o, _, err := b.Place(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTimes(t, o, time.Unix(unix, 0))
+			if _, err := b.Pay(t.Context(), payment(o)); err != nil {
+				t.Errorf("pay in time: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package strategy
+
+import (
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// Names of the locks that strategies sell under; Offers takes lockers by them.
+const (
+	MemoryLock    = "memory" // excludes the goroutines of one instance; those below exclude all instances
+	RedisLock     = "redis"
+	RedlockLock   = "redlock"
+	MySQLLock     = "mysql"
+	ZooKeeperLock = "zookeeper"
+)
+
+// Offers returns all strategies, the default first: the table to which a new one is added.
+// lanes sells by the strategy of this name; nil for none. A strategy whose locker is nil, or
+// for which missing has a reason, is listed and cannot be used.
+func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing map[string]string) []order.Offer {
+	redis, memory := lockers[RedisLock], lockers[MemoryLock]
+	offers := []order.Offer{
+		{
+			Name: "lanes", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: lanes,
+			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders; what is sold out is remembered for a moment.",
+		},
+		{
+			Name: "redis", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: Redis{shop, redis},
+			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
+		},
+		{
+			Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true, Strategy: Locked{shop, lockers[RedlockLock], stock.Conditional},
+			Lesson: "A lease by majority of five Redis survives two of them; it has no fence to check, so what makes it correct is the guarded update.",
+		},
+		{
+			Name: "mysql-lock", Lock: MySQLLock, Take: "fenced", Designed: true, Strategy: Redis{shop, lockers[MySQLLock]},
+			Lesson: "A lease in a table of the database spares a second server; each costs two more transactions there, and waiters poll.",
+		},
+		{
+			Name: "zookeeper", Lock: ZooKeeperLock, Take: "fenced", Designed: true, Strategy: Redis{shop, lockers[ZooKeeperLock]},
+			Lesson: "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers.",
+		},
+		{
+			Name: "for-update", Take: "for-update", Designed: true, Strategy: ForUpdate{shop},
+			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks.",
+		},
+		{
+			Name: "optimistic", Take: "optimistic", Designed: true, Strategy: Optimistic{shop},
+			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same.",
+		},
+		{
+			Name: "conditional", Take: "conditional", Designed: true, Strategy: Conditional{shop},
+			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row.",
+		},
+		{
+			Name: "none", Take: "overwrite", Strategy: None{shop},
+			Lesson: "Read, think, write: all who read before the first write sell the same units.",
+		},
+		{
+			Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: Locked{shop, memory, stock.Overwrite},
+			Lesson: "A lock inside the process: right with one instance, wrong with two, because each has its own.",
+		},
+		{
+			Name: "setnx-expire", Lock: "setnx-expire", Take: "overwrite", Strategy: Locked{shop, lockers["setnx-expire"], stock.Overwrite},
+			Lesson: "SETNX, then EXPIRE: a process that dies between the two leaves a lock that never ends, and that SKU is never sold again; SET with NX and PX is one step.",
+		},
+		{
+			Name: "setex", Lock: "setex", Take: "overwrite", Strategy: Locked{shop, lockers["setex"], stock.Overwrite},
+			Lesson: "SETEX, or SET with an expiry and without NX, overwrites the lock of its holder: all callers get it at once.",
+		},
+		{
+			Name: "blind-del", Lock: "blind-del", Take: "overwrite", Strategy: Locked{shop, lockers["blind-del"], stock.Overwrite},
+			Lesson: "DEL without asking whose lock it is: a holder whose time ran out deletes the next one's lock and lets a third in.",
+		},
+		{
+			Name: "get-then-del", Lock: "get-then-del", Take: "overwrite", Strategy: Locked{shop, lockers["get-then-del"], stock.Overwrite},
+			Lesson: "GET, compare, then DEL: the lock can pass to another buyer between the two; a script that compares and deletes is one step.",
+		},
+		{
+			Name: "release-before-commit", Lock: RedisLock, Take: "overwrite", Strategy: ReleaseBeforeCommit{shop, redis},
+			Lesson: "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change.",
+		},
+		{
+			Name: "short-lease", Lock: "short-lease", Take: "overwrite", Strategy: Locked{shop, lockers["short-lease"], stock.Overwrite},
+			Lesson: "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices.",
+		},
+	}
+	for i := range offers {
+		o := &offers[i]
+		o.Missing = missing[o.Name]
+		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
+			o.Missing = "its lock was not set up"
+		}
+		if o.Name != "lanes" { // which looks for the keys of a batch at once
+			o.Strategy = order.Replaying(shop.Store, o.Strategy)
+		}
+	}
+	return offers
+}

@@ -1,0 +1,43 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// ForUpdate is none made right by the database's own lock: from SELECT ... FOR UPDATE until
+// the transaction ends, no other buyer reads or writes the row. Each buyer keeps a connection
+// and the row while it thinks.
+type ForUpdate struct {
+	Shop
+}
+
+// Sell reads, thinks and writes in one transaction. What it reads before are prices.
+func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
+	prices, err := s.read(ctx, d)
+	if err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, which unlocks
+		if err := s.claim(tx, d); err != nil {
+			return err
+		}
+		levels, err := tx.LockLevels(d.SKUs()) // 1. lock and 2. read
+		if err != nil {
+			return err
+		}
+		if err := levels.Cover(d); err != nil { // 3. check
+			return err
+		}
+		if err := think(ctx, d); err != nil {
+			return err
+		}
+		return cmp.Or(
+			take(tx, stock.Overwrite, d, levels, nil), // 4. UPDATE ... SET available = what was read, minus the units
+			s.insert(tx, d, prices, nil),
+		)
+	})
+}

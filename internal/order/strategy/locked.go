@@ -1,0 +1,48 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// Locked is none under a lock without fences. With stock.Overwrite it is as correct as the lock:
+// whatever the lock lets through sells too much. So it sells with the locks that are WRONG, each by
+// one well-known mistake. With stock.Conditional the guarded UPDATE is what is correct, as under
+// Redlock.
+type Locked struct {
+	Shop
+	Locker Locker
+	Take   stock.TakeMode
+}
+
+// Sell sells under the locks of the order's SKUs.
+func (s Locked) Sell(ctx context.Context, d *order.Draft) error {
+	leases, err := acquire(ctx, s.Locker, d) // 1. lock
+	if err != nil {
+		return err
+	}
+	defer func() { _ = leases.Release() }() // 6. unlock, after the COMMIT
+	ctx = leases.Context()
+
+	levels, err := s.read(ctx, d) // 2. read
+	if err != nil {
+		return err
+	}
+	if err := levels.Cover(d); err != nil { // 3. check
+		return err
+	}
+	if err := think(ctx, d); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT
+		return cmp.Or(
+			s.claim(tx, d),
+			take(tx, s.Take, d, levels, nil), // 4. UPDATE
+			s.insert(tx, d, levels, nil),
+			s.InTime(leases),
+		)
+	})
+}

@@ -1,0 +1,57 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// optimisticTries bounds how often a buyer starts over. Each failed try is another
+// buyer's order, so that in a crowd it takes many.
+const optimisticTries = 100
+
+// Optimistic has no lock and does not wait: a buyer that finds the row changed since it was
+// read starts over.
+type Optimistic struct {
+	Shop
+}
+
+// Sell reads, thinks, and writes back if the row is what was read.
+func (s Optimistic) Sell(ctx context.Context, d *order.Draft) error {
+	for try := 1; ; try++ {
+		err := s.try(ctx, d)
+		if !errors.Is(err, order.ErrChanged) {
+			return err
+		}
+		if try == optimisticTries {
+			return fmt.Errorf("%w: %d tries: %w", order.ErrBusy, try, err)
+		}
+		if err := pause(ctx, backOff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+func (s Optimistic) try(ctx context.Context, d *order.Draft) error {
+	levels, err := s.read(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := levels.Cover(d); err != nil {
+		return err
+	}
+	if err := think(ctx, d); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
+		return cmp.Or(
+			s.claim(tx, d),
+			take(tx, stock.Optimistic, d, levels, nil), // UPDATE ... WHERE available = what was read
+			s.insert(tx, d, levels, nil),
+		)
+	})
+}

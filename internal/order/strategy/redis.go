@@ -1,0 +1,47 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// Redis keeps buyers in line by a lease; the fenced UPDATE is what cannot oversell. The same
+// code sells under leases of MySQL and ZooKeeper.
+type Redis struct {
+	Shop
+	Locker Locker
+}
+
+// Sell sells under the leases of the order's SKUs.
+func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
+	leases, err := acquire(ctx, s.Locker, d) // 1. lock
+	if err != nil {
+		return err
+	}
+	defer func() { _ = leases.Release() }() // 6. unlock, after the COMMIT
+	ctx = leases.Context()                  // ends with the leases
+
+	levels, err := s.read(ctx, d) // 2. read
+	if err != nil {
+		return err
+	}
+	if err := levels.Cover(d); err != nil { // 3. check
+		return err
+	}
+	if err := think(ctx, d); err != nil {
+		return err
+	}
+	return RaisingFence(ctx, s.Store, leases, d.SKUs(), func() error {
+		return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, if all of this went well:
+			return cmp.Or(
+				s.claim(tx, d),
+				take(tx, stock.Fenced, d, levels, leases), // 4. UPDATE ... WHERE available >= ? AND fence < ?
+				s.insert(tx, d, levels, leases),
+				s.InTime(leases),
+			)
+		})
+	})
+}

@@ -1,0 +1,46 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// ReleaseBeforeCommit is WRONG: it has the right lock and gives it back before the COMMIT,
+// so that the next buyer reads stock that is about to change.
+type ReleaseBeforeCommit struct {
+	Shop
+	Locker Locker
+}
+
+// Sell sells under the leases of the order's SKUs, but for the COMMIT.
+func (s ReleaseBeforeCommit) Sell(ctx context.Context, d *order.Draft) error {
+	leases, err := acquire(ctx, s.Locker, d) // 1. lock
+	if err != nil {
+		return err
+	}
+	defer func() { _ = leases.Release() }() // where it sells nothing
+
+	levels, err := s.read(ctx, d) // 2. read
+	if err != nil {
+		return err
+	}
+	if err := levels.Cover(d); err != nil { // 3. check
+		return err
+	}
+	if err := think(ctx, d); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 6. COMMIT
+		err := cmp.Or(
+			s.claim(tx, d),
+			take(tx, stock.Overwrite, d, levels, nil), // 4. UPDATE
+			s.insert(tx, d, levels, nil),
+			s.InTime(leases),
+		)
+		_ = leases.Release() // 5. unlock. WRONG: nothing is committed yet
+		return err
+	})
+}

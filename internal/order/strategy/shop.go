@@ -1,0 +1,164 @@
+// Package strategy has every way to sell under concurrency, right and wrong side by
+// side: short files, each to be read from top to bottom. Start with none.go, which
+// oversells, and redis.go, which does not; what differs between the two files is
+// the whole lesson.
+//
+// All strategies take the same steps in a transaction, in this sequence: the
+// idempotency key, the buyer's row, the units, then the order with its movements.
+// The key comes before the units and their fence, or a buyer's own committed order
+// would look like another holder's newer write. SKUs come in the order of their
+// names, so that two orders never wait for each other.
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// Shop is what strategies sell with.
+type Shop struct {
+	Store   order.Store
+	MaxOpen int // pending orders that a buyer may have; 0 for any number
+
+	// Margin is how much of a lease must be left to start a COMMIT.
+	Margin time.Duration
+}
+
+// Key is the lock's key of a SKU.
+func Key(sku string) string { return "sku:" + sku }
+
+// acquire takes the locks of the order's SKUs, all or none.
+func acquire(ctx context.Context, locker Locker, d *order.Draft) (Leases, error) {
+	keys := make([]string, len(d.Lines))
+	for i, line := range d.Lines {
+		keys[i] = Key(line.SKU)
+	}
+	return locker.AcquireAll(ctx, keys...)
+}
+
+// read returns the levels of the order's SKUs and prices the order by them.
+func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
+	levels, err := s.Store.Levels(ctx, d.SKUs())
+	if err != nil {
+		return order.Levels{}, err
+	}
+	return levels, d.Price(levels)
+}
+
+// think is the pause of a teaching shop between reading and writing.
+func think(ctx context.Context, d *order.Draft) error { return Think(ctx, d.Think) }
+
+// Think waits, unless d is 0. Its error is why ctx has ended.
+func Think(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	return pause(ctx, d)
+}
+
+// pause waits. Its error is why ctx has ended.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// claim writes the row of the order's idempotency key and locks the row of its buyer.
+func (s Shop) claim(tx order.Tx, d *order.Draft) error {
+	if err := tx.ClaimKeys(d); err != nil {
+		return err
+	}
+	return order.Limits{MaxOpen: s.MaxOpen}.Lock(tx, d.Order)
+}
+
+// take moves the units of the order's lines from available to reserved. leases may be nil.
+func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels, leases Leases) error {
+	for _, line := range d.Sorted() {
+		t := stock.Take{SKU: line.SKU, Units: line.Units, Seen: levels.Of(line.SKU).Level}
+		if leases != nil {
+			t.Fence = leases.Fence(Key(line.SKU))
+		}
+		if err := tx.Take(mode, t); err != nil {
+			return fmt.Errorf("sku %q: %w", line.SKU, err)
+		}
+	}
+	return nil
+}
+
+// insert writes the order with its lines, checks its buyer's limits, and appends its movements
+// to the ledger. leases are those whose fences the units were taken under; nil for none.
+func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
+	if err := tx.Insert(d.Order); err != nil {
+		return err
+	}
+	over, err := order.NewLimits(s.MaxOpen, levels).Check(tx, d.Order)
+	if err != nil {
+		return err
+	}
+	if over[0] != nil {
+		return over[0]
+	}
+	var fence func(sku string) int64
+	if leases != nil {
+		fence = func(sku string) int64 { return leases.Fence(Key(sku)) }
+	}
+	movements, err := d.Movements(stock.Reserve, fence, d.CreatedAt)
+	if err != nil {
+		return err
+	}
+	return tx.Record(movements...)
+}
+
+// InTime is the last check before a COMMIT: order.ErrTooLate if less than the margin is left
+// of a lease.
+func (s Shop) InTime(leases Leases) error {
+	if leases.Remaining() < s.Margin {
+		return order.ErrTooLate
+	}
+	return nil
+}
+
+// RaisingFence runs sell, and once more after a stale fence if the leases are still held: then
+// the database has seen a higher number than the lock's store remembers, which lost its memory.
+// The leases get fences above those of the stock rows.
+func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []string, sell func() error) error {
+	err := sell()
+	if !errors.Is(err, order.ErrStaleFence) {
+		return err
+	}
+	levels, err := store.Levels(ctx, skus)
+	if err != nil {
+		return err
+	}
+	for _, sku := range levels.SKUs {
+		if leases.Fence(Key(sku.Name)) > sku.Fence {
+			continue
+		}
+		err := leases.Raise(ctx, Key(sku.Name), sku.Fence)
+		if err != nil && !errors.Is(err, lock.ErrLost) { // no number, nothing written: asking again is safe
+			return fmt.Errorf("sku %q: %w: %w", sku.Name, lock.ErrNoAnswer, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return sell()
+}
+
+// backOff is a random time, longer after each try, so that buyers who met do not
+// meet again. It soon gets long: each failed try delays the others.
+func backOff(try int) time.Duration {
+	return 1 + rand.N(min(10*time.Millisecond<<min(try, 16), 2*time.Second))
+}

@@ -1,0 +1,148 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+func ignoreAccount(stock.Account) error       { return nil }
+func ignoreDifference(stock.Difference) error { return nil }
+
+// "It hands each SKU's account to account, in the order of names." A shop without SKUs is in order.
+func TestStore_Audit_clean(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		if accounts, found := (shop{st}).audit(t, ""); len(accounts)+len(found) > 0 {
+			t.Errorf("got %v and %v, want nothing", accounts, found)
+		}
+		s := newShop(t, st, 10, "mug", "hat", "cup")
+		s.mustPlace(t, draft("ann", "k1", "mug", "hat"), draft("bob", "k1", "mug"))
+		if _, _, err := s.Supply(t.Context(), delivery("cup", "k", 5)); err != nil {
+			t.Fatal(err)
+		}
+		want := []stock.Account{
+			{SKU: "cup", Level: level(15, 0), Ledger: level(15, 0)},
+			{SKU: "hat", Level: level(8, 2), Ledger: level(8, 2), OrderedUnits: 2, OpenUnits: 2, Orders: 1},
+			{SKU: "mug", Level: level(6, 4), Ledger: level(6, 4), OrderedUnits: 4, OpenUnits: 4, Orders: 2},
+		}
+		for sku, want := range map[string][]stock.Account{"": want, "mug": want[2:]} {
+			accounts, found := s.audit(t, sku)
+			if diff := cmp.Diff(want, accounts); diff != "" || len(found) > 0 {
+				t.Errorf("%q: got differences %v, accounts (-want +got):\n%s", sku, found, diff)
+			}
+		}
+		// MySQL compares without the blanks at the end.
+		for _, name := range []string{"pen", "MUG", " ", "mug ", "mug\x00", "\xff"} {
+			if err := s.Audit(t.Context(), name, ignoreAccount, ignoreDifference); !errors.Is(err, order.ErrUnknownSKU) {
+				t.Errorf("%q: got %v, want ErrUnknownSKU", name, err)
+			}
+		}
+	})
+}
+
+// "Their errors end the audit and come back as they are."
+func TestStore_Audit_callbackFails(t *testing.T) {
+	t.Parallel()
+	mine := errors.New("mine")
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug", "hat")
+		s.mustPlace(t, draft("ann", "k1", "mug"))
+		storetest.Exec(t, s.Store, "DELETE FROM idempotency_keys")
+		err := s.Audit(t.Context(), "", func(stock.Account) error { return mine }, ignoreDifference)
+		if err != mine { //nolint:errorlint // as it is
+			t.Errorf("account fails: got %v, want the error itself", err)
+		}
+		err = s.Audit(t.Context(), "", ignoreAccount, func(stock.Difference) error { return mine })
+		if err != mine { //nolint:errorlint // as it is
+			t.Errorf("difference fails: got %v, want the error itself", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		err = s.Audit(ctx, "", func(stock.Account) error { cancel(); return nil }, ignoreDifference)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: got %v, want context.Canceled", err)
+		}
+	})
+}
+
+// "As they are at one moment; buyers are not held up": while the audit runs, a buyer places an order
+// and a row is deleted. It sees neither.
+func TestStore_Audit_snapshot(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug", "hat")
+		s.mustPlace(t, draft("ann", "k1", "mug"))
+		meanwhile := func(a stock.Account) error {
+			if a.SKU == "hat" { // the first
+				s.mustPlace(t, draft("bob", "k1", "mug"))
+				storetest.Exec(t, s.Store, "DELETE FROM idempotency_keys WHERE buyer = 'ann'")
+			}
+			return nil
+		}
+		err := s.Audit(t.Context(), "", meanwhile, func(d stock.Difference) error {
+			t.Errorf("got %+v, want no difference", d)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, found := s.audit(t, ""); len(found) != 1 {
+			t.Errorf("afterwards: got %v, want the missing key", found)
+		}
+	})
+}
+
+// storetest.Fill: "The audit finds no difference."
+func TestFill(t *testing.T) {
+	t.Parallel()
+	const orders = 1_234 // a transaction and a part of one
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		if err := storetest.Fill(t.Context(), st, orders); err != nil {
+			t.Fatal(err)
+		}
+		s := shop{st}
+		accounts, found := s.audit(t, "")
+		if len(found) > 0 {
+			t.Errorf("got %d differences, such as %v, want none", len(found), found[0])
+		}
+		var sum stock.Level
+		for _, a := range accounts {
+			sum.Available += a.Level.Available
+			sum.Reserved += a.Level.Reserved
+			sum.Sold += a.Level.Sold
+		}
+		if sum.Available == 0 || sum.Reserved == 0 || sum.Sold == 0 {
+			t.Errorf("got %v in all, want some of each", sum)
+		}
+		s.wantRows(t, rows{Orders: orders, Lines: 1_603, Movements: 3_101, Keys: orders})
+	})
+}
+
+// "An order moves its units once in each way": the schema refuses a second row.
+func TestSchema_movesOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		d := draft("ann", "k1", "mug")
+		s.mustPlace(t, d)
+		for _, kind := range []stock.Kind{stock.Reserve, stock.Release} {
+			record := func() error {
+				return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Record(moved(kind, d, d.Lines[0])) })
+			}
+			if first := record(); (first == nil) != (kind == stock.Release) {
+				t.Errorf("%s: got %v", kind, first)
+			}
+			if err := record(); err == nil {
+				t.Errorf("a second %s of a line was recorded", kind)
+			}
+		}
+		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 3, Keys: 1})
+	})
+}

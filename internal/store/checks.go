@@ -1,0 +1,111 @@
+package store
+
+// check looks for one kind of difference. Its query returns the SKU and the order that a difference concerns, NULL
+// for none, then what detail mentions.
+type check struct {
+	invariant string
+	detail    string // a format with one %s for each further column
+	query     string
+}
+
+// keyIsKept narrows a query on orders AS o to those whose key no purge can have deleted. An older order may lack its
+// key, and another request may have it now.
+const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
+
+// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that place an order: those
+// that end one have no hash as their fingerprint.
+const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
+
+// orderHasSKU narrows a query on orders AS o to those with a line of the SKU.
+const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE l.order_id = o.id AND l.sku = @sku))`
+
+// checks is the table of everything that one row can have wrong beside another. What concerns the sums of a SKU is in
+// stock.Account.Check, and the money of an order and the fingerprint of its request in audit.orders.
+var checks = []check{ //nolint:gochecknoglobals // a table
+	{"I2", "idempotency key %s of buyer %s is not on record", `
+		SELECT NULL, o.id, o.idempotency_key, o.buyer FROM orders AS o
+		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key
+		WHERE k.buyer IS NULL AND ` + keyIsKept + ` AND ` + orderHasSKU},
+	{"I2", "idempotency key %s of buyer %s belongs to order %s", `
+		SELECT NULL, o.id, o.idempotency_key, o.buyer, k.order_id FROM orders AS o
+		JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key
+		WHERE k.order_id <> o.id AND ` + keyIsKept + ` AND ` + orderHasSKU},
+	{"I2", "idempotency key %s of buyer %s names an order that does not exist", `
+		SELECT NULL, k.order_id, k.idempotency_key, k.buyer FROM idempotency_keys AS k
+		LEFT JOIN orders AS o ON o.id = k.order_id
+		WHERE o.id IS NULL AND @sku = ''`},
+	{"I2", "idempotency key %s of buyer %s names an order placed with key %s of buyer %s", `
+		SELECT NULL, o.id, k.idempotency_key, k.buyer, o.idempotency_key, o.buyer FROM idempotency_keys AS k
+		JOIN orders AS o ON o.id = k.order_id
+		WHERE (o.buyer <> k.buyer OR o.idempotency_key <> k.idempotency_key AND ` + keyPlaces + `) AND ` + orderHasSKU},
+	{"I2", "idempotency key %s of buyer %s is of the request %s, but the order is %s", `
+		SELECT NULL, o.id, k.idempotency_key, k.buyer, k.fingerprint, o.status FROM idempotency_keys AS k
+		JOIN orders AS o ON o.id = k.order_id
+		WHERE (k.fingerprint LIKE 'pay:%' AND o.status <> 'paid' OR k.fingerprint LIKE 'cancel:%' AND o.status <> 'cancelled')
+		AND ` + orderHasSKU},
+	// The hint, which SQLite skips, makes MySQL sort; its table of all fences took three times as long.
+	{"I4", "fence %s was accepted more than once: its reservations are from %s to %s", `
+		SELECT /*! SQL_BIG_RESULT */ m.sku, NULL, m.fence, CAST(MIN(m.created_at) AS CHAR), CAST(MAX(m.created_at) AS CHAR)
+		FROM movements AS m
+		WHERE m.kind = 'reserve' AND m.fence > 0 AND (@sku = '' OR m.sku = @sku) GROUP BY m.sku, m.fence
+		HAVING MIN(m.created_at) <> MAX(m.created_at)`},
+	{"I5", "order has no lines", `
+		SELECT NULL, o.id FROM orders AS o LEFT JOIN order_lines AS l ON l.order_id = o.id
+		WHERE l.order_id IS NULL AND @sku = ''`},
+	{"I5", "line of %s units of an order that does not exist", `
+		SELECT l.sku, l.order_id, l.units FROM order_lines AS l LEFT JOIN orders AS o ON o.id = l.order_id
+		WHERE o.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
+	{"I5", "line of %s units of a SKU that does not exist", `
+		SELECT l.sku, l.order_id, l.units FROM order_lines AS l LEFT JOIN skus AS s ON s.name = l.sku
+		WHERE s.name IS NULL AND (@sku = '' OR l.sku = @sku)`},
+	{"I5", "line of %s units has no movement that reserves them", `
+		SELECT l.sku, l.order_id, l.units FROM order_lines AS l
+		LEFT JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind = 'reserve'
+		WHERE m.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
+	{"I5", "line of %s units, but movement %s (%s) changes supplied by %s, available by %s, reserved by %s, sold by %s", `
+		SELECT l.sku, l.order_id, l.units, m.id, m.kind, m.supplied, m.available, m.reserved, m.sold
+		FROM order_lines AS l JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind <> 'supply'
+		WHERE (m.supplied <> 0
+			OR m.available <> CASE m.kind WHEN 'reserve' THEN -l.units WHEN 'release' THEN l.units ELSE 0 END
+			OR m.reserved <> CASE m.kind WHEN 'reserve' THEN l.units ELSE -l.units END
+			OR m.sold <> CASE m.kind WHEN 'sell' THEN l.units ELSE 0 END)
+		AND (@sku = '' OR l.sku = @sku)`},
+	{"I5", "movement %s (%s) is of an order that has no line of this SKU", `
+		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m
+		LEFT JOIN order_lines AS l ON l.order_id = m.order_id AND l.sku = m.sku
+		WHERE m.order_id IS NOT NULL AND l.order_id IS NULL AND (@sku = '' OR m.sku = @sku)`},
+	{"I5", "movement %s (%s) is of no order", `
+		SELECT m.sku, NULL, m.id, m.kind FROM movements AS m
+		WHERE m.order_id IS NULL AND m.kind <> 'supply' AND (@sku = '' OR m.sku = @sku)`},
+	{"I5", "supply %s changes supplied by %s, available by %s, reserved by %s, sold by %s", `
+		SELECT m.sku, m.order_id, m.id, m.supplied, m.available, m.reserved, m.sold FROM movements AS m
+		WHERE m.kind = 'supply' AND (m.order_id IS NOT NULL OR m.supplied <> m.available OR m.reserved <> 0 OR m.sold <> 0)
+		AND (@sku = '' OR m.sku = @sku)`},
+	{"I5", "movement %s (%s) is of a SKU that does not exist", `
+		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m LEFT JOIN skus AS s ON s.name = m.sku
+		WHERE s.name IS NULL AND (@sku = '' OR m.sku = @sku)`},
+	{"I5", "order is %s, which no order can be", `
+		SELECT NULL, o.id, o.status FROM orders AS o
+		WHERE o.status NOT IN ('pending', 'paid', 'cancelled', 'expired') AND ` + orderHasSKU},
+	{"I5", "order is %s, but no movement ends its line of %s units", `
+		SELECT l.sku, l.order_id, o.status, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id
+		LEFT JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku
+			AND m.kind = CASE o.status WHEN 'paid' THEN 'sell' ELSE 'release' END
+		WHERE o.status IN ('paid', 'cancelled', 'expired') AND m.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
+	{"I5", "order is %s, but has movement %s (%s)", `
+		SELECT m.sku, m.order_id, o.status, m.id, m.kind FROM orders AS o JOIN movements AS m ON m.order_id = o.id
+		WHERE (m.kind = 'sell' AND o.status <> 'paid' OR m.kind = 'release' AND o.status NOT IN ('cancelled', 'expired'))
+		AND (@sku = '' OR m.sku = @sku)`},
+	{"I5", "delivery %s of %s units has no movement that supplies them", `
+		SELECT d.sku, NULL, d.idempotency_key, d.units FROM deliveries AS d
+		LEFT JOIN movements AS m ON m.sku = d.sku AND m.id = d.movement_id AND m.kind = 'supply' AND m.supplied = d.units
+		WHERE m.id IS NULL AND (@sku = '' OR d.sku = @sku)`},
+	// The movement that is no delivery's is the one that came with the SKU.
+	{"I5", "%s movements supply it, but %s deliveries are on record", `
+		SELECT m.sku, NULL, m.supplies, COALESCE(d.deliveries, 0)
+		FROM (SELECT sku, COUNT(*) AS supplies FROM movements
+			WHERE kind = 'supply' AND (@sku = '' OR sku = @sku) GROUP BY sku) AS m
+		LEFT JOIN (SELECT sku, COUNT(*) AS deliveries FROM deliveries
+			WHERE (@sku = '' OR sku = @sku) GROUP BY sku) AS d ON d.sku = m.sku
+		WHERE m.supplies <> COALESCE(d.deliveries, 0) + 1`},
+}

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/glebarez/go-sqlite"
+	"github.com/go-sql-driver/mysql"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// fault is what an error of the database means for the transaction that met it.
+type fault string
+
+const (
+	none  fault = ""
+	other fault = "other" // a wrong statement, a broken constraint, an error of something else
+
+	// duplicate: a row with this key is there. The statement changed nothing; the transaction is still open.
+	duplicate fault = "duplicate"
+
+	// conflict: a deadlock, or a row that changed since it was read. The whole transaction is to be run again.
+	conflict fault = "conflict"
+
+	// lockWait: the database gave up waiting for another transaction's lock. In MySQL the transaction is STILL OPEN:
+	// a COMMIT would save what its earlier statements did.
+	lockWait fault = "lock wait"
+
+	// refused: the server is full, out of memory, read-only or no longer the primary. It may pass, or another server
+	// may have taken over, so the connection is dropped.
+	refused fault = "refused"
+
+	// lost: the connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was
+	// sent.
+	lost fault = "lost"
+
+	// interrupted: the statement was stopped, as a rule because its context ended.
+	interrupted fault = "interrupted"
+)
+
+const groupRefused = 3100 // ER_RUN_HOOK_ERROR: group replication did not let the transaction commit
+
+// mysqlFault maps the error numbers of MySQL and MariaDB.
+func mysqlFault(number uint16) fault {
+	switch number {
+	case 1062, 1586: // ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME
+		return duplicate
+	case 1213, // ER_LOCK_DEADLOCK
+		1020, // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
+		3101: // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another one
+		return conflict
+	case 1205: // ER_LOCK_WAIT_TIMEOUT
+		return lockWait
+	case 1021, 1114, // ER_DISK_FULL, ER_RECORD_FILE_FULL
+		1037, 1038, 1041, 1135, // ER_OUTOFMEMORY, ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_CANT_CREATE_THREAD
+		1206, 1226, 1637, // ER_LOCK_TABLE_FULL, ER_USER_LIMIT_REACHED, ER_TOO_MANY_CONCURRENT_TRXS
+		1290, 1792, 1836, // ER_OPTION_PREVENTS_STATEMENT, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE
+		groupRefused:
+		return refused
+	case 1040, 1203, // ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS
+		1053,             // ER_SERVER_SHUTDOWN
+		1927, 3169, 4031: // ER_CONNECTION_KILLED, ER_SESSION_WAS_KILLED, ER_CLIENT_INTERACTION_TIMEOUT
+		return lost
+	case 1317, 1969, 3024: // ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT
+		return interrupted
+	}
+	return other
+}
+
+// classify looks through wrapped errors.
+func classify(err error) fault {
+	if err == nil {
+		return none
+	}
+	if number := mysqlNumber(err); number != 0 {
+		return mysqlFault(number)
+	}
+	var local *sqlite.Error
+	if errors.As(err, &local) {
+		return sqliteFault(local.Code())
+	}
+	var network net.Error
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &network) && !isContext(err) { // a context's error has the same methods
+		return lost
+	}
+	return other
+}
+
+// mysqlNumber returns the number of a server's error, or 0.
+func mysqlNumber(err error) uint16 {
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) {
+		return answer.Number
+	}
+	return 0
+}
+
+// sqliteFault looks at the primary code, the lowest byte, except for constraints, which differ in the second byte.
+func sqliteFault(code int) fault {
+	switch code {
+	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+		return duplicate
+	}
+	switch code & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return conflict
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM:
+		return refused
+	case sqlite3.SQLITE_INTERRUPT:
+		return interrupted
+	}
+	return other
+}
+
+// unavailable reports whether the database cannot answer now and may do so later.
+func unavailable(err error) bool {
+	switch classify(err) {
+	case lost, refused, conflict, lockWait:
+		return true
+	default:
+		return false
+	}
+}
+
+// explain turns an error of the database into one of the package's: order.ErrBusy if the database may answer later,
+// or the reason why ctx ended. Those of the domain stay what they are.
+func explain(ctx context.Context, what string, err error) error {
+	if err == nil || isDomain(err) {
+		return err
+	}
+	err = withCause(ctx, err)
+	if !isContext(err) && unavailable(err) {
+		return fmt.Errorf("%w: %s: %w", order.ErrBusy, what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// isDomain reports whether err is an answer of the domain already.
+func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
+
+// withCause adds why ctx ended to an error that its end may have caused. The drivers say "interrupted" or "invalid
+// connection".
+func withCause(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	if f := classify(err); f == interrupted || f == lost || isContext(err) {
+		return fmt.Errorf("%w: %w", ended(ctx), err)
+	}
+	return err
+}
+
+// ended is the reason that a context gives for its end: its error, and its cause where that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

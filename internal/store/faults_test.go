@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/order"
+)
+
+// "Errors are told apart by their numbers, never by their text", also where they are wrapped. What
+// may pass is ErrBusy.
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	server := func(number uint16) error { return &mysql.MySQLError{Number: number, Message: "database is locked"} }
+	for _, c := range []struct {
+		want fault
+		errs []error
+	}{
+		{duplicate, []error{server(1062), server(1586)}},
+		{conflict, []error{server(1213), server(1020), server(3101)}},
+		{lockWait, []error{server(1205)}},
+		{refused, []error{server(1226), server(1114), server(1021), server(3100), server(1290), server(1836)}},
+		{interrupted, []error{server(1317), server(1969), server(3024)}},
+		{lost, []error{
+			server(1040), server(1053), server(1927), server(4031), mysql.ErrInvalidConn, driver.ErrBadConn, io.ErrUnexpectedEOF,
+			&net.OpError{Op: "dial", Err: errors.New("refused")},
+		}},
+		{other, []error{
+			server(1064), server(3819), context.Canceled, context.DeadlineExceeded, // the last has the methods of a network error
+			errors.New("Error 1213: deadlock"),
+		}},
+	} {
+		for _, err := range c.errs {
+			err = fmt.Errorf("sku %q: %w", "mug", errors.Join(errors.New("more"), err))
+			if got := classify(err); got != c.want {
+				t.Errorf("%v: got %q, want %q", err, got, c.want)
+			}
+			passes := c.want == conflict || c.want == lockWait || c.want == lost || c.want == refused
+			if got := errors.Is(explain(t.Context(), "read", err), order.ErrBusy); got != passes {
+				t.Errorf("%v: got busy %v, want %v", err, got, passes)
+			}
+		}
+	}
+	for code, want := range map[int]fault{ // https://www.sqlite.org/rescode.html
+		5: conflict, 261: conflict, 517: conflict, 773: conflict, // BUSY and its kin
+		6: conflict, 262: conflict, // LOCKED
+		7: refused, 13: refused, // NOMEM, FULL
+		9: interrupted, 1555: duplicate, 2067: duplicate, // PRIMARYKEY, UNIQUE
+		275: other, 1299: other, 1: other, 10: other, 14: other,
+	} {
+		if got := sqliteFault(code); got != want {
+			t.Errorf("SQLite code %d: got %q, want %q", code, got, want)
+		}
+	}
+}

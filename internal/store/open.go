@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	gosqlite "github.com/glebarez/go-sqlite"
+	"github.com/glebarez/sqlite"
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+const (
+	maxIdleTime = time.Minute     // a connection that is unused for so long is closed
+	maxLifetime = 5 * time.Minute // and one of this age, so that a new server behind the address gets its share
+
+	// sqliteConns is how many connections share a file. SQLite has one writer at a time; further writers wait in the
+	// pool, in order, rather than at the file, where chance decides which is next.
+	sqliteConns = 4
+)
+
+// Options say how a database is opened.
+type Options struct {
+	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
+	TLS *tls.Config
+
+	// MaxConns is the number of connections to a server at most; 0 means 32. All instances share the server's
+	// max_connections.
+	MaxConns int
+
+	// Through makes the pool of connections instead of sql.OpenDB, so that a caller can see what goes over them.
+	Through func(driver.Connector) *sql.DB
+}
+
+func (o Options) open(c driver.Connector) *sql.DB {
+	if o.Through == nil {
+		return sql.OpenDB(c)
+	}
+	return o.Through(c)
+}
+
+// MySQL opens a MySQL or MariaDB server. A server that is not up yet is waited for until ctx ends. An answer such as
+// "access denied" is an error at once, and so are a certificate that cannot be verified and a DSN that cannot work
+// (ErrSettings). No error shows the password.
+func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
+	config, err := mysqlConfig(dsn, o.TLS)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxConns < 0 {
+		return nil, fmt.Errorf("%w: %d connections: want 0, for the default, or more", ErrSettings, o.MaxConns)
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 32
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
+	}
+	conns := o.open(connector)
+	conns.SetMaxOpenConns(o.MaxConns)
+	conns.SetMaxIdleConns(o.MaxConns) // dialling costs more than keeping
+	conns.SetConnMaxIdleTime(maxIdleTime)
+	conns.SetConnMaxLifetime(maxLifetime)
+	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need
+	// it.
+	dialect := gormmysql.New(gormmysql.Config{Conn: conns, SkipInitializeWithVersion: true})
+	s := &Store{name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
+	return s.connect(ctx, "mysql at "+config.Net+"("+config.Addr+")", conns, dialect, notUpYet)
+}
+
+// notUpYet reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass
+// by waiting.
+func notUpYet(err error) bool {
+	if mysqlNumber(err) != 0 {
+		return unavailable(err)
+	}
+	return !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
+}
+
+// SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode
+// 0600, and what SQLite keeps beside it has the same. Several processes may have it open.
+func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
+	dsn, err := sqliteDSN(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFile(path); err != nil {
+		return nil, fmt.Errorf("sqlite file %s: %w", path, err)
+	}
+	conns := o.open(sqliteFile(dsn))
+	conns.SetMaxOpenConns(sqliteConns)
+	conns.SetMaxIdleConns(sqliteConns)
+	s := &Store{name: "sqlite file " + path, sqlite: true, clock: "strftime('%Y-%m-%d %H:%M:%f000', 'now')"} // it knows milliseconds
+	opening := func(err error) bool { return classify(err) == conflict }                                     // by another process, too
+	return s.connect(ctx, s.name, conns, sqlite.Dialector{Conn: conns}, opening)
+}
+
+// makeFile makes an empty database where there is none, for its owner alone: SQLite itself lets every user read. It
+// opens nothing under the file's own name: to close that would end the locks which this process has on it.
+func makeFile(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // SQLite says what is wrong with it
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*.db") // mode 0600
+	if err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path)
+	if errors.Is(err, fs.ErrExist) { // another process was as fast
+		err = nil
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// sqliteDSN returns the URI of a file. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
+func sqliteDSN(path string) (string, error) {
+	if path == "" || path == ":memory:" || strings.HasPrefix(path, "file:") {
+		return "", fmt.Errorf("%w: sqlite path %q: want the path of a file", ErrSettings, path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: sqlite path %q: %w", ErrSettings, path, err)
+	}
+	params := url.Values{
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", (5 * time.Second).Milliseconds()),
+			"journal_mode(WAL)",   // readers do not block the writer
+			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
+		},
+		// A transaction takes the right to write when it begins. Taking it at the first write fails if another
+		// transaction wrote since the first read.
+		"_txlock": {"immediate"},
+	}
+	return (&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String(), nil
+}
+
+// sqliteFile is the driver.Connector of the file with this DSN.
+type sqliteFile string
+
+// Connect implements driver.Connector.
+func (f sqliteFile) Connect(context.Context) (driver.Conn, error) { return f.Driver().Open(string(f)) }
+
+// Driver implements driver.Connector.
+func (sqliteFile) Driver() driver.Driver { return &gosqlite.Driver{} }
+
+// connect waits for the first answer and sets gorm up. The pool is closed with the Store, or here if it fails.
+func (s *Store) connect(ctx context.Context, address string, conns *sql.DB, dialect gorm.Dialector, passes func(error) bool) (*Store, error) {
+	err := await(ctx, address, conns.PingContext, passes)
+	if err == nil {
+		s.db, err = gorm.Open(dialect, &gorm.Config{
+			SkipDefaultTransaction: true,  // one statement is atomic by itself; more than one go through a transaction
+			PrepareStmt:            false, // the driver's interpolation saves the same round trips
+			DisableAutomaticPing:   true,
+			Logger:                 logger.Discard, // errors are returned
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, conns.Close())
+	}
+	return s, nil
+}
+
+// await pings until the ping succeeds, fails for good, or ctx ends. The error then says which address did not answer,
+// for how long, and why.
+func await(ctx context.Context, address string, ping func(context.Context) error, passes func(error) bool) error {
+	began := time.Now()
+	var cause error
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // an address that swallows packets
+		err := ping(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if cause == nil || ctx.Err() == nil { // an attempt that ctx cut short adds nothing
+			cause = err
+		}
+		if ctx.Err() == nil && !passes(err) {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%s did not answer for %v: %w, last error: %w; check that it runs, and the address", address,
+				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package store_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
+	"example.com/shop/internal/testserver/tlstest"
+)
+
+// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows
+// a password.
+func TestMySQL_refusesDSN(t *testing.T) {
+	t.Parallel()
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	const form = "user:password@tcp(host:port)/database"
+	for _, c := range []struct {
+		dsn     string
+		options store.Options
+		want    string
+	}{
+		{"", store.Options{}, form},
+		{"shop:s3cret@tcp(db:3306)", store.Options{}, form},
+		{"shop:s3cret@tcp(db:3306)/?parseTime=true", store.Options{}, form},
+		{"shop:s3cret@db:3306/shop", store.Options{}, form},
+		{"shop:s3c/ret@tcp(db:3306)", store.Options{}, form},
+		{"shop:s3cret@tcp(db:3306/shop", store.Options{}, form},
+		{"mysql://shop:s3cret@db:3306/shop", store.Options{}, form},
+		{"shop:s3cret@smoke(db:3306)/shop", store.Options{}, form},
+		{"shop:s3cret@tcp(db:3306)/shop?timeout=5", store.Options{}, "parameter"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=s3cret", store.Options{}, "parameter"},
+		{"shop:s3cret@tcp(db:3306)/shop?strict=true", store.Options{}, "parameter strict"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=preferred", store.Options{}, "parameter tls=preferred"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=skip-verify", store.Options{}, "parameter tls=skip-verify"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=true&allowFallbackToPlaintext=true", store.Options{}, "without TLS"},
+		{"shop:s3cret@tcp(db)/shop?tls=false", store.Options{TLS: secure}, "tls=false"},
+		{"shop:s3cret@unix(/run/mysqld)/shop", store.Options{TLS: secure}, "socket"},
+		{"shop:s3cret@tcp(db)/shop", store.Options{MaxConns: -1}, "connections"},
+	} {
+		_, err := store.MySQL(t.Context(), c.dsn, c.options)
+		if !errors.Is(err, store.ErrSettings) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want ErrSettings that says %q", c.dsn, err, c.want)
+		}
+		for _, secret := range []string{"s3c", "ret@"} {
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: got %q, which shows the password", c.dsn, err)
+			}
+		}
+	}
+}
+
+// "Printing one shows no password."
+func TestReadDSN(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dsn, address string
+		tls          bool
+	}{
+		{"shop:s3cret@tcp(db:3307)/shop", "db:3307", false},
+		{"shop:s3cret@tcp(db)/shop?tls=false", "db:3306", false},
+		{"shop:s3cret@tcp(db)/shop?tls=true", "db:3306", true},
+		{"shop:s3cret@unix(/run/mysqld.sock)/shop", "/run/mysqld.sock", false},
+	} {
+		d, err := store.ReadDSN(c.dsn)
+		if err != nil || d.Address() != c.address || d.Database() != "shop" || d.TLS() != c.tls || !d.HasPassword("s3cret") || d.HasPassword("") {
+			t.Errorf("%s: got %v, %v", c.dsn, d, err)
+		}
+		if printed := fmt.Sprintf("%v %+v %#v", d, d, d); strings.Contains(printed, "s3cret") {
+			t.Errorf("%s: got %s, which shows the password", c.dsn, printed)
+		}
+	}
+}
+
+// "A server that is not up yet is waited for until ctx ends"; then the error says which address did
+// not answer, for how long, and why. "An answer such as access denied is an error at once. No error
+// shows the password."
+func TestMySQL_waits(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
+	t.Cleanup(cancel)
+	const address = "127.0.0.1:1" // nothing listens there
+	_, err := store.MySQL(ctx, "shop:s3cret@tcp("+address+")/shop", store.Options{})
+	for _, part := range []string{address, "did not answer for", "refused", "check that it runs"} {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("got %q, want it to say %q, and no password", err, part)
+		}
+	}
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		var refusals atomic.Int64
+		refusals.Store(3)
+		kind.New(t, "").Through(t, &storetest.Proxy{Refuse: func() bool { return refusals.Add(-1) >= 0 }}).Open(t)
+		if left := refusals.Load(); left >= 0 {
+			t.Errorf("opened with %d refusals left", left)
+		}
+	})
+	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
+		t.Run(name+" answers", func(t *testing.T) {
+			t.Parallel()
+			for what, damage := range map[string]func(*mysql.Config){
+				"password": func(c *mysql.Config) { c.Passwd = "s3cret" },
+				"database": func(c *mysql.Config) { c.DBName = "nowhere" },
+				"variable": func(c *mysql.Config) { c.Params = map[string]string{"parsetime": "1"} }, // a typing error
+			} {
+				config, err := mysql.ParseDSN(dsn(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				damage(config)
+				_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang
+				if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), config.Addr) {
+					t.Errorf("wrong %s: got %v, want an error that names %s and no password", what, err, config.Addr)
+				}
+			}
+		})
+	}
+}
+
+// Settings that would change what a statement means arrive on each connection, whatever the DSN
+// says; the user's lock wait wins.
+func TestMySQL_session(t *testing.T) {
+	t.Parallel()
+	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, users)
+		s := database.Open(t)
+		var zone, mode, charset string
+		var lockWait, vanished int
+		err := s.DB().QueryRowContext(t.Context(), "SELECT @@time_zone, @@sql_mode, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout").
+			Scan(&zone, &mode, &charset, &lockWait, &vanished)
+		if err != nil || zone != "+00:00" || !strings.Contains(mode, "STRICT_ALL_TABLES") || charset != "utf8mb4" || lockWait != 7 || vanished != 90 {
+			t.Errorf("got time zone %s, mode %s, charset %s, lock wait %d, wait %d, %v", zone, mode, charset, lockWait, vanished, err)
+		}
+		storetest.Exec(t, s, "CREATE TABLE words (word VARCHAR(3))", "INSERT INTO words VALUES ('abc')")
+		if _, err := s.DB().ExecContext(t.Context(), "INSERT INTO words VALUES (?)", "abcd"); err == nil {
+			t.Error(`"Text is never cut": VARCHAR(3) took four letters`)
+		}
+		same, err := s.DB().ExecContext(t.Context(), "UPDATE words SET word = 'abc'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := same.RowsAffected(); n != 1 || err != nil {
+			t.Errorf(`"0 means that nothing matched": an update to the same value affected %d rows (%v)`, n, err)
+		}
+		if got := texts(t, database.Open(t), "SELECT word FROM words"); len(got) != 1 {
+			t.Errorf("got %v: a statement by itself is not committed", got)
+		}
+		const odd = `'"\` + "`" // bound values are quoted by the driver
+		if back := texts(t, s, "SELECT ?", odd); len(back) != 1 || back[0] != odd {
+			t.Errorf("got %q back, want %q", back, odd)
+		}
+	})
+}
+
+// With TLS the server must show a certificate for its host name that a CA has signed, or it is
+// refused at once, before it is sent the user's name.
+func TestMySQL_tls(t *testing.T) {
+	t.Parallel()
+	plaintextMySQL := func(t testing.TB) string { return testserver.StartMySQLPlaintext(t).DSN(t) }
+	for name, kind := range map[string]struct {
+		start     func(testing.TB, testserver.Certificate) *testserver.Server
+		plaintext func(testing.TB) (dsn string)
+	}{
+		"MySQL":   {testserver.StartMySQLTLS, plaintextMySQL},
+		"MariaDB": {testserver.StartMariaDBTLS, testserver.MariaDB},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ca := tlstest.NewCA(t)
+			with := func(pair tlstest.Pair) string {
+				return kind.start(t, testserver.Certificate{CA: ca.PEM, Cert: pair.Cert, Key: pair.Key}).DSN(t)
+			}
+			good, expired, plaintext := with(ca.Issue(t, "localhost")), with(ca.IssueExpired(t, "localhost")), kind.plaintext(t)
+			for name, c := range map[string]struct {
+				dsn, host string
+				ca        *tlstest.CA // nil: tls=true in the DSN
+				works     bool
+			}{
+				"right CA":           {good, "localhost", ca, true},
+				"right CA and a DSN": {good + "&tls=true", "localhost", ca, true},
+				"another CA":         {good, "localhost", tlstest.NewCA(t), false},
+				"CAs of the system":  {good, "localhost", nil, false},
+				"expired":            {expired, "localhost", ca, false},
+				"another name":       {good, "127.0.0.1", ca, false},
+				"plaintext":          {plaintext, "localhost", ca, false},
+				"plaintext, DSN":     {plaintext, "localhost", nil, false},
+			} {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					config, err := mysql.ParseDSN(c.dsn)
+					if err != nil {
+						t.Fatal(err)
+					}
+					wire := testserver.NewWiretap(t, config.Addr)
+					dsn := strings.Replace(strings.Replace(c.dsn, config.Addr, wire.Addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
+					options := store.Options{}
+					if c.ca == nil {
+						dsn += "&tls=true"
+					} else {
+						roots := x509.NewCertPool()
+						roots.AppendCertsFromPEM(c.ca.PEM)
+						options.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+					}
+					s, err := store.MySQL(t.Context(), dsn, options) // waiting would hang
+					if (err == nil) != c.works || err != nil && !strings.Contains(err.Error(), c.host) {
+						t.Errorf("got %v, want it to work: %v", err, c.works)
+					}
+					if err == nil {
+						t.Cleanup(func() { _ = s.Close() })
+						var name, cipher string
+						if err := s.DB().QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
+							t.Errorf("got cipher %q, %v, want one", cipher, err)
+						}
+					}
+					if wire.Saw("root") {
+						t.Error("the user's name went over the wire in the clear")
+					}
+				})
+			}
+		})
+	}
+}
+
+func openFile(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s, err := store.SQLite(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatalf("open %s: %v", path, err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// "As a URI, the path may hold any character." "It is made with mode 0600, and what SQLite keeps
+// beside it has the same", also in a folder that every user reads.
+func TestSQLite_files(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"shop.db", "a b.db", "what?.db", "100%.db", "%41.db", "a#b&c=d;e.db", "ü.db", `quote's"s.db`, "file:x.db", "a+b.db",
+	} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s := openFile(t, filepath.Join(dir, name))
+		if _, err := s.Migrate(t.Context()); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) != 3 || left[0].Name() != name {
+			t.Errorf("%q: got files %v (%v), want the database, its log and its index", name, left, err)
+		}
+		for _, file := range left {
+			if info, err := file.Info(); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: got mode %v, %v, want 0600", file.Name(), info.Mode(), err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%q: close: %v", name, err)
+		}
+	}
+}
+
+func TestSQLite_refusesPath(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"", ":memory:", "file:shop.db"} {
+		if _, err := store.SQLite(t.Context(), path, store.Options{}); !errors.Is(err, store.ErrSettings) {
+			t.Errorf("%q: got %v, want ErrSettings", path, err)
+		}
+	}
+	missing := filepath.Join(t.TempDir(), "missing", "shop.db")
+	text := filepath.Join(t.TempDir(), "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{missing, text} { // at once: waiting would hang
+		if _, err := store.SQLite(t.Context(), path, store.Options{}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("got %v, want an error that names %s", err, path)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := store.SQLite(ended, filepath.Join(t.TempDir(), "shop.db"), store.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended context: got %v, want context.Canceled", err)
+	}
+}
+
+// The settings arrive on each connection.
+func TestSQLite_session(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "shop.db"))
+	for range 4 { // as many as there are
+		conn, err := s.DB().Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "5000", "synchronous": "1"} {
+			var got string
+			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+				t.Errorf("%s: got %s, %v, want %s", pragma, got, err, want)
+			}
+		}
+	}
+}
+
+// "Version names the product and its version." "Now returns the time by the database's clock, in
+// UTC." Name says which database it is, without a password.
+func TestStore_knowsItsDatabase(t *testing.T) {
+	t.Parallel()
+	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
+		s := kind.New(t, "").Open(t)
+		got, err := s.Version(t.Context())
+		if want := regexp.MustCompile(`^` + kind.Name + ` \d+\.\d+\.\d+$`); err != nil || !want.MatchString(got) {
+			t.Errorf("got %q, %v, want %v", got, err, want)
+		}
+		now, err := s.Now(t.Context())
+		if off := time.Since(now).Abs(); err != nil || off > time.Minute || now.Location() != time.UTC {
+			t.Errorf("got %v, %v, want now, in UTC", now, err)
+		}
+		if s.IsSQLite() == kind.Server || !strings.Contains(s.Name(), map[bool]string{true: "mysql at ", false: "sqlite file "}[kind.Server]) {
+			t.Errorf("got SQLite %v, name %q", s.IsSQLite(), s.Name())
+		}
+	})
+}

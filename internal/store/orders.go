@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+type orderRow struct {
+	ID             string `gorm:"primaryKey"`
+	Buyer          string
+	IdempotencyKey string
+	Status         string
+	TotalMinor     int64
+	Currency       string
+	CreatedAt      dbTime
+	ExpiresAt      dbTime
+}
+
+func (orderRow) TableName() string { return "orders" }
+
+type lineRow struct {
+	OrderID    string `gorm:"primaryKey"`
+	SKU        string `gorm:"primaryKey"`
+	LineNo     int
+	Units      int64
+	PriceMinor int64
+	Currency   string
+}
+
+func (lineRow) TableName() string { return "order_lines" }
+
+type buyerRow struct {
+	Buyer string `gorm:"primaryKey"`
+}
+
+func (buyerRow) TableName() string { return "buyers" }
+
+func rowOfOrder(o order.Order) orderRow {
+	return orderRow{
+		ID:             o.ID,
+		Buyer:          o.Buyer,
+		IdempotencyKey: o.Key,
+		Status:         string(o.Status),
+		TotalMinor:     o.Total.Minor,
+		Currency:       o.Total.Currency,
+		CreatedAt:      dbTime{o.CreatedAt},
+		ExpiresAt:      dbTime{o.ExpiresAt},
+	}
+}
+
+func rowsOfLines(o order.Order) []lineRow {
+	rows := make([]lineRow, len(o.Lines))
+	for i, line := range o.Lines {
+		rows[i] = lineRow{
+			OrderID:    o.ID,
+			SKU:        line.SKU,
+			LineNo:     i + 1,
+			Units:      line.Units,
+			PriceMinor: line.Price.Minor,
+			Currency:   line.Price.Currency,
+		}
+	}
+	return rows
+}
+
+// order joins a row with its lines, which must be in the order of line_no.
+func (r orderRow) order(lines []lineRow) order.Order {
+	o := order.Order{
+		ID:        r.ID,
+		Buyer:     r.Buyer,
+		Key:       r.IdempotencyKey,
+		Status:    order.Status(r.Status),
+		Lines:     make([]order.Line, len(lines)),
+		Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
+		CreatedAt: r.CreatedAt.Time,
+		ExpiresAt: r.ExpiresAt.Time,
+	}
+	for i, line := range lines {
+		o.Lines[i] = order.Line{
+			SKU:   line.SKU,
+			Units: line.Units,
+			Price: stock.Money{Minor: line.PriceMinor, Currency: line.Currency},
+		}
+	}
+	return o
+}
+
+// Order implements order.Store.
+func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
+	var row orderRow
+	err := s.db.WithContext(ctx).Where("id = ?", id).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return order.Order{}, order.ErrNotFound
+	}
+	if err != nil {
+		return order.Order{}, explain(ctx, "read order", err)
+	}
+	orders, err := s.withLines(ctx, []orderRow{row})
+	if err != nil {
+		return order.Order{}, err
+	}
+	return orders[0], nil
+}
+
+// OfBuyer implements order.Store.
+func (s *Store) OfBuyer(ctx context.Context, buyer, before string, limit int) ([]order.Order, error) {
+	query := s.db.WithContext(ctx).Where("buyer = ?", buyer)
+	if before != "" {
+		query = query.Where("id < ?", before)
+	}
+	var rows []orderRow
+	if err := query.Order("id DESC").Limit(limit).Find(&rows).Error; err != nil {
+		return nil, explain(ctx, "read orders of a buyer", err)
+	}
+	return s.withLines(ctx, rows)
+}
+
+// Due implements order.Store.
+func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.Order, error) {
+	var rows []orderRow
+	behind := dbTime{after.ExpiresAt}
+	err := s.db.WithContext(ctx).Where("status = ? AND expires_at <= "+s.clock, order.Pending).
+		Where("(expires_at > ? OR expires_at = ? AND id > ?)", behind, behind, after.ID).
+		Order("expires_at, id").Limit(limit).Find(&rows).Error
+	if err != nil {
+		return nil, explain(ctx, "read orders that are due", err)
+	}
+	return s.withLines(ctx, rows)
+}
+
+// withLines reads the lines of all these orders at once. Lines are written with their order and never change, so that
+// they need not be of the same snapshot.
+func (s *Store) withLines(ctx context.Context, rows []orderRow) ([]order.Order, error) {
+	orders := make([]order.Order, len(rows))
+	if len(rows) == 0 {
+		return orders, nil
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	var found []lineRow
+	err := s.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, line_no").Find(&found).Error
+	if err != nil {
+		return nil, explain(ctx, "read lines of orders", err)
+	}
+	lines := map[string][]lineRow{}
+	for _, line := range found {
+		lines[line.OrderID] = append(lines[line.OrderID], line)
+	}
+	for i, row := range rows {
+		orders[i] = row.order(lines[row.ID])
+	}
+	return orders, nil
+}
+
+// Insert implements order.Tx: one statement for all orders, and one for all of their lines.
+func (t *tx) Insert(orders ...order.Order) error {
+	rows := make([]orderRow, len(orders))
+	var lines []lineRow
+	for i, o := range orders {
+		rows[i] = rowOfOrder(o)
+		lines = append(lines, rowsOfLines(o)...)
+	}
+	return t.do(fmt.Sprintf("insert %d orders", len(rows)), func() error {
+		if len(rows) == 0 {
+			return nil
+		}
+		if err := t.db.Create(&rows).Error; err != nil || len(lines) == 0 {
+			return err
+		}
+		return t.db.Create(&lines).Error
+	})
+}
+
+// Move implements order.Tx. One statement compares and writes, so that of several requests that would end the order
+// one does: the others wait for its row, and then find it pending no more. The database's clock decides on which side
+// of expires_at they are, whatever the instances' clocks say.
+func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err error) {
+	inTime := "expires_at > "
+	if to == order.Expired {
+		inTime = "expires_at <= "
+	}
+	err = t.do("move order "+id+" to "+string(to), func() error {
+		done := t.db.Model(&orderRow{}).
+			Where("id = ? AND status = ? AND "+inTime+t.store.clock, id, order.Pending).
+			Update("status", to)
+		if done.Error != nil {
+			return done.Error
+		}
+		if moved = done.RowsAffected > 0; moved {
+			now = to
+			return nil
+		}
+		var row orderRow // FOR UPDATE, for the reason that refusal has
+		err := t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
+			Select("status").Where("id = ?", id).Take(&row).Error
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return order.ErrNotFound
+		}
+		now = order.Status(row.Status)
+		return err
+	})
+	return now, moved, err
+}
+
+// LockBuyers implements order.Tx. It writes the buyers' rows, or writes them again as they are: either way they are
+// locked.
+func (t *tx) LockBuyers(buyers ...string) error {
+	rows := make([]buyerRow, len(buyers))
+	for i, buyer := range slices.Sorted(slices.Values(buyers)) {
+		rows[i].Buyer = buyer
+	}
+	return t.do(fmt.Sprintf("lock %d buyers", len(rows)), func() error {
+		if len(rows) == 0 {
+			return nil
+		}
+		return t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
+	})
+}
+
+// Open implements order.Tx.
+//
+// It may be a plain SELECT, and so may that of Bought. REPEATABLE READ answers both from the snapshot that the first
+// of them takes, and by then LockBuyers and Take keep every transaction out that could add to these numbers. Locking
+// reads would keep other buyers out, too: they lock the gaps between rows.
+func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
+	var counts []struct {
+		Buyer  string
+		Orders int
+		First  dbTime
+	}
+	err := t.do("count open orders", func() error {
+		return t.db.Model(&orderRow{}).Where("buyer IN ? AND status = ?", buyers, order.Pending).
+			Select("buyer, COUNT(*) AS orders, MIN(expires_at) AS first").Group("buyer").Find(&counts).Error
+	})
+	open := map[string]order.OpenOrders{}
+	for _, c := range counts {
+		open[c.Buyer] = order.OpenOrders{Count: c.Orders, First: c.First.Time}
+	}
+	return open, err
+}
+
+// Bought implements order.Tx.
+func (t *tx) Bought(buyers, skus []string) (map[order.BuyerSKU]int64, error) {
+	var sums []struct {
+		Buyer string
+		SKU   string
+		Units int64
+	}
+	err := t.do("add up what was bought", func() error {
+		return t.db.Table("orders AS o").Joins("JOIN order_lines AS l ON l.order_id = o.id").
+			Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
+			Select("o.buyer, l.sku, SUM(l.units) AS units").Group("o.buyer, l.sku").Find(&sums).Error
+	})
+	bought := map[order.BuyerSKU]int64{}
+	for _, sum := range sums {
+		bought[order.BuyerSKU{Buyer: sum.Buyer, SKU: sum.SKU}] = sum.Units
+	}
+	return bought, err
+}

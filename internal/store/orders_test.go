@@ -1,0 +1,466 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+// An order is read back as it was placed, by id and by key. "A key that is not on record is not in
+// the answer."
+func TestStore_Claims(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 1000, "mug", "hat")
+		want := map[order.BuyerKey]order.Claim{}
+		var keys []order.BuyerKey
+		for i := range 256 {
+			buyer, key := fmt.Sprint("buyer-", i%7), fmt.Sprint("key-", i)
+			keys = append(keys, order.BuyerKey{Buyer: buyer, Key: key}, order.BuyerKey{Buyer: "nobody", Key: key})
+			if i%50 != 0 {
+				continue
+			}
+			d := draft(buyer, key, "mug", "hat") // not in the order of names
+			s.mustPlace(t, d)
+			want[order.BuyerKey{Buyer: buyer, Key: key}] = order.Claim{Order: d.Order, Fingerprint: d.Fingerprint}
+			if got, err := s.Order(t.Context(), d.ID); err != nil || cmp.Diff(d.Order, got) != "" {
+				t.Errorf("by id: %v (-want +got):\n%s", err, cmp.Diff(d.Order, got))
+			}
+		}
+		s.mustPlace(t, draft("buyer-0", "key-1", "mug")) // a key of this name, but of another buyer
+		got, err := s.Claims(t.Context(), keys...)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if got, err := s.Claims(t.Context()); err != nil || len(got) != 0 {
+			t.Errorf("no keys: got %v, %v", got, err)
+		}
+		if _, err := s.Order(t.Context(), newID()); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("order: got %v, want ErrNotFound", err)
+		}
+		s.wantClean(t)
+	})
+}
+
+// "Reads of a database that does not answer are ErrBusy", and a ctx that ends is told as such.
+func TestStore_readsFail(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		lost := shop{lostStore(t)}
+		for name, read := range map[string]func(ctx context.Context, s shop) error{
+			"Claims": func(ctx context.Context, s shop) error {
+				_, err := s.Claims(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
+				return err
+			},
+			"KeysOf":    func(ctx context.Context, s shop) error { return s.KeysOf(ctx, "mug", 1, func(order.BuyerKey) {}) },
+			"Order":     func(ctx context.Context, s shop) error { _, err := s.Order(ctx, newID()); return err },
+			"OfBuyer":   func(ctx context.Context, s shop) error { _, err := s.OfBuyer(ctx, "ann", "", 1); return err },
+			"Due":       func(ctx context.Context, s shop) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
+			"Audit":     func(ctx context.Context, s shop) error { return s.Audit(ctx, "", ignoreAccount, ignoreDifference) },
+			"SKU":       func(ctx context.Context, s shop) error { _, err := s.SKU(ctx, "mug"); return err },
+			"Levels":    func(ctx context.Context, s shop) error { _, err := s.Levels(ctx, []string{"mug"}); return err },
+			"List":      func(ctx context.Context, s shop) error { _, err := s.List(ctx, "", 10); return err },
+			"Movements": func(ctx context.Context, s shop) error { _, err := s.Movements(ctx, "mug", "", 10); return err },
+			"Now":       func(ctx context.Context, s shop) error { _, err := s.Now(ctx); return err },
+			"ClaimDay":  func(ctx context.Context, s shop) error { _, err := s.ClaimDay(ctx, "job", "day"); return err },
+			"Pending":   func(ctx context.Context, s shop) error { _, err := s.Pending(ctx); return err },
+		} {
+			if err := read(ctx, s); !errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy) {
+				t.Errorf("%s, cancelled: got %v, want context.Canceled", name, err)
+			}
+			if err := read(t.Context(), lost); !errors.Is(err, order.ErrBusy) {
+				t.Errorf("%s, connection lost: got %v, want ErrBusy", name, err)
+			}
+		}
+	})
+}
+
+// lostStore opens a file whose connections are all lost later.
+func lostStore(t *testing.T) *store.Store {
+	t.Helper()
+	var lost atomic.Bool
+	s, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: losing(&lost)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	lost.Store(true)
+	s.DB().SetMaxIdleConns(0)
+	return s
+}
+
+// losing makes a pool that cannot dial once lost is set.
+func losing(lost *atomic.Bool) func(driver.Connector) *sql.DB {
+	return func(c driver.Connector) *sql.DB { return sql.OpenDB(losingConnector{c, lost}) }
+}
+
+type losingConnector struct {
+	driver.Connector
+	lost *atomic.Bool
+}
+
+func (c losingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if c.lost.Load() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return c.Connector.Connect(ctx)
+}
+
+// "At most limit of the buyer's orders, the latest first, those before the one with the id before."
+func TestStore_OfBuyer(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 100, "mug", "hat")
+		var anns []order.Order
+		for i := range 5 {
+			d := draft("ann", fmt.Sprint("k", i), "mug", "hat")
+			s.mustPlace(t, d, draft("bob", fmt.Sprint("k", i), "hat"), draft("Ann", fmt.Sprint("k", i), "hat"))
+			anns = append(anns, d.Order)
+		}
+		slices.Reverse(anns)
+		for _, c := range []struct {
+			before string
+			limit  int
+			want   []order.Order
+		}{
+			{"", 100, anns}, {"", 5, anns}, {"", 2, anns[:2]}, {anns[1].ID, 2, anns[2:4]}, {anns[3].ID, 2, anns[4:]},
+			{anns[4].ID, 2, []order.Order{}}, {newID(), 1, anns[:1]}, // of no order
+		} {
+			got, err := s.OfBuyer(t.Context(), "ann", c.before, c.limit)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%d before %q: %v (-want +got):\n%s", c.limit, c.before, err, diff)
+			}
+		}
+		if got, err := s.OfBuyer(t.Context(), "cid", "", 10); err != nil || len(got) > 0 {
+			t.Errorf("got %v, %v, want no orders of a buyer who has none", got, err)
+		}
+	})
+}
+
+// "At most limit orders that are pending and due by the database's clock, by ExpiresAt and ID,
+// those behind after."
+func TestStore_Due(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 100, "mug")
+		now, err := s.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var due []order.Order
+		for i, ago := range []time.Duration{time.Hour, time.Minute, time.Minute, time.Second, -time.Hour} {
+			d := draft("ann", fmt.Sprint("k", i), "mug")
+			d.ExpiresAt = now.Add(-ago)
+			s.mustPlace(t, d)
+			if ago > 0 {
+				due = append(due, d.Order)
+			}
+		}
+		ended := draft("ann", "ended", "mug")
+		ended.Status, ended.ExpiresAt = order.Cancelled, now.Add(-time.Hour)
+		s.mustPlace(t, ended)
+		for after, last := 0, (order.Order{}); after < len(due); after += 2 {
+			got, err := s.Due(t.Context(), last, 2)
+			if diff := cmp.Diff(due[after:after+2], got); err != nil || diff != "" {
+				t.Fatalf("from %d on: %v (-want +got):\n%s", after, err, diff)
+			}
+			last = got[1]
+		}
+	})
+}
+
+// "Move ends a pending order: as Expired if it is due by the database's clock, as anything else if
+// it is not. It returns the order's status, also where that did not change."
+func TestTx_Move(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 100, "mug")
+		const pending, paid, cancelled, expired = order.Pending, order.Paid, order.Cancelled, order.Expired
+		for i, c := range []struct {
+			was     order.Status
+			due     bool
+			to, now order.Status
+			moved   bool
+		}{
+			{pending, false, paid, paid, true}, {pending, false, cancelled, cancelled, true}, {pending, false, expired, pending, false},
+			{pending, true, expired, expired, true}, {pending, true, paid, pending, false}, {pending, true, cancelled, pending, false},
+			{paid, false, paid, paid, false}, {paid, false, cancelled, paid, false}, {paid, true, expired, paid, false},
+			{cancelled, false, paid, cancelled, false}, {cancelled, true, expired, cancelled, false},
+			{expired, true, paid, expired, false}, {expired, false, paid, expired, false},
+			{expired, true, cancelled, expired, false}, {expired, true, expired, expired, false},
+		} {
+			d := draft("ann", fmt.Sprint("k", i), "mug")
+			d.Status = c.was
+			if c.due {
+				d.ExpiresAt = placedAt
+			}
+			s.mustPlace(t, d)
+			now, moved, err := s.move(t, d.ID, c.to)
+			if now != c.now || moved != c.moved || err != nil {
+				t.Errorf("%+v: got %s, %v, %v", c, now, moved, err)
+			}
+			if read, err := s.Order(t.Context(), d.ID); err != nil || read.Status != c.now {
+				t.Errorf("%+v: read %s, %v", c, read.Status, err)
+			}
+		}
+		if _, _, err := s.move(t, newID(), paid); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("no such order: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// "LockBuyers makes other orders of these buyers wait", and no other buyer's: neither while the row
+// is made nor when it is there, and in no gap beside it.
+func TestTx_LockBuyers(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), 10)
+		lock := func(buyer string) error {
+			return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.LockBuyers(buyer) })
+		}
+		for _, round := range []string{"new rows", "rows that are there"} {
+			err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+				if err := tx.LockBuyers("bob"); err != nil {
+					return err
+				}
+				for _, other := range []string{"boa", "bo", "bobby", "Bob", "bob.", "ann", "zoe"} {
+					if err := lock(other); err != nil {
+						t.Errorf("%s: %s waits for bob: %v", round, other, err)
+					}
+				}
+				if err := lock("bob"); !errors.Is(err, order.ErrBusy) {
+					t.Errorf("%s: bob again: got %v, want ErrBusy", round, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Open "is exact behind LockBuyers": a transaction that has waited there counts the order that it
+// waited for.
+func TestTx_Open(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		later := draft("ann", "k2", "mug")
+		later.ExpiresAt = farOff.AddDate(1, 0, 0)
+		s.mustPlace(t, later, draft("bob", "k1", "mug"))
+		begun, counted := make(chan struct{}), make(chan error, 1)
+		begin := sync.OnceFunc(func() { close(begun) })
+		go func() {
+			<-begun
+			counted <- s.InTx(t.Context(), nil, func(tx order.Tx) error {
+				_ = tx.LockBuyers("ann")
+				want := map[string]order.OpenOrders{"ann": {Count: 2, First: farOff}, "bob": {Count: 1, First: farOff}}
+				open, err := tx.Open("ann", "bob", "zoe")
+				if diff := cmp.Diff(want, open); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				return err
+			})
+		}()
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			if err := tx.LockBuyers("ann"); err != nil {
+				return err
+			}
+			begin()
+			return write(tx, draft("ann", "k1", "mug"))
+		})
+		if err := errors.Join(err, <-counted); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// "Bought adds up the units of these SKUs in pending and paid orders of these buyers."
+func TestTx_Bought(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 20, "cup", "hat", "mug")
+		paid, cancelled := draft("ann", "k1", "mug"), draft("ann", "k2", "mug", "cup")
+		s.mustPlace(t, paid, cancelled, draft("ann", "k3", "hat", "mug"), draft("bob", "k1", "mug"))
+		var bought map[order.BuyerSKU]int64
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) (err error) {
+			_, _, _ = tx.Move(paid.ID, order.Paid)
+			_, _, _ = tx.Move(cancelled.ID, order.Cancelled)
+			bought, err = tx.Bought([]string{"ann", "bob", "zoe"}, []string{"cup", "mug"})
+			return err
+		})
+		want := map[order.BuyerSKU]int64{{Buyer: "ann", SKU: "mug"}: 4, {Buyer: "bob", SKU: "mug"}: 2}
+		if diff := cmp.Diff(want, bought); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// "KeysOf calls found for the keys of the orders with a SKU, at most limit, and for all that Claims
+// would find": also of carts. "The index leaves out the SKU's earlier history."
+func TestStore_KeysOf(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 1000, "mug", "hat")
+		want := []order.BuyerKey{{Buyer: "bob", Key: "cart"}}
+		for i := range 5 {
+			d := draft("ann", fmt.Sprint("key-", i), "mug")
+			s.mustPlace(t, d)
+			want = append(want, order.BuyerKey{Buyer: d.Buyer, Key: d.Key})
+		}
+		s.mustPlace(t, draft("bob", "cart", "hat", "mug"), draft("bob", "hat", "hat"))
+		keys := func(sku string, limit int) (found []order.BuyerKey) {
+			t.Helper()
+			if err := s.KeysOf(t.Context(), sku, limit, func(key order.BuyerKey) { found = append(found, key) }); err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		byKey := cmpopts.SortSlices(func(a, b order.BuyerKey) bool { return a.Key < b.Key })
+		if diff := cmp.Diff(want, keys("mug", 100), byKey); diff != "" {
+			t.Errorf("mug (-want +got):\n%s", diff)
+		}
+		if got := keys("mug", 4); len(got) != 4 {
+			t.Errorf("got %v, want 4 of them", got)
+		}
+		if got := keys("nothing", 4); got != nil {
+			t.Errorf("got %v, want none", got)
+		}
+		// Keys from before that time are gone, but for those of the last day.
+		for until, count := range map[time.Duration]int{23 * time.Hour: 6, 25 * time.Hour: 0} {
+			at := time.Now().UTC().Add(until).Format("2006-01-02 15:04:05.000000")
+			storetest.Exec(t, s.Store, "UPDATE idempotency_purge SET purged_until = '"+at+"'")
+			if got := keys("mug", 100); len(got) != count {
+				t.Errorf("purged until %v from now: got %v, want %d", until, got, count)
+			}
+		}
+	})
+}
+
+func (s shop) purge(t testing.TB, keep time.Duration, want int) {
+	t.Helper()
+	if n, err := s.PurgeKeys(t.Context(), keep); n != want || err != nil {
+		t.Errorf("purged %d, %v, want %d", n, err, want)
+	}
+}
+
+// "PurgeKeys deletes the idempotency keys that were written longer than keep ago", in more than one
+// batch, and then they may be used again. An audit that runs meanwhile sees all of them or knows of
+// the mark.
+func TestStore_PurgeKeys(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 1000, "mug")
+		for i := range 2*100 + 3 {
+			storetest.Exec(t, s.Store, fmt.Sprintf("INSERT INTO idempotency_keys VALUES ('ann', 'old-%d', 'f', 'o', '2026-01-01 00:00:00.000000')", i))
+		}
+		s.purge(t, 24*time.Hour, 203)
+		s.placedAgo(t, 25*time.Hour, draft("ann", "k1", "mug"))
+		s.placedAgo(t, 23*time.Hour, draft("ann", "k2", "mug"))
+		err := s.Audit(t.Context(), "", func(stock.Account) error { s.purge(t, 24*time.Hour, 1); return nil }, func(d stock.Difference) error {
+			t.Errorf("got %+v, want no difference", d)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.purge(t, 24*time.Hour, 0)
+		s.wantClean(t)
+		s.placedAgo(t, 0, draft("ann", "k1", "mug"))
+		if err := s.place(t.Context(), draft("ann", "k2", "mug")); !errors.Is(err, order.ErrKeyTaken) {
+			t.Errorf("a key that is not purged: got %v, want ErrKeyTaken", err)
+		}
+		s.wantRows(t, rows{Orders: 3, Lines: 3, Movements: 4, Keys: 2})
+		s.wantClean(t)
+	})
+}
+
+// To the audit, an order that is younger than the purge's mark and lacks its key is a difference; an
+// older one is not. The mark never goes back.
+func TestStore_PurgeKeys_mark(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		s.placedAgo(t, 2*time.Hour, draft("ann", "old", "mug"))
+		s.placedAgo(t, time.Minute, draft("ann", "young", "mug"))
+		storetest.Exec(t, s.Store, "DELETE FROM idempotency_keys")
+		for _, c := range []struct {
+			keep time.Duration
+			want int
+		}{{24 * time.Hour, 2}, {time.Hour, 1}, {24 * time.Hour, 1}, {0, 0}} {
+			s.purge(t, c.keep, 0)
+			if _, found := s.audit(t, ""); len(found) != c.want {
+				t.Errorf("keep %v: got %v, want %d differences", c.keep, found, c.want)
+			}
+		}
+	})
+}
+
+// The purge locks no gap "where buyers write": before it commits, they place orders with keys beside
+// those that it has deleted. A key that was found old and is in use again when it is deleted stays.
+func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "innodb_lock_wait_timeout=2")
+		s := newShop(t, database.Migrated(t), 100, "mug")
+		s.placedAgo(t, 25*time.Hour, draft("ann", "k1", "mug"), draft("ann", "k3", "mug"))
+		beside := sync.OnceFunc(func() {
+			s.placedAgo(t, 0, draft("ann", "k0", "mug"), draft("ann", "k2", "mug"), draft("ann", "k4", "mug"))
+		})
+		purger := shop{database.Through(t, at("COMMIT", storetest.Pass, beside)).Open(t)}
+		purger.purge(t, 24*time.Hour, 2)
+		s.wantRows(t, rows{Orders: 5, Lines: 5, Movements: 6, Keys: 3})
+
+		s.placedAgo(t, 25*time.Hour, draft("ann", "k5", "mug"))
+		again := sync.OnceFunc(func() {
+			s.purge(t, 24*time.Hour, 1)
+			s.placedAgo(t, 0, draft("ann", "k5", "mug"))
+		})
+		purger = shop{database.Through(t, at("DELETE", storetest.Pass, again)).Open(t)}
+		purger.purge(t, 24*time.Hour, 0)
+		s.wantRows(t, rows{Orders: 7, Lines: 7, Movements: 8, Keys: 4})
+		s.wantClean(t)
+	})
+}
+
+// "ClaimDay reports whether no caller had before. UnclaimDay lets the job of this day be claimed
+// again."
+func TestStore_ClaimDay(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for i, c := range []struct {
+			job, day string
+			want     bool
+		}{{"a", "2026-01-01", true}, {"a", "2026-01-01", false}, {"a", "2026-01-02", true}, {"b", "2026-01-01", true}} {
+			if got, err := s.ClaimDay(t.Context(), c.job, c.day); got != c.want || err != nil {
+				t.Errorf("%d: got %v, %v, want %v", i, got, err, c.want)
+			}
+		}
+		if err := s.UnclaimDay(t.Context(), "a", "2026-01-01"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.ClaimDay(t.Context(), "a", "2026-01-01"); !got || err != nil {
+			t.Errorf("given up: got %v, %v, want it claimed", got, err)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+
+var (
+	// placedAt has more than whole seconds, so that a column that cuts them shows.
+	placedAt = time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)
+	// farOff is when a draft expires: not while a test runs.
+	farOff = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	price  = stock.Money{Minor: 1250, Currency: "EUR"}
+)
+
+// shop is a store with helpers.
+type shop struct{ *store.Store }
+
+// newShop puts units of each SKU on sale.
+func newShop(t testing.TB, s *store.Store, units int64, names ...string) shop {
+	t.Helper()
+	for _, name := range names {
+		sku, err := stock.NewSKU(name, price, units, placedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Create(t.Context(), sku); err != nil {
+			t.Fatalf("create %q: %v", name, err)
+		}
+	}
+	return shop{s}
+}
+
+// draft is an order of two units of each SKU.
+func draft(buyer, key string, skus ...string) *order.Draft {
+	d := &order.Draft{Order: order.Order{
+		ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: price.Times(0),
+	}}
+	for _, sku := range skus {
+		d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
+		d.Total.Minor += price.Times(2).Minor
+	}
+	d.Fingerprint = order.Fingerprint(d.Lines)
+	return d
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func one(sku string) stock.Take { return stock.Take{SKU: sku, Units: 1} }
+
+// write does in tx what a strategy does.
+func write(tx order.Tx, drafts ...*order.Draft) error {
+	_ = tx.ClaimKeys(drafts...)
+	var orders []order.Order
+	var movements []stock.Movement
+	for _, d := range drafts {
+		orders = append(orders, d.Order)
+		for _, line := range d.Lines {
+			_ = tx.Take(stock.Conditional, stock.Take{SKU: line.SKU, Units: line.Units})
+			movements = append(movements, moved(stock.Reserve, d, line))
+		}
+	}
+	_ = tx.Insert(orders...)
+	return tx.Record(movements...)
+}
+
+func moved(kind stock.Kind, d *order.Draft, line order.Line) stock.Movement {
+	return stock.Movement{ID: newID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Change: kind.Change(line.Units)}
+}
+
+func (s shop) place(ctx context.Context, drafts ...*order.Draft) error {
+	return s.InTx(ctx, drafts[0], func(tx order.Tx) error { return write(tx, drafts...) })
+}
+
+func (s shop) mustPlace(t testing.TB, drafts ...*order.Draft) {
+	t.Helper()
+	for _, d := range drafts {
+		if err := s.place(t.Context(), d); err != nil {
+			t.Fatalf("place: %v", err)
+		}
+	}
+}
+
+// placedAgo places orders whose age is given, keys included, by the database's clock.
+func (s shop) placedAgo(t testing.TB, age time.Duration, drafts ...*order.Draft) {
+	t.Helper()
+	for _, d := range drafts {
+		now, err := s.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.CreatedAt = now.Add(-age)
+		s.mustPlace(t, d)
+		_, err = s.DB().ExecContext(t.Context(), "UPDATE idempotency_keys SET created_at = ? WHERE buyer = ? AND idempotency_key = ?",
+			d.CreatedAt.Format("2006-01-02 15:04:05.000000"), d.Buyer, d.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// take runs Take in a transaction of its own.
+func (s shop) take(t testing.TB, mode stock.TakeMode, want stock.Take) error {
+	t.Helper()
+	return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Take(mode, want) })
+}
+
+func (s shop) move(t testing.TB, id string, to order.Status) (now order.Status, moved bool, err error) {
+	t.Helper()
+	err = s.InTx(t.Context(), nil, func(tx order.Tx) (err error) {
+		now, moved, err = tx.Move(id, to)
+		return err
+	})
+	return now, moved, err
+}
+
+func (s shop) sku(t testing.TB, name string) stock.SKU {
+	t.Helper()
+	sku, err := s.SKU(t.Context(), name)
+	if err != nil {
+		t.Fatalf("read %q: %v", name, err)
+	}
+	return sku
+}
+
+func (s shop) wantLevel(t testing.TB, name string, want stock.Level) {
+	t.Helper()
+	if got := s.sku(t, name).Level; got != want {
+		t.Errorf("%s: got %v, want %v", name, got, want)
+	}
+}
+
+func level(available, reserved int64) stock.Level {
+	return stock.Level{Supplied: available + reserved, Available: available, Reserved: reserved}
+}
+
+// audit returns what the audit of a SKU, or of all, reports.
+func (s shop) audit(t testing.TB, sku string) (accounts []stock.Account, found []stock.Difference) {
+	t.Helper()
+	err := s.Audit(t.Context(), sku,
+		func(a stock.Account) error { accounts = append(accounts, a); return nil },
+		func(d stock.Difference) error { found = append(found, d); return nil })
+	if err != nil {
+		t.Fatalf("audit: %v", err)
+	}
+	return accounts, found
+}
+
+func (s shop) wantClean(t testing.TB) {
+	t.Helper()
+	if _, found := s.audit(t, ""); len(found) > 0 {
+		t.Errorf("audit: got %v, want no difference", found)
+	}
+}
+
+// rows is how many rows each table has that an order writes to.
+type rows struct{ Orders, Lines, Movements, Keys int64 }
+
+func (s shop) wantRows(t testing.TB, want rows) {
+	t.Helper()
+	var got rows
+	for table, count := range map[string]*int64{
+		"orders": &got.Orders, "order_lines": &got.Lines, "movements": &got.Movements, "idempotency_keys": &got.Keys,
+	} {
+		if err := s.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// wantUntouched checks that nothing but the SKUs' creation is in the database.
+func (s shop) wantUntouched(t testing.TB, units int64) {
+	t.Helper()
+	accounts, _ := s.audit(t, "")
+	for _, a := range accounts {
+		if a.Level != level(units, 0) || a.OrderedUnits != 0 {
+			t.Errorf("account: got %+v, want %d units and no orders", a, units)
+		}
+	}
+	s.wantClean(t)
+	s.wantRows(t, rows{Movements: int64(len(accounts))})
+}
+
+// at is a proxy that calls before, if there is one, at the statements with a word in them, and
+// then does this to them. The others pass.
+func at(word string, fate storetest.Fate, before func()) *storetest.Proxy {
+	return &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+		if !strings.Contains(statement, word) {
+			return storetest.Pass
+		}
+		if before != nil {
+			before()
+		}
+		return fate
+	}}
+}

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+type skuRow struct {
+	Name          string `gorm:"primaryKey"`
+	PriceMinor    int64
+	Currency      string
+	LimitPerBuyer int64
+	Level         stock.Level `gorm:"embedded"`
+	Fence         int64
+	CreatedAt     dbTime
+}
+
+func (skuRow) TableName() string { return "skus" }
+
+func (r skuRow) sku() stock.SKU {
+	return stock.SKU{
+		Name:          r.Name,
+		Price:         stock.Money{Minor: r.PriceMinor, Currency: r.Currency},
+		Level:         r.Level,
+		LimitPerBuyer: r.LimitPerBuyer,
+		Fence:         r.Fence,
+		CreatedAt:     r.CreatedAt.Time,
+	}
+}
+
+type movementRow struct {
+	SKU       string `gorm:"primaryKey"`
+	ID        string `gorm:"primaryKey"`
+	Kind      string
+	OrderID   sql.NullString
+	Change    stock.Level `gorm:"embedded"`
+	Fence     int64
+	CreatedAt dbTime
+}
+
+func (movementRow) TableName() string { return "movements" }
+
+type deliveryRow struct {
+	SKU            string `gorm:"primaryKey"`
+	IdempotencyKey string `gorm:"primaryKey"`
+	MovementID     string
+	Units          int64
+	After          stock.Level `gorm:"embedded"` // as it was answered
+}
+
+func (deliveryRow) TableName() string { return "deliveries" }
+
+// SKU returns the SKU called name as it is now, or order.ErrUnknownSKU.
+func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
+	sku, err := readSKU(s.db.WithContext(ctx), name)
+	return sku, explain(ctx, fmt.Sprintf("read sku %q", name), err)
+}
+
+func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
+	var row skuRow
+	err := db.Where("name = ?", name).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return stock.SKU{}, order.ErrUnknownSKU
+	}
+	return row.sku(), err
+}
+
+// Levels implements order.Store.
+func (s *Store) Levels(ctx context.Context, skus []string) (order.Levels, error) {
+	levels, err := s.levels(s.db.WithContext(ctx), skus)
+	return levels, explain(ctx, fmt.Sprintf("read levels of %q", skus), err)
+}
+
+// LockLevels implements order.Tx. Rows are locked in the order of their names.
+func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
+	err = t.do(fmt.Sprintf("lock levels of %q", skus), func() (err error) {
+		levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)
+		return err
+	})
+	return levels, err
+}
+
+func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
+	var rows []struct {
+		SKU    skuRow `gorm:"embedded"`
+		ReadAt dbTime
+	}
+	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
+		return order.Levels{}, err
+	}
+	levels := order.Levels{SKUs: make([]stock.SKU, 0, len(names))}
+	found := make(map[string]stock.SKU, len(rows))
+	for _, row := range rows {
+		found[row.SKU.Name], levels.At = row.SKU.sku(), row.ReadAt.Time
+	}
+	for _, name := range names {
+		sku, ok := found[name]
+		if !ok {
+			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
+		}
+		levels.SKUs = append(levels.SKUs, sku)
+	}
+	return levels, nil
+}
+
+// List returns at most limit SKUs whose names sort after the given one, in the order of their names. An empty name
+// begins at the first.
+func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
+	var rows []skuRow
+	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
+	if err != nil {
+		return nil, explain(ctx, "list skus", err)
+	}
+	skus := make([]stock.SKU, len(rows))
+	for i, row := range rows {
+		skus[i] = row.sku()
+	}
+	return skus, nil
+}
+
+// Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
+// order.ErrExists, also where an earlier call whose outcome was order.ErrUnknownOutcome has created it.
+func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
+	what := fmt.Sprintf("create sku %q", sku.Name)
+	row := skuRow{
+		Name: sku.Name, PriceMinor: sku.Price.Minor, Currency: sku.Price.Currency, LimitPerBuyer: sku.LimitPerBuyer,
+		Level: sku.Level, Fence: sku.Fence, CreatedAt: dbTime{sku.CreatedAt},
+	}
+	supply := stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt}
+	return explain(ctx, what, s.inTx(ctx, func(t *tx) error {
+		err := t.db.Create(&row).Error
+		if classify(err) == duplicate {
+			return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
+		}
+		if err != nil {
+			return err
+		}
+		return t.Record(supply)
+	}))
+}
+
+// SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then
+// is. What buyers have already stays theirs. order.ErrUnknownSKU, or stock.ErrInvalid for what stock.CheckLimit
+// refuses: nothing was changed. After order.ErrUnknownOutcome, the same call again is safe.
+func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
+	if err := stock.CheckLimit(perBuyer); err != nil {
+		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
+	}
+	err = s.inTx(ctx, func(t *tx) error {
+		if err := t.db.Model(&skuRow{}).Where("name = ?", sku).Update("limit_per_buyer", perBuyer).Error; err != nil {
+			return err
+		}
+		after, err = readSKU(t.db, sku)
+		return err
+	})
+	return after, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err)
+}
+
+// Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
+// delivery again changes nothing and returns what the first returned, with replayed true; with another number of
+// units it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
+// stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, the same call again is safe and has the answer.
+func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
+	what := fmt.Sprintf("supply sku %q", d.SKU)
+	err = s.inTx(ctx, func(t *tx) error {
+		// The key first: a request with the same key that still runs holds that row, and the statement waits for it.
+		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: newMovementID(), Units: d.Units}
+		err := t.db.Create(&booked).Error
+		if replayed = classify(err) == duplicate; replayed {
+			after, err = replayDelivery(t.db, d)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if after, err = addUnits(t.db, d); err != nil {
+			return err
+		}
+		booked.After = after.Level
+		if err := t.db.Save(&booked).Error; err != nil {
+			return err
+		}
+		return t.Record(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At})
+	})
+	if err != nil {
+		return stock.SKU{}, false, explain(ctx, what, err)
+	}
+	return after, replayed, nil
+}
+
+// addUnits compares and counts in one statement, as conditional does. The row stays locked, so that what is read
+// after it is what this delivery made.
+func addUnits(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
+	added := db.Model(&skuRow{}).Where("name = ? AND supplied <= ?", d.SKU, stock.MaxUnits-d.Units).
+		Updates(map[string]any{
+			"supplied":  gorm.Expr("supplied + ?", d.Units),
+			"available": gorm.Expr("available + ?", d.Units),
+		})
+	if added.Error != nil {
+		return stock.SKU{}, added.Error
+	}
+	after, err := readSKU(db, d.SKU)
+	if err == nil && added.RowsAffected == 0 {
+		err = fmt.Errorf("%w: sku %q: units: %d were supplied, and at most %d can be in all",
+			stock.ErrInvalid, d.SKU, after.Level.Supplied, int64(stock.MaxUnits))
+	}
+	return after, err
+}
+
+// replayDelivery returns the answer to the first delivery with this key.
+func replayDelivery(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
+	var first deliveryRow
+	if err := db.Where("sku = ? AND idempotency_key = ?", d.SKU, d.Key).Take(&first).Error; err != nil {
+		return stock.SKU{}, err
+	}
+	if first.Units != d.Units {
+		return stock.SKU{}, order.ErrKeyReused
+	}
+	then, err := readSKU(db, d.SKU)
+	then.Level = first.After
+	return then, err
+}
+
+// newMovementID returns an id that sorts by time.
+func newMovementID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Record implements order.Tx.
+func (t *tx) Record(movements ...stock.Movement) error {
+	rows := make([]movementRow, len(movements))
+	for i, m := range movements {
+		rows[i] = movementRow{
+			SKU: m.SKU, ID: m.ID, Kind: string(m.Kind), OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
+			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
+		}
+	}
+	return t.do(fmt.Sprintf("record %d movements", len(rows)), func() error {
+		if len(rows) == 0 {
+			return nil
+		}
+		return t.db.Create(&rows).Error
+	})
+}
+
+// Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at
+// the first. Ids sort by the time at which they were made, which is a little before the row is there: of changes that
+// happen meanwhile, one may come to stand before a row that was returned already. A SKU that does not exist is
+// order.ErrUnknownSKU.
+func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error) {
+	if _, err := s.SKU(ctx, sku); err != nil {
+		return nil, err
+	}
+	var rows []movementRow
+	err := s.db.WithContext(ctx).Where("sku = ? AND id > ?", sku, after).Order("id").Limit(limit).Find(&rows).Error
+	if err != nil {
+		return nil, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
+	}
+	ledger := make([]stock.Movement, len(rows))
+	for i, r := range rows {
+		ledger[i] = stock.Movement{
+			ID: r.ID, SKU: r.SKU, Kind: stock.Kind(r.Kind), OrderID: r.OrderID.String,
+			Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
+		}
+	}
+	return ledger, nil
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// The ways to take units of a SKU, side by side. Each is one UPDATE.
+
+// Take implements order.Tx.
+func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
+	return t.do(fmt.Sprintf("take units of sku %q", want.SKU), func() error {
+		if want.Units < 1 {
+			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, want.Units, want.SKU)
+		}
+		switch mode {
+		case stock.Overwrite:
+			return overwrite(t.db, want)
+		case stock.Conditional:
+			return conditional(t.db, want)
+		case stock.Fenced:
+			return fenced(t.db, want)
+		case stock.Optimistic:
+			return optimistic(t.db, want)
+		}
+		return fmt.Errorf("%w: mode %q to take units of sku %q", stock.ErrInvalid, mode, want.SKU)
+	})
+}
+
+// overwrite is WRONG, and is how it is usually written: look whether there is enough, subtract, save. What it saves
+// was computed from a read that may be long out of date. Of two buyers who read 1, each saves 0: two orders, one
+// unit. The transaction does not help, and neither does the CHECK constraint: the number never falls below zero.
+func overwrite(db *gorm.DB, t stock.Take) error {
+	if t.Seen.Available < t.Units {
+		return order.ErrSoldOut
+	}
+	saved := db.Model(&skuRow{}).Where("name = ?", t.SKU).
+		Updates(map[string]any{"available": t.Seen.Available - t.Units, "reserved": t.Seen.Reserved + t.Units})
+	if saved.Error == nil && saved.RowsAffected == 0 {
+		return order.ErrUnknownSKU
+	}
+	return saved.Error
+}
+
+// conditional compares and subtracts in one statement. The database locks the row for it and sees its latest
+// committed numbers, so that no two buyers subtract from the same ones.
+func conditional(db *gorm.DB, t stock.Take) error {
+	taken := db.Model(&skuRow{}).Where("name = ? AND available >= ?", t.SKU, t.Units).
+		Updates(map[string]any{
+			"available": gorm.Expr("available - ?", t.Units),
+			"reserved":  gorm.Expr("reserved + ?", t.Units),
+		})
+	if taken.Error == nil && taken.RowsAffected == 0 {
+		return refusal(db, t, stock.Conditional)
+	}
+	return taken.Error
+}
+
+// fenced is conditional with one more comparison, beside that of the terms: the row must not have been written under
+// this fence or a higher one. A buyer whose lease passed on to another holder while it slept is caught here, in the
+// database, whatever the lock's store believes. See "How to do distributed locking", M. Kleppmann, 2016.
+func fenced(db *gorm.DB, t stock.Take) error {
+	row := db.Model(&skuRow{}).Where("name = ? AND available >= ? AND fence < ?", t.SKU, t.Units, t.Fence)
+	if t.Terms != nil {
+		row = row.Where("price_minor = ? AND currency = ? AND limit_per_buyer = ?",
+			t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
+	}
+	taken := row.Updates(map[string]any{
+		"available": gorm.Expr("available - ?", t.Units),
+		"reserved":  gorm.Expr("reserved + ?", t.Units),
+		"fence":     t.Fence,
+	})
+	if taken.Error == nil && taken.RowsAffected == 0 {
+		return refusal(db, t, stock.Fenced)
+	}
+	return taken.Error
+}
+
+// optimistic is overwrite with a compare-and-swap: it saves what it computed if the row still is what it was computed
+// from. What is compared is the whole level and not a version number. A version is exact only while every writer of
+// the row raises it, and orders that are paid, cancelled or expired, and deliveries, do not; comparing the available
+// units alone would take 5 that became 4 and 5 again for unchanged, and save a number of reserved units that is out
+// of date. All that is saved depends on these four numbers alone: where they are the same again, so is what is to be
+// saved, whatever happened between.
+func optimistic(db *gorm.DB, t stock.Take) error {
+	seen := t.Seen
+	if seen.Available < t.Units {
+		return order.ErrSoldOut
+	}
+	swapped := db.Model(&skuRow{}).
+		Where("name = ? AND supplied = ? AND available = ? AND reserved = ? AND sold = ?",
+			t.SKU, seen.Supplied, seen.Available, seen.Reserved, seen.Sold).
+		Updates(map[string]any{"available": seen.Available - t.Units, "reserved": seen.Reserved + t.Units})
+	if swapped.Error == nil && swapped.RowsAffected == 0 {
+		return order.ErrChanged
+	}
+	return swapped.Error
+}
+
+// refusal returns why an UPDATE matched no row.
+//
+// It reads FOR UPDATE. A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT
+// took, which may be older than the row that the UPDATE has just refused: it would show units that are gone. A
+// locking read sees the row as the UPDATE saw it; InnoDB has it locked already. (SQLite leaves the words out: its
+// transaction has been the only writer since it began.)
+//
+// A stale fence comes first: a holder that lost its lease must not answer anything about the stock. Other terms come
+// before sold out: a plan by the old ones has to be made anew anyway.
+func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
+	var row skuRow
+	err := db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Where("name = ?", t.SKU).Take(&row).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return order.ErrUnknownSKU
+	case err != nil:
+		return err
+	case mode == stock.Fenced && row.Fence >= t.Fence:
+		return order.ErrStaleFence
+	case t.Terms != nil && row.sku().Terms() != *t.Terms:
+		return order.ErrChanged
+	}
+	// Fences only grow, so the units were what was missing, at the time of the UPDATE. There may be enough by now:
+	// READ COMMITTED lets go of a row that an UPDATE does not match.
+	return order.ErrSoldOut
+}
+
+// Settle implements order.Tx. As in conditional, the database compares and counts in one statement, so that no unit
+// is moved that is not reserved. The fence stays: whether the order may move its units is decided by its own row.
+func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
+	what := fmt.Sprintf("%s %d units of sku %q", kind, units, sku)
+	return t.do(what, func() error {
+		if units < 1 || kind != stock.Sell && kind != stock.Release {
+			return fmt.Errorf("%w: %s", stock.ErrInvalid, what)
+		}
+		change := kind.Change(units)
+		settled := t.db.Model(&skuRow{}).Where("name = ? AND reserved >= ?", sku, units).
+			Updates(map[string]any{
+				"available": gorm.Expr("available + ?", change.Available),
+				"reserved":  gorm.Expr("reserved + ?", change.Reserved),
+				"sold":      gorm.Expr("sold + ?", change.Sold),
+			})
+		if settled.Error == nil && settled.RowsAffected == 0 {
+			return fmt.Errorf("%s: %w", what, order.ErrNotReserved)
+		}
+		return settled.Error
+	})
+}

@@ -1,0 +1,210 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+// Of two buyers who read the same number, overwrite sells to both: "the lost update". All
+// others refuse the second.
+func TestTx_Take_twoWhoReadTheSame(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		for mode, want := range map[stock.TakeMode]error{
+			stock.Overwrite: nil, stock.Conditional: order.ErrSoldOut, stock.Fenced: order.ErrSoldOut, stock.Optimistic: order.ErrChanged,
+		} {
+			name := string(mode)
+			s := newShop(t, st, 10, name)
+			seen := s.sku(t, name).Level
+			if err := s.take(t, mode, stock.Take{SKU: name, Units: 10, Seen: seen, Fence: 1}); err != nil {
+				t.Fatalf("%s: first buyer: %v", mode, err)
+			}
+			if err := s.take(t, mode, stock.Take{SKU: name, Units: 10, Seen: seen, Fence: 2}); !errors.Is(err, want) {
+				t.Errorf("%s: second buyer: got %v, want %v", mode, err, want)
+			}
+			s.wantLevel(t, name, level(0, 10)) // also where 20 units were sold
+		}
+	})
+}
+
+// Refusals move nothing; a stale fence comes first, other terms come before sold out.
+func TestTx_Take_refusals(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 5}); err != nil {
+			t.Fatal(err)
+		}
+		before := s.sku(t, "mug")
+		seen := before.Level
+		price, currency, limit, same := before.Terms(), before.Terms(), before.Terms(), before.Terms()
+		price.Price.Minor++
+		currency.Price.Currency = "CHF"
+		limit.LimitPerBuyer = 1
+		for _, c := range []struct {
+			mode stock.TakeMode
+			take stock.Take
+			want error
+		}{
+			{stock.Overwrite, stock.Take{SKU: "mug", Units: 10, Seen: seen}, order.ErrSoldOut},
+			{stock.Overwrite, stock.Take{SKU: "hat", Units: 1, Seen: seen}, order.ErrUnknownSKU},
+			{stock.Conditional, stock.Take{SKU: "mug", Units: 10}, order.ErrSoldOut},
+			{stock.Conditional, stock.Take{SKU: "hat", Units: 1}, order.ErrUnknownSKU},
+			{stock.Conditional, stock.Take{SKU: "mug", Units: 0}, stock.ErrInvalid},
+			{stock.Conditional, stock.Take{SKU: "mug", Units: -1}, stock.ErrInvalid},
+			{stock.Optimistic, stock.Take{SKU: "mug", Units: 10, Seen: seen}, order.ErrSoldOut},
+			{stock.Optimistic, stock.Take{SKU: "hat", Units: 1, Seen: seen}, order.ErrChanged},
+			{stock.Fenced, stock.Take{SKU: "hat", Units: 1, Fence: 9}, order.ErrUnknownSKU},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 10, Fence: 6}, order.ErrSoldOut},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1}, order.ErrStaleFence},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 4}, order.ErrStaleFence},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 5}, order.ErrStaleFence},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 10, Fence: 5}, order.ErrStaleFence},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 5, Terms: &price}, order.ErrStaleFence},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 6, Terms: &price}, order.ErrChanged},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 6, Terms: &currency}, order.ErrChanged},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 6, Terms: &limit}, order.ErrChanged},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 10, Fence: 6, Terms: &price}, order.ErrChanged},
+			{stock.Fenced, stock.Take{SKU: "mug", Units: 10, Fence: 6, Terms: &same}, order.ErrSoldOut},
+			{"somehow", stock.Take{SKU: "mug", Units: 1}, stock.ErrInvalid},
+		} {
+			if err := s.take(t, c.mode, c.take); !errors.Is(err, c.want) {
+				t.Errorf("%s %+v: got %v, want %v", c.mode, c.take, err, c.want)
+			}
+		}
+		if after := s.sku(t, "mug"); after != before {
+			t.Errorf("row: got %+v, want %+v", after, before)
+		}
+		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 9, Fence: 6, Terms: &same}); err != nil {
+			t.Errorf("the same terms: %v", err)
+		}
+	})
+}
+
+// "A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT
+// took": the reason for a refusal must be the row's present.
+func TestTx_Take_refusalSeesThePresent(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "").Migrated(t), 1, "mug")
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			if _, err := tx.Open("ann"); err != nil { // a plain SELECT
+				return err
+			}
+			if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 7}); err != nil { // another buyer
+				return err
+			}
+			return tx.Take(stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 7})
+		})
+		if !errors.Is(err, order.ErrStaleFence) {
+			t.Errorf("got %v, want ErrStaleFence", err)
+		}
+		s.wantLevel(t, "mug", level(0, 1))
+	})
+}
+
+// "Comparing the available units alone would take 5 that became 4 and 5 again for unchanged":
+// one unit was sold and one delivered between read and write.
+func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 5, "mug")
+		seen := s.sku(t, "mug").Level
+		if err := s.take(t, stock.Conditional, one("mug")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Supply(t.Context(), stock.Delivery{SKU: "mug", Key: "k", Units: 1, At: placedAt}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.take(t, stock.Optimistic, stock.Take{SKU: "mug", Units: 1, Seen: seen}); !errors.Is(err, order.ErrChanged) {
+			t.Errorf("got %v, want ErrChanged", err)
+		}
+		s.wantLevel(t, "mug", level(5, 1))
+	})
+}
+
+// "LockLevels is Levels in this transaction, which keeps the rows locked until it ends": a second
+// buyer waits, and then sees what is left.
+func TestTx_LockLevels(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 1, "hat", "mug")
+		buy := func(locked func()) error {
+			return s.InTx(t.Context(), nil, func(tx order.Tx) error {
+				levels, err := tx.LockLevels([]string{"mug", "hat"})
+				if err != nil {
+					return err
+				}
+				locked()
+				return tx.Take(stock.Overwrite, stock.Take{SKU: "mug", Units: 1, Seen: levels.Of("mug").Level})
+			})
+		}
+		begun, second := make(chan struct{}), make(chan error, 1)
+		first := buy(sync.OnceFunc(func() {
+			go func() {
+				close(begun)
+				second <- buy(func() {})
+			}()
+			<-begun
+		}))
+		if first != nil {
+			t.Errorf("first buyer: %v", first)
+		}
+		if err := <-second; !errors.Is(err, order.ErrSoldOut) {
+			t.Errorf("second buyer: got %v, want ErrSoldOut", err)
+		}
+		s.wantLevel(t, "mug", level(0, 1))
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error { _, err := tx.LockLevels([]string{"mug", "cap"}); return err })
+		if !errors.Is(err, order.ErrUnknownSKU) {
+			t.Errorf("got %v, want ErrUnknownSKU", err)
+		}
+	})
+}
+
+// "Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was
+// moved."
+func TestTx_Settle(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug")
+		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 5, Fence: 3}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			kind  stock.Kind
+			units int64
+			want  error
+		}{
+			{stock.Sell, 2, nil}, {stock.Release, 1, nil}, {stock.Sell, 3, order.ErrNotReserved},
+			{stock.Release, 0, stock.ErrInvalid}, {stock.Reserve, 1, stock.ErrInvalid},
+		} {
+			err := s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Settle(c.kind, "mug", c.units) })
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s %d: got %v, want %v", c.kind, c.units, err, c.want)
+			}
+		}
+		s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 6, Reserved: 2, Sold: 2})
+		if fence := s.sku(t, "mug").Fence; fence != 3 {
+			t.Errorf("got fence %d, want 3", fence)
+		}
+	})
+}
+
+// "The last line of defence": no bug can write a count below zero.
+func TestSchema_countsAreNeverNegative(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 1, "mug")
+		for _, column := range []string{"supplied", "available", "reserved", "sold", "price_minor", "limit_per_buyer"} {
+			if _, err := s.DB().ExecContext(t.Context(), "UPDATE skus SET "+column+" = -1"); err == nil {
+				t.Errorf("%s = -1 was written", column)
+			}
+		}
+	})
+}

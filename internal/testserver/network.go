@@ -1,0 +1,103 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Listen listens on a free port of this machine until the test ends. serve gets each client in a goroutine of its own.
+// The connection is closed when serve returns; when the test ends it is closed first, and serve waited for.
+func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer client.Close()
+				defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+				serve(client)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		end()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// Relay listens in front of a server, as Listen does: carry gets both connections of a client. A client is disconnected
+// if the server cannot be reached.
+func Relay(t testing.TB, server string, carry func(client, server net.Conn)) (addr string) {
+	t.Helper()
+	return Listen(t, func(client net.Conn) {
+		behind, err := net.DialTimeout("tcp", server, time.Minute)
+		if err != nil {
+			return
+		}
+		defer behind.Close()
+		carry(client, behind)
+	})
+}
+
+// BothWays runs what carries requests and what carries answers, and returns when both have ended. The first to end closes
+// both connections, which ends the other.
+func BothWays(client, server net.Conn, requests, answers func()) {
+	var both sync.WaitGroup
+	for _, way := range []func(){requests, answers} {
+		both.Go(func() {
+			defer func() { _, _ = client.Close(), server.Close() }()
+			way()
+		})
+	}
+	both.Wait()
+}
+
+// Wiretap keeps what clients send to a server, as an eavesdropper would.
+type Wiretap struct {
+	Addr string // through it
+
+	mu   sync.Mutex
+	sent bytes.Buffer
+}
+
+// NewWiretap starts one in front of a server, until the test ends.
+func NewWiretap(t testing.TB, server string) *Wiretap {
+	t.Helper()
+	w := &Wiretap{}
+	w.Addr = Relay(t, server, func(client, server net.Conn) {
+		BothWays(client, server,
+			func() { _, _ = io.Copy(server, io.TeeReader(client, w)) },
+			func() { _, _ = io.Copy(client, server) })
+	})
+	return w
+}
+
+// Write implements io.Writer.
+func (w *Wiretap) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent.Write(p)
+}
+
+// Saw reports whether a client sent the words in the clear.
+func (w *Wiretap) Saw(words string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bytes.Contains(w.sent.Bytes(), []byte(words))
+}

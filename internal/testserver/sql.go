@@ -1,0 +1,114 @@
+package testserver
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	rootPassword = "test-only"
+	collation    = "utf8mb4_bin" // tells every two strings apart that differ in a byte; both servers have it
+)
+
+// MySQL returns the DSN of an empty schema on a MySQL that the tests of this package share. The schema is dropped when t
+// ends. Times are parsed, as UTC; strings compare by their bytes. The user is root.
+func MySQL(t testing.TB) (dsn string) {
+	t.Helper()
+	return share(t, mysqlKind()).DSN(t)
+}
+
+// MariaDB is MySQL on a MariaDB.
+func MariaDB(t testing.TB) (dsn string) {
+	t.Helper()
+	return share(t, mariadbKind()).DSN(t)
+}
+
+// StartMariaDB starts a MariaDB for this test alone, for faults. It is durable: a killed one recovers each commit.
+func StartMariaDB(t testing.TB) *Server {
+	t.Helper()
+	return own(t, mariadbKind().durable())
+}
+
+func mysqlKind() kind {
+	return sqlKind("MySQL", "SHOP_TEST_MYSQL_IMAGE", "mysql:9", "mysqld", "--mysqlx=OFF")
+}
+
+func mariadbKind() kind {
+	return sqlKind("MariaDB", "SHOP_TEST_MARIADB_IMAGE", "mariadb:10.11", "mariadbd")
+}
+
+// sqlKind is a server whose commits cost no disk write.
+func sqlKind(name, variable, image string, command ...string) kind {
+	return kind{
+		name:     name,
+		variable: variable,
+		image:    image,
+		port:     3306,
+		env:      map[string]string{"MYSQL_ROOT_PASSWORD": rootPassword},
+		command: append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF",
+			"--skip-name-resolve", "--max-connections=500"),
+		memory:  "/var/lib/mysql",
+		version: sqlVersion,
+	}
+}
+
+// DSN makes an empty schema on a MySQL or MariaDB and returns its data source name; the schema is dropped when t ends.
+func (s *Server) DSN(t testing.TB) string {
+	t.Helper()
+	schema := "t_" + strings.ToLower(rand.Text()[:16])
+	if err := s.exec("CREATE DATABASE " + schema + " CHARACTER SET utf8mb4 COLLATE " + collation); err != nil {
+		t.Fatalf("testserver: create schema on %s: %v", s, err)
+	}
+	t.Cleanup(func() {
+		// A transaction that the test left open would block the DROP: say so and go on.
+		if err := s.exec("DROP DATABASE IF EXISTS " + schema); err != nil {
+			t.Logf("testserver: schema %s stays until its server ends: %v", schema, err)
+		}
+	})
+	return sqlConfig(s.addr, schema).FormatDSN()
+}
+
+func (s *Server) exec(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return withSQL(s.addr, func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, statement)
+		return err
+	})
+}
+
+func sqlVersion(ctx context.Context, addr string) (version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	err = withSQL(addr, func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	})
+	return version, err
+}
+
+func withSQL(addr string, f func(*sql.DB) error) error {
+	config := sqlConfig(addr, "")
+	config.Logger = &mysql.NopLogger{} // would report a server that is not up yet
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	return f(db)
+}
+
+func sqlConfig(addr, schema string) *mysql.Config {
+	config := mysql.NewConfig()
+	config.User, config.Passwd = "root", rootPassword
+	config.Net, config.Addr, config.DBName = "tcp", addr, schema
+	config.ParseTime, config.Loc = true, time.UTC
+	config.Collation = collation
+	return config
+}

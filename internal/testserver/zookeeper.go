@@ -1,0 +1,140 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/network"
+)
+
+// ZooKeeper returns the host:port of a ZooKeeper that the tests of this package share: a test uses nodes of its own.
+// Sessions may last from 0.2 s to an hour, and end at most 0.1 s late.
+func ZooKeeper(t testing.TB) (addr string) {
+	t.Helper()
+	return share(t, zookeeperKind()).addr
+}
+
+// StartZooKeeper starts a ZooKeeper for this test alone, for faults. It is durable: a killed one knows each node and
+// each session again, and counts the sessions' timeouts anew.
+func StartZooKeeper(t testing.TB) *Server {
+	t.Helper()
+	return own(t, zookeeperKind().durable())
+}
+
+func zookeeperKind() kind {
+	return kind{
+		name:     "ZooKeeper",
+		variable: "SHOP_TEST_ZOOKEEPER_IMAGE",
+		image:    "zookeeper:3.9",
+		port:     2181,
+		env: map[string]string{
+			// A tick is how exactly sessions end, and half the shortest one that the server grants.
+			"ZOO_TICK_TIME":              "100",
+			"ZOO_CFG_EXTRA":              "maxSessionTimeout=3600000",
+			"ZOO_MAX_CLIENT_CNXNS":       "0",     // no limit
+			"ZOO_DATA_LOG_DIR":           "/data", // beside the snapshots: one directory to keep in memory
+			"ZOO_4LW_COMMANDS_WHITELIST": "srvr",
+			"ZOO_ADMINSERVER_ENABLED":    "false",
+			"JVMFLAGS":                   "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1", // little work beside a test
+		},
+		memory: "/data",
+		version: func(ctx context.Context, addr string) (string, error) {
+			status, err := zookeeperStatus(ctx, addr)
+			first, _, _ := strings.Cut(strings.TrimPrefix(status, "Zookeeper version: "), "\n")
+			version, _, _ := strings.Cut(first, "-") // what follows names the build
+			return version, err
+		},
+	}
+}
+
+// zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode, which
+// is an error here.
+func zookeeperStatus(ctx context.Context, addr string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	if err == nil && !strings.Contains(string(answer), "\nMode: ") {
+		err = fmt.Errorf("srvr reports no mode: %q", answer)
+	}
+	return string(answer), err
+}
+
+const ensembleSize = 3
+
+// StartZooKeeperEnsemble starts three ZooKeepers for this test alone that replicate each other, durable and each a
+// container of its own, and returns when all serve.
+func StartZooKeeperEnsemble(t testing.TB) []*Server {
+	t.Helper()
+	need(t, zookeeperKind())
+	on, err := network.New(t.Context())
+	testcontainers.CleanupNetwork(t, on) // after the servers on it
+	if err != nil {
+		t.Fatalf("testserver: make a network: %v", err)
+	}
+	var all sync.WaitGroup
+	servers, failed := make([]*Server, ensembleSize), make([]error, ensembleSize)
+	for i := range servers {
+		all.Go(func() { servers[i], failed[i] = start(memberKind(i+1, on.Name)) }) // one alone would not serve
+	}
+	all.Wait()
+	for _, s := range servers {
+		if s != nil {
+			s.ownedBy(t)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		t.Fatalf("testserver: %v", err)
+	}
+	return servers
+}
+
+// memberKind is the n-th server of an ensemble.
+func memberKind(n int, network string) kind {
+	k := zookeeperKind().durable()
+	name := func(n int) string { return fmt.Sprint("zookeeper", n) }
+	k.network, k.alias = network, name(n)
+	k.files = map[string][]byte{"/data/myid": []byte(fmt.Sprint(n))}
+	extra := k.env["ZOO_CFG_EXTRA"] + " initLimit=50 syncLimit=20" // ticks: 5 s to start, 2 s to answer
+	for i := range ensembleSize {
+		extra += fmt.Sprintf(" server.%d=%s:2888:3888;2181", i+1, name(i+1))
+	}
+	k.env["ZOO_CFG_EXTRA"] = extra
+	// A name is not known before its server is started, and Java would remember that for 10 s.
+	k.env["JVMFLAGS"] += " -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0"
+	return k
+}
+
+// ZooKeeperLeader returns the server that leads the others. It waits until one does.
+func ZooKeeperLeader(t testing.TB, servers []*Server) (leader *Server) {
+	t.Helper()
+	eventually(t, "a leader", func(ctx context.Context) error {
+		for _, s := range servers {
+			if answer, err := zookeeperStatus(ctx, s.addr); err == nil && strings.Contains(answer, "\nMode: leader") {
+				leader = s
+				return nil
+			}
+		}
+		return errors.New("none of the servers leads")
+	})
+	return leader
+}

@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestMain makes the test binary the program where the benchmark runs itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "bench" {
+		c, err := parse(os.Args[2:]...)
+		if err = errors.Join(err, serveNothing(context.Background(), c.Nothing, os.Stdout)); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run()) //nolint:forbidigo // this is the test binary's main
+}
+
+// parse reads flags as package main does.
+func parse(args ...string) (*Command, error) {
+	var grammar struct {
+		Bench Command `cmd:""`
+	}
+	_, err := kong.Must(&grammar).Parse(append([]string{"bench"}, args...))
+	return &grammar.Bench, err
+}
+
+func TestCommand_usage(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--rounds 1001":    {"--rounds=1001"},
+		"--time 1ms":       {"--time=1ms"},
+		"--buyers 10001":   {"--buyers=10001"},
+		"hot-512":          {"--cases=warm"},
+		"mariadb":          {"--database=oracle"},
+		"--database mysql": {"--mysql=a:b@tcp(c)/d"},
+		"--cases floor":    {"--cases=floor"},
+		"its own":          {"--redis=127.0.0.1:1", "--against=x"},
+	} {
+		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error with %q", args, err, want)
+		}
+	}
+}
+
+// bench runs the benchmark and returns its cases, and what it printed.
+func bench(t *testing.T, args ...string) ([]contest, string) {
+	t.Helper()
+	shop := filepath.Join(t.TempDir(), "shop")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "example.com/shop/cmd/shop").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "SHOP", shop)
+	}
+	c, err := parse(append(args, "--shop", shop)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	held, err := c.measure(t.Context(), &out, &out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	return held, out.String()
+}
+
+// Every case, short: shops as processes, of two programs beside each other, a clean
+// audit, and as many orders as acknowledged.
+func TestCommand_cases(t *testing.T) {
+	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,aged", "--aged=10", "--buyers=2", "--time=50ms", "--rounds=1",
+		"--strategies=redis,conditional", "--against=SHOP")
+	rows := map[string]int{"hot-64": 5, "hot-512": 5, "soldout": 5, "lone": 5, "grow": 5, "aged": 5}
+	for _, c := range held {
+		if len(c.rows) != rows[c.name] {
+			t.Errorf("%s: got %d rows, want %d", c.name, len(c.rows), rows[c.name])
+		}
+		delete(rows, c.name)
+		for _, row := range c.rows {
+			one, refuses := row.rounds[0], c.name == "soldout" && row.name != nothing
+			if one.Orders > 0 == refuses || one.Refusals > 0 != refuses || one.Errors > 0 || one.Wrong != "" {
+				t.Errorf("%s, %s: got %+v", c.name, row.name, one)
+			}
+		}
+	}
+	if len(rows) > 0 {
+		t.Errorf("cases that are missing: %v", rows)
+	}
+	for _, want := range []string{"SQLite", "to nothing", "to other", "to fresh", "redis, other", "conditional, aged"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+}
+
+// The rows of floor are those of orders: the audit holds for them.
+func TestCommand_floor(t *testing.T) {
+	if os.Getenv("SHOP_TEST_MYSQL_IMAGE") == "" {
+		t.Skip("needs Docker and SHOP_TEST_MYSQL_IMAGE")
+	}
+	held, out := bench(t, "--database=mysql", "--cases=floor", "--buyers=2", "--time=100ms", "--rounds=1", "--strategies=conditional")
+	if floor := held[0].rows[1].rounds[0]; floor.Orders < floorBatch || floor.Wrong != "" || !strings.Contains(out, "to floor") {
+		t.Errorf("got %+v\n%s", floor, out)
+	}
+}
+
+// "10,000 buyers can wait for one instance at once: each takes less than 64 KB,
+// connection included, and all are answered": the whole process grows by no more.
+func TestCommand_crowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 orders")
+	}
+	held, out := bench(t, "--cases=grow", "--buyers=10000", "--strategies=lanes")
+	t.Log(out)
+	if one := held[0].rows[0].rounds[0]; one.Orders != 10_000 || one.BuyerBytes >= 64<<10 {
+		t.Errorf("got %+v; want 10,000 orders, and less than 64 KB for each buyer", one)
+	}
+}
+
+// "after an unknown outcome, at most one more for each"
+func TestDisagree(t *testing.T) {
+	t.Parallel()
+	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
+		if wrong := disagree(orders, round{Orders: 10, Unknown: 2}); (wrong == "") != right {
+			t.Errorf("%d orders: got %q", orders, wrong)
+		}
+	}
+}
+
+// "Figures are medians over the rounds; ratios are taken within each round first", and
+// what went wrong in any round stands below the table.
+func TestContest_print(t *testing.T) {
+	t.Parallel()
+	rates := func(all ...float64) (rounds []round) {
+		for _, v := range all {
+			rounds = append(rounds, round{OrdersPerSecond: v, P50: 1000 / v})
+		}
+		return rounds
+	}
+	c := &contest{name: "hot", about: "a case", rows: []*row{
+		{name: "redis", rounds: rates(100, 10, 200)},
+		{name: "conditional", rounds: rates(300, 40, 600), base: "redis"},
+		{name: nothing, rounds: rates(1000, 100, 2000)},
+	}}
+	for byP50, want := range map[bool]string{
+		false: "conditional 0 300 0 187% 0.30 3.00 1.00 3.00 3.33ms - 0 0% 0% - yes",
+		true:  "conditional 0 300 0 700% 3.33 0.33 1.00 0.33 3.33ms - 0 0% 0% - yes",
+	} {
+		c.byP50 = byP50
+		if got := printed(c); !strings.Contains(got, want) {
+			t.Errorf("by p50 %v: got\n%s\nwant %s", byP50, got, want)
+		}
+	}
+	c.rows[0].rounds[1] = round{Wrong: "9 orders in the books", Errors: 3, FirstError: "answer 503"}
+	if got, want := printed(c), "redis: WRONG: 9 orders in the books redis: first error: answer 503"; !strings.Contains(got, want) || !c.broken() {
+		t.Errorf("got broken %v and\n%s\nwant %q", c.broken(), got, want)
+	}
+}
+
+// printed is the table with single blanks.
+func printed(c *contest) string {
+	var out bytes.Buffer
+	c.print(&out)
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// fakeShop answers the n-th order as answer does.
+func fakeShop(t *testing.T, buyers int, answer func(n int, w http.ResponseWriter)) (l load, names func() map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	n, seen := 0, map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			return
+		}
+		mu.Lock()
+		n++
+		now := n
+		seen[r.Header.Get("Shop-Buyer")]++
+		seen[r.Header.Get("Idempotency-Key")]++
+		mu.Unlock()
+		answer(now, w)
+	}))
+	t.Cleanup(server.Close)
+	return load{shops: []string{strings.TrimPrefix(server.URL, "http://")}, buyers: buyers, sku: "mug"}, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(seen)
+	}
+}
+
+// "with a name and an idempotency key that were never used"; a lost connection is an
+// unknown outcome and is dialled again.
+func TestLoad_loop(t *testing.T) {
+	t.Parallel()
+	l, names := fakeShop(t, 3, func(n int, w http.ResponseWriter) {
+		switch n % 5 {
+		case 0:
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"type":"/problems/sold-out"}`)
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			w.WriteHeader(http.StatusCreated)
+		}
+	})
+	got, err := l.loop(t.Context(), 20*time.Millisecond, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := got.Orders + got.Refusals + got.Errors; all != int64(len(names())) || got.Orders == 0 || got.Refusals == 0 {
+		t.Errorf("got %+v of %d requests, want all of them", got, len(names()))
+	}
+	if got.Unknown == 0 || got.Unknown >= got.Errors || got.FirstError == "" {
+		t.Errorf("got %+v, want the lost connection to be unknown, the 429 not", got)
+	}
+	if got.P50 <= 0 || got.P99 < got.P50 || got.Longest < got.P99 || got.OrdersPerSecond <= 0 {
+		t.Errorf("got %+v", got)
+	}
+	for name, times := range names() {
+		if times != 2 { // as a buyer and as a key
+			t.Errorf("%q was used %d times", name, times)
+		}
+	}
+}
+
+// All orders are there before the first one is answered.
+func TestLoad_once(t *testing.T) {
+	t.Parallel()
+	const buyers = 200
+	var all sync.WaitGroup
+	all.Add(buyers)
+	l, _ := fakeShop(t, buyers, func(_ int, w http.ResponseWriter) {
+		all.Done()
+		all.Wait()
+		w.WriteHeader(http.StatusCreated)
+	})
+	if got, err := l.once(t.Context()); err != nil || got.Orders != buyers || got.Errors != 0 || got.OrdersPerSecond <= 0 {
+		t.Errorf("got %+v, %v, want %d orders", got, err, buyers)
+	}
+}

@@ -1,0 +1,177 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/servers"
+)
+
+// instances is how many shops stand beside each other.
+const instances = 3
+
+// environment is where a run takes place: the servers, and what is started on them.
+type environment struct {
+	*Command
+	dir     string // removed at the end
+	say     func(string)
+	sql     *mysql.Config // nil for SQLite, as db
+	db      *sql.DB
+	durable string // what a commit of the database is worth
+	undo    []func() error
+}
+
+func (e *environment) later(stop func() error) { e.undo = append(e.undo, stop) }
+
+// close stops all, the last first, whatever fails.
+func (e *environment) close() error {
+	var errs []error
+	for _, stop := range slices.Backward(e.undo) {
+		errs = append(errs, stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(e.dir))...)
+}
+
+// startRedis takes the one given, a container, or the embedded server in this process.
+func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
+	if e.Redis != "" {
+		return e.Redis, nil
+	}
+	if server, err := servers.StartRedis(ctx); err == nil {
+		e.later(server.Close)
+		return server.Addr, nil
+	}
+	embedded, err := app.StartEmbedded(1)
+	if err != nil {
+		return "", err
+	}
+	e.say("no --redis and no Docker: Redis is embedded in this process, slower than Redis, and its work counts as the client's")
+	e.later(embedded.Close)
+	return embedded.Addrs()[0], nil
+}
+
+// openDatabase connects to the server given, or to a container. A commit survives a
+// power cut if it is flushed in the log of the engine, and in the binary log if there
+// is one.
+func (e *environment) openDatabase(ctx context.Context) (err error) {
+	if e.Database == "sqlite" {
+		e.durable = "one file for all shops (synchronous=NORMAL: a power cut may take the last commits)"
+		return nil
+	}
+	dsn := e.MySQL
+	if dsn == "" {
+		start := servers.StartMySQL
+		if e.Database == "mariadb" {
+			start = servers.StartMariaDB
+		}
+		server, err := start(ctx)
+		if err != nil {
+			return fmt.Errorf("%w; without Docker, give a server with --mysql", err)
+		}
+		e.later(server.Close)
+		dsn = server.DSN()
+	}
+	if e.sql, err = mysql.ParseDSN(dsn); err != nil {
+		return errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database")
+	}
+	if e.db, err = open(e.sql); err != nil {
+		return err
+	}
+	e.later(e.db.Close)
+	var flush, binlog, sync int
+	row := e.db.QueryRowContext(ctx, "SELECT @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog")
+	if err := row.Scan(&flush, &binlog, &sync); err != nil {
+		return err
+	}
+	e.durable = fmt.Sprintf("commits (innodb_flush_log_at_trx_commit=%d, log_bin=%d, sync_binlog=%d)", flush, binlog, sync)
+	if flush == 1 && (binlog == 0 || sync == 1) {
+		e.durable = "durable " + e.durable
+	} else {
+		e.durable = "NOT durable " + e.durable
+	}
+	return nil
+}
+
+func open(config *mysql.Config) (*sql.DB, error) {
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// fleet is shops of one program on one database and one Redis.
+type fleet struct {
+	program   string
+	database  *mysql.Config // nil for SQLite
+	variables []string
+	procs     []*child.Process
+}
+
+// startFleet starts the shops of a program: a file, or a folder to build it in. The
+// fleet without a name has the database that was given, the others a new one.
+func (e *environment) startFleet(ctx context.Context, name, program string) (*fleet, error) {
+	redisAddr, err := e.startRedis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{program: program, variables: []string{"SHOP_REDIS=" + redisAddr}} // not flags: they may hold a password
+	if info, err := os.Stat(program); program == "" || err == nil && info.IsDir() {
+		e.say("building the shop in ./" + program)
+		f.program = filepath.Join(e.dir, "shop"+name)
+		build := exec.CommandContext(ctx, "go", "build", "-o", f.program, "example.com/shop/cmd/shop") //nolint:gosec // the user's choice
+		build.Dir = program
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("go build: %w: %s", err, out)
+		}
+	}
+	if err := e.createDatabase(ctx, f, name); err != nil {
+		return nil, err
+	}
+	migrate := exec.CommandContext(ctx, f.program, "migrate") //nolint:gosec // the user's choice
+	migrate.Env = environ(f.variables)
+	if out, err := migrate.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("shop migrate: %w: %s", err, out)
+	}
+	for range instances {
+		shop, err := e.startShop(ctx, f, instances)
+		if err != nil {
+			return nil, err
+		}
+		e.later(shop.Stop)
+		f.procs = append(f.procs, shop)
+	}
+	return f, nil
+}
+
+func (e *environment) createDatabase(ctx context.Context, f *fleet, name string) error {
+	if e.db == nil {
+		dir := filepath.Join(e.dir, "data"+name)
+		f.variables = append(f.variables, "SHOP_DATA="+dir)
+		return os.Mkdir(dir, 0o700)
+	}
+	f.database = e.sql.Clone()
+	if name != "" {
+		f.database.DBName += name + time.Now().UTC().Format("_150405")
+		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+f.database.DBName); err != nil {
+			return err
+		}
+		e.later(func() error {
+			_, err := e.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+f.database.DBName)
+			return err
+		})
+	}
+	f.variables = append(f.variables, "SHOP_MYSQL="+f.database.FormatDSN())
+	return nil
+}

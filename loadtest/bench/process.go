@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/shirou/gopsutil/v4/process"
+
+	"example.com/shop/loadtest/child"
+)
+
+// startShop starts one of n shops of the fleet that stand beside each other.
+func (e *environment) startShop(ctx context.Context, f *fleet, n int) (*child.Process, error) {
+	args := append([]string{
+		"serve", "--lab", "--listen=127.0.0.1:0", "--log-level=warn", "--reconcile-at=off", "--drain=5s",
+		"--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
+	}, e.ShopFlag...)
+	return start(ctx, n, f.program, args, f.variables, "The shop is open at http://")
+}
+
+// startNothing starts one of n handlers that do nothing, with answers of so many bytes.
+func startNothing(ctx context.Context, size, n int) (*child.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, n, self, []string{"bench", "--nothing", strconv.Itoa(size)}, nil, nothingReady)
+}
+
+// start gives one of n processes its part of the processors, one at least: each would use
+// all of them, and keep waking threads for it.
+func start(ctx context.Context, n int, program string, args, variables []string, ready string) (*child.Process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
+	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
+	return child.Start(ctx, cmd, ready)
+}
+
+// environ is the environment of a child: this one's without the variables of a shop, and
+// these.
+func environ(variables []string) []string {
+	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
+	return append(own, variables...)
+}
+
+// cpu is the processor time that processes have used since their start; 0 where the
+// system does not say.
+func cpu(pids ...int) (sum time.Duration) {
+	for _, pid := range pids {
+		p := process.Process{Pid: int32(pid)}
+		if times, err := p.Times(); err == nil {
+			sum += time.Duration((times.User + times.System) * float64(time.Second))
+		}
+	}
+	return sum
+}
+
+// memory returns the resident bytes of the process, now and at their peak since
+// forgetPeak or the start; 0 where there is no Linux to say so.
+func memory(pid int) (now, peak int64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &now)
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+	}
+	return now << 10, peak << 10
+}
+
+func forgetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// nothingReady begins the line by which serveNothing says where it serves.
+const nothingReady = "open at "
+
+// serveNothing answers each order with 201 and a body of so many bytes, as many as a
+// shop's answer has. That is what gin and net/http cost: the ceiling for a shop.
+func serveNothing(ctx context.Context, size int, stdout io.Writer) error {
+	body := bytes.Repeat([]byte{' '}, size)
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.GET("/healthz", func(c *gin.Context) { c.Status(http.StatusOK) })
+	engine.POST("/v1/orders", func(c *gin.Context) {
+		if _, err := io.Copy(io.Discard, c.Request.Body); err != nil {
+			c.Status(http.StatusBadRequest)
+			return
+		}
+		c.Data(http.StatusCreated, "application/json; charset=utf-8", body)
+	})
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: engine, ReadHeaderTimeout: 5 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	fmt.Fprintf(stdout, "%s%s\n", nothingReady, listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shirou/gopsutil/v4/host"
+	sysload "github.com/shirou/gopsutil/v4/load"
+
+	"example.com/shop/loadtest/machine"
+	"example.com/shop/loadtest/stats"
+)
+
+// hardware says what the figures depend on, and how busy it is now.
+func hardware() string {
+	m := machine.Look()
+	kernel, _ := host.KernelVersion()
+	busy := "unknown"
+	if l, err := sysload.Avg(); err == nil {
+		busy = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
+	}
+	return fmt.Sprintf("%s, %d cores, %s/%s, kernel %s, %s; load before the run %s",
+		cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, cmp.Or(kernel, "unknown"), m.Go, busy)
+}
+
+// broken reports whether a row disagrees with the books.
+func (c contest) broken() bool {
+	return slices.ContainsFunc(c.rows, func(r *row) bool { return r.first(wrong) != "" })
+}
+
+// print writes the table of the case, and below it what went wrong.
+func (c *contest) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%s: %s\n", c.name, c.about)
+	for line := range strings.Lines(c.table().Render()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	for _, r := range c.rows {
+		if what := r.first(wrong); what != "" {
+			fmt.Fprintf(out, "%s: WRONG: %s\n", r.name, what)
+		}
+		if what := r.first(func(r round) string { return r.FirstError }); what != "" {
+			fmt.Fprintf(out, "%s: first error: %.200s\n", r.name, what)
+		}
+	}
+}
+
+func (c *contest) table() table.Writer {
+	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
+	var others []string
+	for _, name := range []string{nothing, floorName, "redis", "conditional"} {
+		if c.name != "grow" && c.figures(name) != nil {
+			others = append(others, name)
+			header = append(header, "to "+name)
+		}
+	}
+	base := ""
+	if slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" }) {
+		base = "to other"
+		if c.name == "aged" {
+			base = "to fresh"
+		}
+		header = append(header, base)
+	}
+	t := newTable(append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right"))
+	for _, r := range c.rows {
+		mine := r.figures(c.byP50)
+		cells := table.Row{
+			r.name, humanize.Comma(int64(r.buyers)),
+			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
+			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
+			percent((slices.Max(mine) - slices.Min(mine)) / stats.Median(mine)),
+		}
+		for _, other := range others {
+			cells = append(cells, ratio(mine, c.figures(other)))
+		}
+		if base != "" {
+			cells = append(cells, ratio(mine, c.figures(r.base)))
+		}
+		t.AppendRow(append(cells,
+			millis(r.median(func(r round) float64 { return r.P50 })), millis(r.median(func(r round) float64 { return r.P99 })),
+			r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
+			r.memory(), r.right()))
+	}
+	return t
+}
+
+// figures are what the row of that name is compared by; nil if it is not there.
+func (c *contest) figures(name string) []float64 {
+	for _, r := range c.rows {
+		if r.name == name {
+			return r.figures(c.byP50)
+		}
+	}
+	return nil
+}
+
+func (r *row) figures(byP50 bool) []float64 {
+	if byP50 {
+		return r.collect(func(r round) float64 { return r.P50 })
+	}
+	return r.collect(round.perSecond)
+}
+
+func (r *row) collect(f func(round) float64) []float64 {
+	var values []float64
+	for _, one := range r.rounds {
+		values = append(values, f(one))
+	}
+	return values
+}
+
+func (r *row) median(f func(round) float64) float64 { return stats.Median(r.collect(f)) }
+
+func (r *row) errors() string {
+	n := int64(0)
+	for _, one := range r.rounds {
+		n += one.Errors
+	}
+	return humanize.Comma(n)
+}
+
+func wrong(r round) string { return r.Wrong }
+
+// memory is that of each buyer. Where there are few, it is noise.
+func (r *row) memory() string {
+	if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 {
+		return fmt.Sprintf("%.1f KB", float64(each)/1024)
+	}
+	return "-"
+}
+
+// first returns the first text of a round that is not empty.
+func (r *row) first(f func(round) string) string {
+	for _, one := range r.rounds {
+		if s := f(one); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// right is yes or no, and nothing for the handler that has no books.
+func (r *row) right() string {
+	switch {
+	case r.name == nothing:
+		return "-"
+	case r.first(wrong) != "":
+		return "NO"
+	}
+	return "yes"
+}
+
+// newTable has a line under the header and nothing else; all columns but the first
+// and the last are numbers.
+func newTable(header table.Row) table.Writer {
+	t := table.NewWriter()
+	s := table.StyleLight
+	s.Options = table.Options{SeparateHeader: true}
+	s.Format.Header = text.FormatDefault
+	s.Box.PaddingLeft, s.Box.PaddingRight = "", "  "
+	t.SetStyle(s)
+	t.AppendHeader(header)
+	var right []table.ColumnConfig
+	for column := 2; column < len(header); column++ {
+		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	return t
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func whole(v float64) string     { return humanize.Comma(int64(math.Round(v))) }
+func percent(v float64) string   { return fmt.Sprintf("%.0f%%", 100*v) }
+
+// ratio is taken within each round.
+func ratio(a, b []float64) string {
+	if r := stats.Ratio(a, b); !math.IsNaN(r) {
+		return fmt.Sprintf("%.2f", r)
+	}
+	return "-"
+}
+
+// millis shows milliseconds.
+func millis(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return time.Duration(v * float64(time.Millisecond)).Round(10 * time.Microsecond).String()
+}

@@ -1,0 +1,232 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"time"
+
+	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/stats"
+)
+
+// run is one run of the benchmark.
+type run struct {
+	*environment
+	name       string // begins the names of its SKUs and buyers
+	lab        shopclient.Lab
+	own        *fleet
+	other      *fleet           // nil without --against
+	aged       *fleet           // nil until the case of that name
+	handlers   []*child.Process // that do nothing
+	answerSize int              // of an order, in bytes
+	conns      *http.Client
+	loads      int // so far: makes names that are new
+}
+
+// newRun starts the servers, the shops and the handlers.
+func newRun(ctx context.Context, e *environment) (r *run, err error) {
+	conns := shopclient.NewConnections(instances, time.Minute)
+	e.later(func() error { conns.CloseIdleConnections(); return nil })
+	r = &run{environment: e, name: time.Now().UTC().Format("bench-150405"), conns: conns}
+	e.say("starting Redis, the database and the shops")
+	if err := e.openDatabase(ctx); err != nil {
+		return nil, err
+	}
+	if r.own, err = e.startFleet(ctx, "", e.Shop); err != nil {
+		return nil, err
+	}
+	if e.Against != "" {
+		if r.other, err = e.startFleet(ctx, "_other", e.Against); err != nil {
+			return nil, err
+		}
+	}
+	if r.lab, err = r.operator(r.own).Lab(ctx); err != nil {
+		return nil, err
+	}
+	for _, strategy := range e.Strategies {
+		if err := r.try(ctx, strategy); err != nil {
+			return nil, fmt.Errorf("%s: %w", strategy, err)
+		}
+	}
+	for range instances {
+		handler, err := startNothing(ctx, r.answerSize, instances)
+		if err != nil {
+			return nil, err
+		}
+		e.later(handler.Stop)
+		r.handlers = append(r.handlers, handler)
+	}
+	return r, nil
+}
+
+// operator speaks to the first shop of the fleet. It sees what the others sold: they
+// share the database.
+func (r *run) operator(f *fleet) *shopclient.Client {
+	return shopclient.New("http://"+f.procs[0].Addr, r.conns)
+}
+
+// newSKU puts units of something new up for sale.
+func (r *run) newSKU(ctx context.Context, f *fleet, units int64) (string, error) {
+	r.loads++
+	sku := fmt.Sprintf("%s-%d", r.name, r.loads)
+	return sku, r.operator(f).Create(ctx, sku, units)
+}
+
+// try buys one unit by a strategy. It finds out whether the shop has the servers for it,
+// and how large an answer is.
+func (r *run) try(ctx context.Context, strategy string) error {
+	sku, err := r.newSKU(ctx, r.own, 1)
+	if err != nil {
+		return err
+	}
+	c := conn{addr: r.own.procs[0].Addr}
+	defer c.close()
+	status, body, err := c.order(ctx, strategy, sku+"-0-0", sku)
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("a first order: answer %d: %.400s", status, body)
+	}
+	r.answerSize = len(body)
+	return err
+}
+
+// hold runs a case.
+func (r *run) hold(ctx context.Context, c *contest) error {
+	if c.aged {
+		if err := r.age(ctx, *c); err != nil {
+			return fmt.Errorf("fill the tables: %w", err)
+		}
+	}
+	if c.crowds != nil {
+		return r.grow(ctx, c)
+	}
+	c.rows = r.lineup(*c)
+	for n := range r.Rounds {
+		for _, i := range stats.Rotation(len(c.rows), n) {
+			who := c.rows[i]
+			one, err := r.measure(ctx, who, c.units, func(l load) (round, error) {
+				if who.name == floorName {
+					return r.floor(ctx, who.shops, l.sku)
+				}
+				return l.loop(ctx, r.Time/5, r.Time)
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", who.name, err)
+			}
+			r.say(fmt.Sprintf("%s, round %d of %d: %s: %s answers/s, p50 %s, %d errors",
+				c.name, n+1, r.Rounds, who.name, whole(one.perSecond()), millis(one.P50), one.Errors))
+			who.rounds = append(who.rounds, one)
+		}
+	}
+	return nil
+}
+
+// age starts shops on a database and a Redis of their own and sells as many orders there as --aged
+// says, by the first of the strategies.
+func (r *run) age(ctx context.Context, c contest) (err error) {
+	if r.aged, err = r.startFleet(ctx, "_aged", r.own.program); err != nil {
+		return err
+	}
+	who := &row{strategy: r.Strategies[0], shops: r.aged, procs: r.aged.procs, buyers: c.buyers}
+	for sold := int64(0); sold < int64(r.Aged); {
+		one, err := r.measure(ctx, who, c.units, func(l load) (round, error) { return l.loop(ctx, 0, min(5*time.Second, 4*r.Time)) })
+		if err != nil {
+			return err
+		}
+		if one.Wrong != "" || one.Orders == 0 {
+			return errors.New(cmp.Or(one.Wrong, one.FirstError))
+		}
+		sold += one.Orders
+		r.say(fmt.Sprintf("aged: %d of %d orders", sold, r.Aged))
+	}
+	return nil
+}
+
+// grow lets each number of buyers meet each contestant once.
+func (r *run) grow(ctx context.Context, c *contest) error {
+	for _, buyers := range c.crowds {
+		for _, who := range r.lineup(c.with(buyers)) {
+			one, err := r.crowd(ctx, *who, c.units)
+			if err != nil {
+				return fmt.Errorf("%d at %s: %w", buyers, who.name, err)
+			}
+			r.say(fmt.Sprintf("%s, %d at once: %s: %s answers/s, %d errors", c.name, buyers, who.name, whole(one.perSecond()), one.Errors))
+			who.rounds = []round{one}
+			c.rows = append(c.rows, who)
+		}
+	}
+	return nil
+}
+
+// crowd lets all buyers come to a process that was started for this and that has
+// answered a few orders, so that the memory it gains is theirs.
+func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err error) {
+	var fresh *child.Process
+	if who.shops == nil {
+		fresh, err = startNothing(ctx, r.answerSize, 1)
+	} else {
+		fresh, err = r.startShop(ctx, who.shops, 1)
+	}
+	if err != nil {
+		return round{}, err
+	}
+	defer func() { err = errors.Join(err, fresh.Stop()) }()
+	who.procs = []*child.Process{fresh}
+	first := who
+	first.buyers = 1
+	one, err = r.measure(ctx, &first, units, func(l load) (round, error) { return l.loop(ctx, 0, 100*time.Millisecond) })
+	if err != nil || one.Wrong != "" {
+		return one, err
+	}
+	idle, _ := memory(fresh.Pid)
+	forgot := forgetPeak(fresh.Pid)
+	one, err = r.measure(ctx, &who, units, func(l load) (round, error) { return l.once(ctx) })
+	if _, peak := memory(fresh.Pid); forgot == nil {
+		one.BuyerBytes = (peak - idle) / int64(who.buyers)
+	}
+	return one, err
+}
+
+// measure puts a fresh SKU up for sale, lets the work go and compares what the buyers
+// were answered with the shop's books.
+func (r *run) measure(ctx context.Context, who *row, units int64, work func(load) (round, error)) (one round, err error) {
+	l := load{strategy: who.strategy, buyers: who.buyers}
+	var pids []int
+	for _, p := range who.procs {
+		l.shops = append(l.shops, p.Addr)
+		pids = append(pids, p.Pid)
+	}
+	if l.sku, err = r.newSKU(ctx, cmp.Or(who.shops, r.own), units); err != nil {
+		return round{}, err
+	}
+	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
+	if one, err = work(l); err != nil {
+		return round{}, err
+	}
+	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
+	one.Client = (cpu(os.Getpid()) - client).Seconds() / machine
+	one.Shops = (cpu(pids...) - shops).Seconds() / machine
+	if who.shops == nil {
+		return one, nil
+	}
+	audit, err := r.operator(who.shops).Audit(ctx, l.sku)
+	if !audit.OK {
+		one.Wrong = fmt.Sprintf("the audit found %+v", audit.Differences)
+	} else {
+		one.Wrong = disagree(audit.Books.Orders, one)
+	}
+	return one, err
+}
+
+// disagree compares the number of orders in the books with the answers.
+func disagree(orders int64, r round) string {
+	if orders >= r.Orders && orders <= r.Orders+r.Unknown {
+		return ""
+	}
+	return fmt.Sprintf("%d orders in the books, %d acknowledged, %d unknown", orders, r.Orders, r.Unknown)
+}

@@ -1,2 +1,0 @@
-// Package browsertest opens pages in a headless Chromium, for tests.
-package browsertest

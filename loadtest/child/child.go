@@ -1,0 +1,90 @@
+// Package child runs servers in processes of their own, which can be measured, paused and
+// killed.
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	startLimit = 2 * time.Minute
+	stopLimit  = 20 * time.Second // then it is killed
+)
+
+// Process is a server that was started.
+type Process struct {
+	*os.Process
+	Addr string // where it says that it serves
+
+	stdin io.Closer
+	ended chan struct{} // closed when it is gone
+}
+
+// Start runs a program and returns when it prints a line that begins with ready, the rest
+// of which is its address. Its stderr goes to this one's. Its stdin is open until Stop, or
+// until this process is gone.
+func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
+	cmd.Stderr = os.Stderr
+	stdin, inErr := cmd.StdinPipe()
+	stdout, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{Process: cmd.Process, stdin: stdin, ended: make(chan struct{})}
+	addr := make(chan string, 1)
+	go func() {
+		defer close(p.ended)
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), ready); ok {
+				addr <- strings.TrimSpace(rest)
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = cmd.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case p.Addr = <-addr:
+		return p, nil
+	case <-p.ended:
+		return nil, fmt.Errorf("%s ended at its start: %v", cmd.Path, cmd.ProcessState)
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("%s is not ready: %w", cmd.Path, ctx.Err()), p.Kill())
+	}
+}
+
+// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it
+// has. One that has ended already, as Ctrl-C ends a whole group, is as good.
+func (p *Process) Stop() error {
+	_ = p.Signal(syscall.SIGTERM)
+	_ = p.stdin.Close()
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopLimit):
+		return errors.Join(fmt.Errorf("process %d did not end within %v and was killed", p.Pid, stopLimit), p.Kill())
+	}
+}
+
+// Kill ends the process at once, and returns when it is gone.
+func (p *Process) Kill() error {
+	if err := p.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.ended
+	return nil
+}

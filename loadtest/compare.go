@@ -1,0 +1,170 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"example.com/shop/loadtest/result"
+)
+
+const compareAbout = `Compares two reports of --json: for each strategy that both have, its verdict, its speed and how long
+buyers waited, and the ratio of the second to the first.
+
+Speeds are compared only where both runs asked for the same and ran on the same machine, database
+and Redis; the differences are listed, and verdicts are shown all the same.`
+
+// noise is up to which ratio two runs of equal code may differ.
+const noise = 1.5
+
+// compareCommand prints two saved reports side by side.
+type compareCommand struct {
+	Before string `arg:"" help:"The report of --json to compare with."`
+	After  string `arg:"" help:"The one that is compared."`
+}
+
+// Footer stands below the flags in the help.
+func (compareCommand) Footer() string {
+	return fmt.Sprintf(`
+Runs of equal code differ: a ratio between 1/%[1]v and %[1]v is marked with ~ and says nothing.
+
+Exit code: 0 if all of both runs could be compared and no verdict is worse than before, 1 if not,
+2 if a file cannot be read or is no report of this version.
+`, noise)
+}
+
+// Run prints the comparison.
+func (c *compareCommand) Run(e environment) error {
+	before, err := readReport(c.Before)
+	if err != nil {
+		return err
+	}
+	after, err := readReport(c.After)
+	if err != nil {
+		return err
+	}
+	same, err := newScreen(e, "").compare(before, after)
+	if err == nil && !same {
+		err = errBroken
+	}
+	return err
+}
+
+func readReport(file string) (result.Report, error) {
+	saved, err := os.ReadFile(file) //nolint:gosec // the user names it
+	if err != nil {
+		return result.Report{}, usage(err)
+	}
+	r, err := result.Decode(saved)
+	if err != nil {
+		return r, usage(fmt.Errorf("%s: %w", file, err))
+	}
+	return r, nil
+}
+
+// compare reports whether all of both runs could be compared and no verdict is worse.
+func (s screen) compare(before, after result.Report) (ok bool, err error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "before: %s\nafter:  %s\n\n", origin(before), origin(after))
+	differ := differences(before, after)
+	if len(differ) > 0 {
+		b.WriteString("These two runs cannot be compared by speed:\n" + strings.Join(differ, "") + "\n")
+	}
+	columns := result.Columns(result.Compare)
+	if len(differ) > 0 {
+		columns = nil
+	}
+	t := newTable("  ", table.Row{"strategy", "", "before", "after", "after/before"})
+	var worse []string
+	for _, x := range before.Strategies {
+		i := slices.IndexFunc(after.Strategies, func(y result.Strategy) bool { return y.Name == x.Name })
+		if i < 0 {
+			continue
+		}
+		y := after.Strategies[i]
+		if y.Verdict.WorseThan(x.Verdict) {
+			worse = append(worse, x.Name)
+		}
+		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), ""})
+		for _, c := range columns {
+			t.AppendRow(table.Row{"", c.Name, c.Show(x), c.Show(y), ratio(c.Number(x), c.Number(y))})
+		}
+	}
+	if t.Length() > 0 {
+		b.WriteString(rendered(t, "  ", 3, 5))
+	}
+	onlyBefore, onlyAfter := missing(before, after), missing(after, before)
+	if len(onlyBefore) > 0 {
+		b.WriteString("\nOnly before: " + strings.Join(onlyBefore, ", ") + "\n")
+	}
+	if len(onlyAfter) > 0 {
+		b.WriteString("\nOnly after: " + strings.Join(onlyAfter, ", ") + "\n")
+	}
+	if len(worse) > 0 {
+		b.WriteString("\n" + s.paint(text.FgRed, "Worse than before: "+strings.Join(worse, ", ")+".") + "\n")
+	}
+	_, err = fmt.Fprint(s.out, b.String())
+	return len(differ)+len(worse)+len(onlyBefore)+len(onlyAfter) == 0, err
+}
+
+// missing are the strategies of one report that another lacks.
+func missing(of, in result.Report) (names []string) {
+	for _, x := range of.Strategies {
+		if !slices.ContainsFunc(in.Strategies, func(y result.Strategy) bool { return x.Name == y.Name }) {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// origin is which program made a run, and when.
+func origin(r result.Report) string {
+	parts := []string{r.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), r.Machine.Commit, r.Machine.Go, r.Run.Target}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+// ratio has a dash where there is nothing to divide.
+func ratio(before, after float64) string {
+	if before == 0 || after == 0 {
+		return "-"
+	}
+	shown := strconv.FormatFloat(after/before, 'f', 2, 64)
+	if r := after / before; r < noise && r > 1/noise {
+		return "~ " + shown
+	}
+	return shown
+}
+
+// differences are lines on what has to be the same for speeds to be compared, and is
+// not. The commit, the Go version and the time may differ: they are what runs are
+// compared for.
+func differences(before, after result.Report) []string {
+	type fact struct {
+		name  string
+		value any
+	}
+	facts := func(r result.Report) []fact {
+		run, m := r.Run, r.Machine
+		return []fact{
+			{"buyers", run.Buyers}, {"stock", run.Stock}, {"shop instances", run.Instances}, {"think time in ms", run.ThinkMS},
+			{"rate", run.Rate}, {"duration in s", run.Seconds}, {"requests", run.Requests}, {"SKUs", max(1, run.SKUs)}, {"skew", run.Skew},
+			{"lines", max(1, run.Lines)}, {"cancelled share", run.Cancel}, {"repeated share", run.Retry}, {"all at the same time", run.Together},
+			{"operating system", m.OS + "/" + m.Arch}, {"CPUs", m.CPUs}, {"CPU", m.CPUModel},
+			{"database", cmp.Or(m.DatabaseVersion, m.Database)}, {"Redis", cmp.Or(m.RedisVersion, m.Redis)},
+		}
+	}
+	var differ []string
+	other := facts(after)
+	for i, f := range facts(before) {
+		if f.value != other[i].value {
+			differ = append(differ, fmt.Sprintf("  %s: %v before, %v after\n", f.name, cmp.Or(fmt.Sprint(f.value), "unknown"), cmp.Or(fmt.Sprint(other[i].value), "unknown")))
+		}
+	}
+	return differ
+}

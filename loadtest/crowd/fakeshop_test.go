@@ -1,0 +1,213 @@
+package crowd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+// fakeShop sells without a mistake of its own and lets a test add some.
+type fakeShop struct {
+	*httptest.Server
+
+	// before, if set, may answer a try itself, by returning true, before anything
+	// is sold; after, once it is. tries counts from 1 for each buyer.
+	before, after func(w http.ResponseWriter, r *http.Request, tries int) bool
+
+	// refuseCancel, if set, may answer a cancellation itself, by returning true.
+	refuseCancel func(w http.ResponseWriter) bool
+
+	mu        sync.Mutex
+	available int
+	orders    map[string]shopclient.Order // by idempotency key
+	owners    map[string]string           // buyer by order id
+	tries     map[string]int              // by idempotency key
+	connected int                         // buyers who came to the door
+	early     int                         // of those, how many were there when the first order came
+	opened    int                         // connections
+}
+
+func newFakeShop(t *testing.T, units int) *fakeShop {
+	t.Helper()
+	s := &fakeShop{
+		available: units,
+		early:     -1,
+		orders:    map[string]shopclient.Order{},
+		owners:    map[string]string{},
+		tries:     map[string]int{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.connected++
+	})
+	mux.HandleFunc("POST /v1/orders", s.buy)
+	mux.HandleFunc("GET /v1/orders/{id}", s.show)
+	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancel)
+	s.Server = httptest.NewUnstartedServer(mux)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if state == http.StateNew {
+			s.opened++
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *fakeShop) buy(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("Idempotency-Key")
+	// Read to its end, or the server would not notice a buyer who hangs up.
+	var wanted shopclient.Order
+	if err := json.NewDecoder(r.Body).Decode(&wanted); err != nil {
+		problem(w, http.StatusBadRequest, "malformed")
+		return
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	s.mu.Lock()
+	s.tries[key]++
+	tries := s.tries[key]
+	if s.early < 0 {
+		s.early = s.connected
+	}
+	s.mu.Unlock()
+	if s.before != nil && s.before(w, r, tries) {
+		return
+	}
+	o, replayed, ok := s.sell(r.Header.Get("Shop-Buyer"), key, wanted)
+	if s.after != nil && s.after(w, r, tries) {
+		return
+	}
+	if !ok {
+		problem(w, http.StatusConflict, "sold-out")
+		return
+	}
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(o)
+}
+
+func (s *fakeShop) sell(buyer, key string, o shopclient.Order) (placed shopclient.Order, replayed, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, seen := s.orders[key]; seen {
+		return o, true, true
+	}
+	if s.available == 0 {
+		return o, false, false
+	}
+	s.available--
+	o.ID, o.Status = fmt.Sprintf("order-%d", len(s.orders)+1), "pending"
+	s.orders[key] = o
+	s.owners[o.ID] = buyer
+	return o, false, true
+}
+
+func (s *fakeShop) show(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.orders {
+		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
+			_ = json.NewEncoder(w).Encode(o)
+			return
+		}
+	}
+	problem(w, http.StatusNotFound, "order-not-found")
+}
+
+func (s *fakeShop) cancel(w http.ResponseWriter, r *http.Request) {
+	if s.refuseCancel != nil && s.refuseCancel(w) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, o := range s.orders {
+		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
+			if o.Status == "pending" {
+				s.available++
+			}
+			o.Status = shopclient.Cancelled
+			s.orders[key] = o
+			_ = json.NewEncoder(w).Encode(o)
+			return
+		}
+	}
+	problem(w, http.StatusNotFound, "order-not-found")
+}
+
+func problem(w http.ResponseWriter, status int, slug string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"type":"/problems/%s","title":"%s","status":%d}`, slug, slug, status)
+}
+
+// cut closes the connection without an answer.
+func cut() { panic(http.ErrAbortHandler) }
+
+// raceIn is a race of a crowd whose patience suits a test.
+func raceIn(crowd int, shops ...*fakeShop) Race {
+	r := Race{
+		Strategy:       "redis",
+		SKUs:           []string{"thing"},
+		Buyers:         crowd,
+		RequestTimeout: 10 * time.Second,
+		Timeout:        10 * time.Second,
+		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond, Doubt: time.Millisecond},
+		Watcher:        new(watcher),
+	}
+	for _, s := range shops {
+		r.Shops = append(r.Shops, s.URL)
+	}
+	return r
+}
+
+// hold holds a race that does not fail.
+func hold(t *testing.T, race Race) Log {
+	t.Helper()
+	log, err := race.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// watcher keeps the tally, and calls ready if it is set.
+type watcher struct {
+	tally atomic.Pointer[Tally]
+	ready func()
+}
+
+func (w *watcher) Connecting(t *Tally) { w.tally.Store(t) }
+
+func (w *watcher) Ready(context.Context) {
+	if w.ready != nil {
+		w.ready()
+	}
+}
+
+func (w *watcher) Answered() {}
+
+func tallyOf(r Race) *Tally { return r.Watcher.(*watcher).tally.Load() }
+
+// outcomes counts what became of the orders.
+type outcomes struct{ Ordered, Refused, Failed, Unknown int64 }
+
+func count(l Log) outcomes {
+	of := func(o Outcome) int64 { return l.Count(func(r Record) bool { return r.Outcome == o }) }
+	return outcomes{of(Ordered), of(Refused), of(Failed), of(Unknown)}
+}

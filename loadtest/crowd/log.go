@@ -1,0 +1,264 @@
+package crowd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+// Log is what became of all orders, in the order of their answers.
+type Log struct {
+	Took    time.Duration // from the common start to the last answer
+	Records []Record
+	Unsent  int64 // orders that were due while all buyers waited for answers
+}
+
+// Record is what became of one order.
+type Record struct {
+	Buyer    string
+	Lines    []shopclient.Line
+	Outcome  Outcome
+	OrderID  string        // of an Ordered
+	Ended    time.Duration // from the common start to the last answer
+	Latency  time.Duration // the same, from the moment at which the order was due
+	Tries    int
+	Replayed bool   // the answer repeats that of an earlier try
+	Reason   string // of a Failed or Unknown: how the last try ended
+
+	// What the buyer did with an Ordered afterwards, and the answers other than
+	// the wanted one.
+	Repeat       Repeat
+	RepeatAnswer string
+	Cancel       Cancel
+	CancelAnswer string
+
+	Trace  *shopclient.Trace // nil if the shop reported none, or too many
+	Wanted bool              // the Trace is about the most wanted SKU
+}
+
+// Outcome is what a buyer knows of an order in the end.
+type Outcome int
+
+// The outcomes.
+const (
+	Unknown Outcome = iota // no try had a definite answer: there may be an order
+	Ordered                // the shop acknowledged an order
+	Refused                // the shop answered that it is sold out
+	Failed                 // the shop rejected the request for another reason: there is no order
+)
+
+// Repeat is the answer to an order that was sent a second time.
+type Repeat int
+
+// The answers to a repeated order.
+const (
+	NotRepeated Repeat = iota
+	SameOrder
+	OtherAnswer // which no shop may give
+	NoAnswer    // no definite one
+)
+
+// Cancel is whether the buyer ended an order.
+type Cancel int
+
+// What became of a cancellation.
+const (
+	Kept        Cancel = iota // the buyer wants it
+	Cancelled                 // the shop confirmed it
+	Uncancelled               // the buyer asked and the shop did not confirm it, see Recheck
+)
+
+// Doubled describes an order that was sent again and did not come out as one.
+func (r Record) Doubled() string {
+	return fmt.Sprintf("%s of %s, whose key brought %s the second time", r.OrderID, r.Buyer, r.RepeatAnswer)
+}
+
+// Count returns how many records are like that.
+func (l Log) Count(is func(Record) bool) int64 {
+	var n int64
+	for _, r := range l.Records {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// Unsettled reports whether orders or cancellations may still be on their way.
+func (l Log) Unsettled() bool {
+	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.Cancel == Uncancelled })
+}
+
+// Summary is a log in figures, as in the JSON of a report.
+type Summary struct {
+	Acknowledged      int64     `json:"acknowledged"` // orders that buyers were told of
+	Refused           int64     `json:"refused"`      // buyers who were told that it is sold out
+	Errors            int64     `json:"errors"`       // buyers with another answer or none
+	Unknown           int64     `json:"unknown"`      // of the errors, those who may have an order
+	Unsent            int64     `json:"unsent"`       // of the errors, orders that found no buyer free to send them
+	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
+	Replays           int64     `json:"replays"`      // orders that were sent again and came out as the same one
+	Cancelled         int64     `json:"cancelled"`    // orders that were placed and then cancelled
+	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
+	AnswersPerSecond  float64   `json:"answers_per_second"`
+	OrdersPerSecond   float64   `json:"orders_per_second"`
+	RefusalsPerSecond float64   `json:"refusals_per_second"`
+	LatencyMS         Latency   `json:"latency_ms"`
+	Waits             []Wait    `json:"waits"`
+	Answers           Answers   `json:"answers"`
+	Timeline          *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
+	Locks             *Locks    `json:"locks,omitempty"`    // nil if there is no lock, or the shop reports no steps
+}
+
+// Latency is how long buyers waited, in milliseconds from the moment their order was
+// due: the common start, where all order at once.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Wait is a point of the latency curve: this percentage of the buyers waited at most
+// that long.
+type Wait struct {
+	Percentile float64 `json:"percentile"`
+	MS         float64 `json:"ms"`
+}
+
+// Answers counts answers over time, in slices of equal length from the common start on.
+type Answers struct {
+	SliceMS  float64 `json:"slice_ms"`
+	Orders   []int64 `json:"orders"`
+	Refusals []int64 `json:"refusals"`
+}
+
+// Milliseconds returns d in milliseconds, to the microsecond.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Summary puts the log into figures.
+func (l Log) Summary() Summary {
+	s := Summary{Unsent: l.Unsent, Errors: l.Unsent, Seconds: l.Took.Round(time.Microsecond).Seconds()}
+	latencies := make([]time.Duration, 0, len(l.Records))
+	for _, r := range l.Records {
+		latencies = append(latencies, r.Latency)
+		s.Retries += int64(max(0, r.Tries-1))
+		switch r.Outcome {
+		case Ordered:
+			s.Acknowledged++
+		case Refused:
+			s.Refused++
+		case Unknown:
+			s.Unknown++
+			s.Errors++
+		case Failed:
+			s.Errors++
+		}
+		if r.Repeat == SameOrder {
+			s.Replays++
+		}
+		if r.Cancel == Cancelled {
+			s.Cancelled++
+		}
+	}
+	rate := func(n int64) float64 { // to one digit, more than a rate is worth
+		if l.Took <= 0 {
+			return 0
+		}
+		return math.Round(float64(n)/l.Took.Seconds()*10) / 10
+	}
+	s.AnswersPerSecond = rate(s.Acknowledged + s.Refused)
+	s.OrdersPerSecond, s.RefusalsPerSecond = rate(s.Acknowledged), rate(s.Refused)
+	s.LatencyMS = percentiles(latencies)
+	s.Waits = curve(latencies)
+	s.Answers = l.slices(50)
+	s.Timeline, s.Locks = l.timeline(12), l.locks()
+	return s
+}
+
+// percentiles sorts the durations.
+func percentiles(all []time.Duration) Latency {
+	slices.Sort(all)
+	return Latency{P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), Max: percentile(all, 100)}
+}
+
+// percentile returns the least duration, in milliseconds, that p percent do not exceed.
+func percentile(sorted []time.Duration, p float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	return Milliseconds(sorted[max(0, rank-1)])
+}
+
+// curve has more points towards its end, where it is steep, and no more than there are
+// buyers to tell points apart.
+func curve(sorted []time.Duration) []Wait {
+	var points []Wait
+	finest := 100 - 100/float64(max(1, len(sorted)))
+	for _, p := range [...]float64{
+		0, 10, 20, 30, 40, 50, 60, 70, 80, 85, 90, 92, 94, 96, 98, 99, 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 99.99,
+	} {
+		if p <= finest {
+			points = append(points, Wait{p, percentile(sorted, p)})
+		}
+	}
+	return append(points, Wait{100, percentile(sorted, 100)})
+}
+
+// slices cuts the race into n slices of time.
+func (l Log) slices(n int) Answers {
+	length := max(time.Microsecond, (l.Took+time.Duration(n)-1)/time.Duration(n))
+	a := Answers{SliceMS: Milliseconds(length), Orders: make([]int64, n), Refusals: make([]int64, n)}
+	for _, r := range l.Records {
+		switch i := min(n-1, int(r.Ended/length)); r.Outcome {
+		case Ordered:
+			a.Orders[i]++
+		case Refused:
+			a.Refusals[i]++
+		case Failed, Unknown:
+		}
+	}
+	return a
+}
+
+// fewReasons is how many different reasons for errors are listed.
+const fewReasons = 5
+
+// Notes say why orders came to nothing, other than by being sold out.
+func (l Log) Notes() []string {
+	lines := []string{}
+	add := func(n int64, text string) {
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	add(l.Unsent, "orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers")
+	add(l.Count(func(r Record) bool { return r.Repeat == NoAnswer }), "orders that were sent again had no definite answer the second time")
+	add(l.Count(func(r Record) bool { return r.CancelAnswer != "" }), "cancellations were refused or not answered")
+	reasons := map[string]int64{}
+	for _, r := range l.Records {
+		if r.Outcome == Failed || r.Outcome == Unknown {
+			reasons[r.Reason]++
+		}
+	}
+	for i, reason := range mostFrequent(reasons) {
+		if i == fewReasons {
+			return append(lines, "... and other reasons")
+		}
+		add(reasons[reason], "without a definite answer: "+reason)
+	}
+	return lines
+}
+
+// mostFrequent returns the keys, the most frequent first.
+func mostFrequent(counts map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,242 @@
+package crowd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+func TestLog_Summary(t *testing.T) {
+	t.Parallel()
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	log := Log{Took: ms(100), Unsent: 2, Records: []Record{
+		{Outcome: Ordered, Tries: 3, Repeat: SameOrder, Latency: ms(10), Ended: 0},
+		{Outcome: Ordered, Tries: 1, Cancel: Cancelled, Latency: ms(30), Ended: ms(1)},
+		{Outcome: Refused, Tries: 2, Latency: ms(20), Ended: ms(2)},
+		{Outcome: Failed, Tries: 1, Reason: "rare", Latency: ms(40), Ended: ms(60)},
+		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(60), Ended: ms(61)},
+		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(50), Ended: ms(62)},
+		{Outcome: Refused, Tries: 1, Latency: ms(70), Ended: ms(100)},
+	}}
+	got := log.Summary()
+	if n := len(got.Answers.Orders); n != 50 || got.Answers.Orders[0] != 2 || got.Answers.Refusals[1] != 1 || got.Answers.Refusals[49] != 1 {
+		t.Errorf("answers: got %+v, want two orders in the first of 50 slices and refusals in the second and the last", got.Answers)
+	}
+	got.Answers, got.Waits = Answers{}, nil
+	want := Summary{
+		Acknowledged: 2, Refused: 2, Errors: 5, Unknown: 2, Unsent: 2, Retries: 9, Replays: 1, Cancelled: 1, Seconds: 0.1,
+		AnswersPerSecond: 40, OrdersPerSecond: 20, RefusalsPerSecond: 20, LatencyMS: Latency{P50: 40, P90: 70, P99: 70, Max: 70},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	notes := []string{
+		"2 orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers",
+		"2 without a definite answer: frequent", "1 without a definite answer: rare",
+	}
+	if diff := cmp.Diff(notes, log.Notes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	if empty := (Log{}).Summary(); empty.LatencyMS != (Latency{}) || empty.AnswersPerSecond != 0 {
+		t.Errorf("no orders: got %+v", empty)
+	}
+}
+
+// The curve never falls, ends with the longest wait, and is no closer than there are
+// buyers to tell its points apart.
+func TestSummary_Waits(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 10, 1000, 20_000} {
+		var log Log
+		for _, i := range rand.Perm(n) {
+			log.Records = append(log.Records, Record{Latency: time.Duration(i+1) * time.Millisecond})
+		}
+		curve := log.Summary().Waits
+		for i := 1; i < len(curve); i++ {
+			if curve[i].MS < curve[i-1].MS || curve[i].Percentile <= curve[i-1].Percentile {
+				t.Errorf("%d buyers: %+v after %+v", n, curve[i], curve[i-1])
+			}
+		}
+		before, last := curve[len(curve)-2], curve[len(curve)-1]
+		if last != (Wait{100, float64(n)}) {
+			t.Errorf("%d buyers: the last point: got %+v, want the longest wait", n, last)
+		}
+		if finest := 100 - 100/float64(max(1, n)); before.Percentile > finest {
+			t.Errorf("%d buyers: got a point at %v percent, want none above %v", n, before.Percentile, finest)
+		}
+	}
+}
+
+// traced is a log of accepted orders with these traces, answered in any order.
+func traced(traces ...shopclient.Trace) Log {
+	var log Log
+	for _, i := range rand.Perm(len(traces)) {
+		log.Records = append(log.Records, Record{Buyer: fmt.Sprintf("buyer-%d", i), Outcome: Ordered, Wanted: true, Trace: &traces[i]})
+	}
+	return log
+}
+
+// A timeline shows the first two requests that read the same and wrote the same, and
+// what was around them.
+func TestLog_timeline(t *testing.T) {
+	t.Parallel()
+	// wrote read the stock at a moment and wrote one unit less.
+	wrote := func(at, seen int64) shopclient.Trace {
+		left := seen - 1
+		return shopclient.Trace{Begun: at - 1, Read: at, Seen: seen, Wrote: &left}
+	}
+	subtracted := func(at, seen int64) shopclient.Trace {
+		return shopclient.Trace{Begun: at - 1, Read: at, Seen: seen}
+	}
+	for name, c := range map[string]struct {
+		all    []shopclient.Trace
+		wantAt []int64 // since the first began
+		pair   []int
+	}{
+		"no collision":           {[]shopclient.Trace{wrote(5, 10), wrote(6, 9), wrote(7, 8), wrote(8, 7), wrote(9, 6)}, []int64{1, 2, 3, 4}, nil},
+		"the database subtracts": {[]shopclient.Trace{subtracted(5, 10), subtracted(6, 10)}, []int64{1, 2}, nil},
+		"the first":              {[]shopclient.Trace{wrote(5, 10), wrote(6, 10), wrote(7, 10), wrote(8, 9), wrote(9, 9)}, []int64{1, 2, 3, 4}, []int{0, 1}},
+		"in the middle":          {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 7), wrote(6, 6)}, []int64{1, 2, 3, 4}, []int{2, 3}},
+		"far apart":              {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 6), wrote(6, 10)}, []int64{1, 6}, []int{0, 1}},
+		"at the end":             {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 10)}, []int64{1, 2, 3, 4}, []int{0, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := traced(c.all...).timeline(4)
+			var at []int64
+			for _, r := range got.Requests {
+				at = append(at, r.Read)
+			}
+			if !slices.Equal(at, c.wantAt) || !slices.Equal(got.Pair, c.pair) {
+				t.Errorf("got requests at %v, pair %v; want %v, %v", at, got.Pair, c.wantAt, c.pair)
+			}
+		})
+	}
+	if got := (Log{Records: []Record{{Outcome: Ordered}}}).timeline(4); got != nil {
+		t.Errorf("without traces: got %+v, want none", got)
+	}
+}
+
+func TestLog_locks(t *testing.T) {
+	t.Parallel()
+	// holder had the lock from held to released, in milliseconds, and committed a
+	// millisecond before that.
+	holder := func(asked, held, released int64) shopclient.Trace {
+		return shopclient.Trace{
+			Begun: 1000 * asked, LockAsked: 1000*asked + 1, LockHeld: 1000*held + 1, Read: 1000*held + 1,
+			Committed: 1000*(released-1) + 1, Released: 1000*released + 1,
+		}
+	}
+	batch := func(asked int64) shopclient.Trace { // answers before its lease is released
+		one := holder(asked, 5, 11)
+		one.Released = 0
+		return one
+	}
+	for name, c := range map[string]struct {
+		all                 []shopclient.Trace
+		handOvers, overlaps int64
+		wait, hold, over    float64 // the longest, in milliseconds
+	}{
+		"one after the other": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 11, 20), holder(0, 25, 30)}, 2, 0, 25, 9, 6},
+		"nobody waits":        {[]shopclient.Trace{holder(0, 1, 10), holder(12, 13, 20)}, 0, 0, 1, 9, 0},
+		// "Before the holder before had committed."
+		"two at once":      {[]shopclient.Trace{holder(0, 1, 10), holder(0, 5, 12), holder(0, 14, 20)}, 1, 1, 14, 9, 3},
+		"before the reply": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 9, 20)}, 1, 0, 9, 11, 0},
+		// "A batch that one lease serves is one holder."
+		"a batch": {[]shopclient.Trace{batch(0), batch(1), batch(2), holder(3, 12, 20)}, 1, 0, 9, 8, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			without := shopclient.Trace{Begun: 1, Read: 2}
+			got := traced(append(c.all, without)...).locks()
+			if got.Requests != int64(len(c.all)) || got.HandOvers != c.handOvers || got.Overlaps != c.overlaps {
+				t.Errorf("got %+v, want %d requests, %d hand-overs, %d overlaps", got, len(c.all), c.handOvers, c.overlaps)
+			}
+			if got.WaitMS.Max != c.wait || got.HoldMS.Max != c.hold || got.HandOverMS.Max != c.over {
+				t.Errorf("got %+v, want the longest wait %v, hold %v, hand-over %v ms", got, c.wait, c.hold, c.over)
+			}
+		})
+	}
+	two := traced(holder(0, 1, 10), holder(0, 2, 11))
+	two.Records[0].Wanted = false
+	if got := two.locks(); got.Requests != 2 || got.Overlaps != 0 {
+		t.Errorf("locks of two SKUs: got %+v, want no overlap", got)
+	}
+	if got := traced(shopclient.Trace{Begun: 1, Read: 2}).locks(); got != nil {
+		t.Errorf("without a lock: got %+v, want none", got)
+	}
+}
+
+// "An order has 1 to so many SKUs, one unit each", different ones; "the n-th order is
+// the same in every race of the same Race".
+func Test_mix(t *testing.T) {
+	t.Parallel()
+	race := Race{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}
+	for i := range 5 {
+		race.SKUs = append(race.SKUs, fmt.Sprint("sku-", i))
+	}
+	const orders = 4000
+	m, again, sizes, first := newMix(race), newMix(race), map[int]int{}, map[string]int{}
+	cancelled, repeated := 0.0, 0.0
+	for n := range int64(orders) {
+		one := m.order(n)
+		if diff := cmp.Diff(one, again.order(n), cmp.AllowUnexported(wanted{})); diff != "" {
+			t.Fatalf("order %d: %s", n, diff)
+		}
+		sizes[len(one.lines)]++
+		first[one.lines[0].SKU]++
+		seen := map[string]bool{}
+		for _, line := range one.lines {
+			if line.Units != 1 || seen[line.SKU] {
+				t.Fatalf("order %d: got %+v, want one unit of different SKUs", n, one.lines)
+			}
+			seen[line.SKU] = true
+		}
+		if one.cancel {
+			cancelled++
+		}
+		if one.repeat {
+			repeated++
+		}
+	}
+	for size := 1; size <= 3; size++ {
+		if share := float64(sizes[size]) / orders; share < 0.28 || share > 0.38 {
+			t.Errorf("carts of %d: got %.2f of all, want a third", size, share)
+		}
+	}
+	if len(sizes) != 3 || first["sku-0"] <= first["sku-1"] {
+		t.Errorf("got carts of %v, first lines %v; want up to 3, the first SKU wanted most", sizes, first)
+	}
+	if c, r := cancelled/orders, repeated/orders; c < 0.22 || c > 0.28 || r < 0.47 || r > 0.53 {
+		t.Errorf("got %.2f cancelled and %.2f repeated, want 0.25 and 0.5", c, r)
+	}
+}
+
+// "0 is even. With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
+// first ten two thirds."
+func TestZipf(t *testing.T) {
+	t.Parallel()
+	const orders = 100_000
+	for _, c := range []struct{ skew, first, ten float64 }{{0, 0.01, 0.1}, {1.1, 0.25, 0.66}} {
+		random, weights := rand.New(rand.NewPCG(1, 1)), zipf(100, c.skew)
+		first, ten := 0.0, 0.0
+		for range orders {
+			rank := draw(random, weights, 1)[0]
+			if rank == 0 {
+				first++
+			}
+			if rank < 10 {
+				ten++
+			}
+		}
+		if f, n := first/orders, ten/orders; f < 0.88*c.first || f > 1.12*c.first || n < 0.94*c.ten || n > 1.06*c.ten {
+			t.Errorf("skew %v: got %.3f for the first, %.3f for ten; want %v, %v", c.skew, f, n, c.first, c.ten)
+		}
+	}
+}

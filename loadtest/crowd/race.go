@@ -1,0 +1,276 @@
+// Package crowd sends a crowd of buyers to a shop: all at the same moment, at a rate,
+// or each again and again.
+//
+// A race goes
+//
+//	connect every buyer -> all wait at the barrier -> released at once ->
+//	each asks until it has an answer -> log -> recheck
+//
+// Each buyer has a connection of its own, which stands before the race begins, so
+// that the shop is measured and not the dialling. A latency counts from the moment at
+// which an order was due: the common start, where all order at once; a moment that
+// does not depend on the shop, in an open race (Pace.Rate); the answer to the order
+// before, in a closed one. So the time in a queue counts, and retries count.
+//
+// A buyer retries, with the same idempotency key, when the shop is too busy (429, 503,
+// or any answer with Retry-After, which is honoured up to a limit) and when the outcome
+// is unknown (no answer, a broken one, another 5xx), up to a number of tries.
+//
+// The Log has what the buyers were told. It is written without a look at the shop's
+// books, so that the two can be compared.
+package crowd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Race is what the buyers of one race order and how.
+type Race struct {
+	Shops    []string // base URLs; buyers are dealt out to them in turn
+	Strategy string
+	SKUs     []string // at least one, the most wanted first
+	Skew     float64  // Zipf's exponent of how wanted they are; 0 is even
+	Lines    int      // an order has 1 to so many SKUs, one unit each; 0 is 1
+	Buyers   int
+	Think    time.Duration // of the shop, between reading the stock and writing it
+	Pace     Pace          // when they order
+
+	Cancel float64 // share of the orders placed that their buyers cancel
+	Repeat float64 // share of the orders placed that are sent a second time
+
+	RequestTimeout time.Duration // of one try
+	Timeout        time.Duration // of all, from the common start or the end of Pace.Duration
+	Retry          Retry
+	Watcher        Watcher // may be nil
+}
+
+// Pace says when orders are sent. The zero value has each buyer order once, all at
+// the same moment.
+//
+// With a Rate the load is open: orders are due at random moments that do not depend
+// on each other (Poisson), whatever the shop does, and any buyer who does not wait for
+// an answer sends them. Without one it is closed: each buyer orders again as soon as
+// there is an answer to the order before.
+type Pace struct {
+	Rate     float64       // orders per second
+	Duration time.Duration // orders are sent for so long; 0 is without an end
+	Requests int           // so many orders in all; 0 is any number
+}
+
+// Watcher follows a race. Its methods are called one after the other.
+type Watcher interface {
+	// Connecting: the buyers begin to connect; they count in the tally.
+	Connecting(*Tally)
+	// Ready: all have connected. They are released when it returns.
+	Ready(ctx context.Context)
+	// Answered: the race is over, whether it succeeded or not.
+	Answered()
+}
+
+// Tally counts while a race runs. It may be read at any time.
+type Tally struct {
+	Connected, Ordered, Refused, Errors, Retries, Repeated, Cancelled atomic.Int64
+}
+
+// Answered returns how many orders have an answer, or will never have one.
+func (t *Tally) Answered() int64 { return t.Ordered.Load() + t.Refused.Load() + t.Errors.Load() }
+
+func (t *Tally) add(o Outcome) {
+	switch o {
+	case Ordered:
+		t.Ordered.Add(1)
+	case Refused:
+		t.Refused.Add(1)
+	case Failed, Unknown:
+		t.Errors.Add(1)
+	}
+}
+
+// Run holds the race and returns what became of each order. It fails if a buyer
+// cannot connect, before anything is bought, and if ctx ends. All connections are
+// closed when it returns.
+func (r Race) Run(ctx context.Context) (Log, error) {
+	run := &run{Race: r, tally: new(Tally), mix: newMix(r), limit: math.MaxInt64}
+	switch {
+	case r.Pace == Pace{}:
+		run.limit = int64(r.Buyers)
+	case r.Pace.Requests > 0:
+		run.limit = int64(r.Pace.Requests)
+	}
+	for i := range r.Buyers {
+		b := newBuyer(run, i)
+		defer b.conns.CloseIdleConnections()
+		run.buyers = append(run.buyers, b)
+	}
+	if r.Watcher != nil {
+		r.Watcher.Connecting(run.tally)
+		defer r.Watcher.Answered()
+	}
+	if err := run.connect(ctx); err != nil {
+		return Log{}, err
+	}
+	if r.Watcher != nil {
+		r.Watcher.Ready(ctx)
+	}
+	switch {
+	case r.Pace.Rate > 0:
+		run.open(ctx)
+	case r.Pace == Pace{}:
+		run.together(ctx, func(ctx context.Context, b *buyer) { run.next(ctx, b, run.start) })
+	default:
+		run.together(ctx, run.closed)
+	}
+	if ctx.Err() != nil {
+		return Log{}, context.Cause(ctx)
+	}
+	return run.log(), nil
+}
+
+// run is a race that goes on.
+type run struct {
+	Race
+	mix    mix
+	tally  *Tally
+	buyers []*buyer
+	start  time.Time
+	limit  int64 // of orders
+	sent   atomic.Int64
+	traced atomic.Int64
+	unsent int64 // by open alone
+}
+
+// dialling is how many buyers connect at a time, well inside the queue of connections
+// that a listener keeps.
+const dialling = 100
+
+func (r *run) connect(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dialling)
+	for _, b := range r.buyers {
+		group.Go(func() error {
+			if err := b.shops[0].Connect(ctx); err != nil {
+				return fmt.Errorf("%s of %d cannot connect: %w", b.name, len(r.buyers), err)
+			}
+			r.tally.Connected.Add(1)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// begin starts the clock and returns the ctx that ends the race.
+func (r *run) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.start = time.Now()
+	return context.WithTimeout(ctx, r.Pace.Duration+r.Timeout)
+}
+
+// together has all buyers work from the same moment on, and returns when all are done.
+func (r *run) together(ctx context.Context, work func(context.Context, *buyer)) {
+	var ready, done sync.WaitGroup
+	ready.Add(len(r.buyers))
+	barrier := make(chan struct{})
+	limited := ctx // set before the barrier opens
+	for _, b := range r.buyers {
+		done.Go(func() {
+			ready.Done()
+			<-barrier
+			work(limited, b)
+		})
+	}
+	ready.Wait()
+	limited, cancel := r.begin(ctx)
+	defer cancel()
+	close(barrier)
+	done.Wait()
+}
+
+// next has the buyer send an order that was due at that moment, and reports whether
+// there was one left to send.
+func (r *run) next(ctx context.Context, b *buyer, due time.Time) bool {
+	number := r.sent.Add(1)
+	if number > r.limit {
+		return false
+	}
+	b.order(ctx, number, due)
+	return true
+}
+
+// closed has the buyer order again and again.
+func (r *run) closed(ctx context.Context, b *buyer) {
+	length := r.Pace.Duration
+	for ctx.Err() == nil && (length == 0 || time.Since(r.start) < length) {
+		if !r.next(ctx, b, time.Now()) {
+			return
+		}
+	}
+}
+
+// open has orders sent when they are due. One that finds all buyers waiting for an
+// answer is not sent: it is counted, and the shop does not have to serve it.
+func (r *run) open(ctx context.Context) {
+	ctx, cancel := r.begin(ctx)
+	defer cancel()
+	free := make(chan *buyer, len(r.buyers))
+	for _, b := range r.buyers {
+		free <- b
+	}
+	var done sync.WaitGroup
+	defer done.Wait()
+	random := rand.New(rand.NewPCG(1, 1)) // the same arrivals in each race
+	due := r.start
+	for range r.limit {
+		due = due.Add(time.Duration(random.ExpFloat64() / r.Pace.Rate * float64(time.Second)))
+		if r.Pace.Duration > 0 && due.Sub(r.start) >= r.Pace.Duration || !sleep(ctx, time.Until(due)) {
+			return
+		}
+		select {
+		case b := <-free:
+			at := due
+			done.Go(func() {
+				r.next(ctx, b, at)
+				free <- b
+			})
+		default:
+			r.unsent++
+			r.tally.Errors.Add(1)
+		}
+	}
+}
+
+func (r *run) log() Log {
+	log := Log{Unsent: r.unsent}
+	for _, b := range r.buyers {
+		log.Records = append(log.Records, b.records...)
+	}
+	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
+	log.Took = time.Since(r.start)
+	if n := len(log.Records); n > 0 {
+		log.Took = log.Records[n-1].Ended
+	}
+	return log
+}
+
+// sleep waits for d and reports whether ctx lasted as long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

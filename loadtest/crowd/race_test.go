@@ -1,0 +1,367 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Each buyer's tries go by a script, whose last line is for all further ones: "sell" or
+// "sell, X" or X, where X is an answer that is not an order.
+func TestRace_Run(t *testing.T) {
+	t.Parallel()
+	const crowd, units = 40, 10
+	reply := func(w http.ResponseWriter, how string) bool {
+		switch how {
+		case "cut":
+			cut()
+		case "break off":
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte(`{"id":"ord`))
+		default:
+			status, _ := strconv.Atoi(how)
+			w.Header().Set("Retry-After", map[string]string{"503": "1"}[how]) // the test's limit is shorter
+			problem(w, status, map[string]string{"409": "sold-out"}[how])
+		}
+		return true
+	}
+	fine, unsure := outcomes{Ordered: units, Refused: crowd - units}, int64(crowd-units) // buyers who may have bought and are refused make sure
+	for name, c := range map[string]struct {
+		script  []string
+		want    outcomes
+		retries int64
+		sold    int // orders in the shop's books
+	}{
+		"a shop without faults":                 {[]string{"sell"}, fine, 0, units},
+		"too busy at first":                     {[]string{"503", "sell"}, fine, crowd + unsure, units},
+		"cut after the commit":                  {[]string{"sell, cut", "sell"}, fine, crowd + unsure, units},
+		"and the next instance has not heard":   {[]string{"sell, cut", "sell, 409", "sell"}, fine, 2 * crowd, units},
+		"a broken answer after the commit":      {[]string{"sell, break off", "sell"}, fine, crowd + unsure, units},
+		"sold, but never told":                  {[]string{"sell, 500"}, outcomes{Unknown: crowd}, 3 * crowd, units},
+		"always too many requests":              {[]string{"429"}, outcomes{Failed: crowd}, 3 * crowd, 0},
+		"rejected for good: asked once":         {[]string{"422"}, outcomes{Failed: crowd}, 0, 0},
+		"rejected, but an earlier try may have": {[]string{"sell, cut", "401"}, outcomes{Unknown: crowd}, crowd, units},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newFakeShop(t, units)
+			turn := func(tries int) (sell bool, how string) {
+				line := c.script[min(tries, len(c.script))-1]
+				rest, sell := strings.CutPrefix(line, "sell")
+				return sell, strings.TrimPrefix(rest, ", ")
+			}
+			shop.before = func(w http.ResponseWriter, _ *http.Request, tries int) bool {
+				sell, how := turn(tries)
+				return !sell && reply(w, how)
+			}
+			shop.after = func(w http.ResponseWriter, _ *http.Request, tries int) bool {
+				_, how := turn(tries)
+				return how != "" && reply(w, how)
+			}
+			race := raceIn(crowd, shop)
+			log := hold(t, race)
+			if diff := cmp.Diff(c.want, count(log)); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s\n%v", diff, log.Notes())
+			}
+			if got, counted := log.Summary().Retries, tallyOf(race).Retries.Load(); got != c.retries || counted != got {
+				t.Errorf("retries: got %d in the log and %d in the tally, want %d", got, counted, c.retries)
+			}
+			if tallyOf(race).Answered() != crowd || len(shop.orders) != c.sold {
+				t.Errorf("got %d buyers through and %d orders, want %d and %d", tallyOf(race).Answered(), len(shop.orders), crowd, c.sold)
+			}
+		})
+	}
+}
+
+// doc.go: "Each buyer has a connection of its own, which stands before the race
+// begins".
+func TestRace_Run_barrier(t *testing.T) {
+	t.Parallel()
+	const crowd = 250
+	shop := newFakeShop(t, crowd)
+	log := hold(t, raceIn(crowd, shop))
+	if got := count(log).Ordered; got != crowd {
+		t.Errorf("orders: got %d, want %d", got, crowd)
+	}
+	shop.mu.Lock()
+	defer shop.mu.Unlock()
+	if shop.early != crowd {
+		t.Errorf("buyers at the door when the first order came: got %d, want %d", shop.early, crowd)
+	}
+	if shop.opened != crowd {
+		t.Errorf("connections opened: got %d, want one for each of %d buyers", shop.opened, crowd)
+	}
+}
+
+// doc.go: "Every latency counts from the common start, also that of a buyer whom
+// the shop got round to last".
+func TestRace_Run_latency(t *testing.T) {
+	t.Parallel()
+	const crowd, each = 10, 5 * time.Millisecond
+	shop := newFakeShop(t, crowd)
+	one := make(chan struct{}, 1)
+	shop.before = func(http.ResponseWriter, *http.Request, int) bool {
+		one <- struct{}{}
+		time.Sleep(each) // the shop's work, one buyer after the other
+		<-one
+		return false
+	}
+	log := hold(t, raceIn(crowd, shop))
+	got := log.Summary().LatencyMS
+	if got.Max < Milliseconds(crowd*each) || got.Max > Milliseconds(log.Took) {
+		t.Errorf("longest wait: got %v ms, want at least %v and at most the race's %v", got.Max, crowd*each, log.Took)
+	}
+	if got.P50 < Milliseconds(crowd/2*each) {
+		t.Errorf("median wait: got %v ms, want at least %v", got.P50, crowd/2*each)
+	}
+}
+
+func TestRace_Run_no_answer_in_time(t *testing.T) {
+	t.Parallel()
+	const crowd = 5
+	shop := newFakeShop(t, crowd)
+	shop.before = func(_ http.ResponseWriter, r *http.Request, _ int) bool {
+		<-r.Context().Done()
+		return true
+	}
+	race := raceIn(crowd, shop)
+	race.Timeout = 50 * time.Millisecond
+	log := hold(t, race)
+	if diff := cmp.Diff(outcomes{Unknown: crowd}, count(log)); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"5 without a definite answer: no answer in time"}, log.Notes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestRace_Run_stopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	shop := newFakeShop(t, 1)
+	shop.before = func(_ http.ResponseWriter, r *http.Request, _ int) bool {
+		cancel(enough)
+		<-r.Context().Done()
+		return true
+	}
+	if _, err := raceIn(20, shop).Run(ctx); !errors.Is(err, enough) {
+		t.Errorf("error: got %v, want %v", err, enough)
+	}
+}
+
+// Asking again goes to the next shop.
+func TestRace_Run_shop_dies(t *testing.T) {
+	t.Parallel()
+	const crowd = 20
+	dying, other := newFakeShop(t, 0), newFakeShop(t, crowd)
+	dying.before = func(http.ResponseWriter, *http.Request, int) bool {
+		cut()
+		return true
+	}
+	log := hold(t, raceIn(crowd, dying, other))
+	if got := count(log).Ordered; got != crowd {
+		t.Errorf("orders: got %d, want %d; reasons: %+v", got, crowd, log.Notes())
+	}
+}
+
+// "It is closed: each buyer orders again as soon as there is an answer to the
+// order before."
+func TestRace_Run_requests(t *testing.T) {
+	t.Parallel()
+	const crowd, units, requests = 5, 40, 100
+	shop := newFakeShop(t, units)
+	race := raceIn(crowd, shop)
+	race.Pace = Pace{Requests: requests}
+	log := hold(t, race)
+	if diff := cmp.Diff(outcomes{Ordered: units, Refused: requests - units}, count(log)); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s\nreasons: %+v", diff, log.Notes())
+	}
+	if got := len(shop.tries); got != requests {
+		t.Errorf("keys: got %d, want one for each of %d orders", got, requests)
+	}
+	if shop.opened != crowd {
+		t.Errorf("connections opened: got %d, want one for each of %d buyers", shop.opened, crowd)
+	}
+	for _, r := range log.Records {
+		if r.Latency > r.Ended {
+			t.Fatalf("waited %v of an order that was answered after %v, want from when it was due", r.Latency, r.Ended)
+		}
+	}
+}
+
+// "With a Rate the load is open: orders are due at random moments that do not
+// depend on each other, whatever the shop does."
+func TestRace_Run_rate(t *testing.T) {
+	t.Parallel()
+	const orders = 200
+	shop := newFakeShop(t, orders)
+	race := raceIn(orders, shop)
+	race.Pace = Pace{Rate: 2000, Requests: orders}
+	began := time.Now()
+	log := hold(t, race)
+	if diff := cmp.Diff(outcomes{Ordered: orders}, count(log)); diff != "" || log.Unsent > 0 {
+		t.Errorf("outcomes (-want +got):\n%s\n%d unsent, reasons: %+v", diff, log.Unsent, log.Notes())
+	}
+	// The last of 200 is due after 100 ms on average. These arrivals are always the same.
+	if took := time.Since(began); took < 70*time.Millisecond {
+		t.Errorf("took %v, want as long as the rate asks for", took)
+	}
+}
+
+// An order that is sent again with the same key is the same order.
+func TestRace_Run_repeat(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		disturb func(s *fakeShop, w http.ResponseWriter, key string, tries int) (answered bool)
+		want    Repeat
+		text    string
+	}{
+		"the same order": {func(*fakeShop, http.ResponseWriter, string, int) bool { return false }, SameOrder, ""},
+		"a second order": {func(s *fakeShop, _ http.ResponseWriter, key string, tries int) bool {
+			if tries == 2 { // the shop has forgotten the key, not the order
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.orders["was "+key] = s.orders[key]
+				delete(s.orders, key)
+			}
+			return false
+		}, OtherAnswer, "order-1 of buyer-1, whose key brought order order-2 the second time"},
+		"sold out": {func(_ *fakeShop, w http.ResponseWriter, _ string, tries int) bool {
+			return tries > 1 && soldOutNow(w)
+		}, OtherAnswer, "sold out the second time"},
+		"sold out for a moment": {func(_ *fakeShop, w http.ResponseWriter, _ string, tries int) bool {
+			return tries == 2 && soldOutNow(w)
+		}, SameOrder, ""},
+		"no answer": {func(_ *fakeShop, _ http.ResponseWriter, _ string, tries int) bool {
+			if tries > 1 {
+				cut()
+			}
+			return false
+		}, NoAnswer, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newFakeShop(t, 5)
+			shop.before = func(w http.ResponseWriter, r *http.Request, tries int) bool {
+				return c.disturb(shop, w, r.Header.Get("Idempotency-Key"), tries)
+			}
+			race := raceIn(1, shop)
+			race.Repeat = 1
+			log := hold(t, race)
+			r := log.Records[0]
+			if r.Outcome != Ordered || r.Repeat != c.want || !strings.Contains(r.Doubled(), c.text) {
+				t.Errorf("got %+v, %q; want it ordered, %v, %q", r, r.Doubled(), c.want, c.text)
+			}
+		})
+	}
+}
+
+func soldOutNow(w http.ResponseWriter) bool {
+	problem(w, http.StatusConflict, "sold-out")
+	return true
+}
+
+// Buyers cancel, others buy what came back.
+func TestRace_Run_cancel(t *testing.T) {
+	t.Parallel()
+	const crowd, units = 40, 10
+	shop := newFakeShop(t, units)
+	race := raceIn(crowd, shop)
+	race.Cancel = 0.5
+	log := hold(t, race)
+	cancelled := log.Count(func(r Record) bool { return r.Cancel == Cancelled })
+	if count(log).Ordered < units || cancelled == 0 || tallyOf(race).Cancelled.Load() != cancelled {
+		t.Errorf("got %+v, %d cancelled, %d in the tally", count(log), cancelled, tallyOf(race).Cancelled.Load())
+	}
+	lost, err := race.Recheck(t.Context(), log)
+	if err != nil || len(lost) > 0 {
+		t.Errorf("recheck: got %+v, %v, want nothing lost", lost, err)
+	}
+	for key, o := range shop.orders { // a cancelled order that goes on living
+		if o.Status == shopclient.Cancelled {
+			o.Status = "pending"
+			shop.orders[key] = o
+		}
+	}
+	if lost, err := race.Recheck(t.Context(), log); err != nil || int64(len(lost)) != cancelled || lost[0].Why != "the shop shows it as pending" {
+		t.Errorf("recheck: got %+v, %v, want the %d cancelled ones", lost, err, cancelled)
+	}
+}
+
+// "In log, it settles what came of each Uncancelled."
+func TestRace_Recheck_uncancelled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refuse func(w http.ResponseWriter) bool
+		after  string // status of the order by then
+		want   Cancel
+	}{
+		"refused":                 {func(w http.ResponseWriter) bool { problem(w, http.StatusConflict, "order-ended"); return true }, "pending", Kept},
+		"broken":                  {func(w http.ResponseWriter) bool { problem(w, http.StatusInternalServerError, "internal"); return true }, "pending", Kept},
+		"not told, but cancelled": {func(http.ResponseWriter) bool { cut(); return true }, shopclient.Cancelled, Cancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newFakeShop(t, 1)
+			shop.refuseCancel = c.refuse
+			race := raceIn(1, shop)
+			race.Cancel = 1
+			log, err := race.Run(t.Context())
+			if err != nil || log.Count(func(r Record) bool { return r.CancelAnswer != "" }) != 1 {
+				t.Fatalf("got %+v, %v, want one that is not cancelled", log, err)
+			}
+			for key, o := range shop.orders {
+				o.Status = c.after
+				shop.orders[key] = o
+			}
+			lost, err := race.Recheck(t.Context(), log)
+			if err != nil || len(lost) > 0 || log.Count(func(r Record) bool { return r.Cancel == c.want }) != 1 {
+				t.Errorf("got %+v, lost %v, %v; want one that is %v", log.Records, lost, err, c.want)
+			}
+		})
+	}
+}
+
+func TestRace_Recheck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(s *fakeShop, key string, o shopclient.Order) // of order-7
+		lost   bool
+	}{
+		"all are there":       {func(*fakeShop, string, shopclient.Order) {}, false},
+		"one is lost":         {func(s *fakeShop, key string, _ shopclient.Order) { delete(s.orders, key) }, true},
+		"it is another's now": {func(s *fakeShop, _ string, o shopclient.Order) { s.owners[o.ID] = "somebody" }, true},
+		"it has more units": {func(s *fakeShop, key string, o shopclient.Order) {
+			o.Lines = []shopclient.Line{{SKU: "thing", Units: 2}}
+			s.orders[key] = o
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newFakeShop(t, 40)
+			race := raceIn(50, shop)
+			log := hold(t, race)
+			for key, o := range shop.orders {
+				if o.ID == "order-7" {
+					c.change(shop, key, o)
+				}
+			}
+			lost, err := race.Recheck(t.Context(), log)
+			if err != nil || c.lost != (len(lost) == 1 && lost[0].OrderID == "order-7") || !c.lost && len(lost) > 0 {
+				t.Errorf("got %+v, %v, want order-7: %v", lost, err, c.lost)
+			}
+		})
+	}
+}

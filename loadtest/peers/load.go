@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// load is a case: who wants what.
+type load struct {
+	name, about string
+	clients     int // each like a process of its own
+	goroutines  int // of each client
+	keys        int
+	hold        time.Duration
+}
+
+func allLoads() []load {
+	return []load{
+		{"one", "1 goroutine, nobody else wants the key", 1, 1, 1, 0},
+		{"keys", "64 goroutines of one client, each on its own key", 1, 64, 64, 0},
+		{"hot", "64 goroutines of one client on one key", 1, 64, 1, 0},
+		{"spread", "4 clients x 16 goroutines on one key", 4, 16, 1, 0},
+		{"hold", "4 clients x 16 goroutines on one key, held for 1 ms", 4, 16, 1, time.Millisecond},
+	}
+}
+
+// round is what a peer did under a load.
+type round struct {
+	perSecond float64       // turns; 0 if it hung, so that it is compared by what it does when it works
+	longest   time.Duration // wait for the key
+	perClient []int         // turns; of one client: per goroutine
+	overlaps  int64         // times that a second one was inside
+	lost      int64         // updates of what the lock guards
+	err       error         // the first one of a turn, or a hang
+}
+
+func (r round) right() bool { return r.overlaps == 0 && r.lost == 0 && r.err == nil }
+
+// guard is what a lock protects, and finds out whether it does.
+type guard struct {
+	inside, overlaps atomic.Int64
+	count            atomic.Int64 // read, then written: right only under a lock
+	passes           atomic.Int64
+}
+
+// pass is the work under the lock.
+func (g *guard) pass(hold time.Duration) {
+	if g.inside.Add(1) != 1 {
+		g.overlaps.Add(1)
+	}
+	seen := g.count.Load()
+	if hold > 0 {
+		time.Sleep(hold)
+	}
+	g.count.Store(seen + 1)
+	g.inside.Add(-1)
+	g.passes.Add(1)
+}
+
+const (
+	patience = ttl * 3 / 2     // without a turn, until a peer is taken to hang: a lease that was merely lost has run out by then
+	grace    = 5 * time.Second // for a peer that was cancelled, or is closed, to return
+)
+
+var errHung = errors.New("hung")
+
+// run lets the peer take turns for as long as length says. A turn is an acquisition, a
+// pass through what the lock guards, and the release. A turn that began in time is
+// waited for, so that starvation shows in the longest wait, but it is counted only if
+// it ended in time. The error tells that the peer could not be measured; what it did
+// wrong is in the round.
+func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.Duration) (round, error) {
+	clients := make([]client, l.clients)
+	for i := range clients {
+		c, err := p.open(addr)
+		if err != nil {
+			return round{}, fmt.Errorf("%s: open: %w", p.name, err)
+		}
+		clients[i] = c
+	}
+	ctx, cancel := context.WithTimeout(ctx, length+24*time.Hour) // longer than any run: some peers set a shorter one where there is none
+	defer cancel()
+	guards := make([]guard, l.keys)
+	var beats atomic.Int64 // turns that ended, for the watchdog
+	var ready sync.WaitGroup
+	start, ended := make(chan time.Time), make(chan *worker, l.clients*l.goroutines)
+	for i := range cap(ended) {
+		w := &worker{
+			number: i, client: clients[i%l.clients], key: fmt.Sprintf("%s:%d", prefix, i%l.keys),
+			guard: &guards[i%l.keys], hold: l.hold, beats: &beats,
+		}
+		ready.Add(1)
+		go func() {
+			w.turn(ctx) // opens connections and loads scripts
+			w.longest = 0
+			ready.Done()
+			end := <-start
+			for ctx.Err() == nil && time.Now().Before(end) {
+				if w.turn(ctx) && !time.Now().After(end) {
+					w.turns++
+				}
+			}
+			ended <- w
+		}()
+	}
+	go func() {
+		ready.Wait()
+		end := time.Now().Add(length)
+		for range cap(ended) {
+			start <- end
+		}
+	}()
+	workers, hung := collect(cancel, ended, &beats)
+	r := sum(l, workers, guards, length)
+	if hung != nil {
+		r.perSecond, r.err = 0, hung
+	}
+	if err := closeAll(clients); r.err == nil {
+		r.err = err
+	}
+	return r, nil
+}
+
+// collect waits for the workers. Where no turn ends for too long, it cancels them and
+// waits for those that return.
+func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64) (workers []*worker, hung error) {
+	tick := time.NewTicker(patience / 10)
+	defer tick.Stop()
+	last, at := int64(0), time.Now()
+	for len(workers) < cap(ended) {
+		select {
+		case w := <-ended:
+			workers = append(workers, w)
+			continue
+		case <-tick.C:
+		}
+		if now := beats.Load(); now > last {
+			last, at = now, time.Now()
+		}
+		switch quiet := time.Since(at); {
+		case hung == nil && quiet >= patience:
+			hung = fmt.Errorf("%w: nothing happened for %v", errHung, patience)
+			cancel()
+		case quiet >= patience+grace:
+			return workers, fmt.Errorf("%w, and did not return when cancelled", hung)
+		}
+	}
+	return workers, hung
+}
+
+// closeAll closes the clients, but waits no longer than grace for one that hangs in that.
+func closeAll(clients []client) error {
+	errs := make(chan error, len(clients))
+	for _, c := range clients {
+		go func() { errs <- c.close() }()
+	}
+	late := time.After(grace)
+	var all error
+	for range clients {
+		select {
+		case err := <-errs:
+			all = errors.Join(all, err)
+		case <-late:
+			return errors.Join(all, errors.New("close does not return"))
+		}
+	}
+	return all
+}
+
+// sum adds up what the workers did. Those that are stuck do not count.
+func sum(l load, workers []*worker, guards []guard, length time.Duration) round {
+	r := round{perClient: make([]int, l.clients)}
+	if l.clients == 1 {
+		r.perClient = make([]int, l.goroutines)
+	}
+	for _, w := range workers {
+		r.perSecond += float64(w.turns) / length.Seconds()
+		r.perClient[w.number%len(r.perClient)] += w.turns
+		r.longest = max(r.longest, w.longest)
+		if r.err == nil {
+			r.err = w.err
+		}
+	}
+	for i := range guards {
+		g := &guards[i]
+		r.overlaps += g.overlaps.Load()
+		r.lost += g.passes.Load() - g.count.Load()
+	}
+	return r
+}
+
+// worker is one goroutine that wants one key, again and again.
+type worker struct {
+	number int
+	client client
+	key    string
+	guard  *guard
+	hold   time.Duration
+	beats  *atomic.Int64
+
+	turns   int
+	longest time.Duration
+	err     error // the first
+}
+
+// turn reports whether all went well.
+func (w *worker) turn(ctx context.Context) bool {
+	began := time.Now()
+	release, err := w.client.acquire(ctx, w.key)
+	w.longest = max(w.longest, time.Since(began))
+	if err == nil {
+		w.guard.pass(w.hold)
+		err = release()
+	}
+	if err == nil {
+		w.beats.Add(1)
+		return true
+	}
+	if ctx.Err() == nil {
+		w.err = cmp.Or(w.err, err)
+		time.Sleep(retry) // a peer that fails at once does not spin
+	}
+	return false
+}

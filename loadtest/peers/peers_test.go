@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"-rounds", "0"}, {"-time", "1ms"}, {"-cases", "hot,cold"}, {"-peers", "zookeeper"}, {"-nonsense"}, {"hot"},
+	} {
+		if _, err := parse(args, &bytes.Buffer{}); !errors.Is(err, errUsage) {
+			t.Errorf("%v: got %v, want a mistake in usage", args, err)
+		}
+	}
+	s, err := parse([]string{"-cases", "hot,hold", "-peers", ours}, &bytes.Buffer{})
+	if err != nil || len(s.loads) != 2 || s.loads[1].hold != time.Millisecond || len(s.peers) != 1 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+// redisAddr starts a Redis that ends with the test. On a machine that cannot have one
+// the test skips; with CI=true it fails where there is one that does not start.
+func redisAddr(t *testing.T) string {
+	t.Helper()
+	addr, _, stop, err := startRedis(t.Context())
+	if err != nil && (errors.Is(err, errNoRedis) || os.Getenv("CI") != "true") {
+		t.Skipf("needs Redis: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return addr
+}
+
+// The whole program, as short as can be: every peer in every case. That a library hangs
+// now and then where several want a key is reported, and none of ours to mend.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-redis", redisAddr(t), "-rounds", "2", "-time", "50ms"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, l := range allLoads() {
+		_, section, _ := strings.Cut(out.String(), "\n"+l.name+": ")
+		section, _, _ = strings.Cut(section, "\n\n")
+		for _, p := range allPeers() {
+			if !strings.Contains(section, "\n"+p.name+" ") {
+				t.Errorf("%s lacks %s:\n%s", l.name, p.name, section)
+			}
+		}
+		if strings.Contains(section, "NO: ") || strings.Contains(section, "error") {
+			t.Errorf("an adapter does not exclude, or fails:\n%s", section)
+		}
+	}
+}
+
+// An adapter whose ctx ends while it waits returns, without the key.
+func TestPeer_cancelled(t *testing.T) {
+	t.Parallel()
+	addr := redisAddr(t)
+	for _, p := range allPeers() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			c, err := p.open(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.close() }()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			release, err := c.acquire(ctx, p.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			if _, err := c.acquire(short, p.name); err == nil {
+				t.Error("a second acquisition: got the key, want an error")
+			}
+			if err := release(); err != nil {
+				t.Errorf("release: got %v, want none", err)
+			}
+		})
+	}
+}
+
+// fake is a peer of one slot that misbehaves on demand.
+type fake struct {
+	slot   chan struct{}
+	open   bool          // lets all in
+	forget int           // the turn after which the slot is never freed
+	deaf   chan struct{} // if set: waits for it, and not for contexts
+	broken error         // of every release
+
+	turns int // guarded by the slot
+}
+
+func (f *fake) acquire(ctx context.Context, _ string) (func() error, error) {
+	if f.open {
+		return func() error { return nil }, nil
+	}
+	cancelled := ctx.Done()
+	if f.deaf != nil {
+		cancelled = f.deaf
+	}
+	select {
+	case f.slot <- struct{}{}:
+	case <-cancelled:
+		return nil, errors.New("gave up")
+	}
+	time.Sleep(time.Millisecond)
+	return func() error {
+		if f.turns++; f.turns != f.forget {
+			<-f.slot
+		}
+		return f.broken
+	}, nil
+}
+
+func (f *fake) close() error { return nil }
+
+// A lock does 500 turns of 2 ms in a second. What one does wrong is found out, and a hang
+// ends when the library is cancelled, or is left behind.
+func TestLoad_run(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fake  fake
+		check func(round) bool
+	}{
+		{"a lock", fake{}, func(r round) bool {
+			return r.right() && r.perSecond == 500 && r.perClient[0]+r.perClient[1] == 500 && r.longest >= 2*time.Millisecond
+		}},
+		{"lets two in", fake{open: true}, func(r round) bool { return !r.right() && r.overlaps > 0 && r.lost > 0 }},
+		{"hangs", fake{forget: 20}, func(r round) bool {
+			return errors.Is(r.err, errHung) && !strings.Contains(r.err.Error(), "return") && r.perSecond == 0 && r.longest >= patience-time.Second
+		}},
+		{"hangs and hears nothing", fake{forget: 20, deaf: make(chan struct{})}, func(r round) bool {
+			return errors.Is(r.err, errHung) && strings.Contains(r.err.Error(), "did not return")
+		}},
+		{"hangs at once", fake{forget: 1}, func(r round) bool { return errors.Is(r.err, errHung) }},
+		{"fails", fake{broken: errors.New("no luck")}, func(r round) bool { return r.perSecond == 0 && r.err != nil && !r.right() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := c.fake
+				f.slot = make(chan struct{}, 1)
+				if f.deaf != nil {
+					f.deaf = make(chan struct{})
+					defer func() { close(f.deaf) }()
+				}
+				p := peer{name: "fake", open: func(string) (client, error) { return &f, nil }}
+				l := load{clients: 2, goroutines: 3, keys: 1, hold: time.Millisecond}
+				r, err := l.run(t.Context(), p, "", "key", time.Second)
+				if err != nil || !c.check(r) {
+					t.Errorf("got %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// What went wrong in any round is shown, a round in which a peer hung does not make it
+// look slower, and raw is no library that others are compared with.
+func TestResult_print(t *testing.T) {
+	t.Parallel()
+	r := &result{load: load{name: "hot"}, peers: allPeers(), rows: map[string][]round{
+		raw:           {{perSecond: 900}, {perSecond: 900}},
+		"redsync":     {{perSecond: 200, perClient: []int{10, 10}}, {perSecond: 200, perClient: []int{482, 24}}},
+		"redislock":   {{overlaps: 2, lost: 1}, {}},
+		"rueidislock": {{perSecond: 400}, {err: errHung}},
+		ours:          {{perSecond: 800}, {perSecond: 1600}},
+	}}
+	var out bytes.Buffer
+	r.print(&out)
+	got := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"redsync 200 0.22 0.50 0s 482/24 = 20.08 yes", "redislock 0 - - 0s - NO: 2 overlaps, 1 lost updates",
+		"rueidislock 400 0.44 1.00 0s - hung", "ours 1200 1.33 2.00 0s - yes",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, &out)
+		}
+	}
+}

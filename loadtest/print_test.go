@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/verdict"
+)
+
+func none() result.Strategy {
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: "none", Lesson: "Read, think, write."}, Supplied: 100, Orders: 431, UnitsSold: 431,
+		Judgement: verdict.Judgement{Oversold: 331, Verdict: verdict.Oversold, Findings: []string{"books: I1 oversold by 331"}, Notes: []string{}},
+		Summary: crowd.Summary{
+			Acknowledged: 431, Refused: 569, AnswersPerSecond: 1884.7, OrdersPerSecond: 812.3, RefusalsPerSecond: 1072.4,
+			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P99: 498.6, Max: 530},
+		},
+	}
+}
+
+func redis() result.Strategy {
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: "redis", PromisesCorrect: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
+		Judgement: verdict.Judgement{Verdict: verdict.Correct, Findings: []string{}, Notes: []string{}},
+		Summary: crowd.Summary{
+			Acknowledged: 100, Refused: 900, AnswersPerSecond: 1400, OrdersPerSecond: 140, RefusalsPerSecond: 1260,
+			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P99: 12345, Max: 13000},
+		},
+	}
+}
+
+func TestScreen_table(t *testing.T) {
+	t.Parallel()
+	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
+	want := `
+strategy  supplied  orders  oversold  undersold  refused  errors  answers/s    p50    p99  verdict
+───────────────────────────────────────────────────────────────────────────────────────────────────
+none           100     431       331          0      569       0       1885  212ms  499ms  oversold
+redis          100     100         0          0      900       0       1400  9.4ms  12.3s  correct
+`[1:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	lucky := none()
+	lucky.Verdict, lucky.Oversold = verdict.Correct, 0
+	if got := (screen{colour: true}).table(result.Report{Strategies: []result.Strategy{lucky}}); !strings.HasSuffix(got, " not caught\n") {
+		t.Errorf("got %q, want that it is not caught at its end, without colour", got)
+	}
+}
+
+// The output fits 100 columns, whatever the figures.
+func TestScreen_table_fits(t *testing.T) {
+	t.Parallel()
+	s := none()
+	s.Name, s.Verdict = "release-before-commit", verdict.Inconsistent
+	s.Supplied, s.Orders, s.Oversold, s.Refused, s.Errors = 100_000, 100_000, 100_000, 100_000, 100_000
+	s.AnswersPerSecond, s.LatencyMS.P50, s.LatencyMS.P99 = 12_345, 9_999, 3_600_000
+	for _, colour := range []bool{false, true} {
+		all := screen{colour: colour}.table(result.Report{Strategies: []result.Strategy{s}})
+		all = strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(all)
+		for line := range strings.Lines(all) {
+			if got := utf8.RuneCountInString(strings.TrimRight(line, "\n")); got > screenWidth {
+				t.Errorf("colour %v: line of %d columns, want at most %d:\n%s", colour, got, screenWidth, line)
+			}
+		}
+	}
+}
+
+func TestScreen_explanation(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(wrong, right *result.Strategy)
+		want   []string
+	}{
+		"as it should be": {
+			func(_, _ *result.Strategy) {},
+			[]string{
+				"none   Read, think, write.\n       Sold 431 units of 100: 331 buyers wait for an order that cannot be delivered.\n\n",
+				"redis  A lease.\n       Sold 100 units of 100, none twice, and turned the other 900 buyers away.\n\n",
+				"As expected, redis was correct.\n",
+			},
+		},
+		"a lucky one": {
+			func(wrong, _ *result.Strategy) { wrong.Verdict, wrong.UnitsSold = verdict.Correct, 100 },
+			[]string{"- not caught in this race; caught by: go run ./loadtest step none\n"},
+		},
+		"a broken promise is explained": {
+			func(_, right *result.Strategy) {
+				right.Verdict, right.Oversold, right.UnitsSold = verdict.Oversold, 1, 101
+				right.Findings = []string{"books: I1 oversold by 1"}
+			},
+			[]string{
+				"Sold 101 units of 100: 1 buyer waits for an order", "- books: I1 oversold by 1",
+				"Designed to be correct and was not: redis.\n",
+			},
+		},
+		"undersold": {
+			func(_, right *result.Strategy) {
+				right.Verdict, right.Undersold, right.UnitsSold, right.Errors = verdict.Undersold, 5, 95, 5
+			},
+			[]string{"Sold 95 units of 100 and let 905 buyers go without one while units were left."},
+		},
+		"wrong and without an answer": {
+			func(wrong, right *result.Strategy) { wrong.PromisesCorrect, wrong.Errors, right.Errors = true, 7, 1 },
+			[]string{
+				"7 buyers were told neither", "1 buyer was told neither", "turned 901 buyers away",
+				"\nDesigned to be correct and was not: none.\nDesigned to be correct, but left buyers without an answer: redis (1 buyer).\n",
+			},
+		},
+		"a lock": {
+			func(wrong, _ *result.Strategy) {
+				wrong.Locks = &crowd.Locks{WaitMS: crowd.Latency{P50: 522, P99: 610}, HoldMS: crowd.Latency{P50: 2}, HandOvers: 1, Overlaps: 274}
+			},
+			[]string{
+				"       lock           p50     p99\n       wait         522ms   610ms\n       hold         2.0ms   0.0ms\n       hand-over    0.0ms   0.0ms\n" +
+					"       In 274 cases the next holder entered before the previous one had committed.\n",
+			},
+		},
+		"nothing that is designed to be correct": {
+			func(_, right *result.Strategy) { right.PromisesCorrect = false },
+			[]string{"None of these strategies is designed to be correct."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wrong, right := none(), redis()
+			c.change(&wrong, &right)
+			got := screen{}.explanation(result.Report{Strategies: []result.Strategy{wrong, right}})
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("got:\n%s\nwant in it: %q", got, want)
+				}
+			}
+		})
+	}
+	r := result.Report{Strategies: []result.Strategy{redis()}, NotRun: []result.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}}}
+	if got, want := (screen{}).explanation(r), "\nNot run:\nzookeeper  it needs a ZooKeeper.\n\nAs expected, redis was correct.\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want at its end %q", got, want)
+	}
+}
+
+// What is written can be read back.
+func TestReport_JSON(t *testing.T) {
+	t.Parallel()
+	r := result.Report{Version: result.Version, Machine: result.Machine{OS: "linux"}, Strategies: []result.Strategy{none(), redis()}}
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var back result.Report
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestScreen_compare(t *testing.T) {
+	t.Parallel()
+	report := func() result.Report {
+		return result.Report{Machine: result.Machine{Go: "go1.26", CPUs: 2}, Strategies: []result.Strategy{none(), redis()}}
+	}
+	after := report()
+	after.Machine.Commit = "abc1234"
+	after.Strategies[1].OrdersPerSecond, after.Strategies[1].LatencyMS.P50, after.Strategies[0].LatencyMS.P50 = 280, 18.88, 0
+	var b bytes.Buffer
+	if ok, err := (screen{out: &b}).compare(report(), after); !ok || err != nil {
+		t.Errorf("got %v, %v, want that all could be compared", ok, err)
+	}
+	want := `
+before: 0001-01-01 00:00 UTC, go1.26
+after:  0001-01-01 00:00 UTC, abc1234, go1.26
+
+strategy               before     after  after/before
+─────────────────────────────────────────────────────
+none      verdict    oversold  oversold
+          answers/s      1885      1885        ~ 1.00
+          orders/s        812       812        ~ 1.00
+          p50           212ms     0.0ms             -
+          p99           499ms     499ms        ~ 1.00
+redis     verdict     correct   correct
+          answers/s      1400      1400        ~ 1.00
+          orders/s        140       280          2.00
+          p50           9.4ms      19ms          2.00
+          p99           12.3s     12.3s        ~ 1.00
+`[1:]
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Differences are listed, speeds are left out, verdicts are not.
+	other := report()
+	other.Machine.CPUs, other.Run.SKUs, other.Strategies[1].Verdict, other.Strategies[0].Name = 64, 3, verdict.Undersold, "mutex"
+	b.Reset()
+	if ok, err := (screen{out: &b, colour: true}).compare(report(), other); ok || err != nil {
+		t.Errorf("got %v, %v, want that they differ", ok, err)
+	}
+	for _, want := range []string{
+		"These two runs cannot be compared by speed:\n  SKUs: 1 before, 3 after\n  CPUs: 2 before, 64 after\n", "\x1b[31mundersold\x1b[0m",
+		"\nOnly before: none\n", "\nOnly after: mutex\n", "\x1b[31mWorse than before: redis.\x1b[0m\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("want %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "orders/s") {
+		t.Errorf("want no speeds in\n%s", b.String())
+	}
+}
+
+// Colour is for terminals alone, and not for those who say NO_COLOR or whose terminal is
+// dumb; there, progress is lines.
+func Test_newScreen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		env          map[string]string
+		terminal     bool
+		colour, live bool
+	}{
+		"a terminal":     {nil, true, true, true},
+		"a file":         {nil, false, false, false},
+		"NO_COLOR":       {map[string]string{"NO_COLOR": "1"}, true, false, true},
+		"NO_COLOR empty": {map[string]string{"NO_COLOR": ""}, true, true, true},
+		"TERM=dumb":      {map[string]string{"TERM": "dumb"}, true, false, false},
+	} {
+		e := environment{getenv: func(key string) string { return c.env[key] }, terminal: func(io.Writer) bool { return c.terminal }}
+		if s := newScreen(e, ""); s.colour != c.colour || s.live != c.live {
+			t.Errorf("%s: got colour %v, live %v, want %v, %v", name, s.colour, s.live, c.colour, c.live)
+		}
+	}
+}

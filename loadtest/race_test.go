@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+)
+
+// "all" on the embedded default: those that promise are correct, those that lack a
+// server are listed with the reason, and none of the others is left out.
+func TestRun_all(t *testing.T) {
+	r, stdout, _ := raced(t, "--strategies", "all", "--buyers", "30", "--stock", "5")
+	wantRun(t, r, 30, "lanes", "redis", "redlock", "optimistic", "conditional",
+		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease")
+	var missing []string
+	for _, n := range r.NotRun {
+		missing = append(missing, n.Name)
+		if !stdout.Has(n.Name) || n.Reason == "" {
+			t.Errorf("not run: %+v, want the reason on stdout, too", n)
+		}
+	}
+	if want := []string{"mysql-lock", "zookeeper", "for-update"}; !slices.Equal(missing, want) {
+		t.Errorf("not run: got %v, want %v", missing, want)
+	}
+}
+
+// raced returns the report of a run in which all that promise were correct.
+func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *logbook.Book) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	code, stdout, stderr := start(t, append(args, "--json", file)...)
+	if code != exitOK {
+		t.Fatalf("exit code: got %d, want %d; stderr:\n%s\n%s", code, exitOK, stderr.String(), stdout.String())
+	}
+	return loadReport(t, file), stdout, stderr
+}
+
+// wantRun fails unless these strategies were run, and kept their promises if they
+// gave any, or else were caught.
+func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
+	t.Helper()
+	var ran []string
+	for _, s := range r.Strategies {
+		ran = append(ran, s.Name)
+		sound(t, s, crowd)
+		if s.PromisesCorrect && !s.Correct() {
+			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
+		}
+		if !s.PromisesCorrect && s.Correct() && s.CaughtIn == "" {
+			t.Errorf("%s: got %+v, want it to be caught, by its race or its play", s.Name, s)
+		}
+	}
+	if !slices.Equal(ran, names) {
+		t.Errorf("run: got %v, want %v", ran, names)
+	}
+}
+
+// --servers docker has what every strategy needs, and leaves nothing running.
+func TestRun_docker(t *testing.T) {
+	testserver.MySQL(t) // skips where there are no containers
+	testserver.Redis(t)
+	testserver.ZooKeeper(t)
+	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
+	wantRun(t, r, 30, "lanes", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional",
+		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease")
+	if len(r.NotRun) > 0 {
+		t.Errorf("not run: got %+v, want none", r.NotRun)
+	}
+	for _, want := range []string{"starting 8 containers", "MySQL answers after", "ZooKeeper answers after"} {
+		if !stderr.Has(want) {
+			t.Errorf("stderr: want %q in\n%s", want, stderr.String())
+		}
+	}
+}
+
+// The main job on real servers, at its full size: the strategies that read and
+// then write oversell, the one that promises is correct.
+func TestRun_servers(t *testing.T) {
+	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			r, stdout, _ := raced(t, "--mysql", dsn(t), "--redis", testserver.Redis(t), "--buyers", "300")
+			verdicts := map[string]result.Strategy{}
+			if m := r.Machine; !strings.HasPrefix(m.DatabaseVersion, name+" ") || !strings.HasPrefix(m.RedisVersion, "Redis ") || strings.Contains(m.RedisVersion, "protocol") {
+				t.Errorf("versions: got %q, %q, want those of %s and Redis", m.DatabaseVersion, m.RedisVersion, name)
+			}
+			for _, s := range r.Strategies {
+				sound(t, s, 300)
+				verdicts[s.Name] = s
+			}
+			for _, wrong := range []string{"none", "mutex"} {
+				if s := verdicts[wrong]; s.Oversold == 0 || s.Verdict != "oversold" {
+					t.Errorf("%s: got %+v, want it to oversell", wrong, s)
+				}
+			}
+			if s := verdicts["redis"]; s.UnitsSold != 100 || s.Verdict != "correct" {
+				t.Errorf("redis: got %+v, want 100 units sold", s)
+			}
+			t.Log("\n" + stdout.String())
+		})
+	}
+}
+
+// A day in a shop: several SKUs, carts, cancellations, orders sent twice. Who
+// promises is correct, each SKU by itself, and every repeat is one order.
+func TestRun_daily(t *testing.T) {
+	r, stdout, _ := raced(t, []string{
+		"--strategies", "none,redis,lanes,optimistic", "--requests", "240", "--buyers", "24", "--stock", "30", "--skus", "4", "--skew", "1",
+		"--lines", "3", "--cancel", "0.2", "--retry", "0.3",
+	}...)
+	if got := r.Run; got.Requests != 240 || got.SKUs != 4 || got.Lines != 3 || got.Skew != 1 || got.Cancel != 0.2 || got.Retry != 0.3 || got.Wanted == "" {
+		t.Errorf("run: got %+v, want what was asked for", got)
+	}
+	for _, s := range r.Strategies {
+		if s.Acknowledged+s.Refused != 240 || s.Errors != 0 {
+			t.Errorf("%s: got %d orders, %d refused, %d errors, want 240 in all and no errors", s.Name, s.Acknowledged, s.Refused, s.Errors)
+		}
+		if s.Replays == 0 || s.Cancelled == 0 || s.Supplied != 120 {
+			t.Errorf("%s: got %d replays, %d cancelled, %d supplied, want some, some, 120", s.Name, s.Replays, s.Cancelled, s.Supplied)
+		}
+		addsUp(t, s)
+		if s.PromisesCorrect && !s.Correct() {
+			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
+		}
+		if s.Name == "none" && s.Verdict != "oversold" {
+			t.Errorf("none: got %s, want it to oversell", s.Verdict)
+		}
+		if s.Name == "lanes" && (s.Locks == nil || s.Locks.Requests < s.Acknowledged-s.Replays || s.Locks.Overlaps > 0) {
+			t.Errorf("lanes: locks: got %+v, want those of all %d orders but %d replays, and no overlap", s.Locks, s.Acknowledged, s.Replays)
+		}
+		if s.Name == "redis" && (s.Locks == nil || s.Locks.Requests == 0 || s.Locks.HandOvers == 0 || s.Locks.Overlaps > 0) {
+			t.Errorf("redis: locks: got %+v, want hand-overs and no overlap", s.Locks)
+		}
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > screenWidth || strings.HasSuffix(line, " \n") {
+			t.Errorf("stdout: got a line of %d columns, want at most %d and no blank at its end: %q", got, screenWidth, line)
+		}
+	}
+	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and again, up to 240", "sent again with the same key", "lock           p50     p99"} {
+		if !stdout.Has(want) {
+			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
+		}
+	}
+}
+
+// "oversold is the sum over SKUs of the positive differences, never netted".
+func addsUp(t *testing.T, s result.Strategy) {
+	t.Helper()
+	var units, oversold, undersold int64
+	for _, sku := range s.SKUs {
+		units += sku.UnitsSold
+		oversold += max(0, sku.UnitsSold-sku.Supplied)
+		undersold += sku.Undersold
+	}
+	if len(s.SKUs) != 4 || units != s.UnitsSold || oversold != s.Oversold || undersold != s.Undersold {
+		t.Errorf("%s: got %d units sold, %d oversold, %d undersold over %+v", s.Name, s.UnitsSold, s.Oversold, s.Undersold, s.SKUs)
+	}
+}
+
+// An open race on a shop that is too slow for it: what was not sent is said and
+// fails the run.
+func TestRun_rateTooHigh(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.json")
+	var stdout logbook.Book
+	code := run(t.Context(), []string{
+		"--strategies", "redis", "--rate", "1000", "--requests", "50", "--buyers", "1", "--think", "200ms", "--json", file,
+	}, noEnv, &stdout, io.Discard)
+	s := loadReport(t, file).Strategies[0]
+	if code != exitBroken || s.Unsent == 0 || s.Errors != s.Unsent || s.Acknowledged+s.Unsent != 50 || !s.Correct() {
+		t.Errorf("got exit code %d, %+v; want 1, some unsent and all others placed", code, s)
+	}
+	if want := "orders were due while all buyers waited for answers, and were not sent"; !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) {
+		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
+	}
+}
+
+// An order whose answer was lost, and cancellations that nobody was told of, reach the
+// books with the first audit and after it: they count. Whoever leaves a buyer without an
+// answer has not kept its promise.
+func TestRun_late(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		silent bool
+		args   []string
+		want   crowd.Summary
+		orders int64
+		units  int64
+		code   int
+		stderr string
+	}{
+		"an order": {
+			true, []string{"--timeout", "1s"}, crowd.Summary{Acknowledged: 5, Errors: 1}, 6, 6,
+			exitBroken, "left buyers without an answer: slow (1 buyer).",
+		},
+		"cancellations": {false, []string{"--cancel", "1"}, crowd.Summary{Acknowledged: 6, Cancelled: 6}, 6, 0, exitOK, "As expected, slow was correct."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := newLab(t, "slow", true)
+			shop.silent = c.silent
+			args := append([]string{"--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6", "--json", "-"}, c.args...)
+			code, stdout, stderr := start(t, args...)
+			s := parseReport(t, stdout.String()).Strategies[0]
+			if s.Verdict != "correct" || s.Acknowledged != c.want.Acknowledged || s.Errors != c.want.Errors || s.Cancelled != c.want.Cancelled {
+				t.Errorf("got %+v, want it correct with %+v", s, c.want)
+			}
+			if s.Orders != c.orders || s.UnitsSold != c.units || code != c.code || !stderr.Has(c.stderr) {
+				t.Errorf("got exit code %d, %d orders, %d units; want %d, %d, %d, and %q in\n%s", code, s.Orders, s.UnitsSold, c.code, c.orders, c.units, c.stderr, stderr.String())
+			}
+		})
+	}
+}
+
+// parse returns the flags of a race.
+func parse(t *testing.T, args ...string) *raceCommand {
+	t.Helper()
+	var all commands
+	if _, err := kong.Must(&all, kong.Vars{"race": "", "step": "", "compare": ""}).Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return &all.Race
+}
+
+// "Passwords are left out."
+func TestFlags_command(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "go run ./loadtest --strategies none,mutex,redis --buyers 1000 --stock 100 --think 2ms --instances 3"},
+		{
+			[]string{"--mysql", "shop:secret@tcp(db:3306)/shop", "--redis", "redis://:secret@cache:6379/0", "--instances", "1"},
+			"go run ./loadtest --strategies none,mutex,redis --buyers 1000 --stock 100 --think 2ms --instances 1 --mysql DSN --redis ADDR",
+		},
+		{
+			[]string{"--redlock", "a:1,b:1,c:1", "--zookeeper", "z:2181", "--timeout", "90s"},
+			"go run ./loadtest --strategies none,mutex,redis --buyers 1000 --stock 100 --think 2ms --instances 3 --redlock ADDR,... --zookeeper ADDR --timeout 1m30s",
+		},
+		{
+			[]string{"--servers", "docker"},
+			"go run ./loadtest --strategies none,mutex,redis --buyers 1000 --stock 100 --think 2ms --instances 3 --servers docker",
+		},
+		{
+			[]string{"--target", "http://me:secret@shop", "--strategies", "all", "--think", "0s"},
+			"go run ./loadtest --strategies all --buyers 1000 --stock 100 --think 0s --target http://me:xxxxx@shop",
+		},
+		{
+			[]string{"--rate", "50.5", "--duration", "10s", "--requests", "100", "--skus", "5", "--skew", "1.1", "--lines", "2", "--cancel", "0.1", "--retry", "0.2"},
+			"go run ./loadtest --strategies none,mutex,redis --buyers 1000 --stock 100 --think 2ms --rate 50.5 --duration 10s --requests 100 --skus 5 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2 --instances 3",
+		},
+	} {
+		f := parse(t, tt.args...)
+		if got := f.command(); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+// "Exit code: 0 if all of both runs could be compared and no verdict is worse than
+// before, 1 if not, 2 if a file cannot be read or is no report of this version."
+func TestRun_compare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	save := func(name string, change func(r *result.Report)) string {
+		r := result.Report{Version: result.Version, Strategies: []result.Strategy{redis()}}
+		change(&r)
+		var b bytes.Buffer
+		if err := r.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	before := save("before", func(*result.Report) {})
+	faster := save("faster", func(r *result.Report) { r.Strategies[0].OrdersPerSecond = 350 })
+	worse := save("worse", func(r *result.Report) { r.Strategies[0].Verdict = "oversold" })
+	larger := save("larger", func(r *result.Report) { r.Run.Buyers = 5 })
+	later := save("later", func(r *result.Report) { r.Version = 9 })
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in either output
+	}{
+		{[]string{before, faster}, 0, "2.50"},
+		{[]string{before, worse}, 1, "Worse than before: redis."},
+		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},
+		{[]string{before, later}, 2, later + ": not a report of --json of version 9"},
+		{[]string{before, filepath.Join(dir, "none")}, 2, "no such file"},
+		{[]string{before}, 2, "<after>"},
+		{[]string{before, faster, worse}, 2, "worse"},
+		{[]string{"--help"}, 0, "Exit code: 0 if all of both runs could be compared"},
+	} {
+		var out logbook.Book
+		code := run(t.Context(), append([]string{"compare"}, c.args...), noEnv, &out, &out)
+		if code != c.code || !out.Has(c.want) {
+			t.Errorf("compare %v: got %d, want %d and %q in\n%s", c.args, code, c.code, c.want, out.String())
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Column is one figure of a race. Adding one is adding a row to Columns.
+type Column struct {
+	Name   string
+	Help   string // in --help; empty for what is not in the terminal's table
+	Kind   Kind
+	In     Place
+	Number func(Strategy) float64
+}
+
+// Kind is how a figure is shown.
+type Kind int
+
+// The kinds of figures.
+const (
+	Count Kind = iota
+	Rate       // per second
+	Wait       // milliseconds
+)
+
+// Place is a set of the tables that have a column.
+type Place int
+
+// The tables.
+const (
+	Terminal Place = 1 << iota
+	Page
+	Compare
+)
+
+// Columns are the figures between a strategy's name and its verdict.
+func Columns(in Place) []Column {
+	return slices.DeleteFunc([]Column{
+		{"supplied", "units that were put up for sale", Count, Terminal,
+			func(s Strategy) float64 { return float64(s.Supplied) }},
+		{"orders", "orders that the shop's audit found after the race, cancelled ones too; with --lines, orders that were acknowledged", Count, Terminal | Page,
+			func(s Strategy) float64 { return float64(s.Orders) }},
+		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero. Leftovers of one SKU do not offset overselling another", Count, Terminal,
+			func(s Strategy) float64 { return float64(s.Oversold) }},
+		{"undersold", "units in no order although buyers went away without one; cancelled units do not count, nor refused carts of several SKUs", Count, Terminal,
+			func(s Strategy) float64 { return float64(s.Undersold) }},
+		{"refused", "buyers who were told that it is sold out", Count, Terminal | Page,
+			func(s Strategy) float64 { return float64(s.Refused) }},
+		{"errors", "buyers with another answer, or none after several tries; with --rate, also orders that were due while all buyers waited for answers", Count, Terminal | Page,
+			func(s Strategy) float64 { return float64(s.Errors) }},
+		{"answers/s", "orders and refusals per second, from the moment all buyers were released to the last answer", Rate, Terminal | Page | Compare,
+			func(s Strategy) float64 { return s.AnswersPerSecond }},
+		{"orders/s", "", Rate, Page | Compare,
+			func(s Strategy) float64 { return s.OrdersPerSecond }},
+		{"p50", "how long half of the buyers waited at most, from that same moment, so that the time in a queue counts; with --rate, from the moment at which the order was due; with --duration or --requests alone, from the answer to the buyer's order before", Wait, Terminal | Page | Compare,
+			func(s Strategy) float64 { return s.LatencyMS.P50 }},
+		{"p90", "", Wait, Page,
+			func(s Strategy) float64 { return s.LatencyMS.P90 }},
+		{"p99", "the same of 99 of 100 buyers", Wait, Terminal | Page | Compare,
+			func(s Strategy) float64 { return s.LatencyMS.P99 }},
+		{"longest", "", Wait, Page,
+			func(s Strategy) float64 { return s.LatencyMS.Max }},
+	}, func(c Column) bool { return c.In&in == 0 })
+}
+
+// Show shows a figure of a strategy in a terminal.
+func (c Column) Show(s Strategy) string {
+	n := c.Number(s)
+	switch c.Kind {
+	case Wait:
+		return ShowWait(n)
+	case Rate:
+		if n < 10 {
+			return strconv.FormatFloat(n, 'f', 1, 64)
+		}
+	case Count:
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64)
+}
+
+// ShowWait shows milliseconds in at most six characters.
+func ShowWait(ms float64) string {
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.1fms", ms)
+	case ms < 9999.5:
+		return fmt.Sprintf("%.0fms", ms)
+	case ms < 999_950:
+		return fmt.Sprintf("%.1fs", ms/1000)
+	}
+	return fmt.Sprintf("%.0fs", ms/1000)
+}

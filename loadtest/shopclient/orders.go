@@ -1,0 +1,215 @@
+package shopclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Purchase is a request for an order.
+type Purchase struct {
+	Buyer    string
+	Key      string        // idempotency key, the same whenever this purchase is asked for again
+	Lines    []Line        // of different SKUs
+	Strategy string        // how the shop is to sell
+	Think    time.Duration // between its reading the stock and writing it
+
+	Tape string // under which the shop is to record the request; empty for none
+	Stop string // where to stop it until Resume, such as sql:COMMIT; empty for nowhere
+}
+
+// Answer is the shop's answer to a purchase or a cancellation.
+type Answer struct {
+	At       time.Time // when its last byte had come
+	Status   int
+	OrderID  string // of the order, if it was placed
+	Replayed bool   // the order was placed by an earlier request with the same key
+
+	// Problem is why no order was placed.
+	Problem Problem
+
+	// RetryAfter is how long the shop asks to wait before the next try; negative
+	// if it does not ask.
+	RetryAfter time.Duration
+
+	// Trace is when the request took which step; nil if the shop does not report it.
+	Trace *Trace
+}
+
+// Line is one SKU of an order and how many units of it.
+type Line struct {
+	SKU   string `json:"sku"`
+	Units int64  `json:"quantity"`
+}
+
+// Order is an order as the shop shows it to its buyer.
+type Order struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Lines  []Line `json:"lines"`
+}
+
+// What the Status of an order can be, besides pending and paid.
+const (
+	Cancelled = "cancelled" // by its buyer
+	Expired   = "expired"   // it was not paid in time, and its units are for sale again
+)
+
+// Buy asks for an order, once. An error means that the outcome is unknown.
+func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
+	header := http.Header{
+		"Idempotency-Key": {p.Key},
+		"Shop-Buyer":      {p.Buyer},
+		"Shop-Strategy":   {p.Strategy},
+		// Zero would leave it to the shop.
+		"Shop-Think": {max(p.Think, time.Nanosecond).String()},
+	}
+	for name, value := range map[string]string{"Shop-Tape": p.Tape, "Shop-Stop": p.Stop} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	body := struct {
+		Lines []Line `json:"lines"`
+	}{p.Lines}
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{
+		At:         r.at,
+		Status:     r.status,
+		Replayed:   r.header.Get("Idempotent-Replayed") == "true",
+		RetryAfter: retryAfter(r.header.Get("Retry-After")),
+		Trace:      parseTrace(r.header.Get("Shop-Trace"), p.Lines),
+	}
+	if r.status != http.StatusCreated && r.status != http.StatusOK {
+		a.Problem = r.problem()
+		return a, nil
+	}
+	var o Order
+	if err := r.decode(r.status, &o); err != nil {
+		return Answer{}, err
+	}
+	a.OrderID = o.ID
+	return a, nil
+}
+
+// Order returns the buyer's order with this id, or ErrNotFound.
+func (c *Client) Order(ctx context.Context, buyer, id string) (Order, error) {
+	header := http.Header{"Shop-Buyer": {buyer}}
+	path := "/v1/orders/" + url.PathEscape(id)
+	r, err := c.do(ctx, http.MethodGet, path, header, nil)
+	if err != nil {
+		return Order{}, err
+	}
+	if r.status == http.StatusNotFound {
+		return Order{}, ErrNotFound
+	}
+	var o Order
+	err = r.decode(http.StatusOK, &o)
+	return o, err
+}
+
+// Cancel asks for the end of an order, once. It returns what the shop said
+// instead, if that is not the cancelled order. An error means that the outcome is
+// unknown.
+func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
+	header := http.Header{"Shop-Buyer": {buyer}}
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", header, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{At: r.at, Status: r.status, OrderID: id, RetryAfter: retryAfter(r.header.Get("Retry-After"))}
+	if r.status != http.StatusOK {
+		a.Problem = r.problem()
+		return a, nil
+	}
+	var o Order
+	if err := r.decode(r.status, &o); err != nil {
+		return Answer{}, err
+	}
+	if o.ID != id || o.Status != Cancelled {
+		return Answer{}, fmt.Errorf("the shop says that it cancelled order %s, and shows %+v", id, o)
+	}
+	return a, nil
+}
+
+// retryAfter reads the header of that name, in seconds. A date is not used by
+// shops and is taken for none.
+func retryAfter(header string) time.Duration {
+	seconds, err := strconv.Atoi(header)
+	if err != nil || seconds < 0 {
+		return -1
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// Trace is when a request took which step, in microseconds by the shop's clock; 0 for
+// steps that it did not take, the last time for repeated ones. It is about the SKU of
+// the order's first line.
+type Trace struct {
+	Seen  int64  `json:"seen"`            // units that it read as available
+	Wrote *int64 `json:"wrote,omitempty"` // units that it wrote back; absent where the database subtracts
+
+	Begun     int64 `json:"begun_us"`
+	LockAsked int64 `json:"lock_asked_us,omitempty"`
+	LockHeld  int64 `json:"lock_held_us,omitempty"`
+	Read      int64 `json:"read_us"`
+	Writing   int64 `json:"writing_us,omitempty"` // its transaction begins
+	Written   int64 `json:"written_us,omitempty"`
+	Committed int64 `json:"committed_us,omitempty"`
+	Released  int64 `json:"released_us,omitempty"`
+}
+
+// Steps are the moments of a trace by the names that the shop gives them.
+func (t *Trace) Steps() map[string]*int64 {
+	return map[string]*int64{
+		"begun": &t.Begun, "lock-asked": &t.LockAsked, "lock-held": &t.LockHeld, "read": &t.Read,
+		"writing": &t.Writing, "written": &t.Written, "committed": &t.Committed, "released": &t.Released,
+	}
+}
+
+// parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks
+// both the read and the commit: traces are for pictures, an odd one is no error.
+func parseTrace(header string, lines []Line) *Trace {
+	if header == "" {
+		return nil
+	}
+	var t Trace
+	steps := t.Steps()
+	for step := range strings.SplitSeq(header, ",") {
+		name, rest, _ := strings.Cut(strings.TrimSpace(step), ";")
+		at, known := steps[name]
+		if !known {
+			continue
+		}
+		parameters := map[string]string{}
+		for parameter := range strings.SplitSeq(rest, ";") {
+			key, value, _ := strings.Cut(parameter, "=")
+			parameters[key] = value
+		}
+		if sku := parameters["sku"]; len(lines) > 1 && sku != "" && sku != lines[0].SKU {
+			continue // of another line
+		}
+		if n, err := strconv.ParseInt(parameters["at"], 10, 64); err == nil {
+			*at = n
+		}
+		if units, err := strconv.ParseInt(parameters["units"], 10, 64); err == nil {
+			switch name {
+			case "read":
+				t.Seen = units
+			case "written":
+				t.Wrote = &units
+			}
+		}
+	}
+	if t.Begun == 0 || t.Read == 0 && t.Committed == 0 {
+		return nil
+	}
+	return &t
+}

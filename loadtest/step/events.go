@@ -1,0 +1,132 @@
+package step
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+// Buyers in a Play.
+const (
+	A = "A" // the buyer of instance 1
+	B = "B" // the buyer of instance 2
+)
+
+// Kinds of events.
+const (
+	HTTP     = "http"     // a request, and its answer
+	Step     = "step"     // where the order service says that a request is
+	Redis    = "redis"    // a command
+	SQL      = "sql"      // a statement
+	Schedule = "schedule" // what is done to a process or a request; Actor is to which
+)
+
+// Event is something that happened in a Play.
+type Event struct {
+	At     time.Duration `json:"at_ns"` // since the play began
+	Actor  string        `json:"actor"` // A or B
+	Kind   string        `json:"kind"`
+	Text   string        `json:"text"`
+	Answer string        `json:"answer,omitempty"`
+}
+
+// journal collects the events of a play. It may be used by many goroutines at once.
+type journal struct {
+	began time.Time
+	sku   string // which is called mug in the events
+
+	mu     sync.Mutex
+	events []Event
+}
+
+// add notes what happens now.
+func (j *journal) add(actor, kind, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, Event{At: time.Since(j.began), Actor: actor, Kind: kind, Text: text})
+}
+
+// addTape notes what a shop recorded, without what other events say as well.
+func (j *journal) addTape(actor string, recorded []shopclient.TapeEvent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range recorded {
+		kind, text := e.Kind, strings.ReplaceAll(e.Text, j.sku, "mug")
+		switch {
+		case strings.HasPrefix(e.Answer, "NOSCRIPT"):
+			continue // the client sends the script itself, next
+		case kind == Step && text != "read" && text != "released" && !strings.HasPrefix(text, "lock-"):
+			continue // the statements around it say it
+		case kind == "stop":
+			kind, text = Schedule, stopText(text)
+		case kind == SQL:
+			text, _, _ = strings.Cut(text, " AS k JOIN") // an order, by its idempotency key
+		}
+		j.events = append(j.events, Event{
+			At: max(0, time.UnixMicro(e.At).Sub(j.began)), Actor: actor, Kind: kind, Text: text, Answer: lockAnswer(text, e.Answer),
+		})
+	}
+}
+
+// stopText says where a request has stopped.
+func stopText(stop string) string {
+	switch stop {
+	case "stopped at writing":
+		return "stopped: has read, has not written"
+	case "stopped at lock-held":
+		return "stopped: has the lock"
+	case "stopped at committed":
+		return "stopped: has committed, has not released"
+	}
+	return stop
+}
+
+// lockAnswer explains what the acquire script of package lock answers: a fence, or as a
+// negative number for how many milliseconds the lock is still held by another owner.
+func lockAnswer(command, answer string) string {
+	if !strings.Contains(command, " acquire lock:") {
+		return answer
+	}
+	if left, held := strings.CutPrefix(answer, "-"); held {
+		return "no, held for " + left + " ms more"
+	}
+	return "yes, fence " + answer
+}
+
+// sorted returns all events in order of time. INSERTs of one buyer that follow one another
+// become one event, and so do the equal questions of a buyer who polls for a lock.
+func (j *journal) sorted() []Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	slices.SortStableFunc(j.events, func(a, b Event) int { return cmp.Compare(a.At.Microseconds(), b.At.Microseconds()) })
+	const insert = "INSERT INTO "
+	inserts := func(e Event) bool { return strings.HasPrefix(e.Text, insert) && e.Answer == "1 row" }
+	polls := func(e Event) bool {
+		return e.Kind == Redis || strings.HasPrefix(e.Text, "SELECT … FROM locks") && !strings.HasSuffix(e.Text, "FOR UPDATE")
+	}
+	var kept []Event
+	var times []int            // how often each was sent
+	latest := map[string]int{} // index in kept of each buyer's latest event
+	for _, e := range j.events {
+		switch i, known := latest[e.Actor]; {
+		case known && inserts(e) && inserts(kept[i]):
+			kept[i].Text += ", " + strings.TrimPrefix(e.Text, insert)
+		case known && polls(e) && kept[i].Text == e.Text && kept[i].Answer == e.Answer:
+			times[i]++
+		default:
+			latest[e.Actor] = len(kept)
+			kept, times = append(kept, e), append(times, 1)
+		}
+	}
+	for i, n := range times {
+		if n > 1 {
+			kept[i].Answer += fmt.Sprintf(" (%d times)", n)
+		}
+	}
+	return kept
+}

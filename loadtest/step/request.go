@@ -1,0 +1,140 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+const (
+	answering = 90 * time.Second       // bound of one try to buy: longer than any shop of a pair waits
+	waiting   = 100 * time.Second      // bound of each wait for a request
+	backOff   = 100 * time.Millisecond // between two tries
+	soon      = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
+)
+
+var errTooSlow = fmt.Errorf("it took longer than %v", waiting)
+
+// request is a buyer's purchase. Where the shop says that this is safe, it is tried again
+// with the same key, until the buyer's patience is over.
+type request struct {
+	actor    string
+	shop     *shopclient.Client
+	purchase shopclient.Purchase
+	patience time.Duration
+	log      *journal
+
+	tries    atomic.Int32
+	answered chan struct{}     // closed after the last try
+	answer   shopclient.Answer // of the last try; read after answered
+	err      error             // of the last try: no answer
+
+	tapes map[int]shopclient.Tape // by try: what the shop recorded, as far as look has seen it
+}
+
+// run tries until the answer is final.
+func (r *request) run(ctx context.Context) {
+	defer close(r.answered)
+	began, stop := time.Now(), r.purchase.Stop
+	for again := true; again; {
+		try := int(r.tries.Add(1))
+		p := r.purchase
+		p.Tape, p.Stop = r.tape(try), stop
+		r.log.add(r.actor, HTTP, "POST /v1/orders")
+		r.answer, r.err = r.shop.Buy(ctx, p)
+		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
+		again = r.err == nil && r.answer.Problem.RetrySafe && time.Since(began) < r.patience
+		if again {
+			if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
+				stop = "" // a buyer is stopped once
+			}
+			sleep(ctx, backOff)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func answerText(a shopclient.Answer, err error) string {
+	switch {
+	case err != nil:
+		return "no answer: the connection broke"
+	case a.OrderID != "":
+		return fmt.Sprintf("%d: order placed", a.Status)
+	default:
+		return fmt.Sprintf("%d: %s", a.Status, strings.ToLower(a.Problem.Title))
+	}
+}
+
+// tape is the name of a try's recording.
+func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Tape, try) }
+
+// look returns how far the request has come. One goroutine at a time may call it.
+func (r *request) look(ctx context.Context) (now progress) {
+	select {
+	case <-r.answered:
+		now.done = true
+	default:
+	}
+	for try := range int(r.tries.Load()) {
+		if tape, err := r.shop.Tape(ctx, r.tape(try+1), 0); err == nil { // a killed process has none
+			r.tapes[try+1] = tape
+		}
+		now.events = append(now.events, r.tapes[try+1].Events...)
+	}
+	return now
+}
+
+// until waits for a condition on what the request has done. The last answer ends the
+// wait, too, with an errMissed.
+func (r *request) until(ctx context.Context, what string, is func(progress) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, waiting, errTooSlow)
+	defer cancel()
+	for {
+		now := r.look(ctx)
+		switch {
+		case is(now):
+			return nil
+		case now.done:
+			return fmt.Errorf("%s %w it %s: %s", r.actor, errMissed, what, answerText(r.answer, r.err))
+		case ctx.Err() != nil:
+			return fmt.Errorf("wait until %s %s: %w", r.actor, what, context.Cause(ctx))
+		}
+		if !r.news(ctx) {
+			sleep(ctx, soon)
+		}
+	}
+}
+
+// news waits for a change in the recording of the latest try. It reports false at once if the
+// recording has not begun, or has ended and the answer is on its way.
+func (r *request) news(ctx context.Context) bool {
+	try := int(r.tries.Load())
+	if r.tapes[try].State == shopclient.TapeEnded {
+		return false
+	}
+	_, err := r.shop.Tape(ctx, r.tape(try), r.tapes[try].Version)
+	return err == nil
+}
+
+// resume lets the try go on that has stopped.
+func (r *request) resume(ctx context.Context) error {
+	for try, tape := range r.tapes {
+		if slices.ContainsFunc(tape.Events, stops) {
+			_, err := r.shop.Resume(ctx, r.tape(try))
+			return err
+		}
+	}
+	return errors.New("resume a request that has not stopped")
+}

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+)
+
+// Lab is what the page works with. Its methods may be called concurrently.
+type Lab interface {
+	// Strategies is the shop's own table of them.
+	Strategies() []shopclient.Strategy
+	// Scenarios can be played step by step; none where the shops are others'.
+	Scenarios() []Scenario
+	// Defaults are what the form shows first. Instances are 0 where they cannot be chosen.
+	Defaults() Choice
+	// Check returns nil, or what is wrong with a choice.
+	Check(c Choice) *Problem
+	// Report is a report of no races yet.
+	Report(c Choice) result.Report
+	// Race holds the race of one strategy.
+	Race(ctx context.Context, c Choice, s shopclient.Strategy, w crowd.Watcher) (result.Strategy, error)
+	// Play plays one of the scenarios with a strategy. The page gets the result as JSON.
+	Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error)
+}
+
+// Scenario is one that can be played step by step.
+type Scenario struct {
+	Name, Title string
+	Excuses     map[string]string // by strategy: why it does not apply
+	Fails       []string          // strategies that fail in it
+}
+
+// Choice is the content of the form.
+type Choice struct {
+	Strategies []string `json:"strategies"`
+	Buyers     int      `json:"buyers"`
+	Stock      int64    `json:"stock"`
+	Instances  int      `json:"instances"`
+	ThinkMS    float64  `json:"think_ms"`
+
+	// Together lets all strategies race at the same moment, which is good to watch
+	// and slows each of them down.
+	Together bool `json:"together"`
+}
+
+// Think is the shop's pause between reading stock and writing it.
+func (c Choice) Think() time.Duration {
+	const hour = 3_600_000 // of milliseconds: far beyond the limit, and within a Duration
+	return time.Duration(min(max(c.ThinkMS, -hour), hour) * float64(time.Millisecond))
+}
+
+// Problem is what is wrong with a field of the form.
+type Problem struct {
+	Field string `json:"field,omitempty"` // as the flag is called
+	Text  string `json:"text"`
+}
+
+// pick returns the strategies of these names, in their order and each once.
+func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, *Problem) {
+	var chosen []shopclient.Strategy
+	for _, name := range names {
+		named := func(s shopclient.Strategy) bool { return s.Name == name }
+		i := slices.IndexFunc(table, named)
+		switch {
+		case i < 0:
+			return nil, &Problem{"strategies", "there is no strategy of that name"}
+		case !table[i].Available:
+			return nil, &Problem{"strategies", name + " cannot be run: " + table[i].Reason}
+		case !slices.ContainsFunc(chosen, named):
+			chosen = append(chosen, table[i])
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, &Problem{"strategies", "choose at least one"}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,242 @@
+// Package web shows a load test in HTML: as a report in one file, and as a page in the
+// browser from which races are started and watched (Serve).
+//
+// The report needs nothing but itself: no script, font or image from elsewhere, and its
+// Content-Security-Policy forbids them. Its charts are SVG, drawn when it is written,
+// with widths in percent, so that they fit a phone, a screen and paper. Where colour
+// tells something, a word and a pattern tell it, too.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/verdict"
+)
+
+//go:embed html
+var templates embed.FS
+
+//go:embed static
+var static embed.FS
+
+// WriteReport writes r as one HTML file.
+func WriteReport(w io.Writer, r result.Report) error {
+	style, err := static.ReadFile("static/report.css")
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(style)
+	v := newView(r)
+	v.Policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+	v.Style = template.CSS(style) //nolint:gosec // our own file
+	return execute(w, "report.html", v)
+}
+
+// WriteBars writes the bars of r, units sold against units supplied, as an SVG file.
+func WriteBars(w io.Writer, r result.Report) error {
+	v := newView(r)
+	for i := range v.Strategies {
+		v.Strategies[i].Y = 34 + 44*i
+	}
+	v.Height = 34 + 44*len(v.Strategies)
+	return execute(w, "bars.svg", v)
+}
+
+func execute(w io.Writer, name string, data any) error {
+	functions := template.FuncMap{
+		"comma": humanize.Comma, "wait": result.ShowWait, "has": slices.Contains[[]string],
+		"json": func(v any) (string, error) {
+			text, err := json.Marshal(v)
+			return string(text), err
+		},
+	}
+	t, err := template.New("").Funcs(functions).ParseFS(templates, "html/*")
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer // so that half a page is never written
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		return err
+	}
+	_, err = b.WriteTo(w)
+	return err
+}
+
+// view is what the templates show, in words and percentages.
+type view struct {
+	Policy     string
+	Style      template.CSS
+	Lead       string
+	Promises   []string
+	Broken     bool
+	Columns    []result.Column
+	Strategies []strategyView
+	Facts      []fact
+	Command    string
+	Since      string // from when waits count
+	Height     int    // of an SVG
+}
+
+type strategyView struct {
+	result.Strategy
+	ID       string
+	Design   string // correct or broken
+	Word     word
+	Bar      bar
+	Figures  []string // by column
+	Series   []series
+	Curve    curve
+	Timeline *timeline // nil if there is nothing to show
+	Y        int       // in an SVG
+}
+
+// word is a verdict for people. Its class is its colour.
+type word struct{ Class, Mark, Text string }
+
+type fact struct{ Name, Value string }
+
+func newView(r result.Report) view {
+	v := view{
+		Lead:     lead(r.Run),
+		Promises: r.Promises(),
+		Broken:   len(r.Broken()) > 0,
+		Columns:  result.Columns(result.Page),
+		Facts:    facts(r),
+		Command:  r.Run.Command,
+		Since:    "Waits count from the moment all buyers were released, so that the time in a queue counts.",
+	}
+	if r.Run.Rate > 0 || r.Run.Seconds > 0 || r.Run.Requests > 0 {
+		v.Since = "Waits count from the moment an order was due."
+	}
+	var most int64 = 1
+	for _, s := range r.Strategies {
+		most = max(most, s.Supplied+s.Oversold, s.UnitsSold)
+	}
+	for i, s := range r.Strategies {
+		shown := strategyView{
+			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Design: design(s.PromisesCorrect), Word: wordOf(s), Bar: newBar(s, most),
+			Series: newSeries(s), Curve: newCurve(s), Timeline: newTimeline(s.Timeline),
+		}
+		for _, c := range v.Columns {
+			shown.Figures = append(shown.Figures, figure(c, s))
+		}
+		v.Strategies = append(v.Strategies, shown)
+	}
+	return v
+}
+
+func design(correct bool) string {
+	if correct {
+		return "designed to be correct"
+	}
+	return "broken on purpose"
+}
+
+func wordOf(s result.Strategy) word {
+	switch {
+	case s.NotCaught():
+		return word{"poor", "?", "not caught in this race"}
+	case s.Correct():
+		return word{"good", "✓", "correct"}
+	case s.Verdict == verdict.Oversold:
+		return word{"bad", "✕", "oversold by " + humanize.Comma(s.Oversold)}
+	case s.Verdict == verdict.Undersold:
+		return word{"poor", "−", "undersold by " + humanize.Comma(s.Undersold)}
+	}
+	return word{"bad", "≠", string(s.Verdict)}
+}
+
+func lead(run result.Run) string {
+	from := fmt.Sprintf("from %d shop instances", run.Instances)
+	switch {
+	case run.Target != "":
+		from = "from " + run.Target
+	case run.Instances == 1:
+		from = "from one shop instance"
+	}
+	if run.Wanted != "" {
+		return run.Wanted + ", " + from + "."
+	}
+	return fmt.Sprintf("%s buyers wanted one of %s units each, all at once, %s.",
+		humanize.Comma(int64(run.Buyers)), humanize.Comma(run.Stock), from)
+}
+
+// facts are what the figures depend on. What is not known is left out.
+func facts(r result.Report) []fact {
+	instances, harness := "", ""
+	if r.Run.Instances > 0 {
+		instances = strconv.Itoa(r.Run.Instances)
+	}
+	if r.Harness != nil {
+		harness = r.Harness.Sentence()
+	}
+	all := []fact{
+		{"When", r.StartedAt.UTC().Format("2 January 2006, 15:04 UTC")},
+		{"Buyers", humanize.Comma(int64(r.Run.Buyers))},
+		{"Units for sale", humanize.Comma(r.Run.Stock)},
+		{"Shop", r.Run.Target},
+		{"Shop instances", instances},
+		{"Think time", milliseconds(r.Run.ThinkMS) + " between reading the stock and writing it"},
+		{"Database", join(r.Machine.DatabaseVersion, r.Machine.Database)},
+		{"Redis", join(r.Machine.RedisVersion, r.Machine.Redis)},
+		{"Machine", fmt.Sprintf("%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
+		{"CPU", r.Machine.CPUModel},
+		{"Cost", harness},
+		{"Go", r.Machine.Go},
+		{"Commit", r.Machine.Commit},
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+func join(version, where string) string {
+	if version == "" || where == "" {
+		return version + where
+	}
+	return version + "; " + where
+}
+
+// figure shows a column's figure on the page.
+func figure(c result.Column, s result.Strategy) string {
+	n := c.Number(s)
+	switch c.Kind {
+	case result.Wait:
+		return milliseconds(n)
+	case result.Rate:
+		return rate(n)
+	case result.Count:
+	}
+	return humanize.Comma(int64(min(n, math.MaxInt64/2)))
+}
+
+// milliseconds shows a duration with the digits that matter.
+func milliseconds(ms float64) string {
+	switch {
+	case ms < 10:
+		return strconv.FormatFloat(math.Round(ms*10)/10, 'f', -1, 64) + " ms"
+	case ms < 10_000:
+		return humanize.Comma(int64(ms+0.5)) + " ms"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+// rate shows a number per second.
+func rate(perSecond float64) string {
+	if perSecond < 10 {
+		return strconv.FormatFloat(math.Round(perSecond*10)/10, 'f', -1, 64)
+	}
+	return humanize.Comma(int64(perSecond + 0.5))
+}

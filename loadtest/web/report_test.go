@@ -1,0 +1,340 @@
+package web
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"golang.org/x/net/html"
+
+	"example.com/shop/loadtest/browsertest"
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/verdict"
+)
+
+func write(t *testing.T, r result.Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteReport(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// example is a report with everything that a page can show.
+func example() result.Report {
+	return result.Report{
+		StartedAt: time.Date(2026, 5, 4, 12, 30, 0, 0, time.UTC),
+		Machine: result.Machine{
+			OS: "linux", Arch: "amd64", CPUs: 8, CPUModel: "Some Processor", Go: "go1.26", Commit: "0123abcd",
+			Database: "SQLite, embedded", DatabaseVersion: "SQLite 3.50.1", Redis: "Redis at cache:6379", RedisVersion: "Redis 8.0.2",
+		},
+		Run: result.Run{
+			Buyers: 1000, Stock: 100, Instances: 3, ThinkMS: 2, Command: "go run ./loadtest --strategies none,redis,slow",
+		},
+		Strategies: []result.Strategy{none(), redis(), slow()},
+	}
+}
+
+func none() result.Strategy {
+	wrote := func(n int64) *int64 { return &n }
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: "none", Lesson: "Read, think, write."}, Supplied: 100, Orders: 431, UnitsSold: 431,
+		Judgement: verdict.Judgement{Oversold: 331, Verdict: verdict.Oversold},
+		Summary: crowd.Summary{
+			Acknowledged: 431, Refused: 569, Seconds: 0.53, AnswersPerSecond: 1884.7, OrdersPerSecond: 812.3, RefusalsPerSecond: 1072.4,
+			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P99: 498.6, Max: 530},
+			Waits:     waits(3, 212.4, 400, 498.6, 530),
+			Answers:   crowd.Answers{SliceMS: 106, Orders: []int64{1, 200, 230, 0, 0}, Refusals: []int64{0, 0, 0, 269, 300}},
+			Timeline: &crowd.Timeline{
+				Requests: []crowd.Request{
+					request("buyer-17", true, shopclient.Trace{Seen: 100, Wrote: wrote(99), Read: 900, Writing: 3000, Written: 3500, Committed: 4000}),
+					request("buyer-18", true, shopclient.Trace{Seen: 100, Wrote: wrote(99), Begun: 200, Read: 1000, Writing: 3100, Written: 4500, Committed: 5200}),
+					request("buyer-3", false, shopclient.Trace{Begun: 100, Read: 5100}),
+				},
+				Pair: []int{0, 1},
+			},
+		},
+	}
+}
+
+func redis() result.Strategy {
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: "redis", PromisesCorrect: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
+		Judgement: verdict.Judgement{Verdict: verdict.Correct, Notes: []string{"a note & more"}},
+		Summary: crowd.Summary{
+			Acknowledged: 100, Refused: 900, Retries: 7, AnswersPerSecond: 1400, OrdersPerSecond: 140, RefusalsPerSecond: 1260,
+			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P99: 12345, Max: 13000},
+			Waits:     waits(3, 9.44, 700, 12345, 13000),
+			Answers:   crowd.Answers{SliceMS: 6500, Orders: []int64{100, 0}, Refusals: []int64{450, 450}},
+			Locks: &crowd.Locks{
+				Requests: 9, WaitMS: crowd.Latency{P50: 12, P99: 40}, HandOvers: 3, HandOverMS: crowd.Latency{P50: 2, P99: 3}, Overlaps: 4,
+			},
+			Timeline: &crowd.Timeline{Requests: []crowd.Request{
+				request("buyer-1", true, shopclient.Trace{Seen: 100, LockAsked: 10, LockHeld: 500, Read: 800, Writing: 2800, Written: 3000, Committed: 3400, Released: 3600}),
+				request("buyer-2", true, shopclient.Trace{Seen: 99, LockAsked: 20, LockHeld: 3600, Read: 3900, Writing: 5900, Written: 6000, Committed: 6300, Released: 6600}),
+			}},
+		},
+	}
+}
+
+func slow() result.Strategy {
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: "slow", Lesson: "Gives up early."}, Supplied: 100, Orders: 60, UnitsSold: 60,
+		Judgement: verdict.Judgement{Undersold: 40, Verdict: verdict.Undersold, Notes: []string{"940 without a definite answer: no answer in time"}},
+		Summary:   crowd.Summary{Acknowledged: 60, Errors: 940},
+	}
+}
+
+func request(buyer string, accepted bool, t shopclient.Trace) crowd.Request {
+	return crowd.Request{Buyer: buyer, Accepted: accepted, Trace: t}
+}
+
+// waits is a curve through these milliseconds.
+func waits(p0, p50, p90, p99, longest float64) []crowd.Wait {
+	return []crowd.Wait{
+		{Percentile: 0, MS: p0}, {Percentile: 50, MS: p50}, {Percentile: 90, MS: p90},
+		{Percentile: 99, MS: p99}, {Percentile: 100, MS: longest},
+	}
+}
+
+// parse returns all elements of a page, in order.
+func parse(t *testing.T, text []byte) []*html.Node {
+	t.Helper()
+	root, err := html.Parse(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var elements []*html.Node
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode {
+			elements = append(elements, n)
+		}
+	}
+	return elements
+}
+
+func attribute(n *html.Node, name string) string {
+	i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+	if i < 0 {
+		return ""
+	}
+	return n.Attr[i].Val
+}
+
+// words returns the text below an element, with single spaces.
+func words(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data + " ")
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// reports are those that every page must stand.
+func reports() map[string]result.Report {
+	hostile, huge, many := example(), example(), example()
+	hostile.Strategies[0].Name = `<img src="https://example.com/x.png">`
+	hostile.Strategies[0].Lesson = `<script>alert("x")</script>`
+	hostile.Strategies[0].Notes = []string{`"><script src=//example.com></script>`}
+	hostile.Strategies[0].Verdict = `<b onclick=x>`
+	hostile.Strategies[0].Timeline.Requests[0].Buyer = `"><script>`
+	hostile.Strategies[0].Timeline.Pair = []int{7, -1}
+	hostile.Run.Target, hostile.Run.Command = `javascript:alert(1)`, `</code><script>`
+	hostile.Machine.CPUModel = `<style>*{}</style>`
+	for i := range huge.Strategies {
+		s := &huge.Strategies[i]
+		s.Supplied, s.Orders, s.UnitsSold, s.Oversold, s.Refused = 1, math.MaxInt64, math.MaxInt64, math.MaxInt64-1, math.MaxInt64
+		s.OrdersPerSecond, s.LatencyMS.Max, s.LatencyMS.P99 = 1e15, 3.6e6, 3.6e6
+		s.Answers.Orders = []int64{math.MaxInt64, 1}
+	}
+	many.Strategies = nil
+	for i := range 16 {
+		s := none()
+		s.Name = fmt.Sprintf("strategy-number-%d", i)
+		many.Strategies = append(many.Strategies, s)
+	}
+	nothing := example()
+	nothing.Strategies = []result.Strategy{{Strategy: shopclient.Strategy{Name: "idle", Lesson: "Nobody came."}, Judgement: verdict.Judgement{Verdict: verdict.Correct}}}
+	return map[string]result.Report{
+		"example": example(), "hostile": hostile, "huge numbers": huge, "16 strategies": many, "no orders": nothing, "empty": {},
+	}
+}
+
+// doc.go: "no script, font or image from elsewhere, and its
+// Content-Security-Policy forbids them." Each bar stays inside its picture, whatever the numbers.
+func TestWrite_needs_nothing(t *testing.T) {
+	t.Parallel()
+	forbidden := []string{"script", "img", "link", "iframe", "object", "embed", "image", "use", "form", "base", "b"}
+	for name, r := range reports() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := write(t, r)
+			ids, styles, policy := map[string]bool{}, 0, ""
+			for _, n := range parse(t, text) {
+				if slices.Contains(forbidden, n.Data) {
+					t.Errorf("element <%s>", n.Data)
+				}
+				if n.Data == "svg" && attribute(n, "role") == "img" && attribute(n, "aria-label") == "" {
+					t.Error("a picture without a name")
+				}
+				if x, width := percentage(t, attribute(n, "x")), percentage(t, attribute(n, "width")); n.Data == "rect" && (x < 0 || width < 0 || x+width > 100.4) {
+					t.Errorf("%s: x %v, width %v, want them within 100", attribute(n, "class"), x, width)
+				}
+				if n.Data == "style" {
+					styles++
+				}
+				if attribute(n, "http-equiv") == "Content-Security-Policy" {
+					policy = attribute(n, "content")
+				}
+				if id := attribute(n, "id"); id != "" && ids[id] {
+					t.Errorf("id %q is there twice", id)
+				} else {
+					ids[id] = true
+				}
+				for _, a := range n.Attr {
+					refers := a.Key == "href" || a.Key == "src" || a.Key == "style" || strings.HasPrefix(a.Key, "on")
+					if refers && (a.Key != "href" || !strings.HasPrefix(a.Val, "#")) {
+						t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+					}
+				}
+			}
+			if styles != 1 || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
+				t.Errorf("%d styles, policy %q, want one that allows nothing but the one style", styles, policy)
+			}
+			for _, broken := range []string{"NaN", "Inf", "ZgotmplZ", "<no value>", "%!"} {
+				if bytes.Contains(text, []byte(broken)) {
+					t.Errorf("%s in the page", broken)
+				}
+			}
+		})
+	}
+}
+
+// percentage reads a length in percent; one in pixels, or none, is 0.
+func percentage(t *testing.T, s string) float64 {
+	t.Helper()
+	text, relative := strings.CutSuffix(s, "%")
+	if !relative {
+		return 0
+	}
+	var n float64
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		t.Errorf("length %q: %v", s, err)
+	}
+	return n
+}
+
+// The page says of each strategy what the report does.
+func TestWrite_says(t *testing.T) {
+	t.Parallel()
+	root, err := html.Parse(bytes.NewReader(write(t, example())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := words(root)
+	for _, want := range []string{
+		"1,000 buyers wanted one of 100 units each, all at once, from 3 shop instances.",
+		"As expected, redis was correct.",
+		"✕ oversold by 331 431 sold of 100", "✓ correct 100 sold of 100", "− undersold by 40 60 sold of 100",
+		"none broken on purpose", "redis designed to be correct", "Read, think, write.", "A lease.", "Gives up early.",
+		"Sold 431 units of 100: 331 buyers wait for an order that cannot be delivered.",
+		"none 431 569 0 1,885 812 212 ms 400 ms 499 ms 530 ms",
+		"redis 100 900 0 1,400 140 9.4 ms 700 ms 12.3s 13s",
+		"431 orders, 812 per second at most 230 in 106 ms", "569 refusals, 1,072 per second at most 300 in 106 ms",
+		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 read 100, wrote 99", "buyer-3 read 0, was refused",
+		"Of these requests, no two that were accepted read the same stock.", "buyer-2 read 99, the database subtracted",
+		"a note & more", "buyers retried 7 times, with the same key", "940 without a definite answer: no answer in time",
+		"Database SQLite 3.50.1; SQLite, embedded", "Redis Redis 8.0.2; Redis at cache:6379", "CPU Some Processor",
+		"Go go1.26", "Commit 0123abcd", "When 4 May 2026, 12:30 UTC", "Think time 2 ms", "Machine linux/amd64, 8 CPUs",
+		"go run ./loadtest --strategies none,redis,slow",
+		"lock p50 p99 wait 12ms 40ms", "hand-over 2.0ms 3.0ms", "In 4 cases the next holder entered before the previous one had committed.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+// A race of several SKUs shows each by itself, and what was wanted; a wrong strategy
+// that looked correct is not shown as good news.
+func TestWriteReport_daily(t *testing.T) {
+	t.Parallel()
+	r := example()
+	r.Run.Wanted, r.Run.Rate = "50 orders per second are due", 50
+	r.Harness = &result.Harness{CPUSeconds: 2, CPUShare: 0.25, PeakMemoryMB: 70}
+	r.Strategies[0].Verdict, r.Strategies[0].Oversold = verdict.Correct, 0
+	r.Strategies[1].SKUs = []verdict.SKU{
+		{SKU: "cup", Supplied: 5, UnitsSold: 5, Judgement: verdict.Judgement{Verdict: verdict.Correct}},
+		{SKU: "mug", Supplied: 5, UnitsSold: 7, Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold}},
+	}
+	elements := parse(t, write(t, r))
+	all := words(elements[0])
+	for _, want := range []string{
+		"50 orders per second are due, from", "Waits count from the moment an order was due.",
+		"The load test alone used 2.0 s of CPU, 25 % of this machine", "Each SKU by itself", "? not caught in this race",
+		"go run ./loadtest step none",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("want %q in\n%s", want, all)
+		}
+	}
+	if !slices.ContainsFunc(elements, func(n *html.Node) bool { return n.Data == "tr" && words(n) == "mug 5 7 2 0 0 oversold" }) {
+		t.Errorf("want a row of the mug in\n%s", all)
+	}
+}
+
+// The bars are an image that is well-formed by itself.
+func TestWriteBars(t *testing.T) {
+	t.Parallel()
+	for name, r := range reports() {
+		var b bytes.Buffer
+		if err := WriteBars(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		for d := xml.NewDecoder(&b); ; {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v in\n%s", name, err, text)
+			}
+			if start, ok := token.(xml.StartElement); ok && start.Name.Local == "script" {
+				t.Errorf("%s: a script in\n%s", name, text)
+			}
+		}
+		if name == "example" && (!strings.Contains(text, "✕ oversold by 331") || !strings.Contains(text, "431 sold of 100")) {
+			t.Errorf("want the words of the report in\n%s", text)
+		}
+	}
+}
+
+// "The file needs nothing but itself", and fits a phone, a screen and paper.
+func TestWriteReport_in_Chromium(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, write(t, example()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := "file://" + path
+	p := browsertest.Start(t, func(url string) bool { return url == file })
+	p.Do(chromedp.Navigate(file))
+	paper := browsertest.Sheet{Media: "print", Scheme: "dark", Width: 700, Background: "rgb(255, 255, 255)"} // A4 between its margins
+	p.Check("report", append(browsertest.Screens(), paper)...)
+	p.Leave()
+}

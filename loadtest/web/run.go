@@ -1,0 +1,245 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+)
+
+// errStopped is the cause when the user pressed Stop.
+var errStopped = errors.New("stopped")
+
+// Phases of a run, and of a race in it.
+const (
+	waiting    = "waiting"    // for the races before it
+	opening    = "opening"    // shops are being started
+	connecting = "connecting" // buyers connect
+	racing     = "racing"
+	checking   = "checking" // the shop's books against the answers that buyers got
+	running    = "running"
+	done       = "done"
+	failed     = "failed"
+	stopped    = "stopped"
+)
+
+// run is a race of each chosen strategy.
+type run struct {
+	id     int
+	choice Choice
+	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
+	stop   context.CancelCauseFunc
+
+	unready int           // races that have not come to the barrier, of those that start together
+	barrier chan struct{} // closed when it is 0
+
+	mu     sync.Mutex // guards what changes, in the races, too
+	phase  string
+	races  []*race
+	report result.Report // once it is over
+}
+
+// race is that of one strategy in a run.
+type race struct {
+	run      *run
+	strategy shopclient.Strategy
+	arrive   func() // at the barrier, or never: the others need not wait any more
+
+	phase  string
+	tally  *crowd.Tally // once buyers connect
+	result result.Strategy
+	err    error
+}
+
+func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy) *run {
+	r := &run{id: id, choice: c, phase: running, unready: 1, barrier: make(chan struct{})}
+	r.ctx, r.stop = context.WithCancelCause(ctx)
+	if c.Together {
+		r.unready = len(chosen)
+	}
+	for _, s := range chosen {
+		r.races = append(r.races, &race{run: r, strategy: s, phase: waiting, arrive: sync.OnceFunc(r.arrive)})
+	}
+	return r
+}
+
+func (r *run) arrive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unready--; r.unready == 0 {
+		close(r.barrier)
+	}
+}
+
+// hold holds the races, all at once or one after the other, and makes the report.
+func (r *run) hold(lab Lab) {
+	defer r.stop(nil)
+	report := lab.Report(r.choice)
+	var all sync.WaitGroup
+	for _, one := range r.races {
+		all.Go(func() { one.hold(r.ctx, lab) })
+		if !r.choice.Together {
+			all.Wait()
+		}
+	}
+	all.Wait()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase, r.report = done, report
+	if r.ctx.Err() != nil {
+		r.phase = stopped
+	}
+	for _, one := range r.races {
+		switch one.phase {
+		case done:
+			if r.choice.Together && len(r.races) > 1 {
+				one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
+			}
+			r.report.Strategies = append(r.report.Strategies, one.result)
+		case failed:
+			r.phase = failed
+			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: one.err.Error()})
+		default:
+			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: "the run was stopped"})
+		}
+	}
+}
+
+func (r *race) hold(ctx context.Context, lab Lab) {
+	defer r.arrive()
+	if ctx.Err() != nil {
+		r.enter(stopped)
+		return
+	}
+	r.enter(opening)
+	held, err := lab.Race(ctx, r.run.choice, r.strategy, r)
+	r.run.mu.Lock()
+	defer r.run.mu.Unlock()
+	switch {
+	case err == nil:
+		r.phase, r.result = done, held
+	case ctx.Err() != nil:
+		r.phase = stopped
+	default:
+		r.phase, r.err = failed, err
+	}
+}
+
+func (r *race) enter(phase string) {
+	r.run.mu.Lock()
+	defer r.run.mu.Unlock()
+	r.phase = phase
+}
+
+// Connecting, Ready and Answered make a race its own crowd.Watcher.
+func (r *race) Connecting(tally *crowd.Tally) {
+	r.run.mu.Lock()
+	defer r.run.mu.Unlock()
+	r.phase, r.tally = connecting, tally
+}
+
+// Ready waits until those that race at the same time are ready, too.
+func (r *race) Ready(ctx context.Context) {
+	r.arrive()
+	select {
+	case <-r.run.barrier:
+	case <-ctx.Done():
+	}
+	r.enter(racing)
+}
+
+// Answered means that the rest is auditing.
+func (r *race) Answered() { r.enter(checking) }
+
+func (r *run) over() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase != running
+}
+
+// outcome returns the report, if there is something in it.
+func (r *run) outcome() (result.Report, bool) {
+	if r == nil {
+		return result.Report{}, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.report, r.phase != running && len(r.report.Strategies) > 0
+}
+
+// state is what the page shows of a run while it goes on.
+type state struct {
+	Run    int         `json:"run"`   // 0 before the first
+	Phase  string      `json:"phase"` // idle before the first
+	Buyers int         `json:"buyers"`
+	Stock  int64       `json:"stock"`
+	Races  []raceState `json:"races"`
+	Status string      `json:"status"` // a sentence, read out to those who cannot see the bars
+	Result bool        `json:"result"` // there is a report
+}
+
+type raceState struct {
+	Name      string `json:"name"`
+	Phase     string `json:"phase"`
+	Connected int64  `json:"connected"`
+	Orders    int64  `json:"orders"` // of one unit each
+	Refused   int64  `json:"refused"`
+	Errors    int64  `json:"errors"`
+	Failure   string `json:"failure,omitempty"`
+}
+
+func (r *run) state() state {
+	if r == nil {
+		return state{Phase: "idle", Races: []raceState{}}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := state{
+		Run: r.id, Phase: r.phase, Buyers: r.choice.Buyers, Stock: r.choice.Stock,
+		Status: r.status(), Result: r.phase != running && len(r.report.Strategies) > 0,
+	}
+	for _, one := range r.races {
+		s.Races = append(s.Races, one.state())
+	}
+	return s
+}
+
+func (r *race) state() raceState {
+	s := raceState{Name: r.strategy.Name, Phase: r.phase}
+	if r.err != nil {
+		s.Failure = r.err.Error()
+	}
+	if t := r.tally; t != nil {
+		s.Connected, s.Orders, s.Refused, s.Errors = t.Connected.Load(), t.Ordered.Load(), t.Refused.Load(), t.Errors.Load()
+	}
+	if r.phase == done {
+		s.Orders = r.result.UnitsSold // the books are more certain than what the buyers were told
+	}
+	return s
+}
+
+func (r *run) status() string {
+	if r.phase == running {
+		return fmt.Sprintf("%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+	}
+	var words []string
+	for _, one := range r.races {
+		text := one.phase
+		if one.phase == done {
+			text = wordOf(one.result).Text
+		}
+		words = append(words, one.strategy.Name+" "+text)
+	}
+	return map[string]string{done: "Done: ", failed: "Failed: ", stopped: "Stopped: "}[r.phase] + strings.Join(words, ", ") + "."
+}

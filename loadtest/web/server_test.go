@@ -1,0 +1,408 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/verdict"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bound is far beyond what anything here takes.
+const bound = time.Minute
+
+// fakeLab holds races that a test steers.
+type fakeLab struct {
+	race func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error)
+	play func(ctx context.Context, strategy, scenario string) (any, error)
+}
+
+func (fakeLab) Strategies() []shopclient.Strategy {
+	return []shopclient.Strategy{
+		{Name: "redis", PromisesCorrect: true, Lesson: "A <lease>.", Available: true},
+		{Name: "zookeeper", PromisesCorrect: true, Lesson: "A node.", Reason: "it needs a ZooKeeper"},
+		{Name: "none", Lesson: "Read, think, write.", Available: true},
+	}
+}
+
+func (fakeLab) Defaults() Choice {
+	return Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5}
+}
+
+func (fakeLab) Check(c Choice) *Problem {
+	if c.Buyers == 0 {
+		return &Problem{"buyers", "want 1 to 100000"}
+	}
+	return nil
+}
+
+func (l fakeLab) Race(ctx context.Context, _ Choice, how shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
+	return l.race(ctx, how.Name, watch)
+}
+
+func (fakeLab) Scenarios() []Scenario {
+	return []Scenario{
+		{Name: "lost-update", Title: "A <stops>", Fails: []string{"none"}},
+		{Name: "crash", Title: "A dies", Excuses: map[string]string{"none": "it has no lock"}},
+	}
+}
+
+func (l fakeLab) Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error) {
+	return l.play(ctx, s.Name, scenario)
+}
+
+func (fakeLab) Report(c Choice) result.Report {
+	return result.Report{Run: result.Run{Buyers: c.Buyers, Stock: c.Stock}, NotRun: []result.NotRun{}}
+}
+
+// oversells is a race that sells 9 units of 7.
+func oversells(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
+	tally := new(crowd.Tally)
+	watch.Connecting(tally)
+	watch.Ready(ctx)
+	tally.Ordered.Store(9)
+	watch.Answered()
+	return result.Strategy{
+		Strategy: shopclient.Strategy{Name: strategy}, Supplied: 7, Orders: 9, UnitsSold: 9,
+		Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},
+	}, nil
+}
+
+// open serves a lab without a listener of its own until the test ends.
+func open(t *testing.T, lab Lab) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &server{lab: lab, ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		s.runs.Wait()
+	})
+	return s
+}
+
+// ask returns the status and body of one request, from this machine.
+func (s *server) ask(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	return s.send(t, httptest.NewRequest(method, "http://127.0.0.1:8090"+path, strings.NewReader(body)))
+}
+
+func (s *server) send(t *testing.T, r *http.Request) (int, string) {
+	t.Helper()
+	if r.Method == http.MethodPost && r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	guard("lab.example", s.routes()).ServeHTTP(w, r)
+	text, _ := io.ReadAll(w.Result().Body)
+	return w.Code, strings.TrimSpace(string(text))
+}
+
+// finish returns the state when the run is over.
+func (s *server) finish(t *testing.T) state {
+	t.Helper()
+	deadline := time.Now().Add(bound)
+	for !s.latest().over() {
+		if time.Now().After(deadline) {
+			t.Fatalf("the run goes on: %+v", s.latest().state())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return s.latest().state()
+}
+
+const choice = `{"strategies":["none","redis"],"buyers":60,"stock":7,"together":true}`
+
+func TestServer_bad_input(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{race: oversells})
+	tests := []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"outside of the flags' limits", `{"strategies":["none"],"buyers":0}`, 422, `{"field":"buyers","text":"want 1 to 100000"}`},
+		{"half a buyer", `{"strategies":["none"],"buyers":1.5}`, 422, `{"field":"buyers","text":"want a whole number"}`},
+		{"no strategy", `{"strategies":[],"buyers":5}`, 422, `{"field":"strategies","text":"choose at least one"}`},
+		{"an unknown strategy", `{"strategies":["all"],"buyers":5}`, 422, `"there is no strategy of that name"`},
+		{"one that lacks a server", `{"strategies":["zookeeper"],"buyers":5}`, 422, `"zookeeper cannot be run: it needs a ZooKeeper"`},
+		{"an unknown field", `{"buyer":5}`, 400, `unknown field`},
+		{"no JSON", `buyers=5`, 400, `want JSON`},
+		{"too long", `{"strategies":["` + strings.Repeat("x", bodyLimit) + `"]}`, 400, `too large`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if status, body := s.ask(t, http.MethodPost, "/run", tt.body); status != tt.status || !strings.Contains(body, tt.want) {
+				t.Errorf("got %d %s, want %d and %s", status, body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+// "a second request is refused (409)".
+func TestServer_one_run_at_a_time(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{race: func(ctx context.Context, _ string, _ crowd.Watcher) (result.Strategy, error) {
+		<-ctx.Done()
+		return result.Strategy{}, context.Cause(ctx)
+	}})
+	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted || body != `{"run":1}` {
+		t.Fatalf("first: got %d %s, want 202", status, body)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusConflict || !strings.Contains(body, "busy") {
+		t.Errorf("second: got %d %s, want 409", status, body)
+	}
+	if status, _ := s.ask(t, http.MethodGet, "/runs/1/report.json", ""); status != http.StatusNotFound {
+		t.Errorf("report of a run that goes on: got %d, want 404", status)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/stop", ""); status != http.StatusNoContent {
+		t.Errorf("stop: got %d %s, want 204", status, body)
+	}
+	if got, want := s.finish(t).Status, "Stopped: none stopped, redis stopped."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted || body != `{"run":2}` {
+		t.Errorf("after the stop: got %d %s, want 202", status, body)
+	}
+}
+
+// The result is a part of the report's page; the files are the report.
+func TestServer_report(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{race: oversells})
+	s.ask(t, http.MethodPost, "/run", choice)
+	told := s.finish(t)
+	if told.Status != "Done: none oversold by 2, redis oversold by 2." || !told.Result || told.Races[0].Orders != 9 {
+		t.Errorf("state: got %+v, want both oversold", told)
+	}
+	for path, want := range map[string]string{
+		"/runs/1/result":      `<section aria-labelledby="verdicts">`,
+		"/runs/1/report.html": "<!DOCTYPE html>",
+		"/runs/1/report.json": `"oversold": 2`,
+	} {
+		if status, body := s.ask(t, http.MethodGet, path, ""); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: got %d %.100s, want %s", path, status, body, want)
+		}
+	}
+	for _, path := range []string{"/runs/2/result", "/runs/1/report.pdf", "/static/nothing.js", "/static/", "/static", "/nothing"} {
+		if status, _ := s.ask(t, http.MethodGet, path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, status)
+		}
+	}
+}
+
+// A race that fails says why, and the others go on.
+func TestServer_failed_race(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{race: func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
+		if strategy == "none" {
+			return result.Strategy{}, errors.New("no disk")
+		}
+		return oversells(ctx, strategy, watch)
+	}})
+	s.ask(t, http.MethodPost, "/run", choice)
+	told := s.finish(t)
+	if told.Status != "Failed: none failed, redis oversold by 2." || told.Races[0].Failure != "no disk" {
+		t.Errorf("got %+v, want the failure of one and the result of the other", told)
+	}
+	if _, body := s.ask(t, http.MethodGet, "/runs/1/report.json", ""); !strings.Contains(body, `"reason": "no disk"`) {
+		t.Errorf("report: got %s, want the reason", body)
+	}
+}
+
+// The form says what the flags say, and shows what cannot be run with its reason.
+func TestServer_home(t *testing.T) {
+	t.Parallel()
+	_, home := open(t, fakeLab{}).ask(t, http.MethodGet, "/", "")
+	for _, want := range []string{
+		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`, `id="off-zookeeper">zookeeper: it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
+	} {
+		if !strings.Contains(home, want) {
+			t.Errorf("want %s in\n%s", want, home)
+		}
+	}
+	if got := strings.Count(home, " checked"); got != 1 {
+		t.Errorf("checked: got %d, want none alone", got)
+	}
+}
+
+// "A request that changes something must be of the same origin".
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{race: oversells})
+	post := func(host, header, value string) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "http://"+host+"/stop", nil)
+		if header != "" {
+			r.Header.Set(header, value)
+		}
+		return r
+	}
+	tests := []struct {
+		name string
+		r    *http.Request
+		want int
+	}{
+		{"an address", post("192.0.2.7:8090", "", ""), 204},
+		{"an address of six", post("[::1]:8090", "", ""), 204},
+		{"localhost", post("localhost", "", ""), 204},
+		{"the name that was listened on", post("Lab.example:8090", "", ""), 204},
+		{"a name that was made to lead here", post("evil.example:8090", "", ""), 421},
+		{"the page itself", post("localhost:8090", "Sec-Fetch-Site", "same-origin"), 204},
+		{"another page", post("localhost:8090", "Sec-Fetch-Site", "cross-site"), 403},
+		{"another port of this machine", post("localhost:8090", "Sec-Fetch-Site", "same-site"), 403},
+		{"another page of an old browser", post("localhost:8090", "Origin", "http://evil.example"), 403},
+		{"a form's type of content", func() *http.Request {
+			r := httptest.NewRequest(http.MethodPost, "http://localhost/run", strings.NewReader(choice))
+			r.Header.Set("Content-Type", "text/plain")
+			return r
+		}(), 415},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if status, body := s.send(t, tt.r); status != tt.want {
+				t.Errorf("got %d %s, want %d", status, body, tt.want)
+			}
+		})
+	}
+}
+
+func TestServer_play(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{play: func(_ context.Context, strategy, scenario string) (any, error) {
+		if strategy == "redis" {
+			return nil, errors.New("no disk")
+		}
+		return map[string]string{"strategy": strategy, "scenario": scenario}, nil
+	}})
+	tests := []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"a play", `{"strategy":"none","scenario":"lost-update"}`, 200, `"scenario":"lost-update"`},
+		{"does not apply", `{"strategy":"none","scenario":"crash"}`, 422, `{"field":"play-scenario","text":"it has no lock"}`},
+		{"no scenario", `{"strategy":"none","scenario":""}`, 422, `"play-scenario"`},
+		{"no strategy", `{"scenario":"crash"}`, 422, `"play-strategy"`},
+		{"lacks a server", `{"strategy":"zookeeper","scenario":"crash"}`, 422, `it needs a ZooKeeper`},
+		{"could not be played", `{"strategy":"redis","scenario":"crash"}`, 500, `it could not be played: no disk`},
+	}
+	for _, tt := range tests {
+		if status, body := s.ask(t, http.MethodPost, "/play", tt.body); status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: got %d %s, want %d and %s", tt.name, status, body, tt.status, tt.want)
+		}
+	}
+}
+
+// "One run is held at a time, or one scenario played".
+func TestServer_play_is_alone(t *testing.T) {
+	t.Parallel()
+	begun, end := make(chan struct{}), make(chan struct{})
+	s := open(t, fakeLab{race: oversells, play: func(context.Context, string, string) (any, error) {
+		close(begun)
+		<-end
+		return nil, nil
+	}})
+	played := make(chan int)
+	go func() {
+		status, _ := s.ask(t, http.MethodPost, "/play", `{"strategy":"none","scenario":"lost-update"}`)
+		played <- status
+	}()
+	<-begun
+	for _, second := range [][2]string{{"/run", choice}, {"/play", `{"strategy":"redis","scenario":"crash"}`}} {
+		if status, body := s.ask(t, http.MethodPost, second[0], second[1]); status != http.StatusConflict {
+			t.Errorf("%s meanwhile: got %d %s, want 409", second[0], status, body)
+		}
+	}
+	close(end)
+	if status := <-played; status != http.StatusOK {
+		t.Errorf("play: got %d, want 200", status)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted {
+		t.Errorf("afterwards: got %d %s, want 202", status, body)
+	}
+	s.finish(t)
+}
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"127.0.0.1:8090": "127.0.0.1:8090",
+		":8090":          "127.0.0.1:8090", // this machine alone
+		"0.0.0.0:0":      "0.0.0.0:0",
+		"[::1]:80":       "[::1]:80",
+	} {
+		if got, err := Address(address); got != want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", address, got, err, want)
+		}
+	}
+	for _, address := range []string{"", "8090", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "::1:80"} {
+		if _, err := Address(address); !errors.Is(err, ErrAddress) {
+			t.Errorf("%q: got %v, want an ErrAddress", address, err)
+		}
+	}
+}
+
+// "until ctx ends, which also ends a run"; "When it returns, nothing of it runs any
+// more", which TestMain looks for. An event is the whole state.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	lab := fakeLab{race: func(ctx context.Context, _ string, _ crowd.Watcher) (result.Strategy, error) {
+		close(begun)
+		<-ctx.Done()
+		return result.Strategy{}, context.Cause(ctx)
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	defer cancel()
+	told, served := make(chan string, 9), make(chan error, 1)
+	go func() { served <- Serve(ctx, "127.0.0.1:0", lab, func(line string) { told <- line }) }()
+	line := <-told
+	url := strings.TrimSuffix(strings.TrimPrefix(line, "The race lab is at "), "/ until Ctrl-C.")
+
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get(url + "/events")
+	if err != nil {
+		t.Fatalf("%v; told: %s", err, line)
+	}
+	defer answer.Body.Close()
+	if got := answer.Header.Get("Content-Security-Policy"); got != policy {
+		t.Errorf("policy: got %q, want %q", got, policy)
+	}
+	accepted, err := client.Post(url+"/run", "application/json", strings.NewReader(`{"strategies":["none"],"buyers":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = accepted.Body.Close()
+	<-begun
+	var last state
+	for lines := bufio.NewScanner(answer.Body); last.Phase != running && lines.Scan(); {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			if err := json.Unmarshal([]byte(data), &last); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if last.Run != 1 || last.Buyers != 3 || len(last.Races) != 1 {
+		t.Errorf("event: got %+v, want the first run", last)
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}

@@ -1,0 +1,85 @@
+// A row for each strategy: its bar climbs while the race goes on.
+import { chosen, describe, supply } from "./form.js";
+
+const list = document.getElementById("rows");
+const row = document.getElementById("row");
+const number = new Intl.NumberFormat("en");
+let begun = false;
+
+// preview shows the chosen strategies before the first run.
+export function preview() {
+  if (begun) return;
+  document.querySelector(".key.live").hidden = false;
+  show(chosen().map((box) => ({ name: box.value, phase: "chosen", orders: 0 })), supply());
+}
+
+export function showRows(state) {
+  begun = state.run > 0;
+  if (!begun) return preview(); // a lab that has just been started
+  document.querySelector(".key.live").hidden = state.result;
+  // What is over stands in the result.
+  show(state.races.filter((r) => !(state.result && r.phase === "done")), state.stock, state.buyers);
+}
+
+function show(races, supplied, buyers) {
+  const most = Math.max(supplied * 1.15, ...races.map((r) => r.orders)); // room for going beyond
+  while (list.children.length > races.length) list.lastElementChild.remove();
+  races.forEach((race, i) => {
+    if (!list.children[i]) list.append(row.content.cloneNode(true));
+    fill(list.children[i], race, supplied, most, buyers);
+  });
+  list.hidden = races.length === 0;
+}
+
+function fill(item, race, supplied, most, buyers) {
+  const { lesson, promises } = describe(race.name);
+  const over = race.orders - supplied;
+  text(item, ".name strong", race.name);
+  text(item, ".promises", promises ? "designed to be correct" : "broken on purpose");
+  text(item, ".lesson", lesson);
+  text(item, ".word", word(race, over, buyers));
+  item.querySelector(".word").className = `word ${over > 0 || race.phase === "failed" ? "bad" : ""}`;
+  const sold = `${number.format(race.orders)} sold of ${number.format(supplied)}`;
+  text(item, ".units", race.phase === "chosen" ? `${number.format(supplied)} for sale` : sold + rest(race));
+
+  const share = (n) => `${(99 * n / most).toFixed(2)}%`;
+  const line = share(supplied);
+  draw(item, ".sold", 0, share(Math.min(race.orders, supplied)));
+  draw(item, ".over", line, share(Math.max(0, over)));
+  draw(item, ".hatch", line, share(Math.max(0, over)));
+  draw(item, ".supplied", 0, line);
+  item.querySelector(".line").setAttribute("x", line);
+  item.querySelector(".bar").setAttribute("aria-label", `${race.name}: units ${sold}`);
+}
+
+function word(race, over, buyers) {
+  switch (race.phase) {
+    case "chosen": return "";
+    case "waiting": return "waiting";
+    case "opening": return "starting shops";
+    case "connecting": return `${number.format(race.connected)} of ${number.format(buyers)} connected`;
+    case "checking": return over > 0 ? `over by ${number.format(over)}, auditing` : "auditing";
+    case "failed": return `failed: ${race.failure}`;
+    case "stopped": return "stopped";
+    case "done": return over > 0 ? `oversold by ${number.format(over)}` : "done";
+  }
+  return over > 0 ? `over by ${number.format(over)}` : "racing";
+}
+
+function rest(race) {
+  let said = "";
+  if (race.refused > 0) said += `, ${number.format(race.refused)} refused`;
+  if (race.errors > 0) said += `, ${number.format(race.errors)} errors`;
+  return said;
+}
+
+function text(item, selector, value) {
+  const element = item.querySelector(selector);
+  if (element.textContent !== value) element.textContent = value;
+}
+
+function draw(item, selector, x, width) {
+  const rect = item.querySelector(selector);
+  rect.setAttribute("x", x);
+  rect.setAttribute("width", width);
+}

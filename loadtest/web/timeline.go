@@ -1,0 +1,154 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"example.com/shop/loadtest/crowd"
+)
+
+// timeline shows requests one below the other, on one axis of time.
+type timeline struct {
+	Sentence   string
+	Pair       bool // two requests collided
+	Lanes      []lane
+	Start, End string // of the axis
+}
+
+// lane is one request.
+type lane struct {
+	Buyer, Story string
+	Marked       bool // one of the pair
+	Segments     []segment
+	Read         percent
+	Seen         string
+	SeenAt       percent
+	SeenAnchor   string
+	More         bool // it goes on behind the end of the axis
+}
+
+type segment struct {
+	Class, Title string
+	X, Width     percent
+}
+
+func newTimeline(of *crowd.Timeline) *timeline {
+	if of == nil || len(of.Requests) == 0 {
+		return nil
+	}
+	all, pair := of.Requests, of.Pair
+	if len(pair) != 2 || min(pair[0], pair[1]) < 0 || max(pair[0], pair[1]) >= len(all) || all[pair[0]].Wrote == nil {
+		pair = nil
+	}
+	w := newWindow(all, pair)
+	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Pair: pair != nil, Sentence: sentence(all, pair)}
+	for i, r := range all {
+		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w))
+	}
+	return t
+}
+
+// sentence is what the timeline shows.
+func sentence(all []crowd.Request, pair []int) string {
+	if pair != nil {
+		a, b := all[pair[0]], all[pair[1]]
+		return fmt.Sprintf("%s and %s both read %s and both wrote %s: what one of them took is not subtracted.",
+			a.Buyer, b.Buyer, humanize.Comma(a.Seen), humanize.Comma(*a.Wrote))
+	}
+	read := map[int64]int64{}
+	for _, r := range all {
+		if r.Accepted && r.Wrote == nil {
+			if read[r.Seen]++; read[r.Seen] > 1 {
+				return fmt.Sprintf("Several accepted requests read %s, but none wrote back what it computed from that: the database subtracted for each.",
+					humanize.Comma(r.Seen))
+			}
+		}
+	}
+	return "Of these requests, no two that were accepted read the same stock."
+}
+
+// window is the part of a timeline that is shown, in microseconds.
+type window struct{ from, to int64 }
+
+// newWindow begins shortly before the first request works, however long it waited for
+// the lock, and ends when all have read and those of interest have committed: the pair,
+// or without one, all.
+func newWindow(all []crowd.Request, pair []int) window {
+	w := window{from: all[0].Read}
+	for i, r := range all {
+		works := r.Begun
+		if r.LockHeld > 0 {
+			works = r.LockHeld
+		}
+		w.from, w.to = min(w.from, works), max(w.to, r.Read)
+		if pair == nil || slices.Contains(pair, i) {
+			w.to = max(w.to, r.Committed, r.Released)
+		}
+	}
+	margin := (w.to - w.from) / 20
+	return window{from: max(0, w.from-margin), to: max(w.from+1, w.to+margin)}
+}
+
+// at is the place of a moment, at the edge if it is outside.
+func (w window) at(us int64) percent {
+	return share(min(max(us, w.from), w.to)-w.from, w.to-w.from)
+}
+
+func newLane(r crowd.Request, marked bool, w window) lane {
+	l := lane{
+		Buyer:      r.Buyer,
+		Story:      story(r),
+		Marked:     marked,
+		Read:       w.at(r.Read),
+		Seen:       humanize.Comma(r.Seen),
+		SeenAt:     w.at(r.Read) + 1,
+		SeenAnchor: "start",
+		More:       max(r.Read, r.Committed, r.Released) > w.to,
+	}
+	if l.Read > 80 {
+		l.SeenAt, l.SeenAnchor = l.Read-1, "end"
+	}
+	add := func(class, what string, from, to int64) {
+		if from < to && from < w.to && to > w.from {
+			l.Segments = append(l.Segments, segment{
+				Class: class, Title: what + ": " + microseconds(to-from), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
+			})
+		}
+	}
+	reading := r.Begun
+	if r.LockHeld > 0 {
+		add("wait", "waits for the lock", r.LockAsked, r.LockHeld)
+		reading = r.LockHeld
+	}
+	add("read", "reads", reading, r.Read)
+	if r.Writing > 0 {
+		add("think", "thinks", r.Read, r.Writing)
+		add("write", "writes and commits", r.Writing, max(r.Written, r.Committed))
+	}
+	if r.Released > 0 && r.LockHeld > 0 {
+		add("release", "releases the lock", max(r.Read, r.Committed), r.Released)
+	}
+	return l
+}
+
+// story is what a request did, in a few words.
+func story(r crowd.Request) string {
+	read := "read " + humanize.Comma(r.Seen)
+	switch {
+	case r.Wrote != nil && r.Accepted:
+		return read + ", wrote " + humanize.Comma(*r.Wrote)
+	case r.Accepted:
+		return read + ", the database subtracted"
+	}
+	return read + ", was refused"
+}
+
+// microseconds shows a short duration.
+func microseconds(us int64) string {
+	if us < 1000 {
+		return fmt.Sprintf("%d µs", us)
+	}
+	return milliseconds(float64(us) / 1000)
+}
