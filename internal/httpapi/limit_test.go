@@ -157,17 +157,20 @@ func TestLimiter_soldOut(t *testing.T) {
 	s.supply(t, "mug", 0)
 	s.supply(t, "hat", 5)
 	hat := strings.Replace(goodOrder, "mug", "hat", 1)
-	limited := func(body string) bool {
+	limited := func(key, body string) bool {
 		for range 20 {
-			if s.buy(t, "key-1", body).Code == http.StatusTooManyRequests {
+			if s.buy(t, key, body).Code == http.StatusTooManyRequests {
 				return true
 			}
 		}
 		return false
 	}
-	for body, want := range map[string]bool{goodOrder: false, hat: true, `{"lines":`: true} {
-		if got := limited(body); got != want {
-			t.Errorf("%s: limited %v, want %v", body, got, want)
+	for key, c := range map[string]struct {
+		body string
+		want bool
+	}{"key-1": {goodOrder, false}, "key-2": {hat, true}, "key-3": {`{"lines":`, true}} {
+		if got := limited(key, c.body); got != c.want {
+			t.Errorf("%s: limited %v, want %v", c.body, got, c.want)
 		}
 	}
 	wantProblem(t, s.buy(t, "key-1", goodOrder), "409 sold-out")
