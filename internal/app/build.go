@@ -19,25 +19,23 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
-	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 )
 
 // components are what a shop has open, in the sequence in which it is opened. Each shop has its own, also where
 // several run in one process.
 type components struct {
-	log       *slog.Logger
-	closers   []closer
-	metrics   *observe.Metrics
-	traces    *observe.Traces // nil: off
-	lab       *teaching       // nil: off
-	database  *store.Store
-	probe     *store.Store // see openDatabase
-	redis     redis.UniversalClient
-	lockers   map[string]*lock.Locker
-	broadcast *broadcast
-	lanes     *lane.Lanes
-	orders    *order.Service
+	log      *slog.Logger
+	closers  []closer
+	metrics  *observe.Metrics
+	traces   *observe.Traces // nil: off
+	lab      *teaching       // nil: off
+	database *store.Store
+	probe    *store.Store // see openDatabase
+	redis    redis.UniversalClient
+	lockers  map[string]*lock.Locker
+	lanes    *lane.Lanes
+	orders   *order.Service
 }
 
 // closer closes one component.
@@ -202,29 +200,20 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 	if !c.database.IsSQLite() {
 		early = c.database.DB().Stats().MaxOpenConnections / 4
 	}
-	c.broadcast = newBroadcast(c.redis, c.log)
-	c.onClose("broadcast", func() error { c.broadcast.close(); return nil })
 	c.lanes = lane.New(lane.Config{
-		Shop:       sell,
-		Locker:     lockers[strategy.RedisLock],
-		Early:      early,
-		SoldOutFor: s.SoldOutFor,
-		Announce:   c.broadcast.publish,
-		OnBatch:    c.metrics.Batch,
-		OnRefused:  c.metrics.RefusedFromMemory,
-		OnPanic:    func(err error) { c.log.Error("lane panicked", "error", err) },
+		Shop:    sell,
+		Locker:  lockers[strategy.RedisLock],
+		Early:   early,
+		OnBatch: c.metrics.Batch,
+		OnPanic: func(err error) { c.log.Error("lane panicked", "error", err) },
 	})
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
-	if s.SoldOutFor > 0 {
-		c.broadcast.start(c.lanes)
-	}
 	c.orders = order.New(order.Config{
-		Store:     sell.Store,
-		Offers:    strategy.Offers(sell, c.lanes, lockers, notOffered(s)),
-		Hold:      s.PayWithin,
-		Think:     s.Think,
-		Restocked: c.lanes.Restocked,
+		Store:  sell.Store,
+		Offers: strategy.Offers(sell, c.lanes, lockers, notOffered(s)),
+		Hold:   s.PayWithin,
+		Think:  s.Think,
 	})
 	if c.lab != nil {
 		c.lab.redis = redisVersion(ctx, c.redis)
@@ -239,7 +228,6 @@ func (c *components) handler(s Settings, draining func() bool) (http.Handler, er
 		Orders:  c.orders,
 		Stock:   c.database,
 		Auditor: c.database,
-		SoldOut: c.lanes.SoldOut,
 		Checks: []httpapi.Check{
 			c.check("database", c.probe.DB().PingContext),
 			c.check("redis", func(ctx context.Context) error { return c.redis.Ping(ctx).Err() }),
@@ -283,29 +271,13 @@ func (c *components) check(server string, ping func(context.Context) error) http
 func (c *components) operator(s Settings) (http.Handler, error) {
 	return httpapi.NewOperator(httpapi.OperatorConfig{
 		Token:   s.OperatorToken,
-		Stock:   operatorStock{c.database, c.lanes},
+		Stock:   c.database,
 		Auditor: c.database,
 		Metrics: c.metrics.Handler(),
 		Timeout: operatorTimeout,
 		Log:     c.log,
 		Refused: c.metrics.RefusedOperator,
 	})
-}
-
-// operatorStock is the store with the lanes notified of deliveries: what was delivered can be bought at once, also
-// where the SKU was sold out a moment ago.
-type operatorStock struct {
-	*store.Store
-	lanes *lane.Lanes
-}
-
-// Supply is that of the Store.
-func (o operatorStock) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
-	after, replayed, err = o.Store.Supply(ctx, d)
-	if err == nil || errors.Is(err, order.ErrUnknownOutcome) {
-		o.lanes.Restocked(d.SKU)
-	}
-	return after, replayed, err
 }
 
 // locks says where locks and rate limits are, without a password.

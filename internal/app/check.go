@@ -24,7 +24,6 @@ func (s Settings) Check() error {
 		within("lock-ttl", s.LockTTL, 100*time.Millisecond, 10*time.Minute),
 		s.validLock(),
 		within("lock-wait", s.LockWait, 0, 15*time.Minute),
-		within("sold-out-for", s.SoldOutFor, 0, time.Minute),
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // far longer than a client retries
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),

@@ -103,7 +103,6 @@ func TestSettings_Check(t *testing.T) {
 		"lab, mysql CA":          {func(s *app.Settings) { inLab(s); s.MySQLCA = caFile(t) }, "mysql: has TLS"},
 		"lab, redis CA":          {func(s *app.Settings) { inLab(s); s.RedisCA = caFile(t) }, "redis: has TLS"},
 		"CA files":               {func(s *app.Settings) { s.MySQLCA, s.RedisCA = caFile(t), caFile(t) }, ""},
-		"sold-out-for":           {func(s *app.Settings) { s.SoldOutFor = -1 }, "sold-out-for: -1ns: want 0s to 1m0s"},
 		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
 		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
 		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},

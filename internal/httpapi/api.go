@@ -64,10 +64,6 @@ type Config struct {
 	Stock   Stock
 	Auditor Auditor // for teaching mode alone
 
-	// SoldOut reports whether an order would be refused from memory, without asking a
-	// server; nil where nothing is remembered.
-	SoldOut func(order.Request) bool
-
 	Checks   []Check
 	Draining func() bool // true once the shop shuts down; may be nil
 
@@ -102,12 +98,11 @@ func New(c Config) (http.Handler, error) {
 
 type api struct {
 	Config
-	errors    []row
-	ready     readiness
-	inFlight  atomic.Int64
-	uncounted atomic.Int64  // orders that are read before they are counted
-	readers   atomic.Int64  // reads without a token, those that wait included
-	reads     chan struct{} // has an element for each of them that runs
+	errors   []row
+	ready    readiness
+	inFlight atomic.Int64
+	readers  atomic.Int64  // reads without a token, those that wait included
+	reads    chan struct{} // has an element for each of them that runs
 }
 
 // handler answers a request with a status and a body that becomes JSON, or fails.

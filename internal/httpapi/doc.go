@@ -23,9 +23,6 @@
 // request is a 422, while the first still runs a 409 with Retry-After. What was refused is not
 // replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
 //
-// Where a SKU is remembered to be sold out, an order is refused before its key is looked up: a
-// 409 that says retry_safe. A buyer whose key has bought is told so on one of the next tries.
-//
 // # Bodies and queries
 //
 // JSON is read strictly: one object, no unknown or repeated field, no null, nothing behind it,
@@ -35,10 +32,9 @@
 // # Limits
 //
 // Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else
-// is wrong with them. Not counted is an order that is refused because its SKU is remembered to
-// be sold out. Config.MaxInFlight bounds the requests that are worked on or wait; reads that
-// need no token have a quarter of it, and run a few at a time. Health checks count for none of
-// these. Every 429 and 503 carries Retry-After, in seconds.
+// is wrong with them. Config.MaxInFlight bounds the requests that are worked on or wait; reads
+// that need no token have a quarter of it, and run a few at a time. Health checks count for none
+// of these. Every 429 and 503 carries Retry-After, in seconds.
 //
 // # Request ids and logs
 //

@@ -77,7 +77,7 @@ const (
 func errorTable() []row {
 	return []row{
 		{order.ErrUnknownOutcome, 503, "unknown-outcome", "Outcome unknown", lost, later},
-		{order.ErrSoldOut, 409, "sold-out", "Sold out", "", no}, // safe to ask again if it is from memory
+		{order.ErrSoldOut, 409, "sold-out", "Sold out", "", no},
 
 		{errNoToken, 401, "no-token", "Token missing", noToken, no},
 		{errBadToken, 401, "bad-token", "Bad token", "", no},
@@ -182,7 +182,6 @@ func (a *api) fail(c *gin.Context, err error) {
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus = e.Status
-		p.RetrySafe = p.RetrySafe || e.FromMemory
 		if e.Code == order.ErrTooManyOpen.Code {
 			wait = min(max(e.Wait, time.Second), time.Hour) // there may be room earlier: an order can be paid or cancelled
 		}

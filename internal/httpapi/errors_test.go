@@ -81,7 +81,6 @@ func TestErrorTable(t *testing.T) {
 		{order.ErrExpired, "409 order-expired", "false", "DEBUG"},
 		{order.ErrState, "409 order-ended", "false", "DEBUG"},
 		{order.ErrSoldOut, "409 sold-out", "false", "DEBUG"},
-		{&order.Error{Code: "sold-out", Text: "x", FromMemory: true}, "409 sold-out", "true", "DEBUG"},
 		{order.ErrExists, "409 sku-exists", "false", "DEBUG"},
 		{stock.ErrInvalid, "422 invalid-sku", "false", "DEBUG"},
 		{order.ErrTooLate, "503 too-late", "true 1", "WARN"},

@@ -14,7 +14,6 @@ func ProblemTypes() []string {
 
 // Limits of the API.
 const (
-	MaxPage      = maxPage
-	MaxUncounted = maxUncounted
-	DefaultPage  = defaultPage
+	MaxPage     = maxPage
+	DefaultPage = defaultPage
 )

@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// maxUncounted is how many orders are read at a time before they are counted.
-	maxUncounted = 256
-
 	// readsPerCPU is how many reads without a token run at a time, for each CPU: more make
 	// none of them faster, and orders slower.
 	readsPerCPU = 4

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -143,69 +142,6 @@ func TestLimiter_failsClosed(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, "cannot be counted") || strings.Contains(text, "msg=request ") {
 		t.Errorf("got log %s, want the outage and no line of a request", text)
 	}
-}
-
-// "Not counted is an order that is refused because its SKU is remembered to be sold out": others
-// are, whatever their mistakes. "A slow sender holds up no more than those."
-func TestLimiter_soldOut(t *testing.T) {
-	t.Parallel()
-	limiter, _ := newLimiter(t, httpapi.RateLimit{PerSecond: 1})
-	s := newShop(t, func(c *httpapi.Config) {
-		c.Limiter = limiter
-		c.SoldOut = func(r order.Request) bool { return r.Validate() == nil && r.Lines[0].SKU == "mug" }
-	})
-	s.supply(t, "mug", 0)
-	s.supply(t, "hat", 5)
-	hat := strings.Replace(goodOrder, "mug", "hat", 1)
-	limited := func(key, body string) bool {
-		for range 20 {
-			if s.buy(t, key, body).Code == http.StatusTooManyRequests {
-				return true
-			}
-		}
-		return false
-	}
-	for key, c := range map[string]struct {
-		body string
-		want bool
-	}{"key-1": {goodOrder, false}, "key-2": {hat, true}, "key-3": {`{"lines":`, true}} {
-		if got := limited(key, c.body); got != c.want {
-			t.Errorf("%s: limited %v, want %v", c.body, got, c.want)
-		}
-	}
-	wantProblem(t, s.buy(t, "key-1", goodOrder), "409 sold-out")
-
-	slow := stalled{begun: make(chan struct{}), goOn: make(chan struct{})}
-	send := func(body io.Reader) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", body)
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key"}}
-		w := httptest.NewRecorder()
-		s.handler.ServeHTTP(w, r)
-		return w
-	}
-	var waiting sync.WaitGroup
-	for range httpapi.MaxUncounted {
-		waiting.Go(func() { send(slow) })
-	}
-	for range httpapi.MaxUncounted {
-		<-slow.begun
-	}
-	for limited := false; !limited; { // a token may have come back meanwhile
-		w := send(strings.NewReader("no JSON"))
-		limited = w.Code == http.StatusTooManyRequests
-	}
-	wantProblem(t, send(unread{t}), "429 rate-limited")
-	close(slow.goOn)
-	waiting.Wait()
-}
-
-// stalled is a body that begins and does not go on.
-type stalled struct{ begun, goOn chan struct{} }
-
-func (s stalled) Read([]byte) (int, error) {
-	s.begun <- struct{}{}
-	<-s.goOn
-	return 0, errors.New("no more comes")
 }
 
 // gate lets requests in, and holds them until it opens.

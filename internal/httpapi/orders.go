@@ -16,7 +16,10 @@ import (
 
 // placeOrder answers POST /v1/orders.
 func (a *api) placeOrder(c *gin.Context) (int, any, error) {
-	r, err := a.countedOrder(c)
+	if err := a.countChange(c); err != nil {
+		return 0, nil, err
+	}
+	r, err := a.readOrder(c)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -39,27 +42,6 @@ func (a *api) placeOrder(c *gin.Context) (int, any, error) {
 	exchangeOf(c).again = replayed
 	c.Header("Location", "/v1/orders/"+placed.ID)
 	return http.StatusCreated, orderToJSON(placed), nil
-}
-
-// countedOrder reads an order and counts it for the rate limit, except one that is refused
-// from memory: counting would cost more than the refusal. So the body is read first, of a
-// bounded number of orders: a slow sender holds up no more than those.
-func (a *api) countedOrder(c *gin.Context) (order.Request, error) {
-	defer a.uncounted.Add(-1)
-	first := a.uncounted.Add(1) > maxUncounted || a.SoldOut == nil
-	if first {
-		if err := a.countChange(c); err != nil {
-			return order.Request{}, err
-		}
-	}
-	r, err := a.readOrder(c)
-	if first || err == nil && a.SoldOut(r) {
-		return r, err
-	}
-	if err := a.countChange(c); err != nil {
-		return order.Request{}, err
-	}
-	return r, err
 }
 
 // readOrder reads the headers first: a shop that is asked for teaching mode says that it is

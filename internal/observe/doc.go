@@ -23,7 +23,6 @@
 //	shop_lock_renewals_total{lock,kind,result}
 //	shop_lock_lost_total{lock,kind}        ended before it was given back
 //	shop_lane_batch_orders                 orders that a lane placed in one transaction
-//	shop_sold_out_remembered_total         orders refused from memory, because their SKU is known to be sold out
 //	shop_queue_length{queue}               callers that wait now
 //	shop_job_runs_total{job,result}        ok, failed
 //	shop_job_items_total{job}              such as orders expired

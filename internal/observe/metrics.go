@@ -28,7 +28,6 @@ type Metrics struct {
 
 	locks   locks
 	batches prometheus.Histogram
-	refused prometheus.Counter
 
 	operatorRefused prometheus.Counter
 }
@@ -75,10 +74,6 @@ func NewMetrics(b Build) *Metrics {
 			Help:    "Orders that a lane placed in one transaction.",
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
 		}),
-		refused: with.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "sold_out_remembered_total",
-			Help: "Orders refused without asking database or Redis, because their SKU is remembered to be sold out.",
-		}),
 		operatorRefused: with.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "operator_refused_total",
 			Help: "Requests to the operator's API without the operator's token.",
@@ -115,9 +110,6 @@ func (m *Metrics) Order(action, outcome string) { m.orders.WithLabelValues(actio
 
 // Batch counts a transaction of a lane and the orders that it placed.
 func (m *Metrics) Batch(orders int) { m.batches.Observe(float64(orders)) }
-
-// RefusedFromMemory counts an order that was refused because its SKU is remembered to be sold out.
-func (m *Metrics) RefusedFromMemory() { m.refused.Inc() }
 
 // RefusedOperator counts a request to the operator's API without the operator's token.
 func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }

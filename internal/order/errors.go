@@ -15,10 +15,6 @@ type Error struct {
 
 	Status Status        // of ErrState: how the order ended
 	Wait   time.Duration // of ErrTooManyOpen: until the first pending order expires
-
-	// FromMemory marks an ErrSoldOut that is up to a second old: asking again is safe, and
-	// a buyer who has bought is told so then.
-	FromMemory bool
 }
 
 func (e *Error) Error() string { return e.Text }

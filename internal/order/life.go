@@ -162,12 +162,8 @@ func (s *Service) settle(ctx context.Context, o Order, to Status, claim func(Tx)
 		}
 		moved = (did || moved) && now == to
 		if err != nil { // not wrapped: an ErrBusy of the last try would say that nothing was changed
-			moved = to != Paid // units may have come back
 			err = ErrUnknownOutcome.with("%v", err)
 		}
-	}
-	if moved && to != Paid {
-		s.Restocked(o.SKUs()...)
 	}
 	return now, moved && err == nil, err
 }

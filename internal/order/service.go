@@ -40,10 +40,6 @@ type Config struct {
 	// Think is the teaching shop's pause between reading the stock and writing it, for
 	// requests that name none.
 	Think time.Duration
-
-	// Restocked is called after an order gave units of these SKUs back, or may have; nil
-	// for nobody.
-	Restocked func(skus ...string)
 }
 
 // DefaultHold is how long an order holds its units unless Config.Hold says otherwise.
@@ -60,9 +56,6 @@ type Service struct {
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // what a store keeps, or a replay would differ
-	if c.Restocked == nil {
-		c.Restocked = func(...string) {}
-	}
 	return &Service{Config: c, now: time.Now}
 }
 

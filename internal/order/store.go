@@ -28,10 +28,6 @@ type Store interface {
 	// not in the answer.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
-	// KeysOf calls found for the keys of the orders with a SKU, at most limit, and for all
-	// that Claims would find. Some may have been purged.
-	KeysOf(ctx context.Context, sku string, limit int, found func(BuyerKey)) error
-
 	// Order returns the order with this id, whoever's it is, or ErrNotFound.
 	Order(ctx context.Context, id string) (Order, error)
 

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -105,42 +104,6 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 		found[order.BuyerKey{Buyer: row.Order.Buyer, Key: row.UsedKey}] = order.Claim{Order: orders[i], Fingerprint: row.Fingerprint}
 	}
 	return found, nil
-}
-
-// clocksApart is more than the clocks of instances, by which orders get their ids, and of the database, by which keys
-// age, may differ.
-const clocksApart = 24 * time.Hour
-
-// KeysOf implements order.Store. Ids sort by time, so that the index leaves out the SKU's earlier history.
-func (s *Store) KeysOf(ctx context.Context, sku string, limit int, found func(order.BuyerKey)) error {
-	const what = "read keys of a sku"
-	db := s.db.WithContext(ctx)
-	var purged struct{ PurgedUntil dbTime }
-	if err := db.Table("idempotency_purge").Select("purged_until").Take(&purged).Error; err != nil {
-		return explain(ctx, what, err)
-	}
-	rows, err := db.Table("order_lines AS l").Select("o.buyer, o.idempotency_key").
-		Joins("JOIN orders AS o ON o.id = l.order_id").
-		Where("l.sku = ? AND l.order_id >= ?", sku, firstID(purged.PurgedUntil.Add(-clocksApart))).
-		Limit(limit).Rows()
-	if err != nil {
-		return explain(ctx, what, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key order.BuyerKey
-		if err := rows.Scan(&key.Buyer, &key.Key); err != nil {
-			return explain(ctx, what, err)
-		}
-		found(key)
-	}
-	return explain(ctx, what, rows.Err())
-}
-
-// firstID sorts before all UUIDv7 of that time: they begin with its milliseconds.
-func firstID(at time.Time) string {
-	ms := max(0, at.UnixMilli())
-	return fmt.Sprintf("%08x-%04x", ms>>16, ms&0xffff)
 }
 
 // purgeBatch is how many keys one transaction deletes.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -71,7 +70,6 @@ func TestStore_readsFail(t *testing.T) {
 				_, err := s.Claims(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
 				return err
 			},
-			"KeysOf":    func(ctx context.Context, s shop) error { return s.KeysOf(ctx, "mug", 1, func(order.BuyerKey) {}) },
 			"Order":     func(ctx context.Context, s shop) error { _, err := s.Order(ctx, newID()); return err },
 			"OfBuyer":   func(ctx context.Context, s shop) error { _, err := s.OfBuyer(ctx, "ann", "", 1); return err },
 			"Due":       func(ctx context.Context, s shop) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
@@ -312,47 +310,6 @@ func TestTx_Bought(t *testing.T) {
 		want := map[order.BuyerSKU]int64{{Buyer: "ann", SKU: "mug"}: 4, {Buyer: "bob", SKU: "mug"}: 2}
 		if diff := cmp.Diff(want, bought); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-	})
-}
-
-// "KeysOf calls found for the keys of the orders with a SKU, at most limit, and for all that Claims
-// would find": also of carts. "The index leaves out the SKU's earlier history."
-func TestStore_KeysOf(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 1000, "mug", "hat")
-		want := []order.BuyerKey{{Buyer: "bob", Key: "cart"}}
-		for i := range 5 {
-			d := draft("ann", fmt.Sprint("key-", i), "mug")
-			s.mustPlace(t, d)
-			want = append(want, order.BuyerKey{Buyer: d.Buyer, Key: d.Key})
-		}
-		s.mustPlace(t, draft("bob", "cart", "hat", "mug"), draft("bob", "hat", "hat"))
-		keys := func(sku string, limit int) (found []order.BuyerKey) {
-			t.Helper()
-			if err := s.KeysOf(t.Context(), sku, limit, func(key order.BuyerKey) { found = append(found, key) }); err != nil {
-				t.Fatal(err)
-			}
-			return found
-		}
-		byKey := cmpopts.SortSlices(func(a, b order.BuyerKey) bool { return a.Key < b.Key })
-		if diff := cmp.Diff(want, keys("mug", 100), byKey); diff != "" {
-			t.Errorf("mug (-want +got):\n%s", diff)
-		}
-		if got := keys("mug", 4); len(got) != 4 {
-			t.Errorf("got %v, want 4 of them", got)
-		}
-		if got := keys("nothing", 4); got != nil {
-			t.Errorf("got %v, want none", got)
-		}
-		// Keys from before that time are gone, but for those of the last day.
-		for until, count := range map[time.Duration]int{23 * time.Hour: 6, 25 * time.Hour: 0} {
-			at := time.Now().UTC().Add(until).Format("2006-01-02 15:04:05.000000")
-			storetest.Exec(t, s.Store, "UPDATE idempotency_purge SET purged_until = '"+at+"'")
-			if got := keys("mug", 100); len(got) != count {
-				t.Errorf("purged until %v from now: got %v, want %d", until, got, count)
-			}
 		}
 	})
 }

@@ -72,14 +72,11 @@ type Retry struct {
 	Tries int           // requests of one order, the first included
 	Base  time.Duration // before the second try if the shop names no time; doubles with each further one
 	Limit time.Duration // of the pause between two tries, whatever the shop asks for
-	Doubt time.Duration // before one more try, after "sold out" to a buyer who may have bought
 }
 
-// DefaultRetry is patient enough for a shop whose queue is a minute long. For a second
-// (--sold-out-for), an instance may answer "sold out" to a buyer who has just bought on
-// another one.
+// DefaultRetry is patient enough for a shop whose queue is a minute long.
 func DefaultRetry() Retry {
-	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second, Doubt: 1200 * time.Millisecond}
+	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second}
 }
 
 // pause returns how long to wait after a number of tries. asked is what the shop asked
@@ -97,11 +94,10 @@ func (r Retry) pause(tries int, asked time.Duration) time.Duration {
 // buy tries until there is a definite answer, the tries are used up or ctx ends, and
 // returns when the last answer came. Each try goes to the next shop, as behind a load
 // balancer: the one before may be gone. maybe says that there may be an order with this
-// key by now: then "sold out" is asked for a second time, see Retry.Doubt.
+// key by now.
 func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (record Record, answered time.Time) {
 	retry := b.run.Retry
 	record = Record{Buyer: b.name, Lines: p.Lines}
-	refusedBefore := false // and no try since then may have bought
 	for {
 		answer, err := b.shops[record.Tries%len(b.shops)].Buy(ctx, p)
 		answered = answer.At
@@ -119,16 +115,13 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 			b.keepTrace(&record, answer.Trace)
 			return record, answered
 		case soldOut:
-			if !maybe || refusedBefore {
-				record.Outcome, record.Reason = Refused, ""
-				b.keepTrace(&record, answer.Trace)
-				return record, answered
-			}
-			refusedBefore, pause, last = true, retry.Doubt, false
+			record.Outcome, record.Reason = Refused, ""
+			b.keepTrace(&record, answer.Trace)
+			return record, answered
 		case rejected:
 			last = true
 		case unclear:
-			maybe, refusedBefore = true, false
+			maybe = true
 		case busy:
 		}
 		if last || !sleep(ctx, pause) {

@@ -167,7 +167,7 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 		Buyers:         crowd,
 		RequestTimeout: 10 * time.Second,
 		Timeout:        10 * time.Second,
-		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond, Doubt: time.Millisecond},
+		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond},
 		Watcher:        new(watcher),
 	}
 	for _, s := range shops {

@@ -52,7 +52,6 @@ func scenarios() []scenario {
 		{name: "instance shuts down", run: instanceShutsDown},
 		{name: "sold out and back", run: soldOutAndBack},
 		{name: "sold out time and again", run: soldOutAgain},
-		{name: "sold out, Redis frozen", run: soldOutFrozen, breaksRedis: true},
 		{name: "Redis is lost", run: redisLost, breaksRedis: true},
 		{name: "Redis is frozen", run: redisFrozen, breaksRedis: true},
 	}

@@ -28,9 +28,19 @@ const (
 
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for
 // the buyers of the batch who have no answer.
-func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
+func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	ctx, cancel := patience(onBehalf{l.ctx, first.ctx}, l.standing(q, nil))
 	defer cancel()
+	if l.snapshots.soldOut(q.sku) {
+		l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
+		if err := l.readAndPlan(ctx, b); err != nil {
+			return err
+		}
+		if len(b.orders) == 0 { // what was read is committed: to refuse them needs no lease
+			b.replySold()
+			return nil
+		}
+	}
 	lease := l.askForLease(ctx, q, b)
 	defer lease.release() // after the answers
 
@@ -47,7 +57,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
 		return err
 	}
 	l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
-	err = l.sell(leases, b, look, early)
+	err = l.sell(leases, b, early)
 	if ended := leases.Context(); err != nil && ended.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ended), err)
 	}
@@ -57,7 +67,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
 // sell places the orders of a batch while the leases are held. early is why its early
 // transaction failed; nil if it had none. It answers all buyers, unless it fails: then the
 // error is for those without an answer.
-func (l *Lanes) sell(leases strategy.Leases, b *batch, look *look, early error) error {
+func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
 	mayReuse := early == nil // the snapshot
 	if early != nil {
 		if done, err := l.settle(b, early); done {
@@ -70,7 +80,7 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, look *look, early error) 
 			return nil
 		}
 		if !mayReuse || !l.planUnread(b) {
-			if err := l.readAndPlan(ctx, b, look); err != nil {
+			if err := l.readAndPlan(ctx, b); err != nil {
 				return err
 			}
 		}
@@ -159,7 +169,6 @@ func (l *Lanes) settle(b *batch, err error) (done bool, _ error) {
 
 // succeed answers the buyers of a batch that is committed.
 func (l *Lanes) succeed(b *batch) {
-	l.memory.forget(b.sku) // here are the orders that say so
 	l.snapshots.sold(b.sku, b.units)
 	l.OnBatch(len(b.orders))
 	b.replySold()
@@ -184,7 +193,7 @@ var errStale = errors.New("the plan of the batch is stale")
 // that can be used for as long as left.
 func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
 	levels, left, ok := l.snapshots.of(q.sku)
-	if !ok {
+	if !ok || len(b.buyers) > 0 { // they were planned by what was read just now
 		return 0, false
 	}
 	b.begin(levels)
@@ -266,9 +275,8 @@ func (l *Lanes) planUnread(b *batch) bool {
 //
 // The stock is read first: a request that took the missing units then had its key on
 // record before, and no buyer is refused the units that its own twin has bought.
-func (l *Lanes) readAndPlan(ctx context.Context, b *batch, look *look) error {
+func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	ctx = order.WithRequests(ctx, func() []context.Context { return contextsOf(b.buyers) })
-	l.memory.begin(look)
 	levels, err := l.Store.Levels(ctx, []string{b.sku})
 	if err != nil && !errors.Is(err, order.ErrUnknownSKU) {
 		return err
@@ -280,7 +288,6 @@ func (l *Lanes) readAndPlan(ctx context.Context, b *batch, look *look) error {
 	if err != nil {
 		return err
 	}
-	look.seen = &levels.SKUs[0]
 	l.snapshots.saw(levels)
 	b.plan(levels)
 	return nil

@@ -24,7 +24,9 @@
 // taken waits for the result, for as long as the batch's most patient buyer at most. Orders of
 // several SKUs stand in no lane; they wait for the same leases.
 //
-// What a lane finds sold out is remembered; see memory.
+// Where the last batch found nothing left, the next one reads stock and keys before it asks for the
+// lease, and refuses all of its buyers if that is still so: a crowd that comes too late costs two
+// reads for each 256 of it.
 package lane
 
 import (
@@ -55,17 +57,11 @@ type Config struct {
 	// Each keeps a connection of the store. It is 0 for a store with one writer.
 	Early int
 
-	// SoldOutFor is how long it is remembered that a SKU had nothing left, while Hears; 0
-	// for not at all.
-	SoldOutFor time.Duration
-
 	Now         func() time.Time // the clock of this process; nil for time.Now
 	SnapshotFor time.Duration    // how long the stock that was read is used again; 0 means a second
 
-	Announce  func(skus ...string) // has other instances' Heard called: units came back
-	OnBatch   func(orders int)     // orders that one transaction placed; the lease is held
-	OnRefused func()               // an order was refused from memory
-	OnPanic   func(err error)      // with the stack; buyers without an answer get an error without a code
+	OnBatch func(orders int) // orders that one transaction placed; the lease is held
+	OnPanic func(err error)  // with the stack; buyers without an answer get an error without a code
 }
 
 // DefaultMaxQueue is as many as lock.Options.MaxQueue lets wait for a lease.
@@ -75,7 +71,6 @@ const DefaultMaxQueue = 10_000
 type Lanes struct {
 	Config
 	single    order.Strategy // for orders that cannot be sold in a batch
-	memory    *memory
 	snapshots *snapshots
 	early     chan struct{} // holds an element for each early transaction
 
@@ -131,20 +126,13 @@ func New(c Config) *Lanes {
 	l := &Lanes{
 		Config:    c,
 		single:    order.Replaying(c.Store, strategy.Redis{Shop: c.Shop, Locker: c.Locker}),
-		memory:    newMemory(c.SoldOutFor, c.Now),
 		snapshots: newSnapshots(c.SnapshotFor, c.Now),
 		early:     make(chan struct{}, c.Early),
 		ctx:       ctx, cancel: cancel,
 		queues: map[string]*queue{},
 	}
-	if l.Announce == nil {
-		l.Announce = func(...string) {}
-	}
 	if l.OnBatch == nil {
 		l.OnBatch = func(int) {}
-	}
-	if l.OnRefused == nil {
-		l.OnRefused = func() {}
 	}
 	if l.OnPanic == nil {
 		l.OnPanic = func(error) {}
@@ -154,12 +142,8 @@ func New(c Config) *Lanes {
 
 // Sell places an order of one SKU in its lane, and any other by itself.
 func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
-	if sku, ok := l.memory.refuses(d.Buyer, d.Key, d.SKUs()); ok {
-		l.OnRefused()
-		return soldOutFromMemory(sku)
-	}
 	if len(d.Lines) > 1 {
-		return l.sellSingle(ctx, d)
+		return l.single.Sell(ctx, d)
 	}
 	b := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
 	if err := l.join(b); err != nil { //nolint:contextcheck // the leader serves others, too
@@ -175,17 +159,9 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 		a = <-b.answer
 	}
 	if a.single {
-		return l.sellSingle(ctx, d)
+		return l.single.Sell(ctx, d)
 	}
 	return a.err
-}
-
-func (l *Lanes) sellSingle(ctx context.Context, d *order.Draft) error {
-	err := l.single.Sell(ctx, d)
-	if err == nil && !d.Replayed {
-		l.memory.forget(d.SKUs()...) // here is the order that says so
-	}
-	return err
 }
 
 // gone is the error of a buyer whose ctx ended in the queue.
@@ -209,33 +185,6 @@ func (l *Lanes) Queued() int {
 	defer l.mu.Unlock()
 	return l.waiting
 }
-
-// SoldOut reports whether Sell would refuse a request from memory.
-func (l *Lanes) SoldOut(r order.Request) bool {
-	skus := make([]string, len(r.Lines))
-	for i, line := range r.Lines {
-		skus[i] = line.SKU
-	}
-	_, ok := l.memory.refuses(r.Buyer, r.Key, skus)
-	return ok
-}
-
-// Restocked is called after units of these SKUs came back, or may have: they can be bought
-// here at once, and elsewhere when Config.Announce has reached the other instances.
-func (l *Lanes) Restocked(skus ...string) {
-	if l.SoldOutFor == 0 {
-		return
-	}
-	l.memory.forget(skus...)
-	l.Announce(skus...)
-}
-
-// Heard is called when another instance announces that units of these SKUs came back.
-func (l *Lanes) Heard(skus ...string) { l.memory.forget(skus...) }
-
-// Hears says whether Heard is called from now on, of whatever is announced. Nothing is
-// remembered before the first time, and while it is not.
-func (l *Lanes) Hears(on bool) { l.memory.hear(on) }
 
 // join puts a buyer at the end of its lane. The first one starts the leader.
 func (l *Lanes) join(b *buyer) error {
@@ -314,18 +263,9 @@ func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 
 // lead serves a lane until no buyer stands in it.
 func (l *Lanes) lead(q *queue) {
-	look := l.memory.look(q.sku)
-	defer l.memory.end(look)
 	for first := l.head(q); first != nil; first = l.head(q) {
-		if l.refuseKnown(q) {
-			continue
-		}
 		b := &batch{sku: q.sku}
-		b.replyRest(l.guard(q.sku, func() error { return l.serve(q, b, first, look) }))
-		_ = l.guard(q.sku, func() error { // whatever comes of it, the next batch is served
-			l.learn(look)
-			return nil
-		})
+		b.replyRest(l.guard(q.sku, func() error { return l.serve(q, b, first) }))
 	}
 }
 
@@ -339,30 +279,6 @@ func (l *Lanes) guard(sku string, f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// refuseKnown answers the buyers of a queue whom the memory refuses, and reports whether
-// there were any: a crowd that comes for a SKU with nothing left makes one batch.
-func (l *Lanes) refuseKnown(q *queue) bool {
-	if !l.memory.knows(q.sku) {
-		return false
-	}
-	l.mu.Lock()
-	var refused []*buyer
-	for e := q.Front(); e != nil; {
-		b := e.Value.(*buyer) //nolint:forcetypeassert // as in head
-		e = e.Next()
-		if _, ok := l.memory.refuses(b.draft.Buyer, b.draft.Key, []string{q.sku}); ok {
-			l.removeLocked(q, b)
-			refused = append(refused, b)
-		}
-	}
-	l.mu.Unlock()
-	for _, b := range refused {
-		b.reply(answer{err: soldOutFromMemory(q.sku)})
-		l.OnRefused()
-	}
-	return len(refused) > 0
 }
 
 // standing returns the contexts of the buyers of a batch and of those behind it in the queue.
@@ -384,10 +300,4 @@ func contextsOf(buyers []*buyer) []context.Context {
 		all = append(all, b.ctx)
 	}
 	return all
-}
-
-func soldOutFromMemory(sku string) error {
-	refusal := order.SoldOut(sku)
-	refusal.FromMemory = true
-	return refusal
 }

@@ -53,6 +53,14 @@ func (s *snapshots) sold(sku string, units int64) {
 	}
 }
 
+// soldOut reports whether nothing of a SKU was left when it was seen last.
+func (s *snapshots) soldOut(sku string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, ok := s.bySKU[sku]
+	return ok && seen.sku.Level.Available <= 0
+}
+
 // of returns how a SKU should be now, and for how long that can be used.
 func (s *snapshots) of(sku string) (levels order.Levels, left time.Duration, ok bool) {
 	s.mu.Lock()

@@ -96,7 +96,7 @@ func (c Config) Open(t testing.TB, change ...func(*Config)) *Shop {
 			offers[0], offers[i] = offers[i], offers[0]
 		}
 	}
-	s.Service = order.New(order.Config{Store: c.Store, Offers: offers, Hold: c.Hold, Think: c.Think, Restocked: s.Lanes.Restocked})
+	s.Service = order.New(order.Config{Store: c.Store, Offers: offers, Hold: c.Hold, Think: c.Think})
 	t.Cleanup(func() {
 		s.Lanes.Close()
 		for _, l := range []*lock.Locker{s.Shared, own} {

@@ -22,7 +22,7 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 	offers := []order.Offer{
 		{
 			Name: "lanes", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: lanes,
-			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders; what is sold out is remembered for a moment.",
+			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders.",
 		},
 		{
 			Name: "redis", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: Redis{shop, redis},
