@@ -76,32 +76,36 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 		return found, nil
 	}
 	// The only form of "one of these pairs" that all databases answer from the index.
-	pairs := "k.buyer = ? AND k.idempotency_key = ?" + strings.Repeat(" OR k.buyer = ? AND k.idempotency_key = ?", len(keys)-1)
+	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
 	values := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
 		values = append(values, k.Buyer, k.Key)
 	}
-	var rows []struct {
-		Order       orderRow `gorm:"embedded"`
-		Fingerprint string
-		UsedKey     string
+	var claimed []keyRow
+	if err := s.db.WithContext(ctx).Where(pairs, values...).Find(&claimed).Error; err != nil {
+		return nil, explain(ctx, "read keys", err)
 	}
-	err := s.db.WithContext(ctx).Table("idempotency_keys AS k").
-		Select("k.fingerprint, k.idempotency_key AS used_key, o.*").
-		Joins("JOIN orders AS o ON o.id = k.order_id").Where(pairs, values...).Find(&rows).Error
-	if err != nil {
+	if len(claimed) == 0 {
+		return found, nil
+	}
+	ids := make([]string, len(claimed))
+	for i, row := range claimed {
+		ids[i] = row.OrderID
+	}
+	var rows []orderRow
+	if err := s.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error; err != nil {
 		return nil, explain(ctx, "read orders of keys", err)
 	}
-	bare := make([]orderRow, len(rows))
-	for i, row := range rows {
-		bare[i] = row.Order
-	}
-	orders, err := s.withLines(ctx, bare)
+	orders, err := s.withLines(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	for i, row := range rows {
-		found[order.BuyerKey{Buyer: row.Order.Buyer, Key: row.UsedKey}] = order.Claim{Order: orders[i], Fingerprint: row.Fingerprint}
+	byID := map[string]order.Order{}
+	for _, o := range orders {
+		byID[o.ID] = o
+	}
+	for _, row := range claimed {
+		found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.Claim{Order: byID[row.OrderID], Fingerprint: row.Fingerprint}
 	}
 	return found, nil
 }

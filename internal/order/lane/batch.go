@@ -22,6 +22,10 @@ const (
 	// without a lease may be faster with the units, or with a key.
 	batchTries = 4
 
+	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a
+	// refusal is in no hurry, and more of them share the reads.
+	gather = 2 * time.Millisecond
+
 	// batchBound ends a batch none of whose buyers has a deadline.
 	batchBound = 30 * time.Second
 )
@@ -32,6 +36,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	ctx, cancel := patience(onBehalf{l.ctx, first.ctx}, l.standing(q, nil))
 	defer cancel()
 	if l.snapshots.soldOut(q.sku) {
+		time.Sleep(gather)
 		l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
 		if err := l.readAndPlan(ctx, b); err != nil {
 			return err
