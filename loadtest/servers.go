@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"example.com/shop/loadtest/servers"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -42,16 +45,49 @@ func (f *serverFlags) shops(count int, log *slog.Logger) shops.Instances {
 	return shops.Instances{Count: count, MySQL: f.MySQL, Redis: f.Redis, Redlock: f.Redlock, ZooKeeper: f.ZooKeeper, Log: log}
 }
 
-// startServers starts the containers, if they are asked for, and notes their addresses.
-// stop removes them.
+// redlockNodes is with how many servers Redlock is usually described.
+const redlockNodes = 5
+
+// startServers starts the containers at the same time, if they are asked for, and notes their addresses. stop
+// removes them.
 func (f *serverFlags) startServers(ctx context.Context, tell func(string)) (stop func() error, err error) {
 	if f.Servers != docker {
 		return func() error { return nil }, nil
 	}
-	started, err := servers.Start(ctx, tell)
-	if err != nil {
-		return nil, fmt.Errorf("--servers docker: %w", err)
+	opens := []func(context.Context) (*testserver.Server, error){testserver.OpenMySQL, testserver.OpenZooKeeper}
+	for range 1 + redlockNodes {
+		opens = append(opens, testserver.OpenRedis)
 	}
-	f.MySQL, f.Redis, f.Redlock, f.ZooKeeper = started.MySQL, started.Redis, started.Redlock, started.ZooKeeper
-	return started.Close, nil
+	tell(fmt.Sprintf("starting %d containers: MySQL, ZooKeeper and %d Redis", len(opens), 1+redlockNodes))
+	all := make([]*testserver.Server, len(opens))
+	stop = func() error {
+		var stopping errgroup.Group
+		for _, server := range all {
+			if server != nil {
+				stopping.Go(server.Close)
+			}
+		}
+		return stopping.Wait()
+	}
+	starting, startCtx := errgroup.WithContext(ctx)
+	for i, open := range opens {
+		starting.Go(func() (err error) {
+			all[i], err = open(startCtx)
+			return err
+		})
+	}
+	if err = starting.Wait(); err == nil {
+		f.MySQL, err = all[0].NewSchema(ctx, "shop")
+	}
+	if err != nil {
+		return nil, cleanup.Join(fmt.Errorf("--servers docker: %w", err), stop())
+	}
+	f.ZooKeeper, f.Redis = all[1].Addr(), all[2].Addr()
+	for _, server := range all {
+		tell(server.String())
+	}
+	for _, node := range all[3:] {
+		f.Redlock = append(f.Redlock, node.Addr())
+	}
+	return stop, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
-	"example.com/shop/internal/testserver/tlstest"
+	"example.com/shop/internal/testserver"
 )
 
 const (
@@ -48,7 +48,7 @@ func inLab(s *app.Settings) { s.Lab, s.TokenSecret = true, auth.Secret{} }
 
 func caFile(t *testing.T) string {
 	t.Helper()
-	return tlstest.File(t, tlstest.NewCA(t).PEM)
+	return testserver.File(t, testserver.NewCA(t).PEM)
 }
 
 func TestSettings_Check(t *testing.T) {

@@ -2,31 +2,33 @@ package app_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"strings"
 	"testing"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/internal/testserver/tlstest"
 )
 
 // "Start refuses a database or Redis that speaks plaintext, or whose certificate is not to be trusted."
 func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
-	ca := tlstest.NewCA(t)
+	ca := testserver.NewCA(t)
 	own := ca.Issue(t, "shop")
-	caFile, cert, key := tlstest.File(t, ca.PEM), tlstest.File(t, own.Cert), tlstest.File(t, own.Key)
-	other := tlstest.File(t, tlstest.NewCA(t).PEM)
-	client, err := tls.X509KeyPair(own.Cert, own.Key)
-	if err != nil {
-		t.Fatal(err)
+	caFile, cert, key := testserver.File(t, ca.PEM), testserver.File(t, own.Cert), testserver.File(t, own.Key)
+	other := testserver.File(t, testserver.NewCA(t).PEM)
+	plaintext, clients := testserver.Redis(t), x509.NewCertPool()
+	clients.AppendCertsFromPEM(ca.PEM)
+	with := func(c testserver.Certificate, clientAuth tls.ClientAuthType) string {
+		pair, err := tls.X509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testserver.TLS(t, plaintext, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients})
 	}
-	with := func(pair tlstest.Pair, clients ...tls.Certificate) string {
-		return testserver.StartRedisTLS(t, testserver.Certificate{CA: ca.PEM, Cert: pair.Cert, Key: pair.Key}, clients...).Addr()
-	}
-	strict, good := with(ca.Issue(t, "localhost"), client), with(ca.Issue(t, "localhost"))
-	expired, plaintext := with(ca.IssueExpired(t, "localhost")), testserver.Redis(t)
+	strict := with(ca.Issue(t, "localhost"), tls.RequireAndVerifyClientCert)
+	good, expired := with(ca.Issue(t, "localhost"), tls.NoClientCert), with(ca.IssueExpired(t, "localhost"), tls.NoClientCert)
 	for name, c := range map[string]struct {
 		server, host  string // host as host:port begins, or a URL
 		ca, cert, key string
@@ -74,23 +76,22 @@ func TestStart_redisTLS(t *testing.T) {
 // The same for a MariaDB: the message names the setting.
 func TestStart_mysqlTLS(t *testing.T) {
 	t.Parallel()
-	ca := tlstest.NewCA(t)
-	pair := ca.Issue(t, "localhost")
-	server := testserver.StartMariaDBTLS(t, testserver.Certificate{CA: ca.PEM, Cert: pair.Cert, Key: pair.Key})
+	ca := testserver.NewCA(t)
+	server := testserver.StartMariaDBTLS(t, ca.Issue(t, "localhost"))
 	for name, c := range map[string]struct {
 		dsn string
-		ca  *tlstest.CA
+		ca  *testserver.CA
 		ok  bool
 	}{
 		"right CA":   {server.DSN(t), ca, true},
-		"another CA": {server.DSN(t), tlstest.NewCA(t), false},
+		"another CA": {server.DSN(t), testserver.NewCA(t), false},
 		"plaintext":  {testserver.MariaDB(t), ca, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := app.Default().DatabaseSettings
 			s.MySQL = strings.Replace(c.dsn, "127.0.0.1", "localhost", 1)
-			s.MySQLCA = tlstest.File(t, c.ca.PEM)
+			s.MySQLCA = testserver.File(t, c.ca.PEM)
 			database, err := app.OpenDatabase(t.Context(), s)
 			if c.ok {
 				if err != nil {

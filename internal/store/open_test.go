@@ -19,7 +19,6 @@ import (
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/internal/testserver/tlstest"
 )
 
 // "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows
@@ -179,19 +178,17 @@ func TestMySQL_tls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ca := tlstest.NewCA(t)
-			with := func(pair tlstest.Pair) string {
-				return kind.start(t, testserver.Certificate{CA: ca.PEM, Cert: pair.Cert, Key: pair.Key}).DSN(t)
-			}
+			ca := testserver.NewCA(t)
+			with := func(c testserver.Certificate) string { return kind.start(t, c).DSN(t) }
 			good, expired, plaintext := with(ca.Issue(t, "localhost")), with(ca.IssueExpired(t, "localhost")), kind.plaintext(t)
 			for name, c := range map[string]struct {
 				dsn, host string
-				ca        *tlstest.CA // nil: tls=true in the DSN
+				ca        *testserver.CA // nil: tls=true in the DSN
 				works     bool
 			}{
 				"right CA":           {good, "localhost", ca, true},
 				"right CA and a DSN": {good + "&tls=true", "localhost", ca, true},
-				"another CA":         {good, "localhost", tlstest.NewCA(t), false},
+				"another CA":         {good, "localhost", testserver.NewCA(t), false},
 				"CAs of the system":  {good, "localhost", nil, false},
 				"expired":            {expired, "localhost", ca, false},
 				"another name":       {good, "127.0.0.1", ca, false},

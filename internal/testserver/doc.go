@@ -15,6 +15,8 @@
 // A test that breaks its server starts one of its own, as by StartRedis, which keeps its address over a restart. A Redis
 // Cluster, or a master with its Sentinels, is several processes in one container, which KillProcess ends one by one.
 //
+// A program that is no test, as the load test, calls OpenRedis and its like.
+//
 // # Without Docker
 //
 // The test skips and says what it needs. With CI=true it fails instead: there, a skipped test is a test that nobody ran.

@@ -45,7 +45,7 @@ func (r Runner) Run() int {
 	var failed []error
 	for _, s := range pool.byName {
 		if s.server != nil {
-			failed = append(failed, testcontainers.TerminateContainer(s.server.container, testcontainers.StopTimeout(0)))
+			failed = append(failed, s.server.Close())
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -72,7 +72,7 @@ func share(t testing.TB, k kind) *Server {
 	}
 	pool.mu.Unlock()
 	entry.once.Do(func() {
-		if entry.server, entry.err = start(k); entry.err == nil {
+		if entry.server, entry.err = start(context.Background(), k); entry.err == nil {
 			t.Logf("testserver: %s", entry.server)
 		}
 	})
@@ -86,7 +86,7 @@ func share(t testing.TB, k kind) *Server {
 func own(t testing.TB, k kind) *Server {
 	t.Helper()
 	need(t, k)
-	s, err := start(k)
+	s, err := start(t.Context(), k)
 	if err != nil {
 		t.Fatalf("testserver: %v", err)
 	}
@@ -114,7 +114,7 @@ func need(t testing.TB, k kind) {
 	if image == "none" {
 		t.Skipf("needs %s: %s=none says that this machine has no image of it", k.name, k.variable)
 	}
-	if err := imageProblem(image); err != nil {
+	if err := findImage(context.Background(), image); err != nil {
 		if ci {
 			t.Fatalf("needs Docker for %s, and CI=true makes that a failure: %v", k.name, err)
 		}
@@ -128,14 +128,14 @@ var (
 	images   = map[string]error{}
 )
 
-// imageProblem returns why no container of the image can be started, nil if it can. Docker is asked once for each image.
-func imageProblem(image string) error {
+// findImage returns why no container of the image can be started, nil if it can. Docker is asked once for each image.
+func findImage(ctx context.Context, image string) error {
 	imagesMu.Lock()
 	defer imagesMu.Unlock()
 	if err, known := images[image]; known {
 		return err
 	}
-	images[image] = withDocker(10*time.Minute, func(ctx context.Context, docker client.APIClient) error {
+	images[image] = withDocker(ctx, 10*time.Minute, func(ctx context.Context, docker client.APIClient) error {
 		if _, err := docker.ImageInspect(ctx, image); err == nil {
 			return nil
 		}
@@ -150,14 +150,14 @@ func imageProblem(image string) error {
 }
 
 // withDocker calls f with a client of the daemon that testcontainers uses, too.
-func withDocker(limit time.Duration, f func(context.Context, client.APIClient) error) (err error) {
+func withDocker(ctx context.Context, limit time.Duration, f func(context.Context, client.APIClient) error) (err error) {
 	// Looking for the daemon's address panics in some environments, instead of failing.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("looking for Docker: %v", r)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	docker, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {

@@ -3,7 +3,6 @@ package testserver
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"strings"
 	"testing"
@@ -50,14 +49,12 @@ func redisKind() kind {
 		port:     6379,
 		command:  []string{"redis-server", "--save", "", "--appendonly", "no"},
 		memory:   "/data",
-		version: func(ctx context.Context, addr string) (string, error) {
-			return redisVersion(ctx, addr, nil)
-		},
+		version:  redisVersion,
 	}
 }
 
-func redisVersion(ctx context.Context, addr string, config *tls.Config) (string, error) {
-	info, err := ask(ctx, addr, config, "INFO", "server").Text()
+func redisVersion(ctx context.Context, addr string) (string, error) {
+	info, err := ask(ctx, addr, "INFO", "server").Text()
 	// What a Valkey reports as redis_version is the last Redis that it is compatible with.
 	version := cmp.Or(field(info, "valkey_version"), field(info, "redis_version"))
 	if err == nil && version == "" {
@@ -67,9 +64,9 @@ func redisVersion(ctx context.Context, addr string, config *tls.Config) (string,
 }
 
 // ask sends a command on a connection of its own, and neither retries nor waits.
-func ask(ctx context.Context, addr string, config *tls.Config, args ...any) *redis.Cmd {
+func ask(ctx context.Context, addr string, args ...any) *redis.Cmd {
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, TLSConfig: config, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 		DialerRetries: 1, // the default waits 0.4 s over a refused connection
 	})
 	defer func() { _ = rdb.Close() }()

@@ -58,7 +58,7 @@ func KillProcess(t testing.TB, addr string) {
 // do sends a command to one server and returns its answer.
 func do(t testing.TB, addr string, args ...any) any {
 	t.Helper()
-	answer, err := ask(t.Context(), addr, nil, args...).Result()
+	answer, err := ask(t.Context(), addr, args...).Result()
 	if err != nil {
 		t.Fatalf("testserver: %v at %s: %v", args, addr, err)
 	}
@@ -67,7 +67,7 @@ func do(t testing.TB, addr string, args ...any) any {
 
 // reports returns nil if the command's answer, as of INFO, has these pairs of fields and values.
 func reports(ctx context.Context, addr string, command []any, pairs ...string) error {
-	info, err := ask(ctx, addr, nil, command...).Text()
+	info, err := ask(ctx, addr, command...).Text()
 	for i := 0; err == nil && i < len(pairs); i += 2 {
 		if got := field(info, pairs[i]); got != pairs[i+1] {
 			err = fmt.Errorf("%s is %q, want %q", pairs[i], got, pairs[i+1])
@@ -103,7 +103,7 @@ func StartRedisCluster(t testing.TB) (addrs []string) {
 	for i, addr := range addrs[clusterMasters:] {
 		id := do(t, addrs[i], "CLUSTER", "MYID")
 		eventually(t, "replication to "+addr, func(ctx context.Context) error {
-			return ask(ctx, addr, nil, "CLUSTER", "REPLICATE", id).Err() // refused until the two have met
+			return ask(ctx, addr, "CLUSTER", "REPLICATE", id).Err() // refused until the two have met
 		})
 	}
 	for i, addr := range addrs {
@@ -159,7 +159,7 @@ func KillSentinelMaster(t testing.TB, master string, sentinels []string) {
 	setDownAfter(time.Second)
 	for _, addr := range sentinels {
 		eventually(t, "failover at "+addr, func(ctx context.Context) error {
-			now, err := ask(ctx, addr, nil, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelName).StringSlice()
+			now, err := ask(ctx, addr, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelName).StringSlice()
 			if err == nil && net.JoinHostPort(now[0], now[1]) == master {
 				err = errors.New("the dead master is still the one")
 			}

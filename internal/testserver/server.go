@@ -36,6 +36,7 @@ type kind struct {
 	port     int // in the container; with several processes, each listens on the port that the test reaches it at
 	env      map[string]string
 	command  []string          // several processes get their ports as arguments
+	safe     []string          // the command of a durable one, nil for the image's own
 	memory   string            // directory that is kept in memory, "" for none
 	files    map[string][]byte // put there before the server starts, by path
 
@@ -49,9 +50,9 @@ type kind struct {
 
 func (k kind) imageName() string { return cmp.Or(os.Getenv(k.variable), k.image) }
 
-// durable is the kind with its image's own settings and its data on disk, where each commit is flushed.
+// durable is the kind with its data on disk, where each commit is flushed.
 func (k kind) durable() kind {
-	k.command, k.memory = nil, ""
+	k.command, k.memory = k.safe, ""
 	return k
 }
 
@@ -72,22 +73,27 @@ func (s *Server) String() string {
 // Addr is the server's host:port, as the test reaches it.
 func (s *Server) Addr() string { return s.addr }
 
+// Close removes the container.
+func (s *Server) Close() error {
+	return testcontainers.TerminateContainer(s.container, testcontainers.StopTimeout(0))
+}
+
 // start runs a container and returns when the server answers.
-func start(k kind) (*Server, error) {
+func start(ctx context.Context, k kind) (*Server, error) {
 	for try := 1; ; try++ {
 		s := &Server{kind: k}
-		err := s.run()
+		err := s.run(ctx)
 		if err == nil {
 			return s, nil
 		}
 		if try == 3 || !portTaken(err) { // another process may have taken a port that was free
-			return nil, fmt.Errorf("start %s from %s: %w", k.name, k.imageName(), err)
+			return nil, fmt.Errorf("start %s from %s: %w; %s names another image", k.name, k.imageName(), err, k.variable)
 		}
 	}
 }
 
-func (s *Server) run() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+func (s *Server) run(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if s.ports, err = freePorts(max(1, s.kind.processes)); err != nil {
 		return err
@@ -204,7 +210,7 @@ func (s *Server) Kill(t testing.TB) {
 
 func (s *Server) fault(t testing.TB, f func(context.Context, client.APIClient, string) (any, error)) {
 	t.Helper()
-	err := withDocker(faultLimit, func(ctx context.Context, docker client.APIClient) error {
+	err := withDocker(context.Background(), faultLimit, func(ctx context.Context, docker client.APIClient) error {
 		_, err := f(ctx, docker, s.container.GetContainerID())
 		return err
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,14 +47,15 @@ func mariadbKind() kind {
 
 // sqlKind is a server whose commits cost no disk write.
 func sqlKind(name, variable, image string, command ...string) kind {
+	command = slices.Clip(append(command, "--skip-name-resolve", "--max-connections=500"))
 	return kind{
 		name:     name,
 		variable: variable,
 		image:    image,
 		port:     3306,
 		env:      map[string]string{"MYSQL_ROOT_PASSWORD": rootPassword},
-		command: append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF",
-			"--skip-name-resolve", "--max-connections=500"),
+		command: append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
+		safe:    append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"),
 		memory:  "/var/lib/mysql",
 		version: sqlVersion,
 	}
@@ -62,20 +65,29 @@ func sqlKind(name, variable, image string, command ...string) kind {
 func (s *Server) DSN(t testing.TB) string {
 	t.Helper()
 	schema := "t_" + strings.ToLower(rand.Text()[:16])
-	if err := s.exec("CREATE DATABASE " + schema + " CHARACTER SET utf8mb4 COLLATE " + collation); err != nil {
-		t.Fatalf("testserver: create schema on %s: %v", s, err)
+	dsn, err := s.NewSchema(t.Context(), schema)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		// A transaction that the test left open would block the DROP: say so and go on.
-		if err := s.exec("DROP DATABASE IF EXISTS " + schema); err != nil {
+		if err := s.exec(context.Background(), "DROP DATABASE IF EXISTS "+schema); err != nil {
 			t.Logf("testserver: schema %s stays until its server ends: %v", schema, err)
 		}
 	})
-	return sqlConfig(s.addr, schema).FormatDSN()
+	return dsn
 }
 
-func (s *Server) exec(statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+// NewSchema makes an empty schema of that name on a MySQL or MariaDB and returns its data source name.
+func (s *Server) NewSchema(ctx context.Context, name string) (dsn string, err error) {
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation); err != nil {
+		return "", fmt.Errorf("create schema on %s: %w", s, err)
+	}
+	return sqlConfig(s.addr, name).FormatDSN(), nil
+}
+
+func (s *Server) exec(ctx context.Context, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return withSQL(s.addr, func(db *sql.DB) error {
 		_, err := db.ExecContext(ctx, statement)

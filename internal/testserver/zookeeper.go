@@ -94,7 +94,7 @@ func StartZooKeeperEnsemble(t testing.TB) []*Server {
 	var all sync.WaitGroup
 	servers, failed := make([]*Server, ensembleSize), make([]error, ensembleSize)
 	for i := range servers {
-		all.Go(func() { servers[i], failed[i] = start(memberKind(i+1, on.Name)) }) // one alone would not serve
+		all.Go(func() { servers[i], failed[i] = start(t.Context(), memberKind(i+1, on.Name)) }) // one alone would not serve
 	}
 	all.Wait()
 	for _, s := range servers {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
-	"example.com/shop/loadtest/servers"
 )
 
 // instances is how many shops stand beside each other.
@@ -48,9 +48,9 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 	if e.Redis != "" {
 		return e.Redis, nil
 	}
-	if server, err := servers.StartRedis(ctx); err == nil {
+	if server, err := testserver.OpenRedis(ctx); err == nil {
 		e.later(server.Close)
-		return server.Addr, nil
+		return server.Addr(), nil
 	}
 	embedded, err := app.StartEmbedded(1)
 	if err != nil {
@@ -71,16 +71,18 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 	}
 	dsn := e.MySQL
 	if dsn == "" {
-		start := servers.StartMySQL
+		open := testserver.OpenMySQL
 		if e.Database == "mariadb" {
-			start = servers.StartMariaDB
+			open = testserver.OpenMariaDB
 		}
-		server, err := start(ctx)
+		server, err := open(ctx)
 		if err != nil {
 			return fmt.Errorf("%w; without Docker, give a server with --mysql", err)
 		}
 		e.later(server.Close)
-		dsn = server.DSN()
+		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
+			return err
+		}
 	}
 	if e.sql, err = mysql.ParseDSN(dsn); err != nil {
 		return errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database")

@@ -33,6 +33,7 @@ func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 	}
 	config := f.database.Clone()
 	config.InterpolateParams = true // one round trip for each statement
+	config.ParseTime = false        // rows are copied as text
 	db, err := open(config)
 	if err != nil {
 		return round{}, err
