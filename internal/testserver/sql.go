@@ -54,10 +54,10 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		image:    image,
 		port:     3306,
 		env:      map[string]string{"MYSQL_ROOT_PASSWORD": rootPassword},
-		command: append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
-		safe:    append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"),
-		memory:  "/var/lib/mysql",
-		version: sqlVersion,
+		command:  append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
+		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"),
+		memory:   "/var/lib/mysql",
+		version:  sqlVersion,
 	}
 }
 
