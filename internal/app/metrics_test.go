@@ -64,7 +64,6 @@ func TestShop_Metrics(t *testing.T) {
 		`shop_lock_hold_seconds_count{kind="sku",lock="redis"} 2`,
 		`shop_lane_batch_orders_sum 2`,
 		`shop_lock_lost_total{kind="sku",lock="redis"} 0`,
-		`shop_lock_wait_seconds_count{kind="sku",lock="memory"} 0`,
 		`shop_queue_length{queue="redis"} 0`,
 		`shop_queue_length{queue="memory"} 0`,
 		`shop_queue_length{queue="lanes"} 0`,

@@ -43,92 +43,66 @@ func newLocks(with promauto.Factory) locks {
 	}
 }
 
-// lockMetrics are those of one locker and one kind of key, looked up once.
-type lockMetrics struct {
-	wait, hold                 prometheus.Observer
-	acquisitions, renewals     map[string]prometheus.Counter // by result
-	contended, handovers, lost prometheus.Counter
-}
-
-// Results of a wait for a lease.
-const (
-	acquired  = "acquired"
-	timeout   = "timeout"
-	queueFull = "queue-full"
-	noAnswer  = "no-answer"
-	gaveUp    = "gave-up" // the caller did
-	refused   = "refused" // any other reason
-)
-
-// Lock returns the observer of a locker with this name. There are few names, and each is asked for once.
+// Lock returns the observer of a locker with this name.
 func (m *Metrics) Lock(name string) lock.Observer {
-	o := lockObserver{}
-	for _, kind := range []string{"sku", "job", otherKind} {
-		labels := prometheus.Labels{"lock": name, "kind": kind}
-		o[kind] = lockMetrics{
-			wait:         m.locks.wait.With(labels),
-			hold:         m.locks.hold.With(labels),
-			acquisitions: byResult(m.locks.acquisitions, labels, acquired, timeout, queueFull, noAnswer, gaveUp, refused),
-			renewals:     byResult(m.locks.renewals, labels, ok, failed),
-			contended:    m.locks.contended.With(labels),
-			handovers:    m.locks.handovers.With(labels),
-			lost:         m.locks.lost.With(labels),
-		}
+	for _, kind := range []string{"sku", "job", "other"} {
+		m.locks.lost.WithLabelValues(name, kind) // 0 until one is lost: alerts compare
 	}
-	return o
+	return lockObserver{m.locks, name}
 }
 
-// otherKind is that of keys which are none of this shop's.
-const otherKind = "other"
+type lockObserver struct {
+	locks
+	name string
+}
 
-// lockObserver has the metrics of a locker by the kind of the key: its part before the colon. The leases of jobs
-// are held for hours, which would hide how long orders hold theirs.
-type lockObserver map[string]lockMetrics
-
-func (o lockObserver) of(key string) lockMetrics {
-	kind, _, _ := strings.Cut(key, ":")
-	if found, ok := o[kind]; ok {
-		return found
+// kind is the part of a key before the colon; other for keys which are none of this shop's. The leases of jobs are
+// held for hours, which would hide how long orders hold theirs.
+func kind(key string) string {
+	switch kind, _, _ := strings.Cut(key, ":"); kind {
+	case "sku", "job":
+		return kind
 	}
-	return o[otherKind]
+	return "other"
 }
 
 // Waited implements lock.Observer.
 func (o lockObserver) Waited(key string, d time.Duration, err error) {
-	l := o.of(key)
-	l.wait.Observe(d.Seconds())
-	l.acquisitions[waitResult(err)].Inc()
+	o.wait.WithLabelValues(o.name, kind(key)).Observe(d.Seconds())
+	o.acquisitions.WithLabelValues(o.name, kind(key), waitResult(err)).Inc()
 }
 
 func waitResult(err error) string {
 	switch {
 	case err == nil:
-		return acquired
+		return "acquired"
 	case errors.Is(err, lock.ErrTimeout):
-		return timeout
+		return "timeout"
 	case errors.Is(err, lock.ErrQueueFull):
-		return queueFull
+		return "queue-full"
 	case errors.Is(err, lock.ErrNoAnswer):
-		return noAnswer
+		return "no-answer"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return gaveUp
+		return "gave-up" // the caller did
 	}
-	return refused
+	return "refused"
 }
 
 // Contended implements lock.Observer.
-func (o lockObserver) Contended(key string) { o.of(key).contended.Inc() }
+func (o lockObserver) Contended(key string) { o.contended.WithLabelValues(o.name, kind(key)).Inc() }
 
 // Held implements lock.Observer.
-func (o lockObserver) Held(key string, d time.Duration) { o.of(key).hold.Observe(d.Seconds()) }
+func (o lockObserver) Held(key string, d time.Duration) {
+	o.hold.WithLabelValues(o.name, kind(key)).Observe(d.Seconds())
+}
 
 // HandedOver implements lock.Observer.
-func (o lockObserver) HandedOver(key string) { o.of(key).handovers.Inc() }
+func (o lockObserver) HandedOver(key string) { o.handovers.WithLabelValues(o.name, kind(key)).Inc() }
 
 // Renewed implements lock.Observer.
 func (o lockObserver) Renewed(key string, _ time.Duration, err error) {
-	o.of(key).renewals[result(err)].Inc()
+	o.renewals.WithLabelValues(o.name, kind(key), result(err)).Inc()
 }
 
 // Lost implements lock.Observer.
-func (o lockObserver) Lost(key string, _ error) { o.of(key).lost.Inc() }
+func (o lockObserver) Lost(key string, _ error) { o.lost.WithLabelValues(o.name, kind(key)).Inc() }

@@ -156,59 +156,39 @@ func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 
 // Job is one scheduled job.
 type Job struct {
-	runs                map[string]prometheus.Counter // by result
-	items               prometheus.Counter
-	leader, lastSuccess prometheus.Gauge
+	metrics *Metrics
+	name    string
 }
 
-// Job returns the metrics of the job with this name. There are few names.
+// Job returns the metrics of the job with this name.
 func (m *Metrics) Job(name string) *Job {
-	labels := prometheus.Labels{"job": name}
-	return &Job{
-		runs:        byResult(m.jobRuns, labels, ok, failed),
-		items:       m.jobItems.With(labels),
-		leader:      m.jobLeader.With(labels),
-		lastSuccess: m.jobLastSuccess.With(labels),
-	}
+	m.jobLastSuccess.WithLabelValues(name) // 0 until there is one, as failures are
+	m.jobRuns.WithLabelValues(name, "failed")
+	return &Job{m, name}
 }
 
 // Leads records whether this instance runs the job from now on.
 func (j *Job) Leads(leads bool) {
+	leader := j.metrics.jobLeader.WithLabelValues(j.name)
+	leader.Set(0)
 	if leads {
-		j.leader.Set(1)
-	} else {
-		j.leader.Set(0)
+		leader.Set(1)
 	}
 }
 
 // Ran counts a run, and the items that it dealt with even if it failed in the end.
 func (j *Job) Ran(items int, err error) {
-	j.runs[result(err)].Inc()
-	j.items.Add(float64(items))
+	j.metrics.jobRuns.WithLabelValues(j.name, result(err)).Inc()
+	j.metrics.jobItems.WithLabelValues(j.name).Add(float64(items))
 	if err == nil {
-		j.lastSuccess.SetToCurrentTime()
+		j.metrics.jobLastSuccess.WithLabelValues(j.name).SetToCurrentTime()
 	}
 }
 
-// Results of a renewal or a job's run.
-const (
-	ok     = "ok"
-	failed = "failed"
-)
-
+// result is the label of a renewal or a job's run.
 func result(err error) string {
 	if err != nil {
-		return failed
+		return "failed"
 	}
-	return ok
-}
-
-// byResult returns a counter for each result, all at 0.
-func byResult(v *prometheus.CounterVec, labels prometheus.Labels, results ...string) map[string]prometheus.Counter {
-	v = v.MustCurryWith(labels)
-	counters := make(map[string]prometheus.Counter, len(results))
-	for _, r := range results {
-		counters[r] = v.WithLabelValues(r)
-	}
-	return counters
+	return "ok"
 }

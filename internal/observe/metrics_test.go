@@ -133,8 +133,15 @@ func TestMetrics_listed(t *testing.T) {
 		listed[name[1]] = true
 	}
 	m := observe.NewMetrics(observe.Build{})
-	m.Lock("redis")
-	m.Job("expiry")
+	o := m.Lock("redis")
+	o.Waited("sku:mug", 0, nil)
+	o.Contended("sku:mug")
+	o.Held("sku:mug", 0)
+	o.HandedOver("sku:mug")
+	o.Renewed("sku:mug", 0, nil)
+	job := m.Job("expiry")
+	job.Leads(true)
+	job.Ran(1, nil)
 	m.Queue("redis", func() int { return 0 })
 	m.Request(http.MethodGet, "/healthz", http.StatusOK, 0)
 	m.Order("place", "placed")
