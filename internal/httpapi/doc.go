@@ -3,8 +3,8 @@
 // listener that buyers do not reach. The contract is openapi.yaml: the tests check every
 // answer against it.
 //
-// A handler decodes, calls the service, and returns status, body and error; rules live in
-// the service.
+// A request passes serve and admit, in serve.go, and its handler, which decodes, calls the service
+// and returns status, body and error; rules live in the service.
 //
 // # Who asks
 //
@@ -36,9 +36,9 @@
 //
 // Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else
 // is wrong with them. Not counted is an order that is refused because its SKU is remembered to
-// be sold out. Config.MaxInFlight bounds the requests that are worked on or wait; reads that
-// need no token have a quarter of it, and run a few at a time. Health checks count for none of
-// these. Every 429 and 503 carries Retry-After, in seconds.
+// be sold out. Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait; reads
+// that need no token have a quarter of it, and run a few at a time. Every 429 and 503 carries
+// Retry-After, in seconds.
 //
 // # Request ids and logs
 //
