@@ -23,18 +23,13 @@ type Orders interface {
 	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
 }
 
-// Stock keeps SKUs. List returns at most limit, in the sequence of their names, those
-// behind after.
+// Stock keeps SKUs and their ledger. Lists have at most limit items behind after: SKUs in the
+// sequence of their names, movements the earliest first.
 type Stock interface {
 	Auditor
 	SKU(ctx context.Context, name string) (stock.SKU, error)
 	List(ctx context.Context, after string, limit int) ([]stock.SKU, error)
 	Create(ctx context.Context, sku stock.SKU) error
-}
-
-// OperatorStock is Stock with its ledger.
-type OperatorStock interface {
-	Stock
 	Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error)
 	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
 	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)
@@ -106,7 +101,7 @@ func New(c Config) http.Handler {
 // OperatorConfig is what the operator's API needs.
 type OperatorConfig struct {
 	Token   auth.Secret // a request that shows it is the operator's
-	Stock   OperatorStock
+	Stock   Stock
 	Metrics http.Handler // of GET /metrics
 
 	Timeout time.Duration // for one request, except a profile; 0 means none

@@ -94,9 +94,9 @@ func TestBadBodies(t *testing.T) {
 		"400 malformed": {
 			"", " \n\t", "sku=mug&quantity=1", "<order/>", `{"lines":[{"sku":"mug","quan`, `{"lines":[]`, goodOrder + "x", goodOrder + "}",
 			goodOrder + goodOrder, "[" + goodOrder + "]", "null", `"lines"`, "1", "true", "NaN", "\ufeff" + goodOrder, "\xff\xfe{\x00}\x00",
-			"{\"lines\":[{\"sku\":\"m\xffg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
-			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\xc0\xb5g\",\"quantity\":1}]}",
-			"{\"lines\":[{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}]}", "{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+			"{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
+			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}",
+			"{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
 			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{'lines':[]}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"discount":100}`, `{"lines":[{"sku":"mug","quantity":1,"price":1}]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"lines":[{"sku":"mug","quantity":5}]}`, `{"lines":[{"sku":"mug","quantity":1,"quantity":5}]}`,
@@ -125,6 +125,7 @@ func TestBadBodies(t *testing.T) {
 	}
 	for _, sku := range []string{
 		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, `\ud800`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
+		"m\xffg", "m\xc0\xb5g", "\xed\xa0\x80",
 	} {
 		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`), lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
 	}

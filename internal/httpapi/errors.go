@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.com/shop/internal/auth"
@@ -27,26 +26,20 @@ var (
 	errNoToken    = errors.New("a token is missing")
 	errNoSKU      = errors.New("no such SKU")
 	errOverloaded = errors.New("too many requests at a time")
+	errRateLimit  = errors.New("too many requests of one buyer")
+	errNotReady   = errors.New("this instance shuts down, or its servers do not answer")
 	errLabOff     = errors.New("teaching mode is off")
 	errLabHeader  = errors.New("header is for teaching mode")
 )
 
-// rateError means that a buyer asks for more than the rate limit allows.
-type rateError struct{ wait time.Duration }
-
-func (e *rateError) Error() string        { return "too many requests of one buyer" }
-func (e *rateError) Is(target error) bool { _, ok := target.(*rateError); return ok }
-
-// notReadyError means that these checks fail or, if there are none, that the shop shuts down.
-type notReadyError struct{ failing []string }
-
-func (e *notReadyError) Error() string {
-	if len(e.failing) == 0 {
-		return "This instance is shutting down."
-	}
-	return "No answer from: " + strings.Join(e.failing, ", ") + "."
+// refusedError is one of the errors above with what its answer says besides.
+type refusedError struct {
+	error
+	wait    time.Duration // of errRateLimit: until there is room
+	failing []string      // of errNotReady: the checks; none where the shop shuts down
 }
-func (e *notReadyError) Is(target error) bool { _, ok := target.(*notReadyError); return ok }
+
+func (e refusedError) Unwrap() error { return e.error }
 
 // row says how an error is answered.
 type row struct {
@@ -90,8 +83,8 @@ func errorTable() []row {
 		{errNoToken, 401, "no-token", "Token missing", noToken, no},
 		{auth.ErrToken, 401, "bad-token", "Bad token", "", no},
 		{errOverloaded, 503, "overloaded", "Too many requests at a time", unchanged, crowded},
-		{&rateError{}, 429, "rate-limited", "Too many requests", slower, later},
-		{&notReadyError{}, 503, "not-ready", "Not ready", "", crowded},
+		{errRateLimit, 429, "rate-limited", "Too many requests", slower, later},
+		{errNotReady, 503, "not-ready", "Not ready", "", crowded},
 		{errMalformed, 400, "malformed", "Malformed request", "", no},
 		{errTooLarge, 413, "too-large", "Body too large", "", no},
 		{errMediaType, 415, "media-type", "Unsupported media type", "", no},
@@ -185,11 +178,8 @@ func (a *api) fail(c *call, err error) {
 	if r.again >= later {
 		wait = time.Second
 	}
-	if e, ok := errors.AsType[*rateError](err); ok {
-		wait = e.wait
-	}
-	if e, ok := errors.AsType[*notReadyError](err); ok {
-		p.Failing = e.failing
+	if e, ok := errors.AsType[refusedError](err); ok {
+		p.Failing, wait = e.failing, max(wait, e.wait)
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus = e.Status

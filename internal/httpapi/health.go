@@ -28,10 +28,10 @@ func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "o
 // readyz answers whether buyers may be sent here.
 func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
-		return 0, nil, &notReadyError{}
+		return 0, nil, errNotReady
 	}
 	if failing := a.ready.failing(c.Request.Context()); len(failing) > 0 {
-		return 0, nil, &notReadyError{failing}
+		return 0, nil, refusedError{error: errNotReady, failing: failing}
 	}
 	return http.StatusOK, gin.H{"status": "ready"}, nil
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -93,14 +94,11 @@ type strategyJSON struct {
 
 // getTape answers GET /v1/tapes/{tape}.
 func (a *api) getTape(c *call) (int, any, error) {
-	seen, text := 0, c.Query("seen")
-	if text != "" {
-		var err error
-		if seen, err = strconv.Atoi(text); err != nil || seen < 0 {
-			return 0, nil, fmt.Errorf("%w: seen %.20q: want the version of a tape, 0 or more", errMalformed, text)
-		}
+	seen, err := strconv.ParseUint(cmp.Or(c.Query("seen"), "0"), 10, 31)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: seen: want the version of a tape, 0 or more", errMalformed)
 	}
-	return a.showTape(c, seen)
+	return a.showTape(c, int(seen))
 }
 
 // resumeTape answers POST /v1/tapes/{tape}/resume.

@@ -24,10 +24,11 @@ const (
 // that a burst costs no round trips, and the limit holds while Redis is away; the other is in
 // Redis, for all instances together. A nil Limiter limits nothing.
 type Limiter struct {
-	perSecond int
-	rate      *redis_rate.Limiter
-	log       *slog.Logger
-	counting  chan struct{} // has an element for each count that runs
+	limit    redis_rate.Limit
+	interval time.Duration // in which a bucket fills by one token
+	rate     *redis_rate.Limiter
+	log      *slog.Logger
+	counting chan struct{} // has an element for each count that runs
 
 	mu    sync.Mutex
 	full  map[string]time.Time // by buyer, when the bucket of this instance is full again
@@ -39,16 +40,17 @@ type Limiter struct {
 // requests per second, and five times as many in a burst.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	return &Limiter{
-		perSecond: perSecond,
-		rate:      redis_rate.NewLimiter(client),
-		log:       log,
-		counting:  make(chan struct{}, maxCounting),
-		full:      map[string]time.Time{},
+		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
+		interval: time.Second / time.Duration(perSecond),
+		rate:     redis_rate.NewLimiter(client),
+		log:      log,
+		counting: make(chan struct{}, maxCounting),
+		full:     map[string]time.Time{},
 	}
 }
 
-// take takes a token from the buyer's bucket in this instance, or returns a *rateError if there
-// is none. The bucket fills by a token in each interval, and is known by when it will be full; a
+// take takes a token from the buyer's bucket in this instance, or returns an errRateLimit if
+// there is none. The bucket is known by when it will be full; a
 // bucket that is full is not kept.
 func (l *Limiter) take(buyer string) error {
 	if l == nil {
@@ -60,8 +62,8 @@ func (l *Limiter) take(buyer string) error {
 	if full.Before(now) {
 		full = now
 	}
-	if wait := full.Add(l.interval()).Sub(now) - burstSeconds*time.Second; wait > 0 {
-		return &rateError{wait}
+	if wait := full.Add(l.interval).Sub(now) - burstSeconds*time.Second; wait > 0 {
+		return refusedError{error: errRateLimit, wait: wait}
 	}
 	if len(l.full) >= l.sweep {
 		for name, at := range l.full {
@@ -71,11 +73,9 @@ func (l *Limiter) take(buyer string) error {
 		}
 		l.sweep = max(1024, 2*len(l.full))
 	}
-	l.full[buyer] = full.Add(l.interval())
+	l.full[buyer] = full.Add(l.interval)
 	return nil
 }
-
-func (l *Limiter) interval() time.Duration { return time.Second / time.Duration(l.perSecond) }
 
 // giveBack undoes take.
 func (l *Limiter) giveBack(buyer string) {
@@ -84,10 +84,10 @@ func (l *Limiter) giveBack(buyer string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full[buyer] = l.full[buyer].Add(-l.interval())
+	l.full[buyer] = l.full[buyer].Add(-l.interval)
 }
 
-// count takes a token from the buyer's bucket in Redis, or returns a *rateError if there is none.
+// count takes a token from the buyer's bucket in Redis, or returns an errRateLimit if there is none.
 // While Redis cannot count, the bucket of this instance alone limits.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	if l == nil {
@@ -107,8 +107,7 @@ func (l *Limiter) count(ctx context.Context, buyer string) error {
 	}
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	limit := redis_rate.Limit{Rate: l.perSecond, Burst: burstSeconds * l.perSecond, Period: time.Second}
-	result, err := l.rate.Allow(counting, "buyer:"+buyer, limit)
+	result, err := l.rate.Allow(counting, "buyer:"+buyer, l.limit)
 	switch {
 	case err != nil && ctx.Err() != nil: // says nothing about Redis
 		return ctx.Err()
@@ -120,7 +119,7 @@ func (l *Limiter) count(ctx context.Context, buyer string) error {
 			l.away = now.Add(countAgain)
 		}
 	case result.Allowed == 0:
-		return &rateError{result.RetryAfter}
+		return refusedError{error: errRateLimit, wait: result.RetryAfter}
 	}
 	return nil
 }

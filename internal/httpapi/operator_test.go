@@ -212,7 +212,7 @@ func TestListSKUs(t *testing.T) {
 
 // badBooks is a stock whose audit has a number of SKUs and differences.
 type badBooks struct {
-	httpapi.OperatorStock
+	httpapi.Stock
 	skus, differences int
 }
 

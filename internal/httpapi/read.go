@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -52,9 +51,6 @@ func decode(c *call, v any) error {
 	charset, coding := cmp.Or(parameters["charset"], "utf-8"), cmp.Or(c.value("Content-Encoding"), "identity")
 	if err != nil || kind != "application/json" || !strings.EqualFold(charset, "utf-8") || coding != "identity" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
-	}
-	if !utf8.Valid(body) {
-		return fmt.Errorf("%w: the body is not UTF-8", errMalformed)
 	}
 	reader := json.NewDecoder(bytes.NewReader(body))
 	reader.DisallowUnknownFields()

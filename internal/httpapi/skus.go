@@ -24,27 +24,19 @@ func (a *api) getSKU(c *call) (int, any, error) {
 // createSKU answers POST /v1/skus, of the operator and in teaching mode.
 func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
-		SKU   string `json:"sku"`
-		Price *struct {
-			Minor    *int64 `json:"minor"` // 0 is a price, absent is none
-			Currency string `json:"currency"`
-		} `json:"price"`
-		Units         int64 `json:"units"`
-		LimitPerBuyer int64 `json:"limit_per_buyer"` // 0 for none
+		SKU           string    `json:"sku"`
+		Price         moneyJSON `json:"price"`
+		Units         int64     `json:"units"`
+		LimitPerBuyer int64     `json:"limit_per_buyer"` // 0 for none
+	}
+	body.Price.Minor = -1 // is refused if the price is left out; 0 is a price
+	if a.Lab != nil {
+		body.Price = moneyJSON{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
 	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	var price stock.Money
-	switch {
-	case body.Price == nil && a.Lab != nil:
-		price = stock.Money{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
-	case body.Price != nil && body.Price.Minor != nil:
-		price = stock.Money{Minor: *body.Price.Minor, Currency: body.Price.Currency}
-	default:
-		return 0, nil, fmt.Errorf(`%w: price: want one such as {"minor":1250,"currency":"EUR"}`, stock.ErrInvalid)
-	}
-	sku, err := stock.NewSKU(body.SKU, price, body.Units, time.Now())
+	sku, err := stock.NewSKU(body.SKU, stock.Money(body.Price), body.Units, time.Now())
 	if err == nil {
 		sku.LimitPerBuyer = body.LimitPerBuyer
 		err = stock.CheckLimit(sku.LimitPerBuyer)
@@ -62,15 +54,13 @@ func (a *api) createSKU(c *call) (int, any, error) {
 // changeSKU answers PATCH /v1/skus/{sku}.
 func (a *api) changeSKU(c *call) (int, any, error) {
 	var body struct {
-		LimitPerBuyer *int64 `json:"limit_per_buyer"`
+		LimitPerBuyer int64 `json:"limit_per_buyer"`
 	}
+	body.LimitPerBuyer = -1 // is refused if it is left out
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	if body.LimitPerBuyer == nil {
-		return 0, nil, fmt.Errorf("%w: limit_per_buyer: want the units that a buyer may have, 0 for any number", stock.ErrInvalid)
-	}
-	after, err := a.operator.Stock.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), *body.LimitPerBuyer)
+	after, err := a.Stock.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), body.LimitPerBuyer)
 	return http.StatusOK, skuToJSON(after), err
 }
 
@@ -94,7 +84,7 @@ func (a *api) restock(c *call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	after, replayed, err := a.operator.Stock.Supply(c.Request.Context(), delivery)
+	after, replayed, err := a.Stock.Supply(c.Request.Context(), delivery)
 	if replayed {
 		c.Header(headerReplayed, "true")
 	}
@@ -105,7 +95,7 @@ func (a *api) restock(c *call) (int, any, error) {
 // listMovements answers GET /v1/skus/{sku}/movements, the earliest first.
 func (a *api) listMovements(c *call) (int, any, error) {
 	find := func(ctx context.Context, after string, limit int) ([]stock.Movement, error) {
-		return a.operator.Stock.Movements(ctx, c.Param("sku"), after, limit)
+		return a.Stock.Movements(ctx, c.Param("sku"), after, limit)
 	}
 	return page(c, "movements", validID, find, func(m stock.Movement) (string, any) {
 		return m.ID, movementJSON{
