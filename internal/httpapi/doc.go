@@ -1,7 +1,6 @@
-// Package httpapi is the shop's HTTP API: routes, JSON shapes, limits, and one table that
-// turns errors into answers. New is the buyers' part, NewOperator the operator's, for a
-// listener that buyers do not reach. The contract is openapi.yaml: the tests check every
-// answer against it.
+// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that turns errors
+// into answers. New is the buyers' part, NewOperator the operator's, for a listener that buyers do
+// not reach. The contract is openapi.yaml: the tests check every answer against it.
 //
 // A request passes serve and admit, in serve.go, and its handler, which decodes, calls the service
 // and returns status, body and error; rules live in the service.
@@ -23,9 +22,6 @@
 // request is a 422, while the first still runs a 409 with Retry-After. What was refused is not
 // replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
 //
-// Where a SKU is remembered to be sold out, an order is refused before its key is looked up: a
-// 409 that says retry_safe. A buyer whose key has bought is told so on one of the next tries.
-//
 // # Bodies and queries
 //
 // JSON is read strictly: one object, no unknown or repeated field, no null, nothing behind it,
@@ -39,12 +35,6 @@
 // be sold out. Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait; reads
 // that need no token have a quarter of it, and run a few at a time. Every 429 and 503 carries
 // Retry-After, in seconds.
-//
-// # Request ids and logs
-//
-// A request may bring an X-Request-Id along: 1 to 64 letters, digits or any of ._:/+=@- . Otherwise
-// it gets one, a UUIDv7. The answer has it, and each line of the log that the request causes.
-// Buyers, tokens and idempotency keys are in none.
 //
 // # Errors
 //

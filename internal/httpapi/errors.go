@@ -153,10 +153,6 @@ type problem struct {
 	Failing     []string     `json:"failing,omitempty"`      // checks, of a shop that is not ready
 }
 
-// statusHungUp is logged and counted for a request whose client has gone away, as nginx
-// does; nothing of the answer arrives.
-const statusHungUp = 499
-
 // fail answers with the problem that the table has for err.
 func (a *api) fail(c *call, err error) {
 	if c.route.path != "/v1/orders" && errors.Is(err, order.ErrUnknownSKU) {
@@ -164,7 +160,7 @@ func (a *api) fail(c *call, err error) {
 	}
 	r, ctx := find(a.errors, err), c.Request.Context()
 	if r.status == http.StatusServiceUnavailable && errors.Is(ctx.Err(), context.Canceled) {
-		r.status = statusHungUp
+		r.status = 499 // as of nginx: the client has gone away, and gets nothing of the answer
 	}
 	c.failure, c.err = r, err
 	p := problem{
@@ -184,9 +180,7 @@ func (a *api) fail(c *call, err error) {
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus = e.Status
 		p.RetrySafe = p.RetrySafe || e.FromMemory
-		if e.Code == order.ErrTooManyOpen.Code {
-			wait = min(max(e.Wait, time.Second), time.Hour) // there may be room earlier: an order can be paid or cancelled
-		}
+		wait = max(wait, min(e.Wait, time.Hour)) // there may be room earlier: an order can be paid or cancelled
 	}
 	if wait > 0 { // in whole seconds, rounded up
 		c.Header("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))

@@ -250,8 +250,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// "A request may bring an X-Request-Id along: 1 to 64 letters, digits or any of ._:/+=@- .
-// Otherwise it gets one, a UUIDv7. The answer has it, and a problem too."
+// A request may bring an X-Request-Id along, "1 to 64 letters, digits or any of ._:/+=@- ."
+// Otherwise it gets one, a UUIDv7. The answer has it, and a problem too.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

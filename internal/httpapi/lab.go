@@ -92,13 +92,19 @@ type strategyJSON struct {
 	Reason          string `json:"reason,omitempty"` // why it is not
 }
 
-// getTape answers GET /v1/tapes/{tape}.
+// getTape answers GET /v1/tapes/{tape} as soon as its version is higher than the one seen.
 func (a *api) getTape(c *call) (int, any, error) {
 	seen, err := strconv.ParseUint(cmp.Or(c.Query("seen"), "0"), 10, 31)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: seen: want the version of a tape, 0 or more", errMalformed)
 	}
-	return a.showTape(c, int(seen))
+	name := c.Param("tape")
+	now, err := a.Lab.Recorder.Look(c.Request.Context(), name, int(seen))
+	events := make([]eventJSON, len(now.Events))
+	for i, e := range now.Events {
+		events[i] = eventJSON{e.At.UnixMicro(), e.Kind, e.Text, e.Answer}
+	}
+	return http.StatusOK, gin.H{"tape": name, "state": now.State, "version": now.Version, "events": events}, err
 }
 
 // resumeTape answers POST /v1/tapes/{tape}/resume.
@@ -109,18 +115,7 @@ func (a *api) resumeTape(c *call) (int, any, error) {
 	if err := a.Lab.Recorder.Resume(c.Param("tape")); err != nil {
 		return 0, nil, err
 	}
-	return a.showTape(c, -1)
-}
-
-// showTape answers with a tape as soon as its version is higher than seen.
-func (a *api) showTape(c *call, seen int) (int, any, error) {
-	name := c.Param("tape")
-	now, err := a.Lab.Recorder.Look(c.Request.Context(), name, seen)
-	events := make([]eventJSON, len(now.Events))
-	for i, e := range now.Events {
-		events[i] = eventJSON{e.At.UnixMicro(), e.Kind, e.Text, e.Answer}
-	}
-	return http.StatusOK, gin.H{"tape": name, "state": now.State, "version": now.Version, "events": events}, err
+	return a.getTape(c)
 }
 
 type eventJSON struct {

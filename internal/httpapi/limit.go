@@ -15,9 +15,8 @@ const (
 	// order fifty times at once is no reason for a 429.
 	burstSeconds = 5
 
-	countTimeout = 250 * time.Millisecond // that Redis has, from when a count may begin
+	countTimeout = 500 * time.Millisecond // that Redis has
 	countAgain   = time.Second            // after a failure, until Redis is asked again
-	maxCounting  = 16                     // at a time: fewer than a client has connections
 )
 
 // Limiter counts requests in two token buckets for each buyer. One is in this instance, so
@@ -28,7 +27,6 @@ type Limiter struct {
 	interval time.Duration // in which a bucket fills by one token
 	rate     *redis_rate.Limiter
 	log      *slog.Logger
-	counting chan struct{} // has an element for each count that runs
 
 	mu    sync.Mutex
 	full  map[string]time.Time // by buyer, when the bucket of this instance is full again
@@ -44,7 +42,6 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 		interval: time.Second / time.Duration(perSecond),
 		rate:     redis_rate.NewLimiter(client),
 		log:      log,
-		counting: make(chan struct{}, maxCounting),
 		full:     map[string]time.Time{},
 	}
 }
@@ -92,12 +89,6 @@ func (l *Limiter) giveBack(buyer string) {
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	if l == nil {
 		return nil
-	}
-	select {
-	case l.counting <- struct{}{}:
-		defer func() { <-l.counting }()
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 	l.mu.Lock()
 	away := time.Now().Before(l.away)

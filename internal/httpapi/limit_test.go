@@ -167,8 +167,7 @@ func (g gate) hold() {
 	<-g.open
 }
 
-// "Config.MaxInFlight bounds the requests that are worked on or wait. Health checks count for
-// none of these." A busy shop writes no line for each request that it turns away.
+// "Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait." A busy shop writes no line for each request that it turns away.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	const most = 3

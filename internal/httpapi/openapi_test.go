@@ -23,7 +23,7 @@ func document(t *testing.T, listener contract.Listener) *openapi3.T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Doc()
+	return c.Doc
 }
 
 // Each route of a listener is in the document, and each operation that is there a route.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // placeOrder answers POST /v1/orders. An order that is refused from memory does not count for
@@ -92,30 +93,24 @@ type orderJSON struct {
 	Buyer     string       `json:"buyer"`
 	Status    order.Status `json:"status"`
 	Lines     []lineJSON   `json:"lines"`
-	Total     moneyJSON    `json:"total"`
+	Total     stock.Money  `json:"total"`
 	CreatedAt time.Time    `json:"created_at"` // UTC
 	ExpiresAt time.Time    `json:"expires_at"` // until then a pending order can be paid
 }
 
 type lineJSON struct {
-	SKU      string    `json:"sku"`
-	Quantity int64     `json:"quantity"`
-	Price    moneyJSON `json:"price"` // of one unit
-}
-
-// moneyJSON is a stock.Money.
-type moneyJSON struct {
-	Minor    int64  `json:"minor"`
-	Currency string `json:"currency"`
+	SKU      string      `json:"sku"`
+	Quantity int64       `json:"quantity"`
+	Price    stock.Money `json:"price"` // of one unit
 }
 
 func orderToJSON(o order.Order) orderJSON {
 	lines := make([]lineJSON, len(o.Lines))
 	for i, l := range o.Lines {
-		lines[i] = lineJSON{SKU: l.SKU, Quantity: l.Units, Price: moneyJSON(l.Price)}
+		lines[i] = lineJSON{SKU: l.SKU, Quantity: l.Units, Price: l.Price}
 	}
 	return orderJSON{
-		ID: o.ID, Buyer: o.Buyer, Status: o.Status, Lines: lines, Total: moneyJSON(o.Total),
+		ID: o.ID, Buyer: o.Buyer, Status: o.Status, Lines: lines, Total: o.Total,
 		CreatedAt: o.CreatedAt.UTC(), ExpiresAt: o.ExpiresAt.UTC(),
 	}
 }

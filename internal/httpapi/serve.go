@@ -44,7 +44,8 @@ func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is what the id of a request may look like: it is answered and logged.
+// requestIDRule is what the X-Request-Id of a request may look like, which is answered and logged:
+// 1 to 64 letters, digits or any of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
 // serve takes a request of the route from its headers to its answer and its line of the log.

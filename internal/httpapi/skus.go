@@ -24,19 +24,19 @@ func (a *api) getSKU(c *call) (int, any, error) {
 // createSKU answers POST /v1/skus, of the operator and in teaching mode.
 func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
-		SKU           string    `json:"sku"`
-		Price         moneyJSON `json:"price"`
-		Units         int64     `json:"units"`
-		LimitPerBuyer int64     `json:"limit_per_buyer"` // 0 for none
+		SKU           string      `json:"sku"`
+		Price         stock.Money `json:"price"`
+		Units         int64       `json:"units"`
+		LimitPerBuyer int64       `json:"limit_per_buyer"` // 0 for none
 	}
 	body.Price.Minor = -1 // is refused if the price is left out; 0 is a price
 	if a.Lab != nil {
-		body.Price = moneyJSON{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
+		body.Price = stock.Money{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
 	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	sku, err := stock.NewSKU(body.SKU, stock.Money(body.Price), body.Units, time.Now())
+	sku, err := stock.NewSKU(body.SKU, body.Price, body.Units, time.Now())
 	if err == nil {
 		sku.LimitPerBuyer = body.LimitPerBuyer
 		err = stock.CheckLimit(sku.LimitPerBuyer)
@@ -99,28 +99,20 @@ func (a *api) listMovements(c *call) (int, any, error) {
 	}
 	return page(c, "movements", validID, find, func(m stock.Movement) (string, any) {
 		return m.ID, movementJSON{
-			ID: m.ID, Kind: m.Kind, OrderID: m.OrderID, levelJSON: levelJSON(m.Change), Fence: m.Fence, CreatedAt: m.At.UTC(),
+			ID: m.ID, Kind: m.Kind, OrderID: m.OrderID, Level: m.Change, Fence: m.Fence, CreatedAt: m.At.UTC(),
 		}
 	})
 }
 
 type skuJSON struct {
-	SKU   string    `json:"sku"`
-	Price moneyJSON `json:"price"`
-	levelJSON
+	SKU   string      `json:"sku"`
+	Price stock.Money `json:"price"`
+	stock.Level
 	LimitPerBuyer int64 `json:"limit_per_buyer,omitempty"` // absent if there is none
 }
 
-// levelJSON is a stock.Level.
-type levelJSON struct {
-	Supplied  int64 `json:"supplied"`
-	Available int64 `json:"available"`
-	Reserved  int64 `json:"reserved"`
-	Sold      int64 `json:"sold"`
-}
-
 func skuToJSON(s stock.SKU) skuJSON {
-	return skuJSON{SKU: s.Name, Price: moneyJSON(s.Price), levelJSON: levelJSON(s.Level), LimitPerBuyer: s.LimitPerBuyer}
+	return skuJSON{SKU: s.Name, Price: s.Price, Level: s.Level, LimitPerBuyer: s.LimitPerBuyer}
 }
 
 // movementJSON is a row of the ledger: its level is what it added, negative where units left.
@@ -128,7 +120,7 @@ type movementJSON struct {
 	ID      string     `json:"id"`
 	Kind    stock.Kind `json:"kind"`
 	OrderID string     `json:"order_id,omitempty"` // absent for a supply
-	levelJSON
+	stock.Level
 	Fence     int64     `json:"fence"`
 	CreatedAt time.Time `json:"created_at"` // UTC
 }
@@ -151,38 +143,30 @@ const maxAudit = 1_000
 
 // AuditReport is the JSON of an audit, of the API and of `shop audit --json`.
 type AuditReport struct {
-	OK          bool             `json:"ok"`
-	SKUs        []accountJSON    `json:"skus"`
-	Differences []differenceJSON `json:"differences"`
-	Truncated   bool             `json:"truncated"` // more was found than is listed
+	OK          bool               `json:"ok"`
+	SKUs        []accountJSON      `json:"skus"`
+	Differences []stock.Difference `json:"differences"`
+	Truncated   bool               `json:"truncated"` // more was found than is listed
 }
 
 type accountJSON struct {
 	SKU string `json:"sku"`
-	levelJSON
+	stock.Level
 	Orders       int64 `json:"orders"`
 	OrderedUnits int64 `json:"ordered_units"`
 	Oversold     int64 `json:"oversold"`
 }
 
-// differenceJSON is a stock.Difference.
-type differenceJSON struct {
-	Invariant string `json:"invariant"`
-	SKU       string `json:"sku,omitempty"`
-	OrderID   string `json:"order_id,omitempty"`
-	Detail    string `json:"detail"`
-}
-
 // Audit makes an audit of one SKU or, for an empty name, of all.
 func Audit(ctx context.Context, auditor Auditor, sku string) (AuditReport, error) {
-	r := AuditReport{SKUs: []accountJSON{}, Differences: []differenceJSON{}}
+	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := auditor.Audit(ctx, sku, func(a stock.Account) error {
 		if len(r.SKUs) == maxAudit {
 			r.Truncated = true
 			return nil
 		}
 		r.SKUs = append(r.SKUs, accountJSON{
-			SKU: a.SKU, levelJSON: levelJSON(a.Level), Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
+			SKU: a.SKU, Level: a.Level, Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
 		})
 		return nil
 	}, func(d stock.Difference) error {
@@ -190,7 +174,7 @@ func Audit(ctx context.Context, auditor Auditor, sku string) (AuditReport, error
 			r.Truncated = true
 			return nil
 		}
-		r.Differences = append(r.Differences, differenceJSON(d))
+		r.Differences = append(r.Differences, d)
 		return nil
 	})
 	r.OK = len(r.Differences) == 0

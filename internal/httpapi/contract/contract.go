@@ -1,13 +1,10 @@
-// Package contract checks answers of the shop's HTTP API against openapi.yaml. It
-// is for tests.
+// Package contract checks answers of the shop's HTTP API against openapi.yaml, in tests.
 //
 // An answer is off the contract if its operation does not list its status, if a header is
 // missing, wrong or not listed, if its media type is another one, or if its body does not match
 // the schema: every object there is closed. What is answered at a path or to a method that the
 // document does not have must be the response NoSuchPath or MethodNotAllowed; at the operator's
-// listener it may be OperatorUnauthorized. Each listener is checked for itself: Buyers, Operator.
-//
-// Transport checks what goes over a real connection.
+// listener it may be OperatorUnauthorized.
 package contract
 
 import (
@@ -34,8 +31,8 @@ import (
 // Contract is what the document has of one listener. It may be used by many goroutines at
 // once.
 type Contract struct {
-	doc     *openapi3.T
-	refusal string // the response to a caller without the right token; empty for none
+	Doc     *openapi3.T // with the operations of this listener alone, not to be changed
+	refusal string      // the response to a caller without the right token; empty for none
 }
 
 // Listener reads what the document has of one listener.
@@ -74,11 +71,8 @@ func load(server, refusal string) (*Contract, error) {
 			doc.Paths.Delete(path)
 		}
 	}
-	return &Contract{doc: doc, refusal: refusal}, nil
+	return &Contract{Doc: doc, refusal: refusal}, nil
 }
-
-// Doc returns the document with the operations of this listener alone, not to be changed.
-func (c *Contract) Doc() *openapi3.T { return c.doc }
 
 // Check returns what is off the contract in an answer to r.
 func (c *Contract) Check(r *http.Request, status int, header http.Header, body []byte) error {
@@ -122,29 +116,25 @@ func (c *Contract) find(r *http.Request) *routers.Route {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	for _, path := range c.doc.Paths.InMatchingOrder() {
+	for _, path := range c.Doc.Paths.InMatchingOrder() {
 		if !match(path, r.URL.EscapedPath()) {
 			continue
 		}
-		item := c.doc.Paths.Value(path)
+		item := c.Doc.Paths.Value(path)
 		operation := item.Operations()[method]
 		if operation == nil {
 			operation = c.fallback(http.StatusMethodNotAllowed, "MethodNotAllowed")
 		}
-		return &routers.Route{Spec: c.doc, Path: path, PathItem: item, Method: method, Operation: operation}
+		return &routers.Route{Spec: c.Doc, Path: path, PathItem: item, Method: method, Operation: operation}
 	}
 	nowhere := c.fallback(http.StatusNotFound, "NoSuchPath")
-	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Method: method, Operation: nowhere}
+	return &routers.Route{Spec: c.Doc, PathItem: &openapi3.PathItem{}, Method: method, Operation: nowhere}
 }
 
-// fallback is what answers where the document has no operation. An instance that has too
-// much to do says so before it looks at the path.
+// fallback is what answers where the document has no operation.
 func (c *Contract) fallback(status int, response string) *openapi3.Operation {
-	known := c.doc.Components.Responses
-	responses := openapi3.NewResponses(
-		openapi3.WithStatus(status, known[response]),
-		openapi3.WithStatus(http.StatusServiceUnavailable, known["Unavailable"]),
-	)
+	known := c.Doc.Components.Responses
+	responses := openapi3.NewResponses(openapi3.WithStatus(status, known[response]))
 	if c.refusal != "" {
 		responses.Set(strconv.Itoa(http.StatusUnauthorized), known[c.refusal])
 	}
