@@ -27,7 +27,7 @@ var (
 	errNoSKU      = errors.New("no such SKU")
 	errOverloaded = errors.New("too many requests at a time")
 	errRateLimit  = errors.New("too many requests of one buyer")
-	errNotReady   = errors.New("this instance shuts down, or its servers do not answer")
+	errNotReady   = errors.New("not ready")
 	errLabOff     = errors.New("teaching mode is off")
 	errLabHeader  = errors.New("header is for teaching mode")
 )

@@ -3,9 +3,11 @@ package httpapi
 import (
 	"context"
 	_ "embed" // for the document
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	runtime "runtime/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,10 +30,11 @@ func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "o
 // readyz answers whether buyers may be sent here.
 func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
-		return 0, nil, errNotReady
+		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
 	}
 	if failing := a.ready.failing(c.Request.Context()); len(failing) > 0 {
-		return 0, nil, refusedError{error: errNotReady, failing: failing}
+		err := fmt.Errorf("%w: no answer from %s", errNotReady, strings.Join(failing, ", "))
+		return 0, nil, refusedError{error: err, failing: failing}
 	}
 	return http.StatusOK, gin.H{"status": "ready"}, nil
 }
