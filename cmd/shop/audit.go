@@ -65,8 +65,8 @@ func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
 }
 
 func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.Store) error {
-	report := httpapi.NewAuditReport()
-	if err := database.Audit(ctx, a.SKU, report.Account, report.Difference); err != nil {
+	report, err := httpapi.Audit(ctx, database, a.SKU)
+	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	encoder := json.NewEncoder(p.stdout)

@@ -57,7 +57,6 @@ func TestRun_usage(t *testing.T) {
 		"key alone":           {nil, "seed --sku mug --units 1 --mysql " + dsn + " --mysql-key key.pem", "want both files"},
 		"TLS preferred":       {nil, "serve --mysql " + dsn + "?tls=preferred --redis 127.0.0.1:1", "--mysql-ca"},
 		"CA without redis":    {nil, "serve --redis-ca /nowhere/ca.pem", "shop: redis-ca, redis-cert, redis-key: are for a Redis"},
-		"fails maybe":         {nil, "serve --rate-limit-fails maybe", "rate-limit-fails"},
 		"ready where":         {nil, "ready --url localhost", "http://127.0.0.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -225,9 +225,8 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 // handler wires the buyers' API over the components.
 func (c *components) handler(s Settings, draining func() bool) (http.Handler, error) {
 	config := httpapi.Config{
-		Orders:  c.orders,
-		Stock:   c.database,
-		Auditor: c.database,
+		Orders: c.orders,
+		Stock:  c.database,
 		Checks: []httpapi.Check{
 			c.check("database", c.probe.DB().PingContext),
 			c.check("redis", func(ctx context.Context) error { return c.redis.Ping(ctx).Err() }),
@@ -242,7 +241,7 @@ func (c *components) handler(s Settings, draining func() bool) (http.Handler, er
 		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
 	}
 	if rate := s.limit(s.RateLimit, rateLimit); rate > 0 {
-		config.Limiter = httpapi.NewLimiter(c.redis, httpapi.RateLimit{PerSecond: rate, FailsClosed: s.RateLimitFails == "closed", Log: c.log})
+		config.Limiter = httpapi.NewLimiter(c.redis, rate, c.log)
 	}
 	if !s.TokenSecret.IsZero() {
 		tokens, err := auth.New(s.TokenSecret)
@@ -254,7 +253,7 @@ func (c *components) handler(s Settings, draining func() bool) (http.Handler, er
 	if c.lab != nil {
 		config.Lab = &httpapi.Lab{Offers: c.orders.Offers, Recorder: c.lab.recorder, Database: c.lab.database, Redis: c.lab.redis}
 	}
-	return httpapi.New(config)
+	return httpapi.New(config), nil
 }
 
 // check pings a server that the shop needs to be ready.
@@ -268,11 +267,10 @@ func (c *components) check(server string, ping func(context.Context) error) http
 }
 
 // operator wires the operator's API over the components.
-func (c *components) operator(s Settings) (http.Handler, error) {
+func (c *components) operator(s Settings) http.Handler {
 	return httpapi.NewOperator(httpapi.OperatorConfig{
 		Token:   s.OperatorToken,
 		Stock:   c.database,
-		Auditor: c.database,
 		Metrics: c.metrics.Handler(),
 		Timeout: operatorTimeout,
 		Log:     c.log,

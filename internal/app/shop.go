@@ -60,10 +60,8 @@ func (s *Shop) listen(ctx context.Context) error {
 	if s.front, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log); err != nil || s.settings.OperatorListen == "" {
 		return err
 	}
-	if handler, err = s.components.operator(s.settings); err == nil {
-		s.back, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log)
-	}
-	if err != nil {
+	handler = s.components.operator(s.settings)
+	if s.back, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log); err != nil {
 		return errors.Join(err, s.front.listener.Close())
 	}
 	return nil

@@ -12,23 +12,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
-// ErrSecret is matched by every error about a secret, ErrSecretNone by those about one
-// that is empty. They never show a secret.
-var (
-	ErrSecret     = errors.New("secret")
-	ErrSecretNone = errors.New("there is none")
-)
-
-const (
-	secretBytes = 32 // as many as the hash has (RFC 7518, section 3.2)
-	minDistinct = 16 // of them, so that repeated text is refused; random bytes have about 30
-
-	howToMake = "make one with: openssl rand -base64 32"
-)
+const secretBytes = 32 // as many as the hash has (RFC 7518, section 3.2)
 
 // Secret signs buyers' tokens, or is the operator's token itself. The zero value is none.
 // It does not print: whatever the verb, a log gets "[secret]".
@@ -37,30 +24,16 @@ type Secret struct {
 }
 
 // NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other
-// text is taken: a phrase that looks long enough can be guessed.
+// text is taken: a phrase that looks long enough can be guessed. The error never shows the text.
 func NewSecret(text string) (Secret, error) {
-	if text == "" {
-		return Secret{}, fmt.Errorf("%w: %w", ErrSecret, ErrSecretNone)
-	}
 	random, err := hex.DecodeString(text)
 	if err != nil {
 		random, err = base64.StdEncoding.Strict().DecodeString(text)
 	}
-	distinct := map[byte]bool{}
-	for _, b := range random {
-		distinct[b] = true
-	}
-	if err != nil || len(random) != secretBytes || strings.ContainsAny(text, "\r\n") || len(distinct) < minDistinct {
-		return Secret{}, fmt.Errorf("%w: want %d random bytes in base64 or hexadecimal digits; %s", ErrSecret, secretBytes, howToMake)
+	if err != nil || len(random) != secretBytes || strings.ContainsAny(text, "\r\n") {
+		return Secret{}, fmt.Errorf("secret: want %d random bytes in base64 or hexadecimal digits; make one with: openssl rand -base64 32", secretBytes)
 	}
 	return Secret{text: text}, nil
-}
-
-// RandomSecret makes a new one, in base64.
-func RandomSecret() Secret {
-	random := make([]byte, secretBytes)
-	rand.Read(random)
-	return Secret{text: base64.StdEncoding.EncodeToString(random)}
 }
 
 // IsZero tells the zero value.
@@ -89,21 +62,19 @@ const tooOpen = 0o027
 // ReadSecretFile reads the secret from a file: its text, without the end of line that
 // editors add. The file may be a link, as orchestrators make them.
 func ReadSecretFile(path string) (Secret, error) {
-	info, err := os.Stat(path) // before it is opened: a pipe would block
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Secret{}, fmt.Errorf("%w: %w; make one with: (umask 077; openssl rand -base64 32 > %s)", ErrSecret, err, path)
+		return Secret{}, fmt.Errorf("secret: %w; make one with: (umask 077; openssl rand -base64 32 > %s)", err, path)
 	case err != nil:
-		return Secret{}, fmt.Errorf("%w: %w", ErrSecret, err)
-	case !info.Mode().IsRegular() || info.Size() > 1024:
-		return Secret{}, fmt.Errorf("%w: %s: want a short regular file", ErrSecret, path)
+		return Secret{}, fmt.Errorf("secret: %w", err)
 	case info.Mode().Perm()&tooOpen != 0:
-		return Secret{}, fmt.Errorf("%w: %s: others than its owner may use it (mode %04o): want 0600 or 0640, as after: chmod 600 %s",
-			ErrSecret, path, info.Mode().Perm(), path)
+		return Secret{}, fmt.Errorf("secret: %s: others than its owner may use it (mode %04o): want 0600 or 0640, as after: chmod 600 %[1]s",
+			path, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names it
 	if err != nil {
-		return Secret{}, fmt.Errorf("%w: %w", ErrSecret, err)
+		return Secret{}, fmt.Errorf("secret: %w", err)
 	}
 	secret, err := NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	if err != nil {
@@ -113,26 +84,20 @@ func ReadSecretFile(path string) (Secret, error) {
 }
 
 // KeptSecret reads the secret in a file as ReadSecretFile does, and makes a random one,
-// of mode 0600, where there is no file. Of two that make it at once, both return the same.
+// of mode 0600, where there is no file.
 func KeptSecret(path string) (Secret, error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := writeSecret(path, RandomSecret()); err != nil && !errors.Is(err, fs.ErrExist) {
-			return Secret{}, fmt.Errorf("%w: make one: %w", ErrSecret, err)
-		}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names it
+	if errors.Is(err, fs.ErrExist) {
+		return ReadSecretFile(path)
+	}
+	if err != nil {
+		return Secret{}, fmt.Errorf("secret: make one: %w", err)
+	}
+	random := make([]byte, secretBytes)
+	rand.Read(random)
+	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(random))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return Secret{}, fmt.Errorf("secret: make one: %w", err)
 	}
 	return ReadSecretFile(path)
-}
-
-// writeSecret gives the file its name when it is complete.
-func writeSecret(path string, secret Secret) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	_, err = fmt.Fprintln(f, secret.text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Link(f.Name(), path)
 }

@@ -28,9 +28,9 @@ const (
 	MinLifetime = time.Second
 	MaxLifetime = 30 * 24 * time.Hour
 	Leeway      = 5 * time.Second // by which clocks may differ
-)
 
-const audience = "shop:buyer"
+	audience = "shop:buyer"
+)
 
 var (
 	// ErrToken is matched by every error of Verify, which says what is wrong with the
@@ -47,10 +47,10 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// New returns the Tokens of a secret, or ErrSecretNone for the zero Secret.
+// New returns the Tokens of a secret, and an error for the zero Secret.
 func New(secret Secret) (*Tokens, error) {
 	if secret.IsZero() {
-		return nil, fmt.Errorf("%w: %w", ErrSecret, ErrSecretNone)
+		return nil, errors.New("secret: there is none")
 	}
 	return &Tokens{secret: []byte(secret.text), parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
@@ -92,7 +92,7 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	var c claims
 	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", ErrToken, explain(err))
+		return "", fmt.Errorf("%w: %w", ErrToken, explain(err))
 	}
 	if _, given := parsed.Header["crit"]; given { // RFC 7515: an extension that is not understood
 		return "", fmt.Errorf("%w: crit asks for an extension", ErrToken)
@@ -103,7 +103,7 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 // claims are those of a buyer's token. The parser calls Validate behind its own checks.
 type claims struct{ jwt.RegisteredClaims }
 
-var errLongLived = errors.New("it is good for too long")
+var errLongLived = errors.New("its exp is not within 30 days after its nbf")
 
 // Validate bounds the lifetime. The parser reports claims that are missing.
 func (c *claims) Validate() error {
@@ -116,23 +116,15 @@ func (c *claims) Validate() error {
 	return nil
 }
 
-// explain replaces the parser's words, which may quote the token.
-func explain(err error) string {
-	for _, rule := range []struct {
-		err   error
-		words string
-	}{
-		{jwt.ErrTokenSignatureInvalid, "its signature or algorithm is wrong"},
-		{jwt.ErrTokenRequiredClaimMissing, "a claim is missing: want sub, aud, nbf and exp"},
-		{jwt.ErrTokenInvalidAudience, "its aud is not " + audience},
-		{jwt.ErrTokenExpired, "it has expired"},
-		{jwt.ErrTokenNotValidYet, "it is not good yet"},
-		{jwt.ErrTokenUsedBeforeIssued, "it is not good yet"},
-		{errLongLived, fmt.Sprintf("its exp is not within %d days after its nbf", MaxLifetime/(24*time.Hour))},
+// explain replaces the parser's error, which may quote the token, by what that matches.
+func explain(err error) error {
+	for _, known := range []error{
+		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,
+		jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued, errLongLived,
 	} {
-		if errors.Is(err, rule.err) {
-			return rule.words
+		if errors.Is(err, known) {
+			return known
 		}
 	}
-	return "it is no JWT"
+	return jwt.ErrTokenMalformed
 }

@@ -94,9 +94,9 @@ func TestBadBodies(t *testing.T) {
 		"400 malformed": {
 			"", " \n\t", "sku=mug&quantity=1", "<order/>", `{"lines":[{"sku":"mug","quan`, `{"lines":[]`, goodOrder + "x", goodOrder + "}",
 			goodOrder + goodOrder, "[" + goodOrder + "]", "null", `"lines"`, "1", "true", "NaN", "\ufeff" + goodOrder, "\xff\xfe{\x00}\x00",
-			"{\"lines\":[{\"sku\":\"m\xffg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
-			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}", "{\"lines\":[{\"sku\":\"m\xc0\xb5g\",\"quantity\":1}]}",
-			"{\"lines\":[{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}]}", "{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+			"{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
+			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}",
+			"{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
 			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{'lines':[]}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"discount":100}`, `{"lines":[{"sku":"mug","quantity":1,"price":1}]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"lines":[{"sku":"mug","quantity":5}]}`, `{"lines":[{"sku":"mug","quantity":1,"quantity":5}]}`,
@@ -125,6 +125,7 @@ func TestBadBodies(t *testing.T) {
 	}
 	for _, sku := range []string{
 		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, `\ud800`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
+		"m\xffg", "m\xc0\xb5g", "\xed\xa0\x80",
 	} {
 		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`), lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
 	}
@@ -210,22 +211,17 @@ func TestBadHeaders(t *testing.T) {
 		"400 key-invalid": {
 			{asJSON, "Idempotency-Key: " + times("k", 256)}, {asJSON, "Idempotency-Key: " + times("k", 100_000)}, {asJSON, "Idempotency-Key: a\tb"},
 			{asJSON, "Idempotency-Key: schlüssel"}, {asJSON, "Idempotency-Key: a\xff"}, {asJSON, "Idempotency-Key: a\x00b"},
-			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"}, {asJSON, "Idempotency-Key: a\x7f"},
-		},
-		"400 malformed": {
-			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, "Shop-Buyer: ann", "Shop-Buyer: bob"},
-			{withKey, asJSON, media + "text/plain"}, {withKey, asJSON, "Content-Encoding: identity", "Content-Encoding: gzip"},
-			{withKey, asJSON, "Shop-Strategy: none", "Shop-Strategy: redis"},
+			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"}, {asJSON, "Idempotency-Key: a\x7f"}, {asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey},
 		},
 		"415 media-type": {
 			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "text/plain"}, {withKey, media + "application/json; charset="},
 			{withKey, media + "application/jsonp"}, {withKey, media + "application/json; charset=utf-16"}, {withKey, asJSON, "Content-Encoding: gzip"},
 			{withKey, media + "application/json, text/plain"}, {withKey, media + "*/*"}, {withKey, media + "application/problem+json"},
 			{withKey, media + "multipart/form-data; boundary=x"}, {withKey, media + "application/json; charset=utf-8; charset=utf-16"},
-			{withKey, asJSON, "Content-Encoding: gzip, gzip"},
+			{withKey, asJSON, "Content-Encoding: gzip, gzip"}, {withKey, asJSON, media + "text/plain"}, {withKey, asJSON, "Content-Encoding: identity", "Content-Encoding: gzip"},
 		},
 		"422 invalid-order": {
-			{withKey, asJSON, "Shop-Buyer: "}, {withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: a'b"}, {withKey, asJSON, "Shop-Buyer: ann\nbob"},
+			{withKey, asJSON, "Shop-Buyer: ann", "Shop-Buyer: bob"}, {withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: a'b"}, {withKey, asJSON, "Shop-Buyer: ann\nbob"},
 			{withKey, asJSON, "Shop-Buyer: " + times("b", 65)}, {withKey, asJSON, "Shop-Buyer: \xff"}, {withKey, asJSON, "Shop-Buyer: ../ann"},
 			{withKey, asJSON, "Shop-Buyer: ann, bob"},
 		},
@@ -233,11 +229,11 @@ func TestBadHeaders(t *testing.T) {
 			{withKey, asJSON, "Shop-Strategy: none"}, {withKey, asJSON, "Shop-Strategy: "}, {withKey, asJSON, "Shop-Think: 2ms"},
 			{withKey, asJSON, "Shop-Tape: a"}, {withKey, asJSON, "Shop-Stop: step:read"},
 		},
-		"lab 400 unknown-strategy": {{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + times("s", 5_000)}, {"Shop-Strategy: none\x00"}},
+		"lab 400 unknown-strategy": {{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + times("s", 5_000)}, {"Shop-Strategy: none\x00"}, {"Shop-Strategy: none", "Shop-Strategy: redis"}},
 		"lab 400 missing-strategy": {{"Shop-Strategy: zookeeper"}},
 		"lab 400 malformed": {
-			{"Shop-Strategy: "}, {"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: "}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"},
-			{"Shop-Tape: A b"}, {"Shop-Tape: "}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: sql:COMMIT"},
+			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"},
+			{"Shop-Tape: A b"}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: sql:COMMIT"},
 		},
 		"lab 422 invalid-order": {{"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"}},
 	} {
@@ -329,10 +325,10 @@ func TestBadTokens(t *testing.T) {
 	for want, rows := range map[string][][]string{
 		"401 no-token": {
 			nil, {"Shop-Buyer: ann"}, {"Authorization: "}, {"Authorization: Bearer"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="},
-			{strings.Replace(good, "Bearer ", "", 1)}, {good, good}, {good, "Authorization: Bearer x"}, {"Cookie: token=" + good[22:]},
+			{strings.Replace(good, "Bearer ", "", 1)}, {"Cookie: token=" + good[22:]},
 		},
 		"401 bad-token": {
-			{"Authorization: Bearer ann"}, {strings.Replace(good, "Bearer ", "Bearer  ", 1)}, {good + ", " + good}, {good + "\x01"}, {good[:len(good)-3], "Shop-Buyer: ann"},
+			{"Authorization: Bearer ann"}, {good, good}, {good, "Authorization: Bearer x"}, {strings.Replace(good, "Bearer ", "Bearer  ", 1)}, {good + ", " + good}, {good + "\x01"}, {good[:len(good)-3], "Shop-Buyer: ann"},
 			{"Authorization: Bearer " + times("a", 10_000)}, {shows(t, otherSecret, "ann")}, {signed("aud", "shop:operator")}, {signed("exp", 2)},
 			{signed("sub", "")}, {signed("sub", 1)}, {signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {shows(t, shopSecret, "a b")}, {asOperator},
 		},
@@ -387,7 +383,7 @@ func TestBadRequests_operator(t *testing.T) {
 	const used = "Idempotency-Key: used-key"
 	refuse("400 key-missing", "POST "+movesOfMug, moreMugs, asJSON)
 	refuse("400 key-invalid", "POST "+movesOfMug, moreMugs, asJSON, "Idempotency-Key: ключ")
-	refuse("400 malformed", "POST "+movesOfMug, moreMugs, asJSON, withKey, withKey)
+	refuse("400 key-invalid", "POST "+movesOfMug, moreMugs, asJSON, withKey, withKey)
 	refuse("422 key-reused", "POST "+movesOfMug, delivered("6"), asJSON, used)
 	refuse("422 invalid-sku", "POST "+movesOfMug, delivered("0"), asJSON, used)
 	for _, sku := range []string{"cup", "MUG", "mug%00", "%ff", "%25", "mug%2Fmug", times("m", 65)} {
@@ -398,7 +394,7 @@ func TestBadRequests_operator(t *testing.T) {
 	}
 	for want, calls := range map[string][]string{
 		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?cursor=c2t1MTptdWc", "GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup", "GET /v1/audit?SKU=mug"},
-		"404 not-found": {"GET /", "GET /metrics", "GET " + movesOfMug + "/", "GET /debug/pprof/cmdline", "GET /debug/pprof/gold", "GET /debug/pprof/heap%00", "GET /debug/pprof", "GET /debug/vars",
+		"404 not-found": {"GET /", "GET " + movesOfMug + "/", "GET /debug/pprof/cmdline", "GET /debug/pprof/gold", "GET /debug/pprof/heap%00", "GET /debug/pprof", "GET /debug/vars",
 			"GET /v1/orders", "POST /v1/orders/ANN/pay", "POST /v1/orders", "GET /readyz", "GET /openapi.yaml", "GET /v1/strategies"},
 	} {
 		for _, call := range calls {
@@ -414,8 +410,8 @@ func TestBadTokens_operator(t *testing.T) {
 	t.Parallel()
 	s := newRefusingOperator(t)
 	for want, rows := range map[string][][]string{
-		"401 no-token":  {nil, {"Authorization: Basic b3BlcmF0b3I6"}, {"Authorization: " + operatorToken}, {asOperator, asOperator}},
-		"401 bad-token": {{asOperator[:len(asOperator)-1]}, {asOperator + "x"}, {shows(t, shopSecret, "operator")}, {"Authorization: Bearer " + shopSecret}},
+		"401 no-token":  {nil, {"Authorization: Basic b3BlcmF0b3I6"}, {"Authorization: " + operatorToken}},
+		"401 bad-token": {{asOperator, asOperator}, {asOperator[:len(asOperator)-1]}, {asOperator + "x"}, {shows(t, shopSecret, "operator")}, {"Authorization: Bearer " + shopSecret}},
 	} {
 		for _, headers := range rows {
 			for _, call := range []string{

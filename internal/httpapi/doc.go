@@ -1,10 +1,9 @@
-// Package httpapi is the shop's HTTP API: routes, JSON shapes, limits, and one table that
-// turns errors into answers. New is the buyers' part, NewOperator the operator's, for a
-// listener that buyers do not reach. The contract is openapi.yaml: the tests check every
-// answer against it.
+// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that turns errors
+// into answers. New is the buyers' part, NewOperator the operator's, for a listener that buyers do
+// not reach. The contract is openapi.yaml: the tests check every answer against it.
 //
-// A handler decodes, calls the service, and returns status, body and error; rules live in
-// the service.
+// A request passes serve and admit, in serve.go, and its handler, which decodes, calls the service
+// and returns status, body and error; rules live in the service.
 //
 // # Who asks
 //
@@ -32,15 +31,9 @@
 // # Limits
 //
 // Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else
-// is wrong with them. Config.MaxInFlight bounds the requests that are worked on or wait; reads
-// that need no token have a quarter of it, and run a few at a time. Health checks count for none
-// of these. Every 429 and 503 carries Retry-After, in seconds.
-//
-// # Request ids and logs
-//
-// A request may bring an X-Request-Id along: 1 to 64 letters, digits or any of ._:/+=@- . Otherwise
-// it gets one, a UUIDv7. The answer has it, and each line of the log that the request causes.
-// Buyers, tokens and idempotency keys are in none.
+// is wrong with them. Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait;
+// reads that need no token have a quarter of it, and run a few at a time. Every 429 and 503 carries
+// Retry-After, in seconds.
 //
 // # Errors
 //

@@ -3,12 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/lab"
@@ -27,19 +24,22 @@ var (
 	errMediaType  = errors.New("unsupported media type")
 	errSlowBody   = errors.New("the body did not arrive in time")
 	errNoToken    = errors.New("a token is missing")
-	errBadToken   = errors.New("this token opens nothing here")
 	errNoSKU      = errors.New("no such SKU")
-	errUncounted  = errors.New("requests of this buyer cannot be counted")
 	errOverloaded = errors.New("too many requests at a time")
+	errRateLimit  = errors.New("too many requests of one buyer")
+	errNotReady   = errors.New("not ready")
 	errLabOff     = errors.New("teaching mode is off")
 	errLabHeader  = errors.New("header is for teaching mode")
 )
 
-// rateError means that a buyer asks for more than the rate limit allows.
-type rateError struct{ wait time.Duration }
+// refusedError is one of the errors above with what its answer says besides.
+type refusedError struct {
+	error
+	wait    time.Duration // of errRateLimit: until there is room
+	failing []string      // of errNotReady: the checks; none where the shop shuts down
+}
 
-func (e *rateError) Error() string        { return "too many requests of one buyer" }
-func (e *rateError) Is(target error) bool { _, ok := target.(*rateError); return ok }
+func (e refusedError) Unwrap() error { return e.error }
 
 // row says how an error is answered.
 type row struct {
@@ -55,9 +55,10 @@ type row struct {
 type again int
 
 const (
-	no    again = iota // it is refused again
-	safe               // it may succeed, and never happens twice
-	later              // the same, and Retry-After says when
+	no      again = iota // it is refused again
+	safe                 // it may succeed, and never happens twice
+	later                // the same, and Retry-After says when
+	crowded              // the same, and too many requests meet it for a line of the log each
 )
 
 // Details.
@@ -80,11 +81,10 @@ func errorTable() []row {
 		{order.ErrSoldOut, 409, "sold-out", "Sold out", "", no},
 
 		{errNoToken, 401, "no-token", "Token missing", noToken, no},
-		{errBadToken, 401, "bad-token", "Bad token", "", no},
 		{auth.ErrToken, 401, "bad-token", "Bad token", "", no},
-		{errOverloaded, 503, "overloaded", "Too many requests at a time", unchanged, later},
-		{&rateError{}, 429, "rate-limited", "Too many requests", slower, later},
-		{errUncounted, 503, "rate-unknown", "Requests cannot be counted", unchanged, later},
+		{errOverloaded, 503, "overloaded", "Too many requests at a time", unchanged, crowded},
+		{errRateLimit, 429, "rate-limited", "Too many requests", slower, later},
+		{errNotReady, 503, "not-ready", "Not ready", "", crowded},
 		{errMalformed, 400, "malformed", "Malformed request", "", no},
 		{errTooLarge, 413, "too-large", "Body too large", "", no},
 		{errMediaType, 415, "media-type", "Unsupported media type", "", no},
@@ -117,7 +117,7 @@ func errorTable() []row {
 		{order.ErrStaleFence, 503, "lock-lost", "Lock lost", unchanged, later},
 		{order.ErrTooLate, 503, "too-late", "Lock about to end", unchanged, later},
 		{order.ErrBusy, 503, "busy", "Database busy", unchanged, later},
-		{lock.ErrQueueFull, 503, "queue-full", "Too many buyers wait", unchanged, later},
+		{lock.ErrQueueFull, 503, "queue-full", "Too many buyers wait", unchanged, crowded},
 		{lock.ErrClosed, 503, "shutting-down", "Shutting down", unchanged, later},
 		{lock.ErrNoAnswer, 503, "lock-no-answer", "Lock's store does not answer", unchanged, later},
 		{lock.ErrTimeout, 503, "lock-wait", "Waited too long", unchanged, later},
@@ -153,52 +153,38 @@ type problem struct {
 	Failing     []string     `json:"failing,omitempty"`      // checks, of a shop that is not ready
 }
 
-// statusHungUp is logged and counted for a request whose client has gone away, as nginx
-// does; nothing of the answer arrives.
-const statusHungUp = 499
-
-// fail ends the request with the problem that the table has for err.
-func (a *api) fail(c *gin.Context, err error) {
-	r := find(a.errors, err)
-	if r.status == http.StatusServiceUnavailable && errors.Is(c.Request.Context().Err(), context.Canceled) {
-		r.status = statusHungUp
+// fail answers with the problem that the table has for err.
+func (a *api) fail(c *call, err error) {
+	if c.route.path != "/v1/orders" && errors.Is(err, order.ErrUnknownSKU) {
+		err = errNoSKU // which the URL names: only in an order it is a mistake
 	}
+	r, ctx := find(a.errors, err), c.Request.Context()
+	if r.status == http.StatusServiceUnavailable && errors.Is(ctx.Err(), context.Canceled) {
+		r.status = 499 // as of nginx: the client has gone away, and gets nothing of the answer
+	}
+	c.failure, c.err = r, err
 	p := problem{
-		Type:      "/problems/" + r.slug,
-		Title:     r.title,
-		Status:    r.status,
-		Detail:    r.detail,
-		RetrySafe: r.again != no,
+		Type: "/problems/" + r.slug, Title: r.title, Status: r.status, Detail: r.detail,
+		RetrySafe: r.again != no, RequestID: observe.Request(ctx),
 	}
 	if p.Detail == "" {
 		p.Detail = err.Error()
 	}
 	var wait time.Duration
-	if r.again == later {
+	if r.again >= later {
 		wait = time.Second
 	}
-	if e, ok := errors.AsType[*rateError](err); ok {
-		wait = e.wait
+	if e, ok := errors.AsType[refusedError](err); ok {
+		p.Failing, wait = e.failing, max(wait, e.wait)
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus = e.Status
-		if e.Code == order.ErrTooManyOpen.Code {
-			wait = min(max(e.Wait, time.Second), time.Hour) // there may be room earlier: an order can be paid or cancelled
-		}
+		wait = max(wait, min(e.Wait, time.Hour)) // there may be room earlier: an order can be paid or cancelled
 	}
-	seen := exchangeOf(c)
-	seen.problem, seen.err = r.slug, err
-	a.reject(c, p, wait)
-}
-
-// reject ends the request with p. Retry-After is in whole seconds, rounded up.
-func (a *api) reject(c *gin.Context, p problem, wait time.Duration) {
-	p.RequestID = observe.Request(c.Request.Context())
-	if wait > 0 {
+	if wait > 0 { // in whole seconds, rounded up
 		c.Header("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
-	c.Abort()
-	if err := write(c, p.Status, "application/problem+json", p); err != nil {
-		a.Log.ErrorContext(c.Request.Context(), "request failed", "error", fmt.Errorf("%s: %w", p.Type, err))
+	if !c.Writer.Written() {
+		c.answer(p.Status, "application/problem+json", p)
 	}
 }

@@ -5,7 +5,7 @@ import "errors"
 // ProblemTypes returns the types of all problems that the API can answer.
 func ProblemTypes() []string {
 	table := errorTable()
-	all := []string{"/problems/not-ready", "/problems/" + find(table, errors.New("unheard of")).slug}
+	all := []string{"/problems/" + find(table, errors.New("unheard of")).slug}
 	for _, r := range table {
 		all = append(all, "/problems/"+r.slug)
 	}

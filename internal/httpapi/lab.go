@@ -1,7 +1,8 @@
 package httpapi
 
 import (
-	"context"
+	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,84 +24,64 @@ type Lab struct {
 
 const howToSwitchOn = "start the shop with `shop serve --lab`"
 
-// lesson reads the headers by which a request chooses how its order is sold.
-func (a *api) lesson(c *gin.Context) (strategy string, think time.Duration, err error) {
-	if strategy, err = a.labHeader(c, "Shop-Strategy"); err != nil {
-		return "", 0, err
+// readLesson reads the headers by which a request chooses how its order is sold.
+func (a *api) readLesson(c *call, r *order.Request) (err error) {
+	if a.Lab == nil {
+		for _, name := range []string{"Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"} {
+			if c.Request.Header[name] != nil {
+				return fmt.Errorf("%w: leave out %s, or %s", errLabHeader, name, howToSwitchOn)
+			}
+		}
+		return nil
 	}
-	text, err := a.labHeader(c, "Shop-Think")
-	if err != nil || text == "" {
-		return strategy, 0, err
+	r.Strategy = c.value("Shop-Strategy")
+	if think := c.value("Shop-Think"); think != "" {
+		if r.Think, err = time.ParseDuration(think); err != nil {
+			return fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", errMalformed, think, order.MaxThink)
+		}
 	}
-	if think, err = time.ParseDuration(text); err != nil {
-		return "", 0, fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", errMalformed, text, order.MaxThink)
-	}
-	return strategy, think, nil
+	return nil
 }
 
-// labHeader returns the value of a header of teaching mode, empty if it is absent.
-func (a *api) labHeader(c *gin.Context, name string) (string, error) {
-	value, given, err := header(c, name)
-	switch {
-	case err != nil || !given:
-		return "", err
-	case a.Lab == nil:
-		return "", fmt.Errorf("%w: leave out %s, or %s", errLabHeader, name, howToSwitchOn)
-	case value == "":
-		return "", fmt.Errorf("%w: header %s is empty", errMalformed, name)
+// place places an order: in teaching mode with a trace, which is recorded if the request asks for
+// that by Shop-Tape.
+func (a *api) place(c *call, r order.Request) (placed order.Order, replayed bool, err error) {
+	ctx := c.Request.Context()
+	if a.Lab == nil {
+		return a.Orders.Place(ctx, r)
 	}
-	return value, nil
-}
-
-// strategy names how an order is sold.
-func (a *api) strategy(r *order.Request) string {
-	if r.Strategy == "" && len(a.Lab.Offers) > 0 {
-		return a.Lab.Offers[0].Name
+	q := lab.Request{Name: c.value("Shop-Tape"), Stop: c.value("Shop-Stop")}
+	if q.Name == "" && q.Stop != "" {
+		return placed, false, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to resume", errMalformed)
 	}
-	return r.Strategy
-}
-
-func skusOf(r order.Request) []string {
-	return mapped(r.Lines, func(l order.RequestLine) string { return l.SKU })
-}
-
-// record returns the context with which to place an order: in teaching mode with a trace,
-// which is recorded if the request asks for that by Shop-Tape; nil elsewhere.
-func (a *api) record(c *gin.Context, r order.Request) (context.Context, *lab.Trace, error) {
-	name, err := a.labHeader(c, "Shop-Tape")
+	for _, line := range r.Lines {
+		q.SKUs = append(q.SKUs, line.SKU)
+	}
+	ctx, trace, err := a.Lab.Recorder.Begin(ctx, q)
 	if err != nil {
-		return nil, nil, err
+		return placed, false, err
 	}
-	stop, err := a.labHeader(c, "Shop-Stop")
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case a.Lab == nil:
-		return c.Request.Context(), nil, nil
-	case name == "" && stop != "":
-		return nil, nil, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to resume", errMalformed)
+	placed, replayed, err = a.Orders.Place(ctx, r)
+	trace.End()
+	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut)) {
+		c.Header("Shop-Trace", trace.Header())
 	}
-	return a.Lab.Recorder.Begin(c.Request.Context(), lab.Request{Name: name, Stop: stop, SKUs: skusOf(r)})
+	return placed, replayed, err
 }
 
 // listStrategies answers GET /v1/strategies.
-func (a *api) listStrategies(c *gin.Context) (int, any, error) {
+func (a *api) listStrategies(c *call) (int, any, error) {
 	if a.Lab == nil {
 		return 0, nil, fmt.Errorf("%w: %s %s is there only in teaching mode, %s", errLabOff, c.Request.Method, c.FullPath(), howToSwitchOn)
 	}
-	return http.StatusOK, strategiesJSON{
-		Strategies: mapped(a.Lab.Offers, offerToJSON),
-		Database:   a.Lab.Database,
-		Redis:      a.Lab.Redis,
-	}, nil
+	all := make([]strategyJSON, len(a.Lab.Offers))
+	for i, o := range a.Lab.Offers {
+		all[i] = strategyJSON{o.Name, o.Lock, o.Take, o.Designed, o.Lesson, o.Missing == "", o.Missing}
+	}
+	return http.StatusOK, gin.H{"strategies": all, "database": a.Lab.Database, "redis": a.Lab.Redis}, nil
 }
 
-type strategiesJSON struct {
-	Strategies []strategyJSON `json:"strategies"` // the default first
-	Database   string         `json:"database"`
-	Redis      string         `json:"redis"`
-}
-
+// strategyJSON is an order.Offer.
 type strategyJSON struct {
 	Name            string `json:"name"`
 	Lock            string `json:"lock"` // empty for none
@@ -111,52 +92,30 @@ type strategyJSON struct {
 	Reason          string `json:"reason,omitempty"` // why it is not
 }
 
-func offerToJSON(o order.Offer) strategyJSON {
-	return strategyJSON{
-		Name: o.Name, Lock: o.Lock, Take: o.Take, PromisesCorrect: o.Designed, Lesson: o.Lesson,
-		Available: o.Missing == "", Reason: o.Missing,
+// getTape answers GET /v1/tapes/{tape} as soon as its version is higher than the one seen.
+func (a *api) getTape(c *call) (int, any, error) {
+	seen, err := strconv.ParseUint(cmp.Or(c.Query("seen"), "0"), 10, 31)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: seen: want the version of a tape, 0 or more", errMalformed)
 	}
-}
-
-// getTape answers GET /v1/tapes/{tape}.
-func (a *api) getTape(c *gin.Context) (int, any, error) {
-	seen, text := 0, c.Query("seen")
-	if text != "" {
-		var err error
-		if seen, err = strconv.Atoi(text); err != nil || seen < 0 {
-			return 0, nil, fmt.Errorf("%w: seen %.20q: want the version of a tape, 0 or more", errMalformed, text)
-		}
+	name := c.Param("tape")
+	now, err := a.Lab.Recorder.Look(c.Request.Context(), name, int(seen))
+	events := make([]eventJSON, len(now.Events))
+	for i, e := range now.Events {
+		events[i] = eventJSON{e.At.UnixMicro(), e.Kind, e.Text, e.Answer}
 	}
-	return a.showTape(c, seen)
+	return http.StatusOK, gin.H{"tape": name, "state": now.State, "version": now.Version, "events": events}, err
 }
 
 // resumeTape answers POST /v1/tapes/{tape}/resume.
-func (a *api) resumeTape(c *gin.Context) (int, any, error) {
-	if err := wantNoBody(c); err != nil {
+func (a *api) resumeTape(c *call) (int, any, error) {
+	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
 	}
 	if err := a.Lab.Recorder.Resume(c.Param("tape")); err != nil {
 		return 0, nil, err
 	}
-	return a.showTape(c, -1)
-}
-
-func (a *api) showTape(c *gin.Context, seen int) (int, any, error) {
-	name := c.Param("tape")
-	now, err := a.Lab.Recorder.Look(c.Request.Context(), name, seen)
-	return http.StatusOK, tapeJSON{
-		Tape: name, State: now.State, Version: now.Version,
-		Events: mapped(now.Events, func(e lab.Event) eventJSON {
-			return eventJSON{At: e.At.UnixMicro(), Kind: e.Kind, Text: e.Text, Answer: e.Answer}
-		}),
-	}, err
-}
-
-type tapeJSON struct {
-	Tape    string      `json:"tape"`
-	State   string      `json:"state"`
-	Version int         `json:"version"`
-	Events  []eventJSON `json:"events"`
+	return a.getTape(c)
 }
 
 type eventJSON struct {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -24,14 +23,13 @@ func document(t *testing.T, listener contract.Listener) *openapi3.T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Doc()
+	return c.Doc
 }
 
 // Each route of a listener is in the document, and each operation that is there a route.
 func TestOpenAPI_routes(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, teach)
-	s.operator = newOperator(t, s, func(c *httpapi.OperatorConfig) { c.Metrics = http.NotFoundHandler() })
 	parameter := regexp.MustCompile(`:([a-z]+)`)
 	for name, c := range map[string]struct {
 		document *openapi3.T
@@ -105,25 +103,6 @@ func TestOpenAPI_components(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
-		}
-	}
-}
-
-// "It may be stored, and is asked for again with its ETag."
-func TestOpenAPI_served(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, nil)
-	first := s.call(t, "GET /openapi.yaml", "")
-	if got := first.Header().Get("Content-Type"); first.Code != http.StatusOK || got != "application/yaml" || !strings.HasPrefix(first.Body.String(), "openapi: 3.1") {
-		t.Errorf("got %d, %s, %.40s, want OpenAPI 3.1", first.Code, got, first.Body)
-	}
-	tag := first.Header().Get("ETag")
-	for header, status := range map[string]int{
-		tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, `"x"`: 200, "": 200, strings.Trim(tag, `"`): 200,
-	} {
-		w := s.call(t, "GET /openapi.yaml", "", "If-None-Match: "+header)
-		if w.Code != status || w.Header().Get("ETag") != tag {
-			t.Errorf("If-None-Match %q: got %d, ETag %s, want %d, %s", header, w.Code, w.Header().Get("ETag"), status, tag)
 		}
 	}
 }

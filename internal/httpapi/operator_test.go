@@ -210,8 +210,11 @@ func TestListSKUs(t *testing.T) {
 	}
 }
 
-// badBooks is an auditor with a number of SKUs and differences.
-type badBooks struct{ skus, differences int }
+// badBooks is a stock whose audit has a number of SKUs and differences.
+type badBooks struct {
+	httpapi.Stock
+	skus, differences int
+}
 
 func (a badBooks) Audit(_ context.Context, _ string, account func(stock.Account) error, difference func(stock.Difference) error) error {
 	for i := range a.skus {
@@ -248,9 +251,10 @@ func TestAudit(t *testing.T) {
 		skus, found int
 		truncated   bool
 	}{
-		{badBooks{1, 1}, 1, 1, false}, {badBooks{1_000, 1_000}, 1_000, 1_000, false}, {badBooks{1_001, 1}, 1_000, 1, true}, {badBooks{1, 1_001}, 1, 1_000, true},
+		{badBooks{nil, 1, 1}, 1, 1, false}, {badBooks{nil, 1_000, 1_000}, 1_000, 1_000, false},
+		{badBooks{nil, 1_001, 1}, 1_000, 1, true}, {badBooks{nil, 1, 1_001}, 1, 1_000, true},
 	} {
-		handler := newOperator(t, s, func(config *httpapi.OperatorConfig) { config.Auditor = c.books })
+		handler := newOperator(t, s, func(config *httpapi.OperatorConfig) { config.Stock = c.books })
 		got := unmarshal[report](t, s.callOn(t, handler, "GET /v1/audit", "", asOperator))
 		if got.OK || len(got.SKUs) != c.skus || len(got.Differences) != c.found || got.Truncated != c.truncated || got.SKUs[0].Oversold != 2 {
 			t.Errorf("%+v: got ok %v, %d SKUs, %d differences, truncated %v", c, got.OK, len(got.SKUs), len(got.Differences), got.Truncated)

@@ -18,106 +18,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
-)
+	"github.com/google/uuid"
 
-// Names of headers.
-const (
-	headerKey       = "Idempotency-Key"
-	headerBuyer     = "Shop-Buyer"
-	headerRequestID = "X-Request-Id"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
-
-// header returns the value of a header that may come at most once, and whether it came.
-func header(c *gin.Context, name string) (value string, given bool, err error) {
-	values := c.Request.Header.Values(name)
-	switch len(values) {
-	case 0:
-		return "", false, nil
-	case 1:
-		return values[0], true, nil
-	}
-	return "", true, fmt.Errorf("%w: header %s comes %d times", errMalformed, name, len(values))
-}
 
 // maxBody is how many bytes a request's body may have.
 const maxBody = 64 << 10
 
-// decode reads the body, which must be one JSON object, into the struct that v points to.
-func decode(c *gin.Context, v any) error {
-	if err := wantJSON(c); err != nil {
-		return err
-	}
-	body, err := readBody(c)
-	if err != nil {
-		return err
-	}
-	return parse(body, v)
-}
+// noBody is what calls decode that take no body, or an empty object, which some clients send.
+type noBody struct{}
 
-// wantNoBody accepts no body, and an empty object, which some clients send.
-func wantNoBody(c *gin.Context) error {
-	if c.Request.ContentLength == 0 {
+// decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one
+// object, no unknown or repeated field, no null.
+func decode(c *call, v any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch _, none := v.(*noBody); {
+	case tooLarge:
+		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlowBody
+	case err != nil:
+		return fmt.Errorf("%w: the body ends too early", errMalformed)
+	case none && len(body) == 0:
 		return nil
 	}
-	body, err := readBody(c)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	if err := wantJSON(c); err != nil {
-		return err
-	}
-	if err := parse(body, new(struct{})); err != nil {
-		return fmt.Errorf("%w; this call takes no body", err)
-	}
-	return nil
-}
-
-// wantJSON accepts application/json, in UTF-8 and not compressed.
-func wantJSON(c *gin.Context) error {
-	text, _, err := header(c, "Content-Type")
-	if err != nil {
-		return err
-	}
-	coding, _, err := header(c, "Content-Encoding")
-	if err != nil {
-		return err
-	}
-	if text == "application/json" && coding == "" {
-		return nil // as nearly all requests have it
-	}
-	kind, parameters, err := mime.ParseMediaType(text)
-	switch charset := parameters["charset"]; {
-	case err != nil || kind != "application/json":
-		return fmt.Errorf("%w: want the header Content-Type: application/json", errMediaType)
-	case charset != "" && !strings.EqualFold(charset, "utf-8"):
-		return fmt.Errorf("%w: want charset utf-8", errMediaType)
-	case coding != "" && coding != "identity":
-		return fmt.Errorf("%w: want a body without Content-Encoding", errMediaType)
-	}
-	return nil
-}
-
-func readBody(c *gin.Context) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
-	if err == nil {
-		return body, nil
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, errSlowBody
-	}
-	return nil, fmt.Errorf("%w: the body ends too early", errMalformed)
-}
-
-// parse reads JSON strictly: one object, in UTF-8, no unknown or repeated field, no null.
-func parse(body []byte, v any) error {
-	if !utf8.Valid(body) {
-		return fmt.Errorf("%w: the body is not UTF-8", errMalformed)
+	kind, parameters, err := mime.ParseMediaType(c.value("Content-Type"))
+	charset, coding := cmp.Or(parameters["charset"], "utf-8"), cmp.Or(c.value("Content-Encoding"), "identity")
+	if err != nil || kind != "application/json" || !strings.EqualFold(charset, "utf-8") || coding != "identity" {
+		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
 	reader := json.NewDecoder(bytes.NewReader(body))
 	reader.DisallowUnknownFields()
@@ -193,20 +126,25 @@ func checkNames(body []byte) error {
 	return nil
 }
 
-// checkQuery refuses parameters of the URL other than these, and one that comes twice: a
-// mistyped filter must not be answered as if there were none.
-func checkQuery(query string, names []string) error {
-	if query == "" {
-		return nil
+// checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's,
+// and one that comes twice: a mistyped filter must not be answered as if there were none.
+func checkURL(c *call) error {
+	for _, p := range c.Params {
+		switch {
+		case p.Key == "sku" && !stock.ValidName(p.Value):
+			return errNoSKU
+		case p.Key == "id" && !validID(p.Value):
+			return fmt.Errorf("order %.40q: %w", p.Value, order.ErrNotFound)
+		}
 	}
-	values, err := url.ParseQuery(query)
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return fmt.Errorf("%w: the query of the URL cannot be read", errMalformed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch {
-		case !slices.Contains(names, name):
-			return fmt.Errorf("%w: parameter %.40q: this call takes %s", errMalformed, name, cmp.Or(strings.Join(names, ", "), "none"))
+		switch taken := c.route.query; {
+		case !slices.Contains(taken, name):
+			return fmt.Errorf("%w: parameter %.40q: this call takes %s", errMalformed, name, cmp.Or(strings.Join(taken, ", "), "none"))
 		case len(values[name]) > 1:
 			return fmt.Errorf("%w: parameter %s comes %d times", errMalformed, name, len(values[name]))
 		}
@@ -214,42 +152,51 @@ func checkQuery(query string, names []string) error {
 	return nil
 }
 
+// validID accepts the canonical form alone: databases may compare strings more loosely.
+func validID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
+}
+
 const (
 	defaultPage = 50 // items
 	maxPage     = 100
 )
 
-// list says how a list makes its cursors: of the key of the last item that was shown, behind
-// the list's name, so that a cursor of one list is refused by every other.
-type list[T any] struct {
-	name  string
-	valid func(key string) bool
-	key   func(item T) string
-}
-
-// page returns the items of the page that the URL asks for, and the cursor of the next page,
-// empty for none. It finds one item more than it shows: that tells whether there is a next page.
-func page[T any](c *gin.Context, l list[T], find func(ctx context.Context, after string, limit int) ([]T, error)) (shown []T, next string, err error) {
-	limit := defaultPage
+// page answers with the page of a list that the URL asks for, and the cursor of the next page. A
+// cursor has the key of the last item that was shown, behind the list's name, so that a cursor of
+// one list is refused by every other. page finds one item more than it shows: that tells whether
+// there is a next page.
+func page[T any](c *call, list string, valid func(key string) bool,
+	find func(ctx context.Context, after string, limit int) ([]T, error), toJSON func(T) (key string, item any),
+) (status int, body any, err error) {
+	limit, after := defaultPage, ""
 	if text := c.Query("limit"); text != "" {
 		limit, err = strconv.Atoi(text)
 		if err != nil || limit < 1 || limit > maxPage {
-			return nil, "", fmt.Errorf("%w: limit %.20q: want 1 to %d", errMalformed, text, maxPage)
+			return 0, nil, fmt.Errorf("%w: limit %.20q: want 1 to %d", errMalformed, text, maxPage)
 		}
 	}
-	after := ""
 	if text := c.Query("cursor"); text != "" {
 		plain, err := base64.RawURLEncoding.Strict().DecodeString(text)
 		name, key, _ := strings.Cut(string(plain), ":")
-		if err != nil || name != l.name || !l.valid(key) {
-			return nil, "", fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", errMalformed)
+		if err != nil || name != list || !valid(key) {
+			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", errMalformed)
 		}
 		after = key
 	}
 	found, err := find(c.Request.Context(), after, limit+1)
-	if err != nil || len(found) <= limit {
-		return found, "", err
+	if err != nil {
+		return 0, nil, err
 	}
-	last := l.key(found[limit-1])
-	return found[:limit], base64.RawURLEncoding.EncodeToString([]byte(l.name + ":" + last)), nil
+	shown := make([]any, min(limit, len(found)))
+	last := ""
+	for i := range shown {
+		last, shown[i] = toJSON(found[i])
+	}
+	answer := gin.H{list: shown}
+	if len(found) > limit {
+		answer["next_cursor"] = base64.RawURLEncoding.EncodeToString([]byte(list + ":" + last))
+	}
+	return http.StatusOK, answer, nil
 }

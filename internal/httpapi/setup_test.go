@@ -50,7 +50,7 @@ func newInstance(t testing.TB, service *ordertest.Shop, change func(*httpapi.Con
 	t.Helper()
 	s := &shop{service: service, stock: service.DB}
 	s.config = httpapi.Config{
-		Orders: service, Stock: s.stock, Auditor: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Orders: service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&s.config)
@@ -58,10 +58,7 @@ func newInstance(t testing.TB, service *ordertest.Shop, change func(*httpapi.Con
 	if s.config.Lab != nil {
 		s.config.Lab.Offers = service.Offers
 	}
-	var err error
-	if s.handler, err = httpapi.New(s.config); err != nil {
-		t.Fatal(err)
-	}
+	s.handler = httpapi.New(s.config)
 	s.operator = newOperator(t, s, nil)
 	return s
 }
@@ -69,16 +66,12 @@ func newInstance(t testing.TB, service *ordertest.Shop, change func(*httpapi.Con
 func newOperator(t testing.TB, s *shop, change func(*httpapi.OperatorConfig)) http.Handler {
 	t.Helper()
 	c := httpapi.OperatorConfig{
-		Token: secret(t, operatorToken), Stock: s.stock, Auditor: s.config.Auditor, Timeout: 30 * time.Second, Log: s.config.Log,
+		Token: secret(t, operatorToken), Stock: s.stock, Metrics: http.NotFoundHandler(), Timeout: 30 * time.Second, Log: s.config.Log,
 	}
 	if change != nil {
 		change(&c)
 	}
-	handler, err := httpapi.NewOperator(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return httpapi.NewOperator(c)
 }
 
 // teach switches teaching mode on.
@@ -280,8 +273,7 @@ func (s *shop) wantLevel(t testing.TB, name string, want stock.Level) {
 	if err != nil || sku.Level != want {
 		t.Errorf("%s: got level %v, %v, want %v", name, sku.Level, err, want)
 	}
-	report := httpapi.NewAuditReport()
-	if err := s.stock.Audit(t.Context(), "", report.Account, report.Difference); err != nil || !report.OK {
+	if report, err := httpapi.Audit(t.Context(), s.stock, ""); err != nil || !report.OK {
 		t.Errorf("got differences %+v, %v, want none", report.Differences, err)
 	}
 }

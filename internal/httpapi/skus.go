@@ -2,65 +2,41 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
 
-// OperatorStock is Stock with its ledger.
-type OperatorStock interface {
-	Stock
-	Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error)
-	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
-	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)
-}
-
 // listSKUs answers GET /v1/skus.
-func (a *api) listSKUs(c *gin.Context) (int, any, error) {
-	shown, next, err := page(c, list[stock.SKU]{"sku1", stock.ValidName, func(s stock.SKU) string { return s.Name }}, a.Stock.List)
-	return http.StatusOK, skuPageJSON{SKUs: mapped(shown, skuToJSON), NextCursor: next}, err
+func (a *api) listSKUs(c *call) (int, any, error) {
+	return page(c, "skus", stock.ValidName, a.Stock.List, func(s stock.SKU) (string, any) { return s.Name, skuToJSON(s) })
 }
 
 // getSKU answers GET /v1/skus/{sku}.
-func (a *api) getSKU(c *gin.Context) (int, any, error) {
-	name, err := skuName(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	sku, err := a.Stock.SKU(c.Request.Context(), name)
-	return http.StatusOK, skuToJSON(sku), inURL(name, err)
+func (a *api) getSKU(c *call) (int, any, error) {
+	sku, err := a.Stock.SKU(c.Request.Context(), c.Param("sku"))
+	return http.StatusOK, skuToJSON(sku), err
 }
 
 // createSKU answers POST /v1/skus, of the operator and in teaching mode.
-func (a *api) createSKU(c *gin.Context) (int, any, error) {
+func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
-		SKU   string `json:"sku"`
-		Price *struct {
-			Minor    *int64 `json:"minor"` // 0 is a price, absent is none
-			Currency string `json:"currency"`
-		} `json:"price"`
-		Units         int64 `json:"units"`
-		LimitPerBuyer int64 `json:"limit_per_buyer"` // 0 for none
+		SKU           string      `json:"sku"`
+		Price         stock.Money `json:"price"`
+		Units         int64       `json:"units"`
+		LimitPerBuyer int64       `json:"limit_per_buyer"` // 0 for none
+	}
+	body.Price.Minor = -1 // is refused if the price is left out; 0 is a price
+	if a.Lab != nil {
+		body.Price = stock.Money{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
 	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	var price stock.Money
-	switch {
-	case body.Price == nil && a.Lab != nil:
-		price = stock.Money{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
-	case body.Price != nil && body.Price.Minor != nil:
-		price = stock.Money{Minor: *body.Price.Minor, Currency: body.Price.Currency}
-	default:
-		return 0, nil, fmt.Errorf(`%w: price: want one such as {"minor":1250,"currency":"EUR"}`, stock.ErrInvalid)
-	}
-	sku, err := stock.NewSKU(body.SKU, price, body.Units, time.Now())
+	sku, err := stock.NewSKU(body.SKU, body.Price, body.Units, time.Now())
 	if err == nil {
 		sku.LimitPerBuyer = body.LimitPerBuyer
 		err = stock.CheckLimit(sku.LimitPerBuyer)
@@ -76,143 +52,131 @@ func (a *api) createSKU(c *gin.Context) (int, any, error) {
 }
 
 // changeSKU answers PATCH /v1/skus/{sku}.
-func (o *operator) changeSKU(c *gin.Context) (int, any, error) {
-	name, err := skuName(c)
-	if err != nil {
-		return 0, nil, err
-	}
+func (a *api) changeSKU(c *call) (int, any, error) {
 	var body struct {
-		LimitPerBuyer *int64 `json:"limit_per_buyer"`
+		LimitPerBuyer int64 `json:"limit_per_buyer"`
 	}
+	body.LimitPerBuyer = -1 // is refused if it is left out
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	if body.LimitPerBuyer == nil {
-		return 0, nil, fmt.Errorf("%w: limit_per_buyer: want the units that a buyer may have, 0 for any number", stock.ErrInvalid)
-	}
-	after, err := o.stock.SetLimitPerBuyer(c.Request.Context(), name, *body.LimitPerBuyer)
-	return http.StatusOK, skuToJSON(after), inURL(name, err)
+	after, err := a.Stock.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), body.LimitPerBuyer)
+	return http.StatusOK, skuToJSON(after), err
 }
 
 // restock answers POST /v1/skus/{sku}/movements.
-func (o *operator) restock(c *gin.Context) (int, any, error) {
-	name, err := skuName(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	key, _, err := header(c, headerKey)
-	if err == nil {
-		err = order.CheckKey(key)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
+func (a *api) restock(c *call) (int, any, error) {
 	var body struct {
-		Kind  string `json:"kind"`
-		Units int64  `json:"units"`
+		Kind  stock.Kind `json:"kind"`
+		Units int64      `json:"units"`
+	}
+	key := c.value(headerKey)
+	if err := order.CheckKey(key); err != nil {
+		return 0, nil, err
 	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	if body.Kind != string(stock.Supply) {
+	if body.Kind != stock.Supply {
 		return 0, nil, fmt.Errorf("%w: kind %.20q: want %q, the only one that is not an order's", stock.ErrInvalid, body.Kind, stock.Supply)
 	}
-	delivery, err := stock.NewDelivery(name, key, body.Units, time.Now())
+	delivery, err := stock.NewDelivery(c.Param("sku"), key, body.Units, time.Now())
 	if err != nil {
 		return 0, nil, err
 	}
-	after, replayed, err := o.stock.Supply(c.Request.Context(), delivery)
-	setReplayed(c, replayed)
+	after, replayed, err := a.Stock.Supply(c.Request.Context(), delivery)
+	if replayed {
+		c.Header(headerReplayed, "true")
+	}
 	after.LimitPerBuyer = 0 // left out: a replay is the same bytes, and the limit may be another by then
-	return http.StatusCreated, skuToJSON(after), inURL(name, err)
+	return http.StatusCreated, skuToJSON(after), err
 }
 
 // listMovements answers GET /v1/skus/{sku}/movements, the earliest first.
-func (o *operator) listMovements(c *gin.Context) (int, any, error) {
-	name, err := skuName(c)
-	if err != nil {
-		return 0, nil, err
+func (a *api) listMovements(c *call) (int, any, error) {
+	find := func(ctx context.Context, after string, limit int) ([]stock.Movement, error) {
+		return a.Stock.Movements(ctx, c.Param("sku"), after, limit)
 	}
-	shown, next, err := page(c, list[stock.Movement]{"movement1", validID, func(m stock.Movement) string { return m.ID }},
-		func(ctx context.Context, after string, limit int) ([]stock.Movement, error) {
-			return o.stock.Movements(ctx, name, after, limit)
-		})
-	return http.StatusOK, movementPageJSON{Movements: mapped(shown, movementToJSON), NextCursor: next}, inURL(name, err)
-}
-
-func skuName(c *gin.Context) (string, error) {
-	name := c.Param("sku")
-	if !stock.ValidName(name) {
-		return "", inURL(name, order.ErrUnknownSKU)
-	}
-	return name, nil
-}
-
-// inURL turns the error of a SKU that a URL names: there, an unknown one is not found;
-// in a body it is a mistake in the order.
-func inURL(name string, err error) error {
-	if errors.Is(err, order.ErrUnknownSKU) {
-		return fmt.Errorf("sku %.80q: %w", name, errNoSKU)
-	}
-	return err
+	return page(c, "movements", validID, find, func(m stock.Movement) (string, any) {
+		return m.ID, movementJSON{
+			ID: m.ID, Kind: m.Kind, OrderID: m.OrderID, Level: m.Change, Fence: m.Fence, CreatedAt: m.At.UTC(),
+		}
+	})
 }
 
 type skuJSON struct {
-	SKU           string    `json:"sku"`
-	Price         moneyJSON `json:"price"`
-	Supplied      int64     `json:"supplied"`
-	Available     int64     `json:"available"`
-	Reserved      int64     `json:"reserved"`
-	Sold          int64     `json:"sold"`
-	LimitPerBuyer int64     `json:"limit_per_buyer,omitempty"` // absent if there is none
-}
-
-type skuPageJSON struct {
-	SKUs       []skuJSON `json:"skus"`
-	NextCursor string    `json:"next_cursor,omitempty"` // absent on the last page
+	SKU   string      `json:"sku"`
+	Price stock.Money `json:"price"`
+	stock.Level
+	LimitPerBuyer int64 `json:"limit_per_buyer,omitempty"` // absent if there is none
 }
 
 func skuToJSON(s stock.SKU) skuJSON {
-	return skuJSON{
-		SKU:           s.Name,
-		Price:         moneyToJSON(s.Price),
-		Supplied:      s.Level.Supplied,
-		Available:     s.Level.Available,
-		Reserved:      s.Level.Reserved,
-		Sold:          s.Level.Sold,
-		LimitPerBuyer: s.LimitPerBuyer,
-	}
+	return skuJSON{SKU: s.Name, Price: s.Price, Level: s.Level, LimitPerBuyer: s.LimitPerBuyer}
 }
 
-// movementJSON is a row of the ledger: its counts are what it added, negative where units
-// left.
+// movementJSON is a row of the ledger: its level is what it added, negative where units left.
 type movementJSON struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	OrderID   string `json:"order_id,omitempty"` // absent for a supply
-	Supplied  int64  `json:"supplied"`
-	Available int64  `json:"available"`
-	Reserved  int64  `json:"reserved"`
-	Sold      int64  `json:"sold"`
-	Fence     int64  `json:"fence"`
-	CreatedAt string `json:"created_at"` // RFC 3339, UTC
+	ID      string     `json:"id"`
+	Kind    stock.Kind `json:"kind"`
+	OrderID string     `json:"order_id,omitempty"` // absent for a supply
+	stock.Level
+	Fence     int64     `json:"fence"`
+	CreatedAt time.Time `json:"created_at"` // UTC
 }
 
-type movementPageJSON struct {
-	Movements  []movementJSON `json:"movements"`
-	NextCursor string         `json:"next_cursor,omitempty"` // absent on the last page
+// audit answers GET /v1/audit. Differences are its result, not its failure: the status is
+// 200 either way.
+func (a *api) audit(c *call) (int, any, error) {
+	report, err := Audit(c.Request.Context(), a.Stock, c.Query("sku"))
+	return http.StatusOK, report, err
 }
 
-func movementToJSON(m stock.Movement) movementJSON {
-	return movementJSON{
-		ID:        m.ID,
-		Kind:      string(m.Kind),
-		OrderID:   m.OrderID,
-		Supplied:  m.Change.Supplied,
-		Available: m.Change.Available,
-		Reserved:  m.Change.Reserved,
-		Sold:      m.Change.Sold,
-		Fence:     m.Fence,
-		CreatedAt: timeToJSON(m.At),
-	}
+// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It
+// calls account once for each SKU, and difference for each broken invariant.
+type Auditor interface {
+	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
+}
+
+// maxAudit is how many SKUs, and how many differences, one report lists.
+const maxAudit = 1_000
+
+// AuditReport is the JSON of an audit, of the API and of `shop audit --json`.
+type AuditReport struct {
+	OK          bool               `json:"ok"`
+	SKUs        []accountJSON      `json:"skus"`
+	Differences []stock.Difference `json:"differences"`
+	Truncated   bool               `json:"truncated"` // more was found than is listed
+}
+
+type accountJSON struct {
+	SKU string `json:"sku"`
+	stock.Level
+	Orders       int64 `json:"orders"`
+	OrderedUnits int64 `json:"ordered_units"`
+	Oversold     int64 `json:"oversold"`
+}
+
+// Audit makes an audit of one SKU or, for an empty name, of all.
+func Audit(ctx context.Context, auditor Auditor, sku string) (AuditReport, error) {
+	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
+	err := auditor.Audit(ctx, sku, func(a stock.Account) error {
+		if len(r.SKUs) == maxAudit {
+			r.Truncated = true
+			return nil
+		}
+		r.SKUs = append(r.SKUs, accountJSON{
+			SKU: a.SKU, Level: a.Level, Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
+		})
+		return nil
+	}, func(d stock.Difference) error {
+		if len(r.Differences) == maxAudit {
+			r.Truncated = true
+			return nil
+		}
+		r.Differences = append(r.Differences, d)
+		return nil
+	})
+	r.OK = len(r.Differences) == 0
+	return r, err
 }

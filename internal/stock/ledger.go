@@ -114,10 +114,10 @@ func (a Account) Oversold() int64 {
 
 // Difference is one broken invariant.
 type Difference struct {
-	Invariant string // I1, I2, I4, I5
-	SKU       string // empty where it concerns no single SKU
-	OrderID   string // empty where it concerns no single order
-	Detail    string
+	Invariant string `json:"invariant"`          // I1, I2, I4, I5
+	SKU       string `json:"sku,omitempty"`      // empty where it concerns no single SKU
+	OrderID   string `json:"order_id,omitempty"` // empty where it concerns no single order
+	Detail    string `json:"detail"`
 }
 
 // Check compares the three sources and returns what differs.

@@ -32,10 +32,10 @@ const (
 
 // Level says where the units of a SKU are.
 type Level struct {
-	Supplied  int64 // units ever received
-	Available int64 // free to buy
-	Reserved  int64 // held by pending orders
-	Sold      int64 // paid for
+	Supplied  int64 `json:"supplied"`  // units ever received
+	Available int64 `json:"available"` // free to buy
+	Reserved  int64 `json:"reserved"`  // held by pending orders
+	Sold      int64 `json:"sold"`      // paid for
 }
 
 // String lists where the units are.
@@ -117,8 +117,8 @@ func CheckLimit(perBuyer int64) error {
 
 // Money is an amount in the minor unit of its currency (cents for EUR).
 type Money struct {
-	Minor    int64
-	Currency string // ISO 4217, three capital letters
+	Minor    int64  `json:"minor"`
+	Currency string `json:"currency"` // ISO 4217, three capital letters
 }
 
 // Times returns the price of n units.

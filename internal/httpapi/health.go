@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	_ "embed" // for the document
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	runtime "runtime/pprof"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Paths of the health checks.
+const (
+	pathHealthz = "/healthz"
+	pathReadyz  = "/readyz"
+)
+
+// IsHealthCheck reports whether a request with this route asks how the shop does, as load
+// balancers do every second.
+func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
+
+// healthz answers that the process lives.
+func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "ok"}, nil }
+
+// readyz answers whether buyers may be sent here.
+func (a *api) readyz(c *call) (int, any, error) {
+	if a.Draining != nil && a.Draining() {
+		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
+	}
+	if failing := a.ready.failing(c.Request.Context()); len(failing) > 0 {
+		err := fmt.Errorf("%w: no answer from %s", errNotReady, strings.Join(failing, ", "))
+		return 0, nil, refusedError{error: err, failing: failing}
+	}
+	return http.StatusOK, gin.H{"status": "ready"}, nil
+}
+
+// Check is something that must answer for the shop to be ready. Ping is called by one
+// goroutine at a time, at most once in a second, and returns when ctx ends.
+type Check struct {
+	Name string
+	Ping func(ctx context.Context) error
+}
+
+const (
+	readyTimeout = 2 * time.Second // that all checks have for an answer
+	readyEvery   = time.Second     // from the beginning of a round to that of the next
+)
+
+// readiness runs the checks for all who ask, in one round at a time and one round in a second,
+// whose result they share: however many ask, the servers are asked once.
+type readiness struct {
+	checks []Check
+
+	mu     sync.Mutex
+	began  time.Time // the last round
+	failed []string  // in that
+}
+
+// failing returns the names of the checks that fail. A round goes on when the client that
+// asked first goes away.
+func (r *readiness) failing(ctx context.Context) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.began) < readyEvery {
+		return r.failed
+	}
+	r.began, r.failed = time.Now(), nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	errs := make([]error, len(r.checks))
+	var wait sync.WaitGroup
+	for i, check := range r.checks {
+		wait.Go(func() { errs[i] = check.Ping(ctx) })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err != nil {
+			r.failed = append(r.failed, r.checks[i].Name)
+		}
+	}
+	return r.failed
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// OpenAPI returns the API's contract, an OpenAPI 3.1 document in YAML.
+func OpenAPI() []byte { return openAPI }
+
+// document answers GET /openapi.yaml.
+func document(c *call) (int, any, error) {
+	c.Data(http.StatusOK, "application/yaml", openAPI)
+	return 0, nil, nil
+}
+
+func (a *api) metrics(c *call) (int, any, error) {
+	a.operator.Metrics.ServeHTTP(c.Writer, c.Request)
+	return 0, nil, nil
+}
+
+// profile answers what `go tool pprof` asks for, below /debug/pprof/. The command line is not
+// told: it may hold the database's password. A profile moves the write deadline of its own
+// connection as far as it needs.
+func profile(c *call) (int, any, error) {
+	name := c.Param("profile")
+	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]
+	switch {
+	case answer != nil:
+	case name == "" || runtime.Lookup(name) != nil:
+		answer = pprof.Index
+	default:
+		return 0, nil, errNoRoute
+	}
+	answer(c.Writer, c.Request)
+	return 0, nil, nil
+}
