@@ -25,20 +25,12 @@ type Purchase struct {
 
 // Answer is the shop's answer to a purchase or a cancellation.
 type Answer struct {
-	At       time.Time // when its last byte had come
-	Status   int
-	OrderID  string // of the order, if it was placed
-	Replayed bool   // the order was placed by an earlier request with the same key
-
-	// Problem is why no order was placed.
-	Problem Problem
-
-	// RetryAfter is how long the shop asks to wait before the next try; negative
-	// if it does not ask.
-	RetryAfter time.Duration
-
-	// Trace is when the request took which step; nil if the shop does not report it.
-	Trace *Trace
+	At         time.Time // when its last byte had come
+	Status     int
+	OrderID    string        // of the order, if it was placed
+	Problem    Problem       // why no order was placed
+	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
+	Trace      *Trace        // when the request took which step; nil if the shop does not report it
 }
 
 // Line is one SKU of an order and how many units of it.
@@ -80,7 +72,6 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		return Answer{}, err
 	}
 	a := r.answer()
-	a.Replayed = r.header.Get("Idempotent-Replayed") == "true"
 	a.Trace = parseTrace(r.header.Get("Shop-Trace"), p.Lines[0].SKU)
 	if !r.good() {
 		return a, nil
@@ -110,21 +101,12 @@ func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
 }
 
 func (r response) answer() Answer {
-	a := Answer{At: r.at, Status: r.status, RetryAfter: retryAfter(r.header.Get("Retry-After"))}
+	seconds, _ := strconv.Atoi(r.header.Get("Retry-After")) // shops send no dates
+	a := Answer{At: r.at, Status: r.status, RetryAfter: time.Duration(seconds) * time.Second}
 	if !r.good() {
 		a.Problem = r.problem()
 	}
 	return a
-}
-
-// retryAfter reads the header of that name, in seconds. A date is not used by
-// shops and is taken for none.
-func retryAfter(header string) time.Duration {
-	seconds, err := strconv.Atoi(header)
-	if err != nil || seconds < 0 {
-		return -1
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // Trace is when a request took which step, in microseconds by the shop's clock; 0 for
