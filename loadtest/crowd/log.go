@@ -13,6 +13,7 @@ import (
 
 // Log is what became of all orders, in the order of their answers.
 type Log struct {
+	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
 	Records []Record
 	Unsent  int64 // orders that were due while all buyers waited for answers
@@ -20,25 +21,22 @@ type Log struct {
 
 // Record is what became of one order.
 type Record struct {
-	Buyer    string
-	Lines    []shopclient.Line
-	Outcome  Outcome
-	OrderID  string        // of an Ordered
-	Ended    time.Duration // from the common start to the last answer
-	Latency  time.Duration // the same, from the moment at which the order was due
-	Tries    int
-	Replayed bool   // the answer repeats that of an earlier try
-	Reason   string // of a Failed or Unknown: how the last try ended
+	Buyer   string
+	Lines   []shopclient.Line
+	Outcome Outcome
+	OrderID string        // of an Ordered
+	Ended   time.Duration // from the common start to the last answer
+	Latency time.Duration // the same, from the moment at which the order was due
+	Tries   int
+	Reason  string            // of a Failed or Unknown: how the last try ended
+	Trace   *shopclient.Trace // nil if the shop reported none
 
-	// What the buyer did with an Ordered afterwards, and the answers other than
-	// the wanted one.
-	Repeat       Repeat
-	RepeatAnswer string
-	Cancel       Cancel
-	CancelAnswer string
+	// What the buyer did with an Ordered afterwards.
+	Repeated bool   // it was sent again and came out as the same order
+	Doubled  string // it was sent again, and had this answer instead
+	Cancel   Cancel
 
-	Trace  *shopclient.Trace // nil if the shop reported none, or too many
-	Wanted bool              // the Trace is about the most wanted SKU
+	Lost string // why the shop does not have the Ordered as it was acknowledged, see Recheck
 }
 
 // Outcome is what a buyer knows of an order in the end.
@@ -52,17 +50,6 @@ const (
 	Failed                 // the shop rejected the request for another reason: there is no order
 )
 
-// Repeat is the answer to an order that was sent a second time.
-type Repeat int
-
-// The answers to a repeated order.
-const (
-	NotRepeated Repeat = iota
-	SameOrder
-	OtherAnswer // which no shop may give
-	NoAnswer    // no definite one
-)
-
 // Cancel is whether the buyer ended an order.
 type Cancel int
 
@@ -72,22 +59,6 @@ const (
 	Cancelled                 // the shop confirmed it
 	Uncancelled               // the buyer asked and the shop did not confirm it, see Recheck
 )
-
-// Doubled describes an order that was sent again and did not come out as one.
-func (r Record) Doubled() string {
-	return fmt.Sprintf("%s of %s, whose key brought %s the second time", r.OrderID, r.Buyer, r.RepeatAnswer)
-}
-
-// Count returns how many records are like that.
-func (l Log) Count(is func(Record) bool) int64 {
-	var n int64
-	for _, r := range l.Records {
-		if is(r) {
-			n++
-		}
-	}
-	return n
-}
 
 // Unsettled reports whether orders or cancellations may still be on their way.
 func (l Log) Unsettled() bool {
@@ -159,7 +130,7 @@ func (l Log) Summary() Summary {
 		case Failed:
 			s.Errors++
 		}
-		if r.Repeat == SameOrder {
+		if r.Repeated {
 			s.Replays++
 		}
 		if r.Cancel == Cancelled {
@@ -232,33 +203,24 @@ const fewReasons = 5
 
 // Notes say why orders came to nothing, other than by being sold out.
 func (l Log) Notes() []string {
-	lines := []string{}
-	add := func(n int64, text string) {
-		if n > 0 {
-			lines = append(lines, fmt.Sprintf("%d %s", n, text))
-		}
+	notes := []string{}
+	if l.Unsent > 0 {
+		notes = append(notes, fmt.Sprintf("%d orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers", l.Unsent))
 	}
-	add(l.Unsent, "orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers")
-	add(l.Count(func(r Record) bool { return r.Repeat == NoAnswer }), "orders that were sent again had no definite answer the second time")
-	add(l.Count(func(r Record) bool { return r.CancelAnswer != "" }), "cancellations were refused or not answered")
-	reasons := map[string]int64{}
+	reasons := map[string]int{}
 	for _, r := range l.Records {
 		if r.Outcome == Failed || r.Outcome == Unknown {
 			reasons[r.Reason]++
 		}
 	}
-	for i, reason := range mostFrequent(reasons) {
-		if i == fewReasons {
-			return append(lines, "... and other reasons")
-		}
-		add(reasons[reason], "without a definite answer: "+reason)
-	}
-	return lines
-}
-
-// mostFrequent returns the keys, the most frequent first.
-func mostFrequent(counts map[string]int64) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	mostFrequent := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
 	})
+	for i, reason := range mostFrequent {
+		if i == fewReasons {
+			return append(notes, "... and other reasons")
+		}
+		notes = append(notes, fmt.Sprintf("%d without a definite answer: %s", reasons[reason], reason))
+	}
+	return notes
 }

@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/loadtest/shopclient"
 )
 
 // Race is what the buyers of one race order and how.
@@ -51,7 +53,7 @@ type Race struct {
 	RequestTimeout time.Duration // of one try
 	Timeout        time.Duration // of all, from the common start or the end of Pace.Duration
 	Retry          Retry
-	Watcher        Watcher // may be nil
+	Watcher        Watcher
 }
 
 // Pace says when orders are sent. The zero value has each buyer order once, all at
@@ -79,7 +81,7 @@ type Watcher interface {
 
 // Tally counts while a race runs. It may be read at any time.
 type Tally struct {
-	Connected, Ordered, Refused, Errors, Retries, Repeated, Cancelled atomic.Int64
+	Connected, Ordered, Refused, Errors atomic.Int64
 }
 
 // Answered returns how many orders have an answer, or will never have one.
@@ -100,7 +102,7 @@ func (t *Tally) add(o Outcome) {
 // cannot connect, before anything is bought, and if ctx ends. All connections are
 // closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
-	run := &run{Race: r, tally: new(Tally), mix: newMix(r), limit: math.MaxInt64}
+	run := &run{Race: r, tally: new(Tally), limit: math.MaxInt64}
 	switch {
 	case r.Pace == Pace{}:
 		run.limit = int64(r.Buyers)
@@ -112,16 +114,12 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 		defer b.conns.CloseIdleConnections()
 		run.buyers = append(run.buyers, b)
 	}
-	if r.Watcher != nil {
-		r.Watcher.Connecting(run.tally)
-		defer r.Watcher.Answered()
-	}
+	r.Watcher.Connecting(run.tally)
+	defer r.Watcher.Answered()
 	if err := run.connect(ctx); err != nil {
 		return Log{}, err
 	}
-	if r.Watcher != nil {
-		r.Watcher.Ready(ctx)
-	}
+	r.Watcher.Ready(ctx)
 	switch {
 	case r.Pace.Rate > 0:
 		run.open(ctx)
@@ -139,13 +137,11 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 // run is a race that goes on.
 type run struct {
 	Race
-	mix    mix
 	tally  *Tally
 	buyers []*buyer
 	start  time.Time
 	limit  int64 // of orders
 	sent   atomic.Int64
-	traced atomic.Int64
 	unsent int64 // by open alone
 }
 
@@ -248,16 +244,47 @@ func (r *run) open(ctx context.Context) {
 }
 
 func (r *run) log() Log {
-	log := Log{Unsent: r.unsent}
+	log := Log{SKU: r.SKUs[0], Unsent: r.unsent}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
 	}
 	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
-	log.Took = time.Since(r.start)
 	if n := len(log.Records); n > 0 {
 		log.Took = log.Records[n-1].Ended
 	}
 	return log
+}
+
+// wanted is what an order is to be and what its buyer does with it.
+type wanted struct {
+	lines          []shopclient.Line
+	cancel, repeat bool // if it is placed
+}
+
+// wanted draws the order of this number, which is the same in every race of the same
+// Race, whoever sends it and whenever.
+func (r Race) wanted(number int64) wanted {
+	random := rand.New(rand.NewPCG(uint64(number), 2))
+	var w wanted
+	for _, rank := range draw(random, len(r.SKUs), r.Skew, 1+random.IntN(max(1, r.Lines))) {
+		w.lines = append(w.lines, shopclient.Line{SKU: r.SKUs[rank], Units: 1})
+	}
+	w.cancel = random.Float64() < r.Cancel
+	w.repeat = random.Float64() < r.Repeat
+	return w
+}
+
+// draw draws so many of the ranks 0 to n-1, in ascending order, rank k in proportion to
+// 1/(k+1)^skew. With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
+// first ten two thirds. Each rank is due after an exponential time with its weight as
+// the rate; those that are due first are drawn.
+func draw(random *rand.Rand, n int, skew float64, count int) []int {
+	ranks, due := make([]int, n), make([]float64, n)
+	for k := range ranks {
+		ranks[k], due[k] = k, random.ExpFloat64()*math.Pow(float64(k+1), skew)
+	}
+	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
+	return slices.Sorted(slices.Values(ranks[:count]))
 }
 
 // sleep waits for d and reports whether ctx lasted as long.
