@@ -25,9 +25,8 @@ type Strategy struct {
 type Books struct {
 	SKU          string `json:"sku"`
 	Supplied     int64  `json:"supplied"`
-	Orders       int64  `json:"orders"`
-	OrderedUnits int64  `json:"ordered_units"`
-	Oversold     int64  `json:"oversold"`
+	Orders       int64  `json:"orders"` // cancelled ones too
+	OrderedUnits int64  `json:"ordered_units"` // cancelled orders left out
 }
 
 // Difference is a place where the shop's books disagree.
