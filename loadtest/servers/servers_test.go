@@ -19,19 +19,14 @@ func needDocker(t *testing.T) {
 	testserver.ZooKeeper(t)
 }
 
-// "Start starts all of them", each another one, and "Close removes them".
-func TestStart(t *testing.T) {
+// Start starts all of them, "and stop removes them".
+func TestServers_Start(t *testing.T) {
 	needDocker(t)
-	s, err := Start(t.Context(), func(string) {})
+	s := Servers{From: Docker}
+	stop, err := s.Start(t.Context(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := false
-	defer func() {
-		if !closed {
-			_ = s.Close()
-		}
-	}()
 	seen := map[string]bool{}
 	for _, addr := range append([]string{s.Redis, s.ZooKeeper}, s.Redlock...) {
 		seen[addr] = true
@@ -39,24 +34,25 @@ func TestStart(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("got %v, want seven different addresses", seen)
 	}
-	all := s.all
-	closed = true
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	for _, one := range all {
-		if _, err := one.container.State(t.Context()); err == nil {
-			t.Errorf("container %s is still there", one.container.GetContainerID())
-		}
+	if err := stop(); err != nil {
+		t.Errorf("stop: %v", err)
 	}
 }
 
 // "or none is left": one that cannot be started takes the others with it.
-func TestStart_fails(t *testing.T) {
+func TestServers_Start_fails(t *testing.T) {
 	needDocker(t)
 	t.Setenv("SHOP_TEST_ZOOKEEPER_IMAGE", "127.0.0.1:1/no/such:image")
-	_, err := Start(t.Context(), func(string) {})
+	_, err := (&Servers{From: Docker}).Start(t.Context(), func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "SHOP_TEST_ZOOKEEPER_IMAGE") {
 		t.Errorf("got %v, want an error that names the variable", err)
+	}
+}
+
+func TestServers_Stores(t *testing.T) {
+	t.Parallel()
+	s := Servers{MySQL: "shop:secret@tcp(db:3306)/shop", Redis: "redis://:secret@cache:6379/0"}
+	if database, redis := s.Stores(); database != "MySQL or MariaDB at db:3306/shop" || redis != "Redis at cache:6379" {
+		t.Errorf("got %q, %q, want them without passwords", database, redis)
 	}
 }

@@ -25,7 +25,7 @@ type Strategy struct {
 type Books struct {
 	SKU          string `json:"sku"`
 	Supplied     int64  `json:"supplied"`
-	Orders       int64  `json:"orders"` // cancelled ones too
+	Orders       int64  `json:"orders"`        // cancelled ones too
 	OrderedUnits int64  `json:"ordered_units"` // cancelled orders left out
 }
 
