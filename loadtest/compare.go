@@ -75,49 +75,45 @@ func (s screen) compare(before, after result.Report) error {
 		columns = nil
 	}
 	t := newTable(table.Row{"strategy", "", "before", "after", "after/before"})
-	worse := false
+	ok := len(differ) == 0
 	for _, x := range before.Strategies {
-		i := slices.IndexFunc(after.Strategies, func(y result.Strategy) bool { return y.Name == x.Name })
-		if i < 0 {
+		y, found := find(after, x.Name)
+		if !found {
+			t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, "-", ""})
+			ok = false
 			continue
 		}
-		y := after.Strategies[i]
 		note := ""
 		if y.Verdict.WorseThan(x.Verdict) {
-			worse, note = true, "worse"
+			ok, note = false, "worse"
 		}
 		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
 		for _, c := range columns {
 			t.AppendRow(table.Row{"", c.Name, c.Show(x), c.Show(y), ratio(c.Number(x), c.Number(y))})
 		}
 	}
-	if t.Length() > 0 {
-		b.WriteString(rendered(t, 3, 5))
+	for _, y := range after.Strategies {
+		if _, found := find(before, y.Name); !found {
+			t.AppendRow(table.Row{y.Name, "verdict", "-", s.verdict(y), ""})
+			ok = false
+		}
 	}
-	onlyBefore, onlyAfter := missing(before, after), missing(after, before)
-	if len(onlyBefore) > 0 {
-		b.WriteString("\nOnly before: " + strings.Join(onlyBefore, ", ") + "\n")
-	}
-	if len(onlyAfter) > 0 {
-		b.WriteString("\nOnly after: " + strings.Join(onlyAfter, ", ") + "\n")
-	}
+	b.WriteString(rendered(t, 3, 5))
 	if _, err := fmt.Fprint(s.out, b.String()); err != nil {
 		return err
 	}
-	if worse || len(differ)+len(onlyBefore)+len(onlyAfter) > 0 {
+	if !ok {
 		return errWorse
 	}
 	return nil
 }
 
-// missing are the strategies of one report that another lacks.
-func missing(of, in result.Report) (names []string) {
-	for _, x := range of.Strategies {
-		if !slices.ContainsFunc(in.Strategies, func(y result.Strategy) bool { return x.Name == y.Name }) {
-			names = append(names, x.Name)
-		}
+func find(in result.Report, name string) (s result.Strategy, found bool) {
+	i := slices.IndexFunc(in.Strategies, func(s result.Strategy) bool { return s.Name == name })
+	if i < 0 {
+		return s, false
 	}
-	return names
+	return in.Strategies[i], true
 }
 
 // origin is which program made a run, and when.

@@ -72,7 +72,7 @@ func (l lab) run(ctx context.Context) (err error) {
 	if err := errors.Join(l.screen.show(r), l.save(r)); err != nil {
 		return err
 	}
-	if len(r.Broken()) > 0 {
+	if r.Broken() {
 		return errBroken
 	}
 	return nil
@@ -157,15 +157,10 @@ func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, e
 	}
 	var chosen []shopclient.Strategy
 	for _, name := range names {
-		name = strings.TrimSpace(name)
-		i := slices.Index(known, name)
-		problem := ""
-		switch {
-		case i < 0:
+		i, problem := slices.Index(known, strings.TrimSpace(name)), ""
+		if i < 0 {
 			problem = fmt.Sprintf("%.80q is not one of %s, or 'all' alone", name, strings.Join(known, ", "))
-		case slices.Contains(chosen, table[i]):
-			problem = name + " is there twice"
-		case !table[i].Available:
+		} else if !table[i].Available {
 			problem = name + " cannot be run: " + table[i].Reason
 		}
 		if problem != "" {

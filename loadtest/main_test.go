@@ -250,7 +250,6 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--html", filepath.Join(dir, "none", "r.html")}, "no such file or directory"},
 		{[]string{"--strategies", ""}, "--strategies"},
 		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, redis, redlock, mysql-lock,`},
-		{[]string{"--strategies", "redis, none,redis"}, "--strategies: redis is there twice"},
 		{[]string{"--mysql", "mysql://shop:geheim@db/shop"}, "--mysql: "},
 		{[]string{"--redis", "cache"}, "--redis: "},
 		{[]string{"--strategies", "none,zookeeper"}, "zookeeper cannot be run: it needs a ZooKeeper: --zookeeper ADDR"},

@@ -151,10 +151,10 @@ func (s screen) explanation(r result.Report) string {
 		b.WriteByte('\n')
 	}
 	colour := text.FgGreen
-	if len(r.Broken()) > 0 {
+	if r.Broken() {
 		colour = text.FgRed
 	}
-	return b.String() + s.paint(colour, strings.Join(r.Promises(), "\n")) + "\n"
+	return b.String() + s.paint(colour, r.Promises()) + "\n"
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.

@@ -95,7 +95,7 @@ func TestScreen_explanation(t *testing.T) {
 			func(wrong, right *result.Strategy) { wrong.PromisesCorrect, wrong.Errors, right.Errors = true, 7, 1 },
 			[]string{
 				"turned 901 buyers away",
-				"\nDesigned to be correct and was not: none.\nDesigned to be correct, but left buyers without an answer: redis (1 buyer).\n",
+				"\nDesigned to be correct and was not: none, redis (which left 1 buyer without an answer).\n",
 			},
 		},
 		"a lock": {
@@ -189,7 +189,7 @@ redis     verdict     correct   correct
 	}
 	for _, want := range []string{
 		"These two runs cannot be compared by speed:\n  SKUs: 1 before, 3 after\n  CPUs: 2 before, 64 after\n", "\x1b[31mundersold\x1b[0m",
-		"\nOnly before: none\n", "\nOnly after: mutex\n", "worse\n",
+		"\nnone      verdict  oversold          -\n", "\nmutex     verdict         -   \x1b[31moversold\x1b[0m\n", "worse\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())

@@ -202,7 +202,7 @@ func TestRun_late(t *testing.T) {
 	}{
 		"an order": {
 			true, []string{"--timeout", "1s"}, crowd.Summary{Acknowledged: 5, Errors: 1}, 6, 6,
-			exitBroken, "left buyers without an answer: slow (1 buyer).",
+			exitBroken, "slow (which left 1 buyer without an answer).",
 		},
 		"cancellations": {false, []string{"--cancel", "1"}, crowd.Summary{Acknowledged: 6, Cancelled: 6}, 6, 0, exitOK, "As expected, slow was correct."},
 	} {

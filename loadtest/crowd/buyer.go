@@ -153,11 +153,11 @@ const cancelTries = 3
 
 // cancel ends an order.
 func (b *buyer) cancel(ctx context.Context, r *Record) {
-	r.Cancel = Uncancelled
+	r.CancelAsked = true
 	for tries := 1; tries <= cancelTries; tries++ {
 		answer, err := b.shops[tries%len(b.shops)].Cancel(ctx, b.name, r.OrderID)
 		if err == nil && answer.Status == http.StatusOK {
-			r.Cancel = Cancelled
+			r.Cancelled = true
 			return
 		}
 		if !sleep(ctx, b.run.Retry.pause(tries, answer.RetryAfter)) {

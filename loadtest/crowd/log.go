@@ -34,7 +34,8 @@ type Record struct {
 	// What the buyer did with an Ordered afterwards.
 	Repeated bool   // it was sent again and came out as the same order
 	Doubled  string // it was sent again, and had this answer instead
-	Cancel   Cancel
+	// Its buyer asked to cancel it, and the shop confirmed that, if need be to Recheck.
+	CancelAsked, Cancelled bool
 
 	Lost string // why the shop does not have the Ordered as it was acknowledged, see Recheck
 }
@@ -50,19 +51,9 @@ const (
 	Failed                 // the shop rejected the request for another reason: there is no order
 )
 
-// Cancel is whether the buyer ended an order.
-type Cancel int
-
-// What became of a cancellation.
-const (
-	Kept        Cancel = iota // the buyer wants it
-	Cancelled                 // the shop confirmed it
-	Uncancelled               // the buyer asked and the shop did not confirm it, see Recheck
-)
-
 // Unsettled reports whether orders or cancellations may still be on their way.
 func (l Log) Unsettled() bool {
-	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.Cancel == Uncancelled })
+	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.CancelAsked && !r.Cancelled })
 }
 
 // Summary is a log in figures, as in the JSON of a report.
@@ -133,7 +124,7 @@ func (l Log) Summary() Summary {
 		if r.Repeated {
 			s.Replays++
 		}
-		if r.Cancel == Cancelled {
+		if r.Cancelled {
 			s.Cancelled++
 		}
 	}

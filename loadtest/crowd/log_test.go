@@ -17,7 +17,7 @@ func TestLog_Summary(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	log := Log{Took: ms(100), Unsent: 2, Records: []Record{
 		{Outcome: Ordered, Tries: 3, Repeated: true, Latency: ms(10), Ended: 0},
-		{Outcome: Ordered, Tries: 1, Cancel: Cancelled, Latency: ms(30), Ended: ms(1)},
+		{Outcome: Ordered, Tries: 1, Cancelled: true, Latency: ms(30), Ended: ms(1)},
 		{Outcome: Refused, Tries: 2, Latency: ms(20), Ended: ms(2)},
 		{Outcome: Failed, Tries: 1, Reason: "rare", Latency: ms(40), Ended: ms(60)},
 		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(60), Ended: ms(61)},

@@ -281,7 +281,7 @@ func TestRace_Run_cancel(t *testing.T) {
 	race := raceIn(crowd, shop)
 	race.Cancel = 0.5
 	log := hold(t, race)
-	cancelled := countOf(log, func(r Record) bool { return r.Cancel == Cancelled })
+	cancelled := countOf(log, func(r Record) bool { return r.Cancelled })
 	if count(log).Ordered < units || cancelled == 0 {
 		t.Errorf("got %+v, %d cancelled", count(log), cancelled)
 	}
@@ -300,17 +300,17 @@ func TestRace_Run_cancel(t *testing.T) {
 	}
 }
 
-// "In log, it settles what came of each Uncancelled."
+// "It settles which are Cancelled after all."
 func TestRace_Recheck_uncancelled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		refuse func(w http.ResponseWriter) bool
 		after  string // status of the order by then
-		want   Cancel
+		want   bool
 	}{
-		"refused":                 {func(w http.ResponseWriter) bool { problem(w, http.StatusConflict, "order-ended"); return true }, "pending", Kept},
-		"broken":                  {func(w http.ResponseWriter) bool { problem(w, http.StatusInternalServerError, "internal"); return true }, "pending", Kept},
-		"not told, but cancelled": {func(http.ResponseWriter) bool { cut(); return true }, shopclient.Cancelled, Cancelled},
+		"refused":                 {func(w http.ResponseWriter) bool { problem(w, http.StatusConflict, "order-ended"); return true }, "pending", false},
+		"broken":                  {func(w http.ResponseWriter) bool { problem(w, http.StatusInternalServerError, "internal"); return true }, "pending", false},
+		"not told, but cancelled": {func(http.ResponseWriter) bool { cut(); return true }, shopclient.Cancelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +319,7 @@ func TestRace_Recheck_uncancelled(t *testing.T) {
 			race := raceIn(1, shop)
 			race.Cancel = 1
 			log, err := race.Run(t.Context())
-			if err != nil || countOf(log, func(r Record) bool { return r.Cancel == Uncancelled }) != 1 {
+			if err != nil || countOf(log, func(r Record) bool { return r.CancelAsked && !r.Cancelled }) != 1 {
 				t.Fatalf("got %+v, %v, want one that is not cancelled", log, err)
 			}
 			for key, o := range shop.orders {
@@ -327,7 +327,7 @@ func TestRace_Recheck_uncancelled(t *testing.T) {
 				shop.orders[key] = o
 			}
 			err = race.Recheck(t.Context(), log)
-			if err != nil || len(lost(log)) > 0 || log.Records[0].Cancel != c.want {
+			if err != nil || len(lost(log)) > 0 || log.Records[0].Cancelled != c.want {
 				t.Errorf("got %+v, %v; want one that is %v", log.Records, err, c.want)
 			}
 		})

@@ -21,8 +21,7 @@ const checkers = 32
 
 // Recheck asks for each acknowledged order, as its buyer. In log, it notes which the shop
 // does not know or shows otherwise than they were bought or cancelled (Lost), and settles
-// what came of each Uncancelled: Cancelled after all, or Kept. It fails if the shop
-// cannot be asked, and with ErrExpired.
+// which are Cancelled after all. It fails if the shop cannot be asked, and with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) error {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()
@@ -52,14 +51,11 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Re
 		return err
 	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines):
 		record.Lost = fmt.Sprintf("the shop shows %+v", o)
-	case o.Status == shopclient.Expired && record.Cancel != Cancelled:
+	case o.Status == shopclient.Expired && !record.Cancelled:
 		return ErrExpired
-	case record.Cancel == Uncancelled:
-		record.Cancel = Kept
-		if o.Status == shopclient.Cancelled {
-			record.Cancel = Cancelled
-		}
-	case (record.Cancel == Cancelled) != (o.Status == shopclient.Cancelled):
+	case record.CancelAsked && !record.Cancelled:
+		record.Cancelled = o.Status == shopclient.Cancelled
+	case record.Cancelled != (o.Status == shopclient.Cancelled):
 		record.Lost = "the shop shows it as " + o.Status
 	}
 	return nil

@@ -67,35 +67,28 @@ func (s Strategy) Remarks() []string {
 
 // Promises says which strategies were as correct as they are designed to be: what the
 // exit code says.
-func (r Report) Promises() []string {
-	var kept, wrong, silent []string
+func (r Report) Promises() string {
+	var kept, broken []string
 	for _, s := range r.Strategies {
 		switch {
 		case !s.PromisesCorrect:
 		case !s.Correct():
-			wrong = append(wrong, s.Name)
+			broken = append(broken, s.Name)
 		case s.Errors > 0:
-			silent = append(silent, fmt.Sprintf("%s (%s)", s.Name, count(s.Errors, "buyer", "buyers")))
+			broken = append(broken, fmt.Sprintf("%s (which left %s without an answer)", s.Name, count(s.Errors, "buyer", "buyers")))
 		default:
 			kept = append(kept, s.Name)
 		}
 	}
-	var lines []string
-	if len(wrong) > 0 {
-		lines = append(lines, "Designed to be correct and was not: "+strings.Join(wrong, ", ")+".")
-	}
-	if len(silent) > 0 {
-		lines = append(lines, "Designed to be correct, but left buyers without an answer: "+strings.Join(silent, ", ")+".")
-	}
 	switch {
-	case len(lines) > 0:
-		return lines
+	case len(broken) > 0:
+		return "Designed to be correct and was not: " + strings.Join(broken, ", ") + "."
 	case len(kept) == 0:
-		return []string{"None of these strategies is designed to be correct."}
+		return "None of these strategies is designed to be correct."
 	case len(kept) == 1:
-		return []string{"As expected, " + kept[0] + " was correct."}
+		return "As expected, " + kept[0] + " was correct."
 	}
-	return []string{"As expected, " + english.WordSeries(kept, "and") + " were correct."}
+	return "As expected, " + english.WordSeries(kept, "and") + " were correct."
 }
 
 func count(n int64, one, many string) string {

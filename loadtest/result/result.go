@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -113,16 +114,10 @@ func (s Strategy) Correct() bool { return s.Verdict == verdict.Correct }
 // NotCaught reports whether a strategy that is broken on purpose looked correct.
 func (s Strategy) NotCaught() bool { return s.Correct() && !s.PromisesCorrect }
 
-// Broken returns the names of strategies that are designed to be correct and were not,
-// or left buyers without an answer.
-func (r Report) Broken() []string {
-	var names []string
-	for _, s := range r.Strategies {
-		if s.PromisesCorrect && (!s.Correct() || s.Errors > 0) {
-			names = append(names, s.Name)
-		}
-	}
-	return names
+// Broken reports whether a strategy that is designed to be correct was not, or left buyers
+// without an answer.
+func (r Report) Broken() bool {
+	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.PromisesCorrect && (!s.Correct() || s.Errors > 0) })
 }
 
 // WriteJSON writes r for programs.

@@ -41,9 +41,9 @@ func Test_toldOf(t *testing.T) {
 	one, cart := []shopclient.Line{mug}, []shopclient.Line{mug, cup}
 	log := crowd.Log{Records: []crowd.Record{
 		{Buyer: "a", Lines: cart, Outcome: crowd.Ordered, OrderID: "1"},
-		{Buyer: "b", Lines: one, Outcome: crowd.Ordered, OrderID: "2", Cancel: crowd.Cancelled},
+		{Buyer: "b", Lines: one, Outcome: crowd.Ordered, OrderID: "2", Cancelled: true},
 		{Buyer: "c", Lines: one, Outcome: crowd.Ordered, OrderID: "2"}, // acknowledged to two
-		{Buyer: "d", Lines: cart, Outcome: crowd.Ordered, OrderID: "3", Cancel: crowd.Cancelled, Lost: "the shop shows it as pending"},
+		{Buyer: "d", Lines: cart, Outcome: crowd.Ordered, OrderID: "3", Cancelled: true, Lost: "the shop shows it as pending"},
 		{Buyer: "e", Lines: one, Outcome: crowd.Ordered, OrderID: "4", Doubled: "order 5"},
 		{Buyer: "f", Lines: one, Outcome: crowd.Refused},
 		{Buyer: "g", Lines: cart, Outcome: crowd.Refused},

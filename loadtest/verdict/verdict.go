@@ -121,7 +121,7 @@ func toldOf(sku string, log crowd.Log) (t told) {
 			t.orders++
 			if r.Lost != "" {
 				t.lost = append(t.lost, fmt.Sprintf("%s of %s: %s", r.OrderID, r.Buyer, r.Lost))
-			} else if r.Cancel == crowd.Cancelled {
+			} else if r.Cancelled {
 				t.cancelled++
 			}
 			if r.Doubled != "" {

@@ -81,7 +81,7 @@ type view struct {
 	Policy     string
 	Style      template.CSS
 	Lead       string
-	Promises   []string
+	Promises   string
 	Broken     bool
 	Columns    []result.Column
 	Strategies []strategyView
@@ -113,7 +113,7 @@ func newView(r result.Report) view {
 	v := view{
 		Lead:     r.Run.Lead(),
 		Promises: r.Promises(),
-		Broken:   len(r.Broken()) > 0,
+		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
 		Facts:    facts(r),
 		Command:  r.Run.Command,
