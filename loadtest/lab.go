@@ -183,9 +183,8 @@ func (l lab) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (
 	defer conns.CloseIdleConnections()
 	operator := shopclient.New(set.URLs[0], conns)
 	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Skew: l.Skew, Lines: l.Lines,
-		Buyers: l.Buyers, Think: l.Think, Pace: l.pace(), Cancel: l.Cancel, Repeat: l.Retry,
-		RequestTimeout: buyTimeout, Timeout: l.Timeout, Retry: crowd.DefaultRetry(), Watcher: w,
+		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
+		RequestTimeout: buyTimeout, Retry: crowd.DefaultRetry(), Watcher: w,
 	}
 	for _, sku := range race.SKUs {
 		if err := operator.Create(ctx, sku, l.Stock); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,36 +21,17 @@ import (
 // raceCommand holds one race per strategy.
 type raceCommand struct {
 	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, and wrong ones that their race does not catch are then played step by step."`
-	Buyers     int      `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000); with --rate, how many of them can wait for an answer at a time."`
-	Stock      int64    `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
-
-	Rate     float64       `placeholder:"N" help:"Open model: so many orders per second are due, at random moments that do not depend on each other (Poisson), however slow the shop is. Waits count from the moment an order is due. One that finds all --buyers waiting for an answer is not sent and counts as an error. Needs --duration or --requests (0.1 to 20000)."`
-	Duration time.Duration `placeholder:"D" help:"Let buyers order for so long (100ms to 10m): with --rate when orders are due, without it each again as soon as there is an answer (closed model, in which a slow shop has fewer orders to answer)."`
-	Requests int           `placeholder:"N" help:"End after so many orders in all, sent as with --duration, whichever comes first (1 to 1000000, which is the limit without it, too)."`
-	SKUs     int           `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
-	Skew     float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
-	Lines    int           `default:"1" help:"SKUs in an order: each is a cart of 1 to so many, one unit of each (1 to 20)."`
-	Cancel   float64       `default:"0" help:"Share of the orders placed that their buyers cancel again (0 to 1)."`
-	Retry    float64       `default:"0" help:"Share of the orders placed that are sent a second time with the same key, and must come out as one order (0 to 1)."`
-
-	Instances int           `default:"3" help:"Shop instances to start (1 to 16)."`
-	Think     time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and is why a race shows on every run."`
-
+	crowd.Load
+	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
+	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
+	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
 	servers.Servers
-
-	Target  string        `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
-	UI      string        `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
-	JSON    string        `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
-	HTML    string        `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
-	SVG     string        `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
-	Timeout time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
+	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
+	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
+	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
+	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
 }
-
-// Limits of what can be asked for.
-const (
-	maxBuyers   = 100_000
-	maxRequests = 1_000_000 // of a race: each order placed is remembered
-)
 
 const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
 
@@ -103,12 +83,12 @@ the wrong moment and look correct in a race.
 // Validate returns a flagError for the first flag that asks for too much, too little or
 // what another flag excludes.
 func (c *raceCommand) Validate() error {
-	plain := c.pace() == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Retry == 0
+	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0
 	for _, check := range []struct {
 		wrong      bool
 		flag, want string
 	}{
-		{c.Buyers < 1 || c.Buyers > maxBuyers, "buyers", "want 1 to 100000"},
+		{c.Buyers < 1 || c.Buyers > 100_000, "buyers", "want 1 to 100000"},
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
@@ -116,13 +96,14 @@ func (c *raceCommand) Validate() error {
 		{c.Rate != 0 && !(c.Rate >= 0.1 && c.Rate <= 20_000), "rate", "want 0.1 to 20000 orders per second"},
 		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
-		{c.Requests < 0 || c.Requests > maxRequests, "requests", "want 1 to 1000000"},
+		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
+		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests) > c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
 		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
 		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
 		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
 		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
 		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
-		{!(c.Retry >= 0 && c.Retry <= 1), "retry", "want a share, 0 to 1"},
+		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
@@ -159,22 +140,13 @@ func (c *raceCommand) Run(ctx context.Context, e environment) error {
 	return lab{raceCommand: *c, screen: s, log: newShopLog(e.stderr)}.run(ctx)
 }
 
-// pace is when orders are sent.
-func (c *raceCommand) pace() crowd.Pace {
-	p := crowd.Pace{Rate: c.Rate, Duration: c.Duration, Requests: c.Requests}
-	if c.Rate != 0 || c.Duration != 0 {
-		p.Requests = cmp.Or(c.Requests, maxRequests)
-	}
-	return p
-}
-
 // asked is what the flags ask for, as the report has it.
 func (c *raceCommand) asked() result.Run {
 	r := result.Run{
 		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
 		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
 		Rate: c.Rate, Seconds: c.Duration.Seconds(), Requests: c.Requests,
-		Skew: c.Skew, Cancel: c.Cancel, Retry: c.Retry,
+		Skew: c.Skew, Cancel: c.Cancel, Retry: c.Repeat,
 	}
 	if c.Target == "" {
 		r.Instances = c.Instances
@@ -222,7 +194,7 @@ func (c *raceCommand) wanted() string {
 		sentence = fmt.Sprintf("%s buyers want one of %s units of one of %d SKUs each", buyers, units, c.SKUs)
 	}
 	switch {
-	case c.pace() == crowd.Pace{}:
+	case c.Pace == crowd.Pace{}:
 		sentence += ", all at once"
 	case c.Rate > 0:
 		sentence += fmt.Sprintf(", %v orders per second", c.Rate)

@@ -164,9 +164,8 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 	r := Race{
 		Strategy:       "redis",
 		SKUs:           []string{"thing"},
-		Buyers:         crowd,
+		Load:           Load{Buyers: crowd, Timeout: 10 * time.Second},
 		RequestTimeout: 10 * time.Second,
-		Timeout:        10 * time.Second,
 		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond, Doubt: time.Millisecond},
 		Watcher:        new(watcher),
 	}

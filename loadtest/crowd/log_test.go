@@ -179,7 +179,7 @@ func TestLog_locks(t *testing.T) {
 // the same in every race of the same Race".
 func TestRace_wanted(t *testing.T) {
 	t.Parallel()
-	race := Race{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}
+	race := Race{Load: Load{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}}
 	for i := range 5 {
 		race.SKUs = append(race.SKUs, fmt.Sprint("sku-", i))
 	}

@@ -94,7 +94,7 @@ func (s *Servers) Start(ctx context.Context, report func(line string)) (stop fun
 		started.Go(func() { all[i], errs[i] = k.start(ctx) })
 	}
 	started.Wait()
-	stop = func() error {
+	stop = func() error { //nolint:contextcheck // also when ctx has ended
 		var errs []error
 		for _, one := range all {
 			if one != nil {
