@@ -247,7 +247,7 @@ func TestFlags_command(t *testing.T) {
 		},
 		{
 			[]string{"--redlock", "a:1,b:1,c:1", "--zookeeper", "z:2181", "--timeout", "90s", "--json", "-"},
-			"go run ./loadtest --redlock ADDR,... --zookeeper ADDR --timeout 1m30s",
+			"go run ./loadtest --timeout 1m30s --redlock ADDR,... --zookeeper ADDR",
 		},
 		{[]string{"--servers", "docker"}, "go run ./loadtest --servers docker"},
 		{
@@ -256,7 +256,7 @@ func TestFlags_command(t *testing.T) {
 		},
 		{
 			[]string{"--rate", "50.5", "--duration", "10s", "--requests", "100", "--skus", "5", "--skew", "1.1", "--lines", "2", "--cancel", "0.1", "--retry", "0.2"},
-			"go run ./loadtest --rate 50.5 --duration 10s --requests 100 --skus 5 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2",
+			"go run ./loadtest --rate 50.5 --duration 10s --requests 100 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2 --skus 5",
 		},
 	} {
 		f := parse(t, tt.args...)
