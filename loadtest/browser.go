@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/crowd"
-	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -24,15 +22,11 @@ type browserLab struct {
 }
 
 // serve shows the page until ctx ends.
-func (l lab) serve(ctx context.Context) (err error) {
-	chosen, shop, err := l.choose(ctx)
-	if err != nil {
-		return err
-	}
-	b := &browserLab{l, chosen, shop, step.NewPlayer(l.shops(0, l.log))}
-	defer func() { err = cleanup.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
-	tell := func(line string) { fmt.Fprintln(l.screen.out, line) }
-	if err := web.Serve(ctx, *l.UI, b, tell); err != nil {
+func (l lab) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
+	b := &browserLab{l, chosen, shop, step.NewPlayer(l.shops(0))}
+	defer func() { err = errors.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
+	report := func(line string) { fmt.Fprintln(l.screen.out, line) }
+	if err := web.Serve(ctx, l.UI, b, report); err != nil {
 		return fmt.Errorf("--ui: %w", err)
 	}
 	return nil
@@ -48,7 +42,7 @@ func (b *browserLab) Defaults() web.Choice {
 		c.Strategies = append(c.Strategies, s.Name)
 	}
 	if b.Target == "" {
-		c.Instances = b.instances()
+		c.Instances = b.Instances
 	}
 	return c
 }
@@ -58,31 +52,21 @@ func (b *browserLab) with(c web.Choice) lab {
 	l := b.lab
 	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
 	if l.Target == "" {
-		l.Instances = &c.Instances
+		l.Instances = c.Instances
 	}
 	return l
 }
 
-// Check validates the flags, and that there are enough open files.
+// Check validates the flags.
 func (b *browserLab) Check(c web.Choice) *web.Problem {
 	l := b.with(c)
-	l.Servers = "embedded" // containers run by now, and have addresses
-	if err := l.Validate(); err != nil {
-		if wrong := (*flagError)(nil); errors.As(err, &wrong) {
-			return &web.Problem{Field: wrong.flag, Text: wrong.want}
-		}
+	l.From = "embedded" // containers run by now, and have addresses
+	err := l.Validate()
+	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
+		return &web.Problem{Field: wrong.flag, Text: wrong.want}
+	}
+	if err != nil {
 		return &web.Problem{Text: err.Error()}
-	}
-	races := 1
-	if c.Together {
-		races = len(c.Strategies)
-	}
-	if err := machine.AllowConnections(races * l.connections()); err != nil {
-		text := err.Error()
-		if races > 1 {
-			text += ", or let them race one after the other"
-		}
-		return &web.Problem{Field: "buyers", Text: text}
 	}
 	return nil
 }

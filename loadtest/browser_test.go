@@ -164,7 +164,7 @@ func TestUI_containers(t *testing.T) {
 	if problem := b.Check(c); problem != nil {
 		t.Errorf("check: got %+v, want none", problem)
 	}
-	want := "go run ./loadtest --strategies redis --buyers 60 --stock 100 --think 2ms --instances 3 --servers docker"
+	want := "go run ./loadtest --strategies redis --buyers 60 --servers docker"
 	if got := b.Report(c).Run.Command; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

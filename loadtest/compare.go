@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/result"
 )
@@ -41,86 +41,79 @@ Exit code: 0 if all of both runs could be compared and no verdict is worse than 
 
 // Run prints the comparison.
 func (c *compareCommand) Run(e environment) error {
-	before, err := readReport(c.Before)
-	if err != nil {
-		return err
+	before, errBefore := readReport(c.Before)
+	after, errAfter := readReport(c.After)
+	if err := errors.Join(errBefore, errAfter); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	after, err := readReport(c.After)
-	if err != nil {
-		return err
-	}
-	same, err := newScreen(e, "").compare(before, after)
-	if err == nil && !same {
-		err = errBroken
-	}
-	return err
+	return newScreen(e, "").compare(before, after)
 }
 
 func readReport(file string) (result.Report, error) {
 	saved, err := os.ReadFile(file) //nolint:gosec // the user names it
 	if err != nil {
-		return result.Report{}, usage(err)
+		return result.Report{}, err
 	}
 	r, err := result.Decode(saved)
 	if err != nil {
-		return r, usage(fmt.Errorf("%s: %w", file, err))
+		err = fmt.Errorf("%s: %w", file, err)
 	}
-	return r, nil
+	return r, err
 }
 
-// compare reports whether all of both runs could be compared and no verdict is worse.
-func (s screen) compare(before, after result.Report) (ok bool, err error) {
+// errWorse means that not all could be compared, or that a verdict is worse.
+var errWorse = errors.New("not all of both runs could be compared, or a verdict is worse than before")
+
+// compare returns errWorse unless all of both runs could be compared and no verdict is worse.
+func (s screen) compare(before, after result.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "before: %s\nafter:  %s\n\n", origin(before), origin(after))
 	differ := differences(before, after)
-	if len(differ) > 0 {
-		b.WriteString("These two runs cannot be compared by speed:\n" + strings.Join(differ, "") + "\n")
-	}
 	columns := result.Columns(result.Compare)
 	if len(differ) > 0 {
+		b.WriteString("These two runs cannot be compared by speed:\n" + strings.Join(differ, "") + "\n")
 		columns = nil
 	}
-	t := newTable("  ", table.Row{"strategy", "", "before", "after", "after/before"})
-	var worse []string
+	t := newTable(table.Row{"strategy", "", "before", "after", "after/before"})
+	ok := len(differ) == 0
 	for _, x := range before.Strategies {
-		i := slices.IndexFunc(after.Strategies, func(y result.Strategy) bool { return y.Name == x.Name })
-		if i < 0 {
+		y, found := find(after, x.Name)
+		if !found {
+			t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, "-", ""})
+			ok = false
 			continue
 		}
-		y := after.Strategies[i]
+		note := ""
 		if y.Verdict.WorseThan(x.Verdict) {
-			worse = append(worse, x.Name)
+			ok, note = false, "worse"
 		}
-		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), ""})
+		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
 		for _, c := range columns {
 			t.AppendRow(table.Row{"", c.Name, c.Show(x), c.Show(y), ratio(c.Number(x), c.Number(y))})
 		}
 	}
-	if t.Length() > 0 {
-		b.WriteString(rendered(t, "  ", 3, 5))
-	}
-	onlyBefore, onlyAfter := missing(before, after), missing(after, before)
-	if len(onlyBefore) > 0 {
-		b.WriteString("\nOnly before: " + strings.Join(onlyBefore, ", ") + "\n")
-	}
-	if len(onlyAfter) > 0 {
-		b.WriteString("\nOnly after: " + strings.Join(onlyAfter, ", ") + "\n")
-	}
-	if len(worse) > 0 {
-		b.WriteString("\n" + s.paint(text.FgRed, "Worse than before: "+strings.Join(worse, ", ")+".") + "\n")
-	}
-	_, err = fmt.Fprint(s.out, b.String())
-	return len(differ)+len(worse)+len(onlyBefore)+len(onlyAfter) == 0, err
-}
-
-// missing are the strategies of one report that another lacks.
-func missing(of, in result.Report) (names []string) {
-	for _, x := range of.Strategies {
-		if !slices.ContainsFunc(in.Strategies, func(y result.Strategy) bool { return x.Name == y.Name }) {
-			names = append(names, x.Name)
+	for _, y := range after.Strategies {
+		if _, found := find(before, y.Name); !found {
+			t.AppendRow(table.Row{y.Name, "verdict", "-", s.verdict(y), ""})
+			ok = false
 		}
 	}
-	return names
+	b.WriteString(rendered(t, 3, 5))
+	if _, err := fmt.Fprint(s.out, b.String()); err != nil {
+		return err
+	}
+	if !ok {
+		return errWorse
+	}
+	return nil
+}
+
+func find(in result.Report, name string) (s result.Strategy, found bool) {
+	i := slices.IndexFunc(in.Strategies, func(s result.Strategy) bool { return s.Name == name })
+	if i < 0 {
+		return s, false
+	}
+	return in.Strategies[i], true
 }
 
 // origin is which program made a run, and when.
@@ -142,8 +135,7 @@ func ratio(before, after float64) string {
 }
 
 // differences are lines on what has to be the same for speeds to be compared, and is
-// not. The commit, the Go version and the time may differ: they are what runs are
-// compared for.
+// not. The commit and the Go version may differ: they are what runs are compared for.
 func differences(before, after result.Report) []string {
 	type fact struct {
 		name  string
@@ -163,7 +155,7 @@ func differences(before, after result.Report) []string {
 	other := facts(after)
 	for i, f := range facts(before) {
 		if f.value != other[i].value {
-			differ = append(differ, fmt.Sprintf("  %s: %v before, %v after\n", f.name, cmp.Or(fmt.Sprint(f.value), "unknown"), cmp.Or(fmt.Sprint(other[i].value), "unknown")))
+			differ = append(differ, fmt.Sprintf("  %s: %v before, %v after\n", f.name, f.value, other[i].value))
 		}
 	}
 	return differ

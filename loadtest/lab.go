@@ -8,20 +8,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/crowd"
-	"example.com/shop/loadtest/machine"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
 )
@@ -51,25 +48,23 @@ type lab struct {
 // errUsage if the flags ask for what cannot be, errBroken if a strategy was not as it
 // is designed to be.
 func (l lab) run(ctx context.Context) (err error) {
-	stop, err := l.startServers(ctx, l.screen.print)
+	stop, err := l.Start(ctx, l.screen.print)
 	if err != nil {
 		return err
 	}
-	defer func() { err = cleanup.Join(err, stop()) }()
-	if l.UI != nil {
-		return l.serve(ctx)
-	}
-	if err := machine.AllowConnections(l.connections()); err != nil {
-		return usage(&flagError{"buyers", l.Buyers, err.Error()})
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 	chosen, shop, err := l.choose(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(l.screen.out, l.headline()); err != nil {
-		return err
+	if l.UI != "" {
+		return l.serve(ctx, chosen, shop)
 	}
 	r := l.report(shop)
+	if _, err := fmt.Fprintf(l.screen.out, "%s\nThink time between reading stock and writing it: %v.\nDatabase: %s. Redis: %s.\n\n",
+		wrap(r.Run.Lead(), screenWidth), l.Think, r.Machine.Database, r.Machine.Redis); err != nil {
+		return err
+	}
 	if err := l.races(ctx, chosen, &r); err != nil {
 		// Results up to here are worth showing; a file would pass for a whole report.
 		return errors.Join(err, l.screen.show(r))
@@ -77,7 +72,7 @@ func (l lab) run(ctx context.Context) (err error) {
 	if err := errors.Join(l.screen.show(r), l.save(r)); err != nil {
 		return err
 	}
-	if len(r.Broken()) > 0 {
+	if r.Broken() {
 		return errBroken
 	}
 	return nil
@@ -85,7 +80,6 @@ func (l lab) run(ctx context.Context) (err error) {
 
 // races holds them one after the other and adds their results to r.
 func (l lab) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
-	began, before := time.Now(), machine.CPU()
 	for _, s := range chosen {
 		if !s.Available {
 			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
@@ -97,9 +91,34 @@ func (l lab) races(ctx context.Context, chosen []shopclient.Strategy, r *result.
 		}
 		r.Strategies = append(r.Strategies, held)
 	}
-	r.Harness = harness(machine.CPU()-before, time.Since(began), l.Target == "")
-	if err := l.catch(ctx, chosen, r); err != nil {
-		return fmt.Errorf("step by step: %w", err)
+	if l.Target != "" || !slices.Equal(l.Strategies, []string{all}) {
+		return nil
+	}
+	return l.catch(ctx, r)
+}
+
+// catch plays the scenario of each wrong strategy that its race did not catch, when
+// all are run: some mistakes need a crash or a pause at one moment, which a crowd
+// seldom brings about.
+func (l lab) catch(ctx context.Context, r *result.Report) (err error) {
+	player := step.NewPlayer(l.shops(0))
+	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		mistake, wrong := step.MistakeOf(s.Name)
+		if !wrong || !s.Correct() {
+			continue
+		}
+		l.screen.print(fmt.Sprintf("%s was not caught by its race: two buyers play %s", s.Name, mistake.Scenario))
+		play, err := player.Play(ctx, s.Strategy, mistake.Scenario)
+		if err != nil {
+			return fmt.Errorf("step by step: %w", err)
+		}
+		note := "This race did not catch it, and neither did the play "
+		if !play.Passed {
+			s.CaughtIn, note = mistake.Scenario, "This race did not catch it. The play does, "
+		}
+		s.Notes = append(s.Notes, fmt.Sprintf("%sgo run ./loadtest step %s: %s", note, s.Name, play.Outcome))
 	}
 	return nil
 }
@@ -107,11 +126,11 @@ func (l lab) races(ctx context.Context, chosen []shopclient.Strategy, r *result.
 // choose resolves --strategies against the table of the shop, and returns the shop's
 // description of itself as well. Of "all", those without a server are not Available.
 func (l lab) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
-	set, err := l.source(1).Open(ctx)
+	set, err := l.shops(1).Open(ctx)
 	if err != nil {
 		return nil, shop, err
 	}
-	defer func() { err = cleanup.Join(err, set.Close()) }()
+	defer func() { err = errors.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
@@ -138,19 +157,14 @@ func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, e
 	}
 	var chosen []shopclient.Strategy
 	for _, name := range names {
-		name = strings.TrimSpace(name)
-		i := slices.Index(known, name)
-		problem := ""
-		switch {
-		case i < 0:
+		i, problem := slices.Index(known, strings.TrimSpace(name)), ""
+		if i < 0 {
 			problem = fmt.Sprintf("%.80q is not one of %s, or 'all' alone", name, strings.Join(known, ", "))
-		case slices.Contains(chosen, table[i]):
-			problem = name + " is there twice"
-		case !table[i].Available:
+		} else if !table[i].Available {
 			problem = name + " cannot be run: " + table[i].Reason
 		}
 		if problem != "" {
-			return nil, usage(&flagError{"strategies", nil, problem})
+			return nil, fmt.Errorf("%w: %w", errUsage, &flagError{"strategies", problem})
 		}
 		chosen = append(chosen, table[i])
 	}
@@ -159,19 +173,18 @@ func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, e
 
 // race holds the race of one strategy, in shops of its own, and judges it.
 func (l lab) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (r result.Strategy, err error) {
-	set, err := l.source(l.instances()).Open(ctx)
+	set, err := l.shops(l.Instances).Open(ctx)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = cleanup.Join(err, set.Close()) }()
+	defer func() { err = errors.Join(err, set.Close()) }()
 
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
 	operator := shopclient.New(set.URLs[0], conns)
 	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Skew: l.Skew, Lines: l.Lines,
-		Buyers: l.Buyers, Think: l.Think, Pace: l.pace(), Cancel: l.Cancel, Repeat: l.Retry,
-		RequestTimeout: buyTimeout, Timeout: l.Timeout, Retry: crowd.DefaultRetry(), Watcher: w,
+		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
+		RequestTimeout: buyTimeout, Retry: crowd.DefaultRetry(), Watcher: w,
 	}
 	for _, sku := range race.SKUs {
 		if err := operator.Create(ctx, sku, l.Stock); err != nil {
@@ -188,11 +201,10 @@ func (l lab) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (
 	}
 	// After the books have settled, or an order that is still on its way would be found
 	// by one of the two and not by the other.
-	lost, err := race.Recheck(ctx, log)
-	if err != nil {
+	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}
-	skus := verdict.Race(l.Stock, books, log, lost)
+	skus := verdict.Race(l.Stock, books, log)
 	r = result.Strategy{Strategy: s, SKU: race.SKUs[0], Summary: log.Summary(), Judgement: verdict.Sum(skus), SKUs: skus}
 	r.Notes = append(log.Notes(), r.Notes...)
 	for _, sku := range skus {
@@ -225,88 +237,45 @@ var errUnsettled = errors.New("the books still change, though nobody buys any mo
 // audits asks for the books of each SKU, until two audits in a row are alike where
 // orders or cancellations may still be on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(len(skus))*settleLimit, errUnsettled)
+	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, errUnsettled)
 	defer cancel()
-	var books []shopclient.Audit
-	for _, sku := range skus {
-		audit, err := operator.Audit(ctx, sku)
-		for settled := !settle; err == nil && !settled; {
-			select {
-			case <-time.After(settlePause):
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+	var before []shopclient.Audit
+	for {
+		var books []shopclient.Audit
+		for _, sku := range skus {
+			audit, err := operator.Audit(ctx, sku)
+			if err != nil {
+				return nil, err
 			}
-			before := audit
-			audit, err = operator.Audit(ctx, sku)
-			settled = reflect.DeepEqual(audit, before)
+			books = append(books, audit)
 		}
-		if err != nil {
-			return nil, err
+		if !settle || reflect.DeepEqual(books, before) {
+			return books, nil
 		}
-		books = append(books, audit)
-	}
-	return books, nil
-}
-
-// harness is what the load test itself used; nil where the system does not tell.
-// withShops means that the shops run in this process: then the two cannot be told apart.
-func harness(cpu, took time.Duration, withShops bool) *result.Harness {
-	if cpu <= 0 {
-		return nil
-	}
-	return &result.Harness{
-		CPUSeconds:   math.Round(cpu.Seconds()*100) / 100,
-		CPUShare:     math.Round(1000*cpu.Seconds()/took.Seconds()/float64(runtime.NumCPU())) / 1000,
-		PeakMemoryMB: math.Round(float64(machine.Memory())/(1<<20)*10) / 10,
-		WithShops:    withShops,
+		before = books
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
-// source is where the shops of a race come from, so many instances where they are to
+// shops is where the shops of a race come from, so many instances where they are to
 // be started.
-func (l lab) source(instances int) shops.Instances {
-	from := l.shops(instances, l.log)
-	from.Target = l.Target
-	return from
-}
-
-// connections is how many a race needs: each buyer's, and its other end where the shops
-// are in this process.
-func (l lab) connections() int {
-	if l.Target != "" {
-		return l.Buyers
-	}
-	return 2 * l.Buyers
-}
-
-// headline says what is about to run.
-func (l lab) headline() string {
-	database, redis := l.source(l.instances()).Stores()
-	from, kept := fmt.Sprintf("%d shop instances", l.instances()), fmt.Sprintf("Database: %s. Redis: %s.", database, redis)
-	switch {
-	case l.Target != "":
-		from, kept = l.Target, "Its database and Redis are its own."
-	case l.instances() == 1:
-		from = "1 shop instance"
-	}
-	return fmt.Sprintf("%s\nThink time between reading stock and writing it: %v.\n%s\n",
-		wrap(l.wanted()+", from "+from+".", screenWidth), l.Think, kept)
+func (l lab) shops(instances int) shops.Instances {
+	return shops.Instances{Target: l.Target, Count: instances, Servers: l.Servers, Log: l.log}
 }
 
 // report is a report on no races yet.
 func (l lab) report(shop shopclient.Lab) result.Report {
-	m := machine.Look()
-	database, redis := l.source(l.instances()).Stores()
-	return result.Report{
-		Version:   result.Version,
-		StartedAt: time.Now().UTC(),
-		NotRun:    []result.NotRun{},
-		Machine: result.Machine{
-			OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, CPUModel: m.CPUModel, Go: m.Go, Commit: m.Commit,
-			Database: database, Redis: redis, DatabaseVersion: shop.Database, RedisVersion: shop.Redis,
-		},
-		Run: l.asked(),
+	m := result.ThisMachine()
+	m.DatabaseVersion, m.RedisVersion = shop.Database, shop.Redis
+	m.Database, m.Redis = l.Stores()
+	if l.Target != "" {
+		m.Database, m.Redis = "behind "+l.Target, "behind "+l.Target
 	}
+	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: l.asked()}
 }
 
 // save writes the report to the files that were asked for.
@@ -320,16 +289,14 @@ func (l lab) save(r result.Report) error {
 		{l.JSON, func(w io.Writer, r result.Report) error { return r.WriteJSON(w) }},
 	} {
 		var b bytes.Buffer
-		var err error
-		switch to.file {
-		case "":
+		if to.file == "" {
 			continue
-		case "-":
-			err = to.write(l.screen.json, r)
-		default:
-			if err = to.write(&b, r); err == nil {
-				err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
-			}
+		}
+		err := to.write(&b, r)
+		if err == nil && to.file == "-" {
+			_, err = b.WriteTo(l.screen.json)
+		} else if err == nil {
+			err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
 		}
 		if err != nil {
 			return fmt.Errorf("save the report: %w", err)

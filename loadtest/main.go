@@ -24,7 +24,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/shop/loadtest/bench"
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/step"
 )
 
@@ -65,12 +64,8 @@ const (
 )
 
 var (
-	// errBroken means that a strategy was not as it is designed to be. The report has
-	// said so already.
-	errBroken = errors.New("a promise was broken")
-
-	// errUsage means that the flags ask for what cannot be.
-	errUsage = errors.New("usage")
+	errBroken = errors.New("a strategy was not as it is designed to be") // the report says which
+	errUsage  = errors.New("usage")                                      // the flags ask for what cannot be
 )
 
 // run is the whole program. It returns the exit code: exitOK if every strategy that is
@@ -87,22 +82,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(environment{getenv, stdout, stderr, isTerminal}),
 	)
-	path := "./loadtest"
 	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
 		args = []string{"race", "--help"} // which names the other commands
 	}
 	parsed, err := parser.Parse(args)
-	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
-		parsed = wrong.Context
-	}
-	if node := parsed.Selected(); node != nil && node.Name != "race" {
-		path += " " + node.Name
-	}
 	switch {
 	case helpShown:
 		return exitOK
 	case err != nil:
-		err = usage(err)
+		err = fmt.Errorf("%w: %w", errUsage, err)
 	default:
 		err = parsed.Run()
 	}
@@ -110,42 +98,26 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "loadtest: %v\nTry: go run %s --help\n", err, path)
+		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
 		return exitUsage
-	case errors.Is(err, errBroken), errors.Is(err, bench.ErrBroken):
-		err = cleanup.Failed(err)
 	case ctx.Err() != nil:
-		err = errors.Join(errors.New("interrupted"), cleanup.Failed(err))
+		err = errors.Join(errors.New("interrupted"), err)
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "loadtest:", err)
-	}
+	fmt.Fprintln(stderr, "loadtest:", err)
 	return exitBroken
 }
 
 // flagError is what is wrong with a flag, for the command line and for the form of the page.
 type flagError struct {
-	flag  string // without the dashes; empty if want names the flags
-	value any    // nil if want says it all
-	want  string
+	flag string // without the dashes; empty if want names the flags
+	want string
 }
 
 func (e *flagError) Error() string {
-	switch {
-	case e.flag == "":
+	if e.flag == "" {
 		return e.want
-	case e.value == nil:
-		return fmt.Sprintf("--%s: %s", e.flag, e.want)
 	}
-	return fmt.Sprintf("--%s %v: %s", e.flag, e.value, e.want)
-}
-
-// usage marks an error of the command line, without the name that kong puts before it.
-func usage(err error) error {
-	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
-		err = wrong
-	}
-	return fmt.Errorf("%w: %w", errUsage, err)
+	return "--" + e.flag + ": " + e.want
 }
 
 // help is kong's, and the footer of the command.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,38 +60,28 @@ func (s screen) show(r result.Report) error {
 	return err
 }
 
-// table has one line per strategy, and below them what the load test cost.
+// table has one line per strategy.
 func (s screen) table(r result.Report) string {
-	rendered := s.render(r, "  ", screenWidth)
-	if widest(rendered) > screenWidth {
-		const narrowName = 13
-		rendered = s.render(r, " ", narrowName)
-	}
-	if r.Harness != nil {
-		rendered += "\n" + wrap(r.Harness.Sentence(), screenWidth) + "\n"
-	}
-	return rendered
-}
-
-func (s screen) render(r result.Report, gap string, nameWidth int) string {
 	columns := result.Columns(result.Terminal)
 	header := table.Row{"strategy"}
 	for _, c := range columns {
 		header = append(header, c.Name)
 	}
-	t := newTable(gap, append(header, "verdict"))
+	t := newTable(append(header, "verdict"))
 	for _, strategy := range r.Strategies {
-		row := table.Row{breakAtHyphen(strategy.Name, nameWidth)}
+		row := table.Row{strategy.Name}
 		for _, c := range columns {
 			row = append(row, c.Show(strategy))
 		}
 		t.AppendRow(append(row, s.verdict(strategy)))
 	}
-	return rendered(t, gap, 2, len(columns)+1)
+	return rendered(t, 2, len(columns)+1)
 }
 
-// newTable has a line under the header and nothing else; gap stands before each column.
-func newTable(gap string, header table.Row) table.Writer {
+const gap = "  " // before each column
+
+// newTable has a line under the header and nothing else.
+func newTable(header table.Row) table.Writer {
 	style := table.StyleLight
 	style.Options = table.Options{SeparateHeader: true}
 	style.Format.Header = text.FormatDefault
@@ -105,7 +94,7 @@ func newTable(gap string, header table.Row) table.Writer {
 
 // rendered returns the lines of a table whose columns from..to stand at the right,
 // without the gap before the first column and without blanks at the ends.
-func rendered(t table.Writer, gap string, from, to int) string {
+func rendered(t table.Writer, from, to int) string {
 	var right []table.ColumnConfig
 	for number := from; number <= to; number++ {
 		right = append(right, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
@@ -116,26 +105,6 @@ func rendered(t table.Writer, gap string, from, to int) string {
 		b.WriteString(strings.TrimRight(string([]rune(line)[len(gap):]), " \n") + "\n")
 	}
 	return b.String()
-}
-
-// breakAtHyphen breaks a name that is too long after the last hyphen that fits.
-func breakAtHyphen(name string, most int) string {
-	if len(name) <= most {
-		return name
-	}
-	i := strings.LastIndex(name[:most], "-") + 1
-	if i == 0 {
-		i = most
-	}
-	return name[:i] + "\n" + breakAtHyphen(name[i:], most)
-}
-
-func widest(lines string) int {
-	var n int
-	for line := range strings.Lines(lines) {
-		n = max(n, text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")))
-	}
-	return n
 }
 
 // verdict is the strategy's word. A wrong strategy that was not caught is neither good
@@ -169,14 +138,6 @@ func (s screen) explanation(r result.Report) string {
 	for _, strategy := range r.Strategies {
 		hang(&b, strategy.Name, indent, strategy.Lesson)
 		hang(&b, "", indent, strategy.Outcome())
-		hang(&b, "", indent, strategy.Unanswered())
-		for i, row := range strategy.LockTimes() {
-			if i == 0 {
-				fmt.Fprintf(&b, "%*s%-10s%8s%8s\n", indent, "", "lock", "p50", "p99")
-			}
-			fmt.Fprintf(&b, "%*s%-10s%8s%8s\n", indent, "", row.Name, result.ShowWait(row.P50), result.ShowWait(row.P99))
-		}
-		hang(&b, "", indent, strategy.Overlapped())
 		for _, remark := range strategy.Remarks() {
 			hang(&b, "", indent, "- "+remark)
 		}
@@ -189,14 +150,11 @@ func (s screen) explanation(r result.Report) string {
 		}
 		b.WriteByte('\n')
 	}
-	lines := strings.Join(r.Promises(), "\n")
-	switch {
-	case len(r.Broken()) > 0:
-		lines = s.paint(text.FgRed, lines)
-	case slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return s.PromisesCorrect }):
-		lines = s.paint(text.FgGreen, lines)
+	colour := text.FgGreen
+	if r.Broken() {
+		colour = text.FgRed
 	}
-	return b.String() + lines + "\n"
+	return b.String() + s.paint(colour, r.Promises()) + "\n"
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.
@@ -219,14 +177,14 @@ func wrap(paragraph string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// progress shows how a race goes: in place on a terminal, elsewhere line by line. It is
-// a crowd.Watcher.
+// progress shows how a race goes, on a terminal, and how it went. It is a crowd.Watcher.
 type progress struct {
 	screen   screen
 	strategy string
 	buyers   int64
+	tally    *crowd.Tally
 	done     chan struct{}
-	wait     sync.WaitGroup
+	shown    sync.WaitGroup
 }
 
 func (s screen) progressOf(strategy string, buyers int) *progress {
@@ -235,19 +193,19 @@ func (s screen) progressOf(strategy string, buyers int) *progress {
 
 // Connecting starts showing the tally.
 func (p *progress) Connecting(tally *crowd.Tally) {
-	every := 2 * time.Second
-	if p.screen.live {
-		every = 100 * time.Millisecond
+	p.tally = tally
+	if !p.screen.live {
+		return
 	}
-	p.wait.Go(func() {
-		tick := time.NewTicker(every)
+	p.shown.Go(func() {
+		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				p.show(tally, false)
+				fmt.Fprint(p.screen.progress, "\r\x1b[K"+p.line())
 			case <-p.done:
-				p.show(tally, true)
+				fmt.Fprint(p.screen.progress, "\r\x1b[K")
 				return
 			}
 		}
@@ -257,32 +215,21 @@ func (p *progress) Connecting(tally *crowd.Tally) {
 // Ready releases the buyers at once.
 func (p *progress) Ready(context.Context) {}
 
-// Answered returns when the last line is written.
+// Answered writes the last line.
 func (p *progress) Answered() {
 	close(p.done)
-	p.wait.Wait()
+	p.shown.Wait()
+	p.screen.print(p.line())
 }
 
-func (p *progress) show(t *crowd.Tally, last bool) {
-	line := p.strategy + ": " + counts(t)
-	if connected := t.Connected.Load(); connected < p.buyers && !last {
-		line = fmt.Sprintf("%s: %s of %s buyers connected", p.strategy, humanize.Comma(connected), humanize.Comma(p.buyers))
-	}
-	if p.screen.live {
-		line = "\r\x1b[K" + line
-	}
-	if last || !p.screen.live {
-		line += "\n"
-	}
-	fmt.Fprint(p.screen.progress, line) // a terminal that is gone is no reason to stop a race
-}
-
-func counts(t *crowd.Tally) string {
-	s := fmt.Sprintf("%s orders, %s refused", humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
+func (p *progress) line() string {
+	t := p.tally
+	line := fmt.Sprintf("%s: %s of %s buyers connected, %s orders, %s refused", p.strategy, humanize.Comma(t.Connected.Load()),
+		humanize.Comma(p.buyers), humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
 	if n := t.Errors.Load(); n > 0 {
-		s += fmt.Sprintf(", %s errors", humanize.Comma(n))
+		line += ", " + humanize.Comma(n) + " errors"
 	}
-	return s
+	return line
 }
 
 // newShopLog shows the first few errors of the shops that were started: an error of one

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"example.com/shop/loadtest/cleanup"
+	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/step"
 )
 
@@ -14,28 +16,28 @@ const all = "all"
 // stepCommand plays scenarios with two buyers.
 type stepCommand struct {
 	step.Command
-	serverFlags
+	servers.Servers
 }
 
 // Validate checks the flags, those of step included.
 func (c *stepCommand) Validate() error {
-	return errors.Join(c.Command.Validate(), c.checkServers(), checkFile("json", c.JSON))
+	return errors.Join(c.Command.Validate(), c.Check(), checkFile("json", c.JSON))
 }
 
 // Run plays, in shops that use the servers of the flags.
 func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
 	s := newScreen(e, c.JSON)
 	if len(c.Names) > 0 {
-		stop, err := c.startServers(ctx, s.print)
+		stop, err := c.Start(ctx, s.print)
 		if err != nil {
 			return err
 		}
-		defer func() { err = cleanup.Join(err, stop()) }()
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	out := step.Output{Out: s.out, Colour: s.colour, JSON: s.json, Progress: s.print}
-	err = c.Command.Run(ctx, c.shops(0, newShopLog(e.stderr)), out)
+	err = c.Command.Run(ctx, shops.Instances{Servers: c.Servers, Log: newShopLog(e.stderr)}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
-		return usage(err)
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func TestRun_step(t *testing.T) {
 		{[]string{"none", "--nonsense"}, exitUsage, "", "--nonsense"},
 		{[]string{"all", "--servers", "docker", "--redis", "127.0.0.1:1"}, exitUsage, "", "leave out"},
 		{[]string{"none", "--redis", "nonsense"}, exitUsage, "", "--redis"},
-		{[]string{"none", "--json", t.TempDir()}, exitUsage, "", "is a folder"},
+		{[]string{"none", "--json", t.TempDir()}, exitUsage, "", "is a directory"},
 		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no strategy and no scenario`},
 		{[]string{"for-update"}, exitUsage, "", "it needs MySQL or MariaDB"},
 	} {

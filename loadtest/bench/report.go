@@ -16,13 +16,13 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	sysload "github.com/shirou/gopsutil/v4/load"
 
-	"example.com/shop/loadtest/machine"
+	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
 
 // hardware says what the figures depend on, and how busy it is now.
 func hardware() string {
-	m := machine.Look()
+	m := result.ThisMachine()
 	kernel, _ := host.KernelVersion()
 	busy := "unknown"
 	if l, err := sysload.Avg(); err == nil {

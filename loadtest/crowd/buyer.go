@@ -1,17 +1,15 @@
 package crowd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"example.com/shop/loadtest/shopclient"
@@ -38,7 +36,7 @@ func newBuyer(r *run, i int) *buyer {
 // order sends the order of this number, which was due at that moment, and what its
 // buyer does with it afterwards.
 func (b *buyer) order(ctx context.Context, number int64, due time.Time) {
-	wanted := b.run.mix.order(number)
+	wanted := b.run.wanted(number)
 	p := shopclient.Purchase{
 		Buyer: b.name, Key: b.key(), Lines: wanted.lines, Strategy: b.run.Strategy, Think: b.run.Think,
 	}
@@ -79,16 +77,12 @@ func DefaultRetry() Retry {
 	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second}
 }
 
-// pause returns how long to wait after a number of tries. asked is what the shop asked
-// for, negative if nothing. Up to half is added at random, or all who were turned away
-// together would come back together.
+// pause returns how long to wait after a number of tries; the shop asked for so long, if
+// it did. Up to half is added at random, or all who were turned away together would come
+// back together.
 func (r Retry) pause(tries int, asked time.Duration) time.Duration {
-	wait := asked
-	if wait < 0 {
-		wait = r.Base << min(tries-1, 16)
-	}
-	wait = min(wait, r.Limit)
-	return wait + time.Duration(rand.Float64()*float64(max(wait, r.Base)/2))
+	wait := min(cmp.Or(asked, r.Base<<min(tries-1, 16)), r.Limit)
+	return wait + time.Duration(rand.Float64()*float64(wait/2))
 }
 
 // buy tries until there is a definite answer, the tries are used up or ctx ends, and
@@ -106,17 +100,15 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 		}
 		record.Tries++
 		record.Reason = explain(answer, err)
-		pause := retry.pause(record.Tries, askedPause(answer, err))
+		pause := retry.pause(record.Tries, answer.RetryAfter)
 		last := record.Tries >= retry.Tries
 		switch meaningOf(answer, err) {
 		case placed:
 			record.Outcome, record.Reason = Ordered, ""
-			record.OrderID, record.Replayed = answer.OrderID, answer.Replayed
-			b.keepTrace(&record, answer.Trace)
+			record.OrderID, record.Trace = answer.OrderID, answer.Trace
 			return record, answered
 		case soldOut:
-			record.Outcome, record.Reason = Refused, ""
-			b.keepTrace(&record, answer.Trace)
+			record.Outcome, record.Reason, record.Trace = Refused, "", answer.Trace
 			return record, answered
 		case rejected:
 			last = true
@@ -131,17 +123,6 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 			}
 			return record, answered
 		}
-		b.run.tally.Retries.Add(1)
-	}
-}
-
-// mostTraced bounds how many requests of a race are kept with what the shop reports
-// of their steps: those that were answered first.
-const mostTraced = 50_000
-
-func (b *buyer) keepTrace(r *Record, trace *shopclient.Trace) {
-	if trace != nil && b.run.traced.Add(1) <= mostTraced {
-		r.Trace, r.Wanted = trace, r.Lines[0].SKU == b.run.SKUs[0]
 	}
 }
 
@@ -149,16 +130,13 @@ func (b *buyer) keepTrace(r *Record, trace *shopclient.Trace) {
 // impatient do, and programs that lost the answer.
 func (b *buyer) repeat(ctx context.Context, p shopclient.Purchase, r *Record) {
 	second, _ := b.buy(ctx, p, true)
-	b.run.tally.Repeated.Add(1)
 	switch {
 	case second.Outcome == Ordered && second.OrderID == r.OrderID:
-		r.Repeat = SameOrder
+		r.Repeated = true
 	case second.Outcome == Ordered:
-		r.Repeat, r.RepeatAnswer = OtherAnswer, "order "+second.OrderID
+		r.Doubled = "order " + second.OrderID
 	case second.Outcome == Refused:
-		r.Repeat, r.RepeatAnswer = OtherAnswer, "the answer that it is sold out"
-	default:
-		r.Repeat, r.RepeatAnswer = NoAnswer, second.Reason
+		r.Doubled = "the answer that it is sold out"
 	}
 }
 
@@ -168,16 +146,14 @@ const cancelTries = 3
 
 // cancel ends an order.
 func (b *buyer) cancel(ctx context.Context, r *Record) {
-	for tries := 1; ; tries++ {
+	r.CancelAsked = true
+	for tries := 1; tries <= cancelTries; tries++ {
 		answer, err := b.shops[tries%len(b.shops)].Cancel(ctx, b.name, r.OrderID)
 		if err == nil && answer.Status == http.StatusOK {
-			b.run.tally.Cancelled.Add(1)
-			r.Cancel = Cancelled
+			r.Cancelled = true
 			return
 		}
-		final := err == nil && answer.Status < http.StatusInternalServerError && answer.RetryAfter < 0 && !answer.Problem.RetrySafe
-		if final || tries == cancelTries || !sleep(ctx, b.run.Retry.pause(tries, askedPause(answer, err))) {
-			r.Cancel, r.CancelAnswer = Uncancelled, explain(answer, err)
+		if !sleep(ctx, b.run.Retry.pause(tries, answer.RetryAfter)) {
 			return
 		}
 	}
@@ -198,10 +174,7 @@ func meaningOf(a shopclient.Answer, err error) meaning {
 	switch {
 	case err != nil:
 		return unclear
-	case a.Status == http.StatusCreated || a.Status == http.StatusOK:
-		if a.OrderID == "" {
-			return unclear
-		}
+	case a.OrderID != "":
 		return placed
 	case a.Status == http.StatusConflict && a.Problem.SoldOut():
 		return soldOut
@@ -212,50 +185,29 @@ func meaningOf(a shopclient.Answer, err error) meaning {
 	case a.Status >= http.StatusInternalServerError:
 		return unclear
 	// The first request with this key still runs, for example.
-	case a.RetryAfter >= 0 || a.Problem.RetrySafe:
+	case a.RetryAfter > 0 || a.Problem.RetrySafe:
 		return unclear
 	}
 	return rejected
 }
 
-// askedPause is how long the shop asks to wait; negative if it does not ask.
-func askedPause(a shopclient.Answer, err error) time.Duration {
-	if err != nil {
-		return -1
-	}
-	return a.RetryAfter
-}
-
-// explain says in one line how a try ended, alike for like causes.
+// explain says in one line how a try ended, alike for like causes: without the port
+// numbers that make each such error a different text.
 func explain(a shopclient.Answer, err error) string {
-	if err != nil {
-		return cause(err)
-	}
-	if s := a.Problem.String(); s != "" {
-		return fmt.Sprintf("%d %s", a.Status, s)
-	}
-	return fmt.Sprintf("%d without an order", a.Status)
-}
-
-// cause says why no answer came, without the port numbers and addresses that make each
-// such error a different text.
-func cause(err error) string {
 	var (
-		asked   *url.Error
+		timeout net.Error
 		network *net.OpError
+		asked   *url.Error
 	)
 	switch {
-	case errors.Is(err, context.Canceled):
-		return "stopped before an answer came"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &asked) && asked.Timeout():
+	case err == nil:
+		return fmt.Sprintf("%d %v", a.Status, a.Problem)
+	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection broke before the answer"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the shop's port is closed"
 	case errors.As(err, &network):
 		return network.Op + ": " + network.Err.Error()
+	case errors.As(err, &asked):
+		return asked.Err.Error()
 	}
 	return err.Error()
 }

@@ -164,9 +164,8 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 	r := Race{
 		Strategy:       "redis",
 		SKUs:           []string{"thing"},
-		Buyers:         crowd,
+		Load:           Load{Buyers: crowd, Timeout: 10 * time.Second},
 		RequestTimeout: 10 * time.Second,
-		Timeout:        10 * time.Second,
 		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond},
 		Watcher:        new(watcher),
 	}
@@ -208,6 +207,26 @@ func tallyOf(r Race) *Tally { return r.Watcher.(*watcher).tally.Load() }
 type outcomes struct{ Ordered, Refused, Failed, Unknown int64 }
 
 func count(l Log) outcomes {
-	of := func(o Outcome) int64 { return l.Count(func(r Record) bool { return r.Outcome == o }) }
+	of := func(o Outcome) int64 { return countOf(l, func(r Record) bool { return r.Outcome == o }) }
 	return outcomes{of(Ordered), of(Refused), of(Failed), of(Unknown)}
+}
+
+// countOf returns how many records are like that.
+func countOf(l Log, is func(Record) bool) (n int64) {
+	for _, r := range l.Records {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// lost returns why orders are lost, each with its id.
+func lost(l Log) (all []string) {
+	for _, r := range l.Records {
+		if r.Lost != "" {
+			all = append(all, r.OrderID+": "+r.Lost)
+		}
+	}
+	return all
 }

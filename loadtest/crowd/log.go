@@ -2,17 +2,23 @@ package crowd
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/shopclient"
 )
 
 // Log is what became of all orders, in the order of their answers.
 type Log struct {
+	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
 	Records []Record
 	Unsent  int64 // orders that were due while all buyers waited for answers
@@ -20,25 +26,23 @@ type Log struct {
 
 // Record is what became of one order.
 type Record struct {
-	Buyer    string
-	Lines    []shopclient.Line
-	Outcome  Outcome
-	OrderID  string        // of an Ordered
-	Ended    time.Duration // from the common start to the last answer
-	Latency  time.Duration // the same, from the moment at which the order was due
-	Tries    int
-	Replayed bool   // the answer repeats that of an earlier try
-	Reason   string // of a Failed or Unknown: how the last try ended
+	Buyer   string
+	Lines   []shopclient.Line
+	Outcome Outcome
+	OrderID string        // of an Ordered
+	Ended   time.Duration // from the common start to the last answer
+	Latency time.Duration // the same, from the moment at which the order was due
+	Tries   int
+	Reason  string            // of a Failed or Unknown: how the last try ended
+	Trace   *shopclient.Trace // nil if the shop reported none
 
-	// What the buyer did with an Ordered afterwards, and the answers other than
-	// the wanted one.
-	Repeat       Repeat
-	RepeatAnswer string
-	Cancel       Cancel
-	CancelAnswer string
+	// What the buyer did with an Ordered afterwards.
+	Repeated bool   // it was sent again and came out as the same order
+	Doubled  string // it was sent again, and had this answer instead
+	// Its buyer asked to cancel it, and the shop confirmed that, if need be to Recheck.
+	CancelAsked, Cancelled bool
 
-	Trace  *shopclient.Trace // nil if the shop reported none, or too many
-	Wanted bool              // the Trace is about the most wanted SKU
+	Lost string // why the shop does not have the Ordered as it was acknowledged, see Recheck
 }
 
 // Outcome is what a buyer knows of an order in the end.
@@ -52,46 +56,9 @@ const (
 	Failed                 // the shop rejected the request for another reason: there is no order
 )
 
-// Repeat is the answer to an order that was sent a second time.
-type Repeat int
-
-// The answers to a repeated order.
-const (
-	NotRepeated Repeat = iota
-	SameOrder
-	OtherAnswer // which no shop may give
-	NoAnswer    // no definite one
-)
-
-// Cancel is whether the buyer ended an order.
-type Cancel int
-
-// What became of a cancellation.
-const (
-	Kept        Cancel = iota // the buyer wants it
-	Cancelled                 // the shop confirmed it
-	Uncancelled               // the buyer asked and the shop did not confirm it, see Recheck
-)
-
-// Doubled describes an order that was sent again and did not come out as one.
-func (r Record) Doubled() string {
-	return fmt.Sprintf("%s of %s, whose key brought %s the second time", r.OrderID, r.Buyer, r.RepeatAnswer)
-}
-
-// Count returns how many records are like that.
-func (l Log) Count(is func(Record) bool) int64 {
-	var n int64
-	for _, r := range l.Records {
-		if is(r) {
-			n++
-		}
-	}
-	return n
-}
-
 // Unsettled reports whether orders or cancellations may still be on their way.
 func (l Log) Unsettled() bool {
-	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.Cancel == Uncancelled })
+	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.CancelAsked && !r.Cancelled })
 }
 
 // Summary is a log in figures, as in the JSON of a report.
@@ -159,10 +126,10 @@ func (l Log) Summary() Summary {
 		case Failed:
 			s.Errors++
 		}
-		if r.Repeat == SameOrder {
+		if r.Repeated {
 			s.Replays++
 		}
-		if r.Cancel == Cancelled {
+		if r.Cancelled {
 			s.Cancelled++
 		}
 	}
@@ -232,33 +199,89 @@ const fewReasons = 5
 
 // Notes say why orders came to nothing, other than by being sold out.
 func (l Log) Notes() []string {
-	lines := []string{}
-	add := func(n int64, text string) {
-		if n > 0 {
-			lines = append(lines, fmt.Sprintf("%d %s", n, text))
-		}
+	notes := []string{}
+	if l.Unsent > 0 {
+		notes = append(notes, fmt.Sprintf("%d orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers", l.Unsent))
 	}
-	add(l.Unsent, "orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers")
-	add(l.Count(func(r Record) bool { return r.Repeat == NoAnswer }), "orders that were sent again had no definite answer the second time")
-	add(l.Count(func(r Record) bool { return r.CancelAnswer != "" }), "cancellations were refused or not answered")
-	reasons := map[string]int64{}
+	reasons := map[string]int{}
 	for _, r := range l.Records {
 		if r.Outcome == Failed || r.Outcome == Unknown {
 			reasons[r.Reason]++
 		}
 	}
-	for i, reason := range mostFrequent(reasons) {
+	mostFrequent := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	})
+	for i, reason := range mostFrequent {
 		if i == fewReasons {
-			return append(lines, "... and other reasons")
+			return append(notes, "... and other reasons")
 		}
-		add(reasons[reason], "without a definite answer: "+reason)
+		notes = append(notes, fmt.Sprintf("%d without a definite answer: %s", reasons[reason], reason))
 	}
-	return lines
+	return notes
 }
 
-// mostFrequent returns the keys, the most frequent first.
-func mostFrequent(counts map[string]int64) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
+// ErrExpired means that a race cannot be judged: units of an order that expired are
+// for sale again, so that the number of units sold at the same time is unknown.
+var ErrExpired = errors.New("it expired before it was checked; start the shop with a longer --pay-within")
+
+// checkers is how many orders Recheck asks for at a time.
+const checkers = 32
+
+// Recheck asks for each acknowledged order, as its buyer. In log, it notes which the shop
+// does not know or shows otherwise than they were bought or cancelled (Lost), and settles
+// which are Cancelled after all. It fails if the shop cannot be asked, and with ErrExpired.
+func (r Race) Recheck(ctx context.Context, log Log) error {
+	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
+	defer conns.CloseIdleConnections()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(checkers)
+	for i := range log.Records {
+		record := &log.Records[i]
+		if record.Outcome != Ordered {
+			continue
+		}
+		group.Go(func() error {
+			if err := r.recheck(ctx, conns, i, record); err != nil {
+				return fmt.Errorf("order %s of %s: %w", record.OrderID, record.Buyer, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Record) error {
+	o, err := r.ask(ctx, conns, i, record)
+	switch {
+	case errors.Is(err, shopclient.ErrNotFound):
+		record.Lost = "the shop does not know it"
+	case err != nil:
+		return err
+	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines):
+		record.Lost = fmt.Sprintf("the shop shows %+v", o)
+	case o.Status == shopclient.Expired && !record.Cancelled:
+		return ErrExpired
+	case record.CancelAsked && !record.Cancelled:
+		record.Cancelled = o.Status == shopclient.Cancelled
+	case record.Cancelled != (o.Status == shopclient.Cancelled):
+		record.Lost = "the shop shows it as " + o.Status
+	}
+	return nil
+}
+
+// ask asks for an order, of one shop after the other until one answers.
+func (r Race) ask(ctx context.Context, conns *http.Client, i int, record *Record) (shopclient.Order, error) {
+	for tries := 1; ; tries++ {
+		shop := shopclient.New(r.Shops[(i+tries)%len(r.Shops)], conns)
+		o, err := shop.Order(ctx, record.Buyer, record.OrderID)
+		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Retry.Tries || !sleep(ctx, r.Retry.pause(tries, 0)) {
+			return o, err
+		}
+	}
+}
+
+// sameLines ignores their order. They are of different SKUs.
+func sameLines(a, b []shopclient.Line) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(l shopclient.Line) bool { return !slices.Contains(b, l) })
 }

@@ -16,8 +16,8 @@ func TestLog_Summary(t *testing.T) {
 	t.Parallel()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	log := Log{Took: ms(100), Unsent: 2, Records: []Record{
-		{Outcome: Ordered, Tries: 3, Repeat: SameOrder, Latency: ms(10), Ended: 0},
-		{Outcome: Ordered, Tries: 1, Cancel: Cancelled, Latency: ms(30), Ended: ms(1)},
+		{Outcome: Ordered, Tries: 3, Repeated: true, Latency: ms(10), Ended: 0},
+		{Outcome: Ordered, Tries: 1, Cancelled: true, Latency: ms(30), Ended: ms(1)},
 		{Outcome: Refused, Tries: 2, Latency: ms(20), Ended: ms(2)},
 		{Outcome: Failed, Tries: 1, Reason: "rare", Latency: ms(40), Ended: ms(60)},
 		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(60), Ended: ms(61)},
@@ -75,9 +75,11 @@ func TestSummary_Waits(t *testing.T) {
 
 // traced is a log of accepted orders with these traces, answered in any order.
 func traced(traces ...shopclient.Trace) Log {
-	var log Log
+	log := Log{SKU: "mug"}
 	for _, i := range rand.Perm(len(traces)) {
-		log.Records = append(log.Records, Record{Buyer: fmt.Sprintf("buyer-%d", i), Outcome: Ordered, Wanted: true, Trace: &traces[i]})
+		log.Records = append(log.Records, Record{
+			Buyer: fmt.Sprintf("buyer-%d", i), Lines: []shopclient.Line{{SKU: "mug", Units: 1}}, Outcome: Ordered, Trace: &traces[i],
+		})
 	}
 	return log
 }
@@ -139,32 +141,32 @@ func TestLog_locks(t *testing.T) {
 		return one
 	}
 	for name, c := range map[string]struct {
-		all                 []shopclient.Trace
-		handOvers, overlaps int64
-		wait, hold, over    float64 // the longest, in milliseconds
+		all        []shopclient.Trace
+		overlaps   int64
+		wait, hold float64 // the longest, in milliseconds
 	}{
-		"one after the other": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 11, 20), holder(0, 25, 30)}, 2, 0, 25, 9, 6},
-		"nobody waits":        {[]shopclient.Trace{holder(0, 1, 10), holder(12, 13, 20)}, 0, 0, 1, 9, 0},
+		"one after the other": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 11, 20), holder(0, 25, 30)}, 0, 25, 9},
+		"nobody waits":        {[]shopclient.Trace{holder(0, 1, 10), holder(12, 13, 20)}, 0, 1, 9},
 		// "Before the holder before had committed."
-		"two at once":      {[]shopclient.Trace{holder(0, 1, 10), holder(0, 5, 12), holder(0, 14, 20)}, 1, 1, 14, 9, 3},
-		"before the reply": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 9, 20)}, 1, 0, 9, 11, 0},
+		"two at once":      {[]shopclient.Trace{holder(0, 1, 10), holder(0, 5, 12), holder(0, 14, 20)}, 1, 14, 9},
+		"before the reply": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 9, 20)}, 0, 9, 11},
 		// "A batch that one lease serves is one holder."
-		"a batch": {[]shopclient.Trace{batch(0), batch(1), batch(2), holder(3, 12, 20)}, 1, 0, 9, 8, 2},
+		"a batch": {[]shopclient.Trace{batch(0), batch(1), batch(2), holder(3, 12, 20)}, 0, 9, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			without := shopclient.Trace{Begun: 1, Read: 2}
 			got := traced(append(c.all, without)...).locks()
-			if got.Requests != int64(len(c.all)) || got.HandOvers != c.handOvers || got.Overlaps != c.overlaps {
-				t.Errorf("got %+v, want %d requests, %d hand-overs, %d overlaps", got, len(c.all), c.handOvers, c.overlaps)
+			if got.Requests != int64(len(c.all)) || got.Overlaps != c.overlaps {
+				t.Errorf("got %+v, want %d requests, %d overlaps", got, len(c.all), c.overlaps)
 			}
-			if got.WaitMS.Max != c.wait || got.HoldMS.Max != c.hold || got.HandOverMS.Max != c.over {
-				t.Errorf("got %+v, want the longest wait %v, hold %v, hand-over %v ms", got, c.wait, c.hold, c.over)
+			if got.WaitMS.Max != c.wait || got.HoldMS.Max != c.hold {
+				t.Errorf("got %+v, want the longest wait %v, hold %v ms", got, c.wait, c.hold)
 			}
 		})
 	}
 	two := traced(holder(0, 1, 10), holder(0, 2, 11))
-	two.Records[0].Wanted = false
+	two.Records[0].Lines = []shopclient.Line{{SKU: "cup", Units: 1}}
 	if got := two.locks(); got.Requests != 2 || got.Overlaps != 0 {
 		t.Errorf("locks of two SKUs: got %+v, want no overlap", got)
 	}
@@ -175,18 +177,18 @@ func TestLog_locks(t *testing.T) {
 
 // "An order has 1 to so many SKUs, one unit each", different ones; "the n-th order is
 // the same in every race of the same Race".
-func Test_mix(t *testing.T) {
+func TestRace_wanted(t *testing.T) {
 	t.Parallel()
-	race := Race{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}
+	race := Race{Load: Load{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}}
 	for i := range 5 {
 		race.SKUs = append(race.SKUs, fmt.Sprint("sku-", i))
 	}
 	const orders = 4000
-	m, again, sizes, first := newMix(race), newMix(race), map[int]int{}, map[string]int{}
+	sizes, first := map[int]int{}, map[string]int{}
 	cancelled, repeated := 0.0, 0.0
 	for n := range int64(orders) {
-		one := m.order(n)
-		if diff := cmp.Diff(one, again.order(n), cmp.AllowUnexported(wanted{})); diff != "" {
+		one := race.wanted(n)
+		if diff := cmp.Diff(one, race.wanted(n), cmp.AllowUnexported(wanted{})); diff != "" {
 			t.Fatalf("order %d: %s", n, diff)
 		}
 		sizes[len(one.lines)]++
@@ -218,16 +220,16 @@ func Test_mix(t *testing.T) {
 	}
 }
 
-// "0 is even. With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
+// "With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
 // first ten two thirds."
-func TestZipf(t *testing.T) {
+func Test_draw(t *testing.T) {
 	t.Parallel()
-	const orders = 100_000
+	const orders = 20_000
 	for _, c := range []struct{ skew, first, ten float64 }{{0, 0.01, 0.1}, {1.1, 0.25, 0.66}} {
-		random, weights := rand.New(rand.NewPCG(1, 1)), zipf(100, c.skew)
+		random := rand.New(rand.NewPCG(1, 1))
 		first, ten := 0.0, 0.0
 		for range orders {
-			rank := draw(random, weights, 1)[0]
+			rank := draw(random, 100, c.skew, 1)[0]
 			if rank == 0 {
 				first++
 			}

@@ -9,7 +9,7 @@
 // Each buyer has a connection of its own, which stands before the race begins, so
 // that the shop is measured and not the dialling. A latency counts from the moment at
 // which an order was due: the common start, where all order at once; a moment that
-// does not depend on the shop, in an open race (Pace.Rate); the answer to the order
+// does not depend on the shop, in an open race (Rate); the answer to the order
 // before, in a closed one. So the time in a queue counts, and retries count.
 //
 // A buyer retries, with the same idempotency key, when the shop is too busy (429, 503,
@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/loadtest/shopclient"
 )
 
 // Race is what the buyers of one race order and how.
@@ -39,19 +41,23 @@ type Race struct {
 	Shops    []string // base URLs; buyers are dealt out to them in turn
 	Strategy string
 	SKUs     []string // at least one, the most wanted first
-	Skew     float64  // Zipf's exponent of how wanted they are; 0 is even
-	Lines    int      // an order has 1 to so many SKUs, one unit each; 0 is 1
-	Buyers   int
-	Think    time.Duration // of the shop, between reading the stock and writing it
-	Pace     Pace          // when they order
-
-	Cancel float64 // share of the orders placed that their buyers cancel
-	Repeat float64 // share of the orders placed that are sent a second time
+	Load
 
 	RequestTimeout time.Duration // of one try
-	Timeout        time.Duration // of all, from the common start or the end of Pace.Duration
 	Retry          Retry
-	Watcher        Watcher // may be nil
+	Watcher        Watcher
+}
+
+// Load is how many buyers order what and when. It is flags, too.
+type Load struct {
+	Buyers int `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000); with --rate, how many of them can wait for an answer at a time."`
+	Pace
+	Skew    float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
+	Lines   int           `default:"1" help:"SKUs in an order: each is a cart of 1 to so many, one unit of each (1 to 20)."`
+	Cancel  float64       `default:"0" help:"Share of the orders placed that their buyers cancel again (0 to 1)."`
+	Repeat  float64       `name:"retry" default:"0" help:"Share of the orders placed that are sent a second time with the same key, and must come out as one order (0 to 1)."`
+	Think   time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and is why a race shows on every run."`
+	Timeout time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }
 
 // Pace says when orders are sent. The zero value has each buyer order once, all at
@@ -62,10 +68,13 @@ type Race struct {
 // an answer sends them. Without one it is closed: each buyer orders again as soon as
 // there is an answer to the order before.
 type Pace struct {
-	Rate     float64       // orders per second
-	Duration time.Duration // orders are sent for so long; 0 is without an end
-	Requests int           // so many orders in all; 0 is any number
+	Rate     float64       `placeholder:"N" help:"Open model: so many orders per second are due, at random moments that do not depend on each other (Poisson), however slow the shop is. Waits count from the moment an order is due. One that finds all --buyers waiting for an answer is not sent and counts as an error. Needs --duration or --requests (0.1 to 20000)."`
+	Duration time.Duration `placeholder:"D" help:"Let buyers order for so long (100ms to 10m): with --rate when orders are due, without it each again as soon as there is an answer (closed model, in which a slow shop has fewer orders to answer)."`
+	Requests int           `placeholder:"N" help:"End after so many orders in all, sent as with --duration, whichever comes first (1 to 1000000, which is the limit without it, too)."`
 }
+
+// MaxRequests is the most orders of a race: each is remembered.
+const MaxRequests = 1_000_000
 
 // Watcher follows a race. Its methods are called one after the other.
 type Watcher interface {
@@ -79,7 +88,7 @@ type Watcher interface {
 
 // Tally counts while a race runs. It may be read at any time.
 type Tally struct {
-	Connected, Ordered, Refused, Errors, Retries, Repeated, Cancelled atomic.Int64
+	Connected, Ordered, Refused, Errors atomic.Int64
 }
 
 // Answered returns how many orders have an answer, or will never have one.
@@ -100,30 +109,23 @@ func (t *Tally) add(o Outcome) {
 // cannot connect, before anything is bought, and if ctx ends. All connections are
 // closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
-	run := &run{Race: r, tally: new(Tally), mix: newMix(r), limit: math.MaxInt64}
-	switch {
-	case r.Pace == Pace{}:
+	run := &run{Race: r, tally: new(Tally), limit: int64(cmp.Or(r.Requests, MaxRequests))}
+	if (r.Pace == Pace{}) {
 		run.limit = int64(r.Buyers)
-	case r.Pace.Requests > 0:
-		run.limit = int64(r.Pace.Requests)
 	}
 	for i := range r.Buyers {
 		b := newBuyer(run, i)
 		defer b.conns.CloseIdleConnections()
 		run.buyers = append(run.buyers, b)
 	}
-	if r.Watcher != nil {
-		r.Watcher.Connecting(run.tally)
-		defer r.Watcher.Answered()
-	}
+	r.Watcher.Connecting(run.tally)
+	defer r.Watcher.Answered()
 	if err := run.connect(ctx); err != nil {
 		return Log{}, err
 	}
-	if r.Watcher != nil {
-		r.Watcher.Ready(ctx)
-	}
+	r.Watcher.Ready(ctx)
 	switch {
-	case r.Pace.Rate > 0:
+	case r.Rate > 0:
 		run.open(ctx)
 	case r.Pace == Pace{}:
 		run.together(ctx, func(ctx context.Context, b *buyer) { run.next(ctx, b, run.start) })
@@ -139,13 +141,11 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 // run is a race that goes on.
 type run struct {
 	Race
-	mix    mix
 	tally  *Tally
 	buyers []*buyer
 	start  time.Time
 	limit  int64 // of orders
 	sent   atomic.Int64
-	traced atomic.Int64
 	unsent int64 // by open alone
 }
 
@@ -171,7 +171,7 @@ func (r *run) connect(ctx context.Context) error {
 // begin starts the clock and returns the ctx that ends the race.
 func (r *run) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.start = time.Now()
-	return context.WithTimeout(ctx, r.Pace.Duration+r.Timeout)
+	return context.WithTimeout(ctx, r.Duration+r.Timeout)
 }
 
 // together has all buyers work from the same moment on, and returns when all are done.
@@ -207,7 +207,7 @@ func (r *run) next(ctx context.Context, b *buyer, due time.Time) bool {
 
 // closed has the buyer order again and again.
 func (r *run) closed(ctx context.Context, b *buyer) {
-	length := r.Pace.Duration
+	length := r.Duration
 	for ctx.Err() == nil && (length == 0 || time.Since(r.start) < length) {
 		if !r.next(ctx, b, time.Now()) {
 			return
@@ -229,8 +229,8 @@ func (r *run) open(ctx context.Context) {
 	random := rand.New(rand.NewPCG(1, 1)) // the same arrivals in each race
 	due := r.start
 	for range r.limit {
-		due = due.Add(time.Duration(random.ExpFloat64() / r.Pace.Rate * float64(time.Second)))
-		if r.Pace.Duration > 0 && due.Sub(r.start) >= r.Pace.Duration || !sleep(ctx, time.Until(due)) {
+		due = due.Add(time.Duration(random.ExpFloat64() / r.Rate * float64(time.Second)))
+		if r.Duration > 0 && due.Sub(r.start) >= r.Duration || !sleep(ctx, time.Until(due)) {
 			return
 		}
 		select {
@@ -248,16 +248,47 @@ func (r *run) open(ctx context.Context) {
 }
 
 func (r *run) log() Log {
-	log := Log{Unsent: r.unsent}
+	log := Log{SKU: r.SKUs[0], Unsent: r.unsent}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
 	}
 	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
-	log.Took = time.Since(r.start)
 	if n := len(log.Records); n > 0 {
 		log.Took = log.Records[n-1].Ended
 	}
 	return log
+}
+
+// wanted is what an order is to be and what its buyer does with it.
+type wanted struct {
+	lines          []shopclient.Line
+	cancel, repeat bool // if it is placed
+}
+
+// wanted draws the order of this number, which is the same in every race of the same
+// Race, whoever sends it and whenever.
+func (r Race) wanted(number int64) wanted {
+	random := rand.New(rand.NewPCG(uint64(number), 2))
+	var w wanted
+	for _, rank := range draw(random, len(r.SKUs), r.Skew, 1+random.IntN(max(1, r.Lines))) {
+		w.lines = append(w.lines, shopclient.Line{SKU: r.SKUs[rank], Units: 1})
+	}
+	w.cancel = random.Float64() < r.Cancel
+	w.repeat = random.Float64() < r.Repeat
+	return w
+}
+
+// draw draws so many of the ranks 0 to n-1, in ascending order, rank k in proportion to
+// 1/(k+1)^skew. With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
+// first ten two thirds. Each rank is due after an exponential time with its weight as
+// the rate; those that are due first are drawn.
+func draw(random *rand.Rand, n int, skew float64, count int) []int {
+	ranks, due := make([]int, n), make([]float64, n)
+	for k := range ranks {
+		ranks[k], due[k] = k, random.ExpFloat64()*math.Pow(float64(k+1), skew)
+	}
+	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
+	return slices.Sorted(slices.Values(ranks[:count]))
 }
 
 // sleep waits for d and reports whether ctx lasted as long.

@@ -31,7 +31,7 @@ type Request struct {
 func (l Log) timeline(n int) *Timeline {
 	var all []Request
 	for _, r := range l.Records {
-		if r.Trace != nil && r.Wanted && r.Trace.Read > 0 {
+		if r.Trace != nil && r.Trace.Read > 0 && r.Lines[0].SKU == l.SKU {
 			all = append(all, Request{r.Buyer, r.Outcome == Ordered, *r.Trace})
 		}
 	}
@@ -41,8 +41,7 @@ func (l Log) timeline(n int) *Timeline {
 	slices.SortFunc(all, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Read, b.Read), cmp.Compare(a.Buyer, b.Buyer)) })
 	t := &Timeline{Requests: all[:min(n, len(all))]}
 	if from, to, found := firstPair(all); found && to-from < n {
-		begin := max(0, min(from-2, len(all)-n))
-		begin = max(begin, to-n+1)
+		begin := max(0, to-n+1, min(from-2, len(all)-n))
 		t.Requests, t.Pair = all[begin:min(begin+n, len(all))], []int{from - begin, to - begin}
 	} else if found {
 		t.Requests, t.Pair = []Request{all[from], all[to]}, []int{0, 1}
@@ -79,31 +78,24 @@ func firstPair(byRead []Request) (from, to int, found bool) {
 	return 0, 0, false
 }
 
-// Locks are how requests waited for the strategy's lock, held it and handed it over,
-// by the shop's own account.
+// Locks are how requests waited for the strategy's lock and held it, by the shop's own
+// account.
 type Locks struct {
 	Requests int64   `json:"requests"` // that had a lock
 	WaitMS   Latency `json:"wait_ms"`  // from asking to having
 	HoldMS   Latency `json:"hold_ms"`  // from having to giving it back, or the commit of those who answer before
 
-	// Hand-overs are of the most wanted SKU: from the end of one holder's work until
-	// the next one, who was waiting, had the lock.
-	HandOvers  int64   `json:"hand_overs"`
-	HandOverMS Latency `json:"hand_over_ms"`
-
-	// Overlaps is how many had that lock before the holder before had committed. A batch
-	// that one lease serves is one holder.
+	// Overlaps is how many had the lock of the most wanted SKU before the holder before had
+	// committed. A batch that one lease serves is one holder.
 	Overlaps int64 `json:"overlaps"`
-}
-
-// tenure is the time of one holder, in microseconds.
-type tenure struct {
-	asked, held, done int64
-	wrote             bool
 }
 
 // locks returns nil if no request had a lock.
 func (l Log) locks() *Locks {
+	type tenure struct {
+		held, done int64 // in microseconds
+		wrote      bool
+	}
 	var wait, hold []time.Duration
 	var tenures []tenure
 	for _, r := range l.Records {
@@ -114,8 +106,8 @@ func (l Log) locks() *Locks {
 		done := cmp.Or(t.Committed, t.Read)
 		wait = append(wait, microseconds(t.LockHeld-t.LockAsked))
 		hold = append(hold, microseconds(cmp.Or(t.Released, done)-t.LockHeld))
-		if r.Wanted {
-			tenures = append(tenures, tenure{t.LockAsked, t.LockHeld, done, r.Outcome == Ordered})
+		if r.Lines[0].SKU == l.SKU {
+			tenures = append(tenures, tenure{t.LockHeld, done, r.Outcome == Ordered})
 		}
 	}
 	if len(wait) == 0 {
@@ -123,17 +115,12 @@ func (l Log) locks() *Locks {
 	}
 	locks := &Locks{Requests: int64(len(wait)), WaitMS: percentiles(wait), HoldMS: percentiles(hold)}
 	slices.SortFunc(tenures, func(a, b tenure) int { return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(a.done, b.done)) })
-	var handOvers []time.Duration
 	for i := 1; i < len(tenures); i++ {
-		switch before, next := tenures[i-1], tenures[i]; {
-		case next.held == before.held: // of the same batch
-		case before.wrote && next.held < before.done:
+		before, next := tenures[i-1], tenures[i]
+		if before.wrote && before.held < next.held && next.held < before.done {
 			locks.Overlaps++
-		case next.asked < before.done && next.held >= before.done:
-			handOvers = append(handOvers, microseconds(next.held-before.done))
 		}
 	}
-	locks.HandOvers, locks.HandOverMS = int64(len(handOvers)), percentiles(handOvers)
 	return locks
 }
 

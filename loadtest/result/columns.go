@@ -38,8 +38,6 @@ const (
 // Columns are the figures between a strategy's name and its verdict.
 func Columns(in Place) []Column {
 	return slices.DeleteFunc([]Column{
-		{"supplied", "units that were put up for sale", Count, Terminal,
-			func(s Strategy) float64 { return float64(s.Supplied) }},
 		{"orders", "orders that the shop's audit found after the race, cancelled ones too; with --lines, orders that were acknowledged", Count, Terminal | Page,
 			func(s Strategy) float64 { return float64(s.Orders) }},
 		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero. Leftovers of one SKU do not offset overselling another", Count, Terminal,

@@ -5,48 +5,34 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
-	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/verdict"
 )
 
-// Outcome is the result in one sentence or two.
-func (s Strategy) Outcome() string {
-	units, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)
-	switch s.Verdict {
-	case verdict.Oversold:
-		if len(s.SKUs) > 1 {
-			return fmt.Sprintf("Sold %s units of %s, and %s cannot be delivered: each of the %d SKUs counts by itself.",
-				units, supplied, humanize.Comma(s.Oversold), len(s.SKUs))
-		}
-		return fmt.Sprintf("Sold %s units of %s: %s for an order that cannot be delivered.",
-			units, supplied, count(s.Oversold, "buyer waits", "buyers wait"))
-	case verdict.Undersold:
-		return fmt.Sprintf("Sold %s units of %s and let %s go without one while units were left.",
-			units, supplied, count(s.Refused+s.Errors, "buyer", "buyers"))
-	case verdict.Inconsistent:
-		return fmt.Sprintf("Sold %s units of %s, but the shop's books and what the buyers were told disagree.", units, supplied)
-	case verdict.Correct:
+// Lead says what was wanted, and from whom.
+func (r Run) Lead() string {
+	from := count(int64(r.Instances), "shop instance", "shop instances")
+	if r.Target != "" {
+		from = r.Target
 	}
-	sentence := fmt.Sprintf("Sold %s units of %s, none twice", units, supplied)
-	switch {
-	case s.Errors > 0:
-		sentence += fmt.Sprintf(", and turned %s away.", count(s.Refused+s.Errors, "buyer", "buyers"))
-	case s.Refused > 0:
-		sentence += fmt.Sprintf(", and turned the other %s away.", count(s.Refused, "buyer", "buyers"))
-	default:
-		sentence += ", and turned nobody away."
-	}
-	return sentence
+	return r.Wanted + ", from " + from + "."
 }
 
-// Unanswered is a sentence on the buyers without a definite answer; empty if all have one.
-func (s Strategy) Unanswered() string {
-	n := s.Errors - s.Unsent
-	if n == 0 {
-		return ""
+// Outcome is the result in one sentence.
+func (s Strategy) Outcome() string {
+	sold := fmt.Sprintf("Sold %s units of %s", humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied))
+	turnedAway := count(s.Refused+s.Errors, "buyer", "buyers")
+	switch s.Verdict {
+	case verdict.Oversold:
+		return fmt.Sprintf("%s: %s of them cannot be delivered.", sold, humanize.Comma(s.Oversold))
+	case verdict.Undersold:
+		return fmt.Sprintf("%s and let %s go without one while units were left.", sold, turnedAway)
+	case verdict.Inconsistent:
+		return sold + ", but the shop's books and what the buyers were told disagree."
+	case verdict.Correct:
 	}
-	return fmt.Sprintf("%s told neither of an order nor that it is sold out.", count(n, "buyer was", "buyers were"))
+	return fmt.Sprintf("%s, none twice, and turned %s away.", sold, turnedAway)
 }
 
 // Remarks are findings and notes, for people. What is wrong inside the books of a shop
@@ -60,6 +46,13 @@ func (s Strategy) Remarks() []string {
 		lines = append(lines, "not caught in this race; caught by: go run ./loadtest step "+s.Name)
 	}
 	lines = append(lines, s.Notes...)
+	if l := s.Locks; l != nil {
+		lines = append(lines, fmt.Sprintf("the lock was waited for %s (p50) to %s (p99) and held %s to %s",
+			ShowWait(l.WaitMS.P50), ShowWait(l.WaitMS.P99), ShowWait(l.HoldMS.P50), ShowWait(l.HoldMS.P99)))
+		if l.Overlaps > 0 {
+			lines = append(lines, "in "+count(l.Overlaps, "case", "cases")+" the next holder entered before the previous one had committed")
+		}
+	}
 	if s.Retries > 0 {
 		lines = append(lines, "buyers retried "+count(s.Retries, "time", "times")+", with the same key")
 	}
@@ -72,74 +65,30 @@ func (s Strategy) Remarks() []string {
 	return lines
 }
 
-// LockTime is a row of the table of lock times.
-type LockTime struct {
-	Name string
-	crowd.Latency
-}
-
-// LockTimes are the rows of that table, none if the strategy has no lock.
-func (s Strategy) LockTimes() []LockTime {
-	if s.Locks == nil {
-		return nil
-	}
-	rows := []LockTime{{"wait", s.Locks.WaitMS}, {"hold", s.Locks.HoldMS}}
-	if s.Locks.HandOvers > 0 {
-		rows = append(rows, LockTime{"hand-over", s.Locks.HandOverMS})
-	}
-	return rows
-}
-
-// Overlapped is a sentence on leases that overlapped; empty if none did.
-func (s Strategy) Overlapped() string {
-	if s.Locks == nil || s.Locks.Overlaps == 0 {
-		return ""
-	}
-	return fmt.Sprintf("In %s the next holder entered before the previous one had committed.", count(s.Locks.Overlaps, "case", "cases"))
-}
-
 // Promises says which strategies were as correct as they are designed to be: what the
 // exit code says.
-func (r Report) Promises() []string {
-	var kept, wrong, silent []string
+func (r Report) Promises() string {
+	var kept, broken []string
 	for _, s := range r.Strategies {
 		switch {
 		case !s.PromisesCorrect:
 		case !s.Correct():
-			wrong = append(wrong, s.Name)
+			broken = append(broken, s.Name)
 		case s.Errors > 0:
-			silent = append(silent, fmt.Sprintf("%s (%s)", s.Name, count(s.Errors, "buyer", "buyers")))
+			broken = append(broken, fmt.Sprintf("%s (which left %s without an answer)", s.Name, count(s.Errors, "buyer", "buyers")))
 		default:
 			kept = append(kept, s.Name)
 		}
 	}
-	var lines []string
-	if len(wrong) > 0 {
-		lines = append(lines, "Designed to be correct and was not: "+strings.Join(wrong, ", ")+".")
-	}
-	if len(silent) > 0 {
-		lines = append(lines, "Designed to be correct, but left buyers without an answer: "+strings.Join(silent, ", ")+".")
-	}
 	switch {
-	case len(lines) > 0:
-		return lines
+	case len(broken) > 0:
+		return "Designed to be correct and was not: " + strings.Join(broken, ", ") + "."
+	case len(kept) == 0:
+		return "None of these strategies is designed to be correct."
 	case len(kept) == 1:
-		return []string{"As expected, " + kept[0] + " was correct."}
-	case len(kept) > 1:
-		last := len(kept) - 1
-		return []string{"As expected, " + strings.Join(kept[:last], ", ") + " and " + kept[last] + " were correct."}
+		return "As expected, " + kept[0] + " was correct."
 	}
-	return []string{"None of these strategies is designed to be correct."}
-}
-
-// Sentence is a sentence on what the load test cost.
-func (h Harness) Sentence() string {
-	what := "The load test alone"
-	if h.WithShops {
-		what = "The load test with its shops"
-	}
-	return fmt.Sprintf("%s used %.1f s of CPU, %.0f %% of this machine, and at most %.0f MB of memory.",
-		what, h.CPUSeconds, 100*h.CPUShare, h.PeakMemoryMB)
+	return "As expected, " + english.WordSeries(kept, "and") + " were correct."
 }
 
 func count(n int64, one, many string) string {

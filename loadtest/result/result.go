@@ -5,11 +5,15 @@ package result
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"time"
 
+	"github.com/shirou/gopsutil/v4/cpu"
+
+	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/verdict"
@@ -24,7 +28,6 @@ type Report struct {
 	StartedAt  time.Time  `json:"started_at"`
 	Machine    Machine    `json:"machine"`
 	Run        Run        `json:"run"`
-	Harness    *Harness   `json:"harness,omitempty"` // nil where it is not known
 	Strategies []Strategy `json:"strategies"`
 	NotRun     []NotRun   `json:"not_run"`
 }
@@ -55,7 +58,7 @@ type NotRun struct {
 type Machine struct {
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
-	CPUs     int    `json:"cpus"`
+	CPUs     int    `json:"cpus"` // that this process may use
 	CPUModel string `json:"cpu_model,omitempty"`
 	Go       string `json:"go_version"`
 	Commit   string `json:"commit,omitempty"`
@@ -67,6 +70,17 @@ type Machine struct {
 	RedisVersion    string `json:"redis_version,omitempty"`
 }
 
+// ThisMachine returns the machine of this process, without servers.
+func ThisMachine() Machine {
+	m := Machine{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Go: runtime.Version(), Commit: app.ThisBuild().Commit,
+	}
+	if all, err := cpu.Info(); err == nil && len(all) > 0 {
+		m.CPUModel = all[0].ModelName
+	}
+	return m
+}
+
 // Run is what was asked for.
 type Run struct {
 	Buyers    int     `json:"buyers"`
@@ -76,9 +90,11 @@ type Run struct {
 	ThinkMS   float64 `json:"think_ms"`
 	Command   string  `json:"command"` // that repeats the run; passwords are left out
 
+	// What the buyers want: a sentence.
+	Wanted string `json:"wanted"`
+
 	// What differs from buyers who want one unit of one SKU each, once and all at
 	// the same moment; absent where it does not.
-	Wanted   string  `json:"wanted,omitempty"`   // a sentence
 	Rate     float64 `json:"rate,omitempty"`     // orders that were due per second
 	Seconds  float64 `json:"seconds,omitempty"`  // for so long
 	Requests int     `json:"requests,omitempty"` // orders in all
@@ -92,32 +108,16 @@ type Run struct {
 	Together bool `json:"together,omitempty"`
 }
 
-// Harness is what the load test itself cost, while the races ran.
-type Harness struct {
-	CPUSeconds   float64 `json:"cpu_seconds"`
-	CPUShare     float64 `json:"cpu_share"`      // of all that the machine's CPUs could do, 0 to 1
-	PeakMemoryMB float64 `json:"peak_memory_mb"` // the most that the process has had since its start
-
-	// WithShops means that the shops ran in the same process, and are in these figures.
-	WithShops bool `json:"with_shops"`
-}
-
 // Correct reports whether nothing was wrong.
 func (s Strategy) Correct() bool { return s.Verdict == verdict.Correct }
 
 // NotCaught reports whether a strategy that is broken on purpose looked correct.
 func (s Strategy) NotCaught() bool { return s.Correct() && !s.PromisesCorrect }
 
-// Broken returns the names of strategies that are designed to be correct and were not,
-// or left buyers without an answer.
-func (r Report) Broken() []string {
-	var names []string
-	for _, s := range r.Strategies {
-		if s.PromisesCorrect && (!s.Correct() || s.Errors > 0) {
-			names = append(names, s.Name)
-		}
-	}
-	return names
+// Broken reports whether a strategy that is designed to be correct was not, or left buyers
+// without an answer.
+func (r Report) Broken() bool {
+	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.PromisesCorrect && (!s.Correct() || s.Errors > 0) })
 }
 
 // WriteJSON writes r for programs.
@@ -128,20 +128,14 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// ErrReport means that a file is no report that can be read back.
-var ErrReport = errors.New("not a report of --json")
-
 // Decode reads the JSON of a report.
 func Decode(text []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrReport, err)
+		return r, fmt.Errorf("not a report of --json: %w", err)
 	}
 	if r.Version != Version {
-		return r, fmt.Errorf("%w of version %d: this program reads version %d alone", ErrReport, r.Version, Version)
-	}
-	if len(r.Strategies) == 0 {
-		return r, fmt.Errorf("%w: it has no strategies", ErrReport)
+		return r, fmt.Errorf("not a report of --json of version %d: its version is %d", Version, r.Version)
 	}
 	return r, nil
 }

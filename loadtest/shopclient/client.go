@@ -15,14 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
-
-// maxAnswer bounds how much of an answer is read.
-const maxAnswer = 4 << 20
 
 // NewConnections returns connections to shops: at most n that rest per shop, and
 // a limit for each request from its first byte to the last of the answer. Close
@@ -71,6 +69,7 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	if err != nil {
 		return response{}, err
 	}
+	maps.Copy(req.Header, header)
 	if body != nil {
 		encoded, err := json.Marshal(body)
 		if err != nil {
@@ -81,34 +80,39 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
 	resp, err := c.conns.Do(req)
 	if err != nil {
 		return response{}, err
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	read, err := io.ReadAll(resp.Body)
 	at := time.Now()
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return response{}, fmt.Errorf("%s %s: answer %d broke off: %w", method, path, resp.StatusCode, err)
 	}
-	if len(read) > maxAnswer {
-		return response{}, fmt.Errorf("%s %s: answer is longer than %d bytes", method, path, maxAnswer)
-	}
 	return response{resp.StatusCode, resp.Header, read, at}, nil
 }
 
-// decode reads the answer into v if it has the status that is wanted.
-func (r response) decode(want int, v any) error {
-	if r.status != want {
-		return r.unexpected()
+// get sends a request for which only one kind of answer is of use, and reads it into v
+// unless that is nil. ErrNotFound: the status is 404.
+func (c *Client) get(ctx context.Context, method, path string, header http.Header, body, v any) error {
+	r, err := c.do(ctx, method, path, header, body)
+	switch {
+	case err != nil:
+		return err
+	case r.status == http.StatusNotFound:
+		err = ErrNotFound
+	case !r.good():
+		err = fmt.Errorf("answer %d: %v", r.status, r.problem())
+	case v != nil:
+		err = json.Unmarshal(r.body, v)
 	}
-	if err := json.Unmarshal(r.body, v); err != nil {
-		return fmt.Errorf("answer %d is not the JSON it should be: %w", r.status, err)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
 }
+
+func (r response) good() bool { return r.status == http.StatusOK || r.status == http.StatusCreated }
 
 var (
 	// ErrNotLab means that the shop is not in teaching mode, or no shop at all.
@@ -128,11 +132,8 @@ type Problem struct {
 	RetrySafe bool `json:"retry_safe"`
 }
 
-// soldOut is the type of the problem that is a refusal: nothing left to sell.
-const soldOut = "/problems/sold-out"
-
 // SoldOut reports whether the problem is that too few units are left.
-func (p Problem) SoldOut() bool { return strings.HasSuffix(p.Type, soldOut) }
+func (p Problem) SoldOut() bool { return strings.HasSuffix(p.Type, "/problems/sold-out") }
 
 // String is one line for people.
 func (p Problem) String() string {
@@ -146,12 +147,4 @@ func (r response) problem() Problem {
 		return Problem{Detail: fmt.Sprintf("%.200q", r.body)}
 	}
 	return p
-}
-
-// unexpected is the error of an answer that the caller has no use for.
-func (r response) unexpected() error {
-	if s := r.problem().String(); s != "" {
-		return fmt.Errorf("answer %d: %s", r.status, s)
-	}
-	return fmt.Errorf("answer %d", r.status)
 }

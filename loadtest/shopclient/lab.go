@@ -1,11 +1,12 @@
 package shopclient
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 )
 
@@ -24,9 +25,8 @@ type Strategy struct {
 type Books struct {
 	SKU          string `json:"sku"`
 	Supplied     int64  `json:"supplied"`
-	Orders       int64  `json:"orders"`
-	OrderedUnits int64  `json:"ordered_units"`
-	Oversold     int64  `json:"oversold"`
+	Orders       int64  `json:"orders"`        // cancelled ones too
+	OrderedUnits int64  `json:"ordered_units"` // cancelled orders left out
 }
 
 // Difference is a place where the shop's books disagree.
@@ -43,13 +43,6 @@ type Audit struct {
 	Differences []Difference
 }
 
-// books are the JSON of an audit.
-type books struct {
-	OK          bool         `json:"ok"`
-	SKUs        []Books      `json:"skus"`
-	Differences []Difference `json:"differences"`
-}
-
 // Lab is what a shop in teaching mode says of itself.
 type Lab struct {
 	Strategies []Strategy `json:"strategies"`
@@ -58,63 +51,32 @@ type Lab struct {
 }
 
 // Lab returns the shop's table of strategies and its servers, or ErrNotLab.
-func (c *Client) Lab(ctx context.Context) (Lab, error) {
-	const path = "/v1/strategies"
-	r, err := c.do(ctx, http.MethodGet, path, nil, nil)
-	if err != nil {
-		return Lab{}, err
+func (c *Client) Lab(ctx context.Context) (lab Lab, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, nil, &lab)
+	if errors.Is(err, ErrNotFound) || err == nil && len(lab.Strategies) == 0 {
+		err = ErrNotLab
 	}
-	if r.status == http.StatusNotFound {
-		return Lab{}, ErrNotLab
-	}
-	var lab Lab
-	if err := r.decode(http.StatusOK, &lab); err != nil {
-		return Lab{}, fmt.Errorf("GET %s: %w", path, err)
-	}
-	if len(lab.Strategies) == 0 {
-		return Lab{}, fmt.Errorf("GET %s: %w: its table is empty", path, ErrNotLab)
-	}
-	return lab, nil
+	return lab, err
 }
 
 // Create puts units of a new SKU up for sale.
 func (c *Client) Create(ctx context.Context, sku string, units int64) error {
-	const path = "/v1/skus"
-	type price struct {
-		Minor    int64  `json:"minor"`
-		Currency string `json:"currency"`
-	}
-	body := struct {
-		SKU   string `json:"sku"`
-		Price price  `json:"price"`
-		Units int64  `json:"units"`
-	}{sku, price{Minor: 100, Currency: "EUR"}, units}
-	r, err := c.do(ctx, http.MethodPost, path, nil, body)
-	if err == nil && r.status != http.StatusCreated {
-		err = r.unexpected()
-	}
-	if err != nil {
-		return fmt.Errorf("POST %s for %s: %w", path, sku, err)
-	}
-	return nil
+	body := map[string]any{"sku": sku, "units": units, "price": map[string]any{"minor": 100, "currency": "EUR"}}
+	return c.get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
 }
 
 // Audit returns the shop's check of its books for one SKU.
 func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
-	path := "/v1/audit?sku=" + url.QueryEscape(sku)
-	r, err := c.do(ctx, http.MethodGet, path, nil, nil)
-	if err != nil {
-		return Audit{}, err
+	var a struct {
+		OK          bool
+		SKUs        []Books
+		Differences []Difference
 	}
-	var a books
-	if err := r.decode(http.StatusOK, &a); err != nil {
-		return Audit{}, fmt.Errorf("GET %s: %w", path, err)
+	err := c.get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, nil, &a)
+	if err != nil || len(a.SKUs) != 1 {
+		return Audit{}, cmp.Or(err, fmt.Errorf("the audit of %s has %d SKUs", sku, len(a.SKUs)))
 	}
-	i := slices.IndexFunc(a.SKUs, func(b Books) bool { return b.SKU == sku })
-	if i < 0 {
-		return Audit{}, fmt.Errorf("GET %s: the SKU is missing in the answer", path)
-	}
-	return Audit{OK: a.OK, Books: a.SKUs[i], Differences: a.Differences}, nil
+	return Audit{a.OK, a.SKUs[0], a.Differences}, nil
 }
 
 // TapeEnded is the state of a Tape whose request was answered.
@@ -137,24 +99,13 @@ type TapeEvent struct {
 
 // Tape returns what was recorded under a name as soon as its version is higher
 // than seen, or after a while as it is. ErrNotFound: nothing was, by now.
-func (c *Client) Tape(ctx context.Context, name string, seen int) (Tape, error) {
-	path := "/v1/tapes/" + url.PathEscape(name) + "?seen=" + strconv.Itoa(seen)
-	return c.tape(ctx, http.MethodGet, path)
+func (c *Client) Tape(ctx context.Context, name string, seen int) (t Tape, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, nil, &t)
+	return t, err
 }
 
 // Resume lets the request go on that is recorded under this name.
-func (c *Client) Resume(ctx context.Context, name string) (Tape, error) {
-	return c.tape(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/resume")
-}
-
-func (c *Client) tape(ctx context.Context, method, path string) (t Tape, err error) {
-	r, err := c.do(ctx, method, path, nil, nil)
-	switch {
-	case err != nil:
-		return t, err
-	case r.status == http.StatusNotFound:
-		return t, ErrNotFound
-	}
-	err = r.decode(http.StatusOK, &t)
+func (c *Client) Resume(ctx context.Context, name string) (t Tape, err error) {
+	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/resume", nil, nil, &t)
 	return t, err
 }

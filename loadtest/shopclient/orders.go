@@ -2,6 +2,7 @@ package shopclient
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,20 +25,12 @@ type Purchase struct {
 
 // Answer is the shop's answer to a purchase or a cancellation.
 type Answer struct {
-	At       time.Time // when its last byte had come
-	Status   int
-	OrderID  string // of the order, if it was placed
-	Replayed bool   // the order was placed by an earlier request with the same key
-
-	// Problem is why no order was placed.
-	Problem Problem
-
-	// RetryAfter is how long the shop asks to wait before the next try; negative
-	// if it does not ask.
-	RetryAfter time.Duration
-
-	// Trace is when the request took which step; nil if the shop does not report it.
-	Trace *Trace
+	At         time.Time // when its last byte had come
+	Status     int
+	OrderID    string        // of the order, if it was placed
+	Problem    Problem       // why no order was placed
+	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
+	Trace      *Trace        // when the request took which step; nil if the shop does not report it
 }
 
 // Line is one SKU of an order and how many units of it.
@@ -68,85 +61,52 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		// Zero would leave it to the shop.
 		"Shop-Think": {max(p.Think, time.Nanosecond).String()},
 	}
-	for name, value := range map[string]string{"Shop-Tape": p.Tape, "Shop-Stop": p.Stop} {
-		if value != "" {
-			header.Set(name, value)
-		}
+	if p.Tape != "" {
+		header["Shop-Tape"] = []string{p.Tape}
 	}
-	body := struct {
-		Lines []Line `json:"lines"`
-	}{p.Lines}
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, body)
+	if p.Stop != "" {
+		header["Shop-Stop"] = []string{p.Stop}
+	}
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, map[string]any{"lines": p.Lines})
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{
-		At:         r.at,
-		Status:     r.status,
-		Replayed:   r.header.Get("Idempotent-Replayed") == "true",
-		RetryAfter: retryAfter(r.header.Get("Retry-After")),
-		Trace:      parseTrace(r.header.Get("Shop-Trace"), p.Lines),
-	}
-	if r.status != http.StatusCreated && r.status != http.StatusOK {
-		a.Problem = r.problem()
+	a := r.answer()
+	a.Trace = parseTrace(r.header.Get("Shop-Trace"), p.Lines[0].SKU)
+	if !r.good() {
 		return a, nil
 	}
 	var o Order
-	if err := r.decode(r.status, &o); err != nil {
-		return Answer{}, err
+	if err := json.Unmarshal(r.body, &o); err != nil {
+		return Answer{}, fmt.Errorf("answer %d without an order: %w", r.status, err)
 	}
 	a.OrderID = o.ID
 	return a, nil
 }
 
 // Order returns the buyer's order with this id, or ErrNotFound.
-func (c *Client) Order(ctx context.Context, buyer, id string) (Order, error) {
-	header := http.Header{"Shop-Buyer": {buyer}}
-	path := "/v1/orders/" + url.PathEscape(id)
-	r, err := c.do(ctx, http.MethodGet, path, header, nil)
-	if err != nil {
-		return Order{}, err
-	}
-	if r.status == http.StatusNotFound {
-		return Order{}, ErrNotFound
-	}
-	var o Order
-	err = r.decode(http.StatusOK, &o)
+func (c *Client) Order(ctx context.Context, buyer, id string) (o Order, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/orders/"+url.PathEscape(id), http.Header{"Shop-Buyer": {buyer}}, nil, &o)
 	return o, err
 }
 
-// Cancel asks for the end of an order, once. It returns what the shop said
-// instead, if that is not the cancelled order. An error means that the outcome is
-// unknown.
+// Cancel asks for the end of an order, once. The status is 200 if it was cancelled. An
+// error means that the outcome is unknown.
 func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
-	header := http.Header{"Shop-Buyer": {buyer}}
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", header, nil)
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", http.Header{"Shop-Buyer": {buyer}}, nil)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{At: r.at, Status: r.status, OrderID: id, RetryAfter: retryAfter(r.header.Get("Retry-After"))}
-	if r.status != http.StatusOK {
-		a.Problem = r.problem()
-		return a, nil
-	}
-	var o Order
-	if err := r.decode(r.status, &o); err != nil {
-		return Answer{}, err
-	}
-	if o.ID != id || o.Status != Cancelled {
-		return Answer{}, fmt.Errorf("the shop says that it cancelled order %s, and shows %+v", id, o)
-	}
-	return a, nil
+	return r.answer(), nil
 }
 
-// retryAfter reads the header of that name, in seconds. A date is not used by
-// shops and is taken for none.
-func retryAfter(header string) time.Duration {
-	seconds, err := strconv.Atoi(header)
-	if err != nil || seconds < 0 {
-		return -1
+func (r response) answer() Answer {
+	seconds, _ := strconv.Atoi(r.header.Get("Retry-After")) // shops send no dates
+	a := Answer{At: r.at, Status: r.status, RetryAfter: time.Duration(seconds) * time.Second}
+	if !r.good() {
+		a.Problem = r.problem()
 	}
-	return time.Duration(seconds) * time.Second
+	return a
 }
 
 // Trace is when a request took which step, in microseconds by the shop's clock; 0 for
@@ -176,7 +136,7 @@ func (t *Trace) Steps() map[string]*int64 {
 
 // parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks
 // both the read and the commit: traces are for pictures, an odd one is no error.
-func parseTrace(header string, lines []Line) *Trace {
+func parseTrace(header, sku string) *Trace {
 	if header == "" {
 		return nil
 	}
@@ -193,7 +153,7 @@ func parseTrace(header string, lines []Line) *Trace {
 			key, value, _ := strings.Cut(parameter, "=")
 			parameters[key] = value
 		}
-		if sku := parameters["sku"]; len(lines) > 1 && sku != "" && sku != lines[0].SKU {
+		if of := parameters["sku"]; of != "" && of != sku {
 			continue // of another line
 		}
 		if n, err := strconv.ParseInt(parameters["at"], 10, 64); err == nil {

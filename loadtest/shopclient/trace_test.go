@@ -40,7 +40,7 @@ func Test_parseTrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, parseTrace(tt.header, []Line{{"mug", 1}, {"cup", 1}})); diff != "" {
+			if diff := cmp.Diff(tt.want, parseTrace(tt.header, "mug")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

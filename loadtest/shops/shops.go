@@ -16,22 +16,15 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/loadtest/cleanup"
+	"example.com/shop/loadtest/servers"
 )
 
 // Instances are shops in this process, or one that others run.
 type Instances struct {
 	Target string // URL of a shop that runs, or of a load balancer; nothing is started then
-
-	Count int
-	MySQL string // DSN; empty for an embedded SQLite file
-	Redis string // host:port or URL; empty for an embedded server
-
-	Redlock   []string // as Redis; none for embedded servers, if Redis is embedded
-	ZooKeeper string   // host:port; empty for none
-
-	// Log gets what goes wrong in the shops; nil discards it.
-	Log *slog.Logger
+	Count  int
+	servers.Servers
+	Log *slog.Logger // gets what goes wrong in the shops; nil discards it
 }
 
 const (
@@ -78,7 +71,7 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 	for i := range n.Count {
 		shop, err := app.Start(ctx, settings)
 		if err != nil {
-			return nil, cleanup.Join(fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err), set.Close())
+			return nil, errors.Join(fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err), set.Close())
 		}
 		set.close.add(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -97,14 +90,13 @@ func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeSto
 	var undo closers
 	defer func() {
 		if err != nil {
-			err = cleanup.Join(err, undo.run())
+			err = errors.Join(err, undo.run())
 		}
 	}()
 	settings = app.Default()
 	settings.Listen, settings.Lab = "127.0.0.1:0", true
-	settings.PayWithin = payWithin
-	settings.MySQL, settings.Redis, settings.Log = n.MySQL, n.Redis, n.Log
-	settings.Redlock, settings.ZooKeeper = n.Redlock, n.ZooKeeper
+	settings.PayWithin, settings.Log = payWithin, n.Log
+	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = n.MySQL, n.Redis, n.Redlock, n.ZooKeeper
 	if n.MySQL == "" {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
 			return settings, nil, fmt.Errorf("folder for the embedded database: %w", err)
@@ -142,34 +134,4 @@ func migrate(ctx context.Context, settings app.Settings) (err error) {
 	defer func() { err = errors.Join(err, database.Close()) }()
 	_, err = database.Migrate(ctx)
 	return err
-}
-
-// Check reports which server's address cannot be read, by its flag and without a
-// password.
-func (n Instances) Check() error {
-	var errs []error
-	if _, err := app.MySQLAddress(n.MySQL); n.MySQL != "" && err != nil {
-		errs = append(errs, fmt.Errorf("--%w", err))
-	}
-	if _, err := app.RedisAddress(n.Redis); n.Redis != "" && err != nil {
-		errs = append(errs, fmt.Errorf("--%w", err))
-	}
-	return errors.Join(errs...)
-}
-
-// Stores names the servers behind the shops, without user and password.
-func (n Instances) Stores() (database, redis string) {
-	if n.Target != "" {
-		return "behind " + n.Target, "behind " + n.Target
-	}
-	database, redis = "SQLite, embedded", "Redis protocol, embedded"
-	if n.MySQL != "" {
-		address, _ := app.MySQLAddress(n.MySQL) // which Check has read
-		database = "MySQL or MariaDB at " + address
-	}
-	if n.Redis != "" {
-		address, _ := app.RedisAddress(n.Redis)
-		redis = "Redis at " + address
-	}
-	return database, redis
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"example.com/shop/loadtest/servers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,7 +48,7 @@ func TestInstances_Open(t *testing.T) {
 func TestInstances_Open_leaves_nothing_behind_when_it_fails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	if _, err := (Instances{Count: 1, Redis: "not an address"}).Open(t.Context()); err == nil {
+	if _, err := (Instances{Count: 1, Servers: servers.Servers{Redis: "not an address"}}).Open(t.Context()); err == nil {
 		t.Error("error: got nil, want one for the Redis address")
 	}
 	empty(t, temp)
@@ -60,24 +62,5 @@ func empty(t *testing.T, dir string) {
 	}
 	if len(left) > 0 {
 		t.Errorf("left behind: got %v, want nothing", left)
-	}
-}
-
-func TestInstances_Stores(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		from            Instances
-		database, redis string
-	}{
-		"embedded": {Instances{}, "SQLite, embedded", "Redis protocol, embedded"},
-		"real servers, without passwords": {
-			Instances{MySQL: "shop:secret@tcp(db:3306)/shop", Redis: "redis://:secret@cache:6379/0"},
-			"MySQL or MariaDB at db:3306/shop", "Redis at cache:6379",
-		},
-		"a running shop": {Instances{Target: "http://lb"}, "behind http://lb", "behind http://lb"},
-	} {
-		if database, redis := c.from.Stores(); database != c.database || redis != c.redis {
-			t.Errorf("%s: got %q, %q, want %q, %q", name, database, redis, c.database, c.redis)
-		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -105,7 +104,7 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 		return nil
 	}
 	player, began := NewPlayer(from), time.Now()
-	defer func() { err = cleanup.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	strategies, err := player.Strategies(ctx)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/child"
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -55,7 +54,7 @@ func openPair(ctx context.Context, from shops.Instances, how pace) (*pair, error
 		err = p.revive(ctx)
 	}
 	if err != nil {
-		return nil, cleanup.Join(err, p.close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }

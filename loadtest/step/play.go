@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/shop/loadtest/cleanup"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -99,7 +98,7 @@ func (p *Player) playOnce(ctx context.Context, how shopclient.Strategy, in Scena
 		return err
 	}
 	if err := play(ctx, pair, how, in, into); err != nil { // requests may stand still in there, and a process
-		return cleanup.Join(err, errors.Join(pair.kill(), pair.close(context.WithoutCancel(ctx))))
+		return errors.Join(err, errors.Join(pair.kill(), pair.close(context.WithoutCancel(ctx))))
 	}
 	p.giveBack(pair)
 	return nil

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/servers"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -78,7 +79,7 @@ func TestCommand_all(t *testing.T) {
 // Strategies that need a server of their own, on real ones: each passes in all that applies,
 // and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
-	from := shops.Instances{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}
+	from := shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}}
 	printed, plays := run(t, Command{Names: []string{"mysql-lock", "zookeeper", "for-update"}}, from)
 	if want := 5 + 5 + 2; len(plays) != want {
 		t.Errorf("got %d plays, want %d", len(plays), want)

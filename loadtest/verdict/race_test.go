@@ -35,31 +35,32 @@ func TestSum(t *testing.T) {
 
 // Each SKU has its own side. Of a refused cart it is not known which SKU was missing;
 // any other outcome counts for all that are in it.
-func Test_sides(t *testing.T) {
+func Test_toldOf(t *testing.T) {
 	t.Parallel()
 	mug, cup := shopclient.Line{SKU: "mug", Units: 1}, shopclient.Line{SKU: "cup", Units: 1}
 	one, cart := []shopclient.Line{mug}, []shopclient.Line{mug, cup}
 	log := crowd.Log{Records: []crowd.Record{
 		{Buyer: "a", Lines: cart, Outcome: crowd.Ordered, OrderID: "1"},
-		{Buyer: "b", Lines: one, Outcome: crowd.Ordered, OrderID: "2", Cancel: crowd.Cancelled},
+		{Buyer: "b", Lines: one, Outcome: crowd.Ordered, OrderID: "2", Cancelled: true},
 		{Buyer: "c", Lines: one, Outcome: crowd.Ordered, OrderID: "2"}, // acknowledged to two
-		{Buyer: "d", Lines: cart, Outcome: crowd.Ordered, OrderID: "3", Cancel: crowd.Cancelled},
-		{Buyer: "e", Lines: one, Outcome: crowd.Ordered, OrderID: "4", Repeat: crowd.OtherAnswer, RepeatAnswer: "order 5"},
+		{Buyer: "d", Lines: cart, Outcome: crowd.Ordered, OrderID: "3", Cancelled: true, Lost: "the shop shows it as pending"},
+		{Buyer: "e", Lines: one, Outcome: crowd.Ordered, OrderID: "4", Doubled: "order 5"},
 		{Buyer: "f", Lines: one, Outcome: crowd.Refused},
 		{Buyer: "g", Lines: cart, Outcome: crowd.Refused},
 		{Buyer: "h", Lines: cart, Outcome: crowd.Failed},
 		{Buyer: "i", Lines: cart, Outcome: crowd.Unknown},
 	}}
-	lost := []crowd.Lost{{Buyer: "d", OrderID: "3", Why: "the shop shows it as pending"}}
-	want := []Told{
-		{
-			Supplied: 9, Orders: 5, Cancelled: 1, Refused: 1, Failed: 1, Unknown: 1,
-			Repeated: []string{"2"}, Lost: []string{"3 of d: the shop shows it as pending"},
-			Doubled: []string{"4 of e, whose key brought order 5 the second time"},
+	want := map[string]told{
+		"mug": {
+			orders: 5, cancelled: 1, refused: 1, failed: 1, unknown: 1,
+			repeated: []string{"2"}, lost: []string{"3 of d: the shop shows it as pending"},
+			doubled: []string{"4 of e, whose key brought order 5 the second time"},
 		},
-		{Supplied: 9, Orders: 2, Failed: 1, Unknown: 1, Lost: []string{"3 of d: the shop shows it as pending"}},
+		"cup": {orders: 2, failed: 1, unknown: 1, lost: []string{"3 of d: the shop shows it as pending"}},
 	}
-	if diff := cmp.Diff(want, sides([]string{"mug", "cup"}, 9, log, lost)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for sku, side := range want {
+		if diff := cmp.Diff(side, toldOf(sku, log), cmp.AllowUnexported(told{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", sku, diff)
+		}
 	}
 }

@@ -42,34 +42,10 @@ const (
 	Oversold Verdict = "oversold"
 )
 
-// All returns the verdicts, the best first.
-func All() []Verdict { return []Verdict{Correct, Undersold, Inconsistent, Oversold} }
-
 // WorseThan compares two verdicts.
 func (v Verdict) WorseThan(other Verdict) bool {
-	return slices.Index(All(), v) > slices.Index(All(), other)
-}
-
-// Books are the shop's side, from its audit after the race.
-type Books struct {
-	Supplied    int64
-	Orders      int64 // cancelled ones too
-	Units       int64 // in accepted orders, cancelled ones left out
-	Oversold    int64 // by the shop's own count
-	Differences []string
-}
-
-// Told is the buyers' side, for one SKU. Each order wants one unit of it.
-type Told struct {
-	Supplied  int64    // units that were put up for sale
-	Orders    int64    // acknowledged to buyers
-	Cancelled int64    // of those, the ones that buyers have cancelled
-	Refused   int64    // of this SKU alone, and told that it is sold out
-	Failed    int64    // told that there is no order, for another reason
-	Unknown   int64    // orders of which buyers know nothing
-	Repeated  []string // orders that were acknowledged twice, once for each time after the first
-	Lost      []string // acknowledged orders that the shop does not have, or not so
-	Doubled   []string // orders whose key had another answer the second time
+	bestFirst := []Verdict{Correct, Undersold, Inconsistent, Oversold}
+	return slices.Index(bestFirst, v) > slices.Index(bestFirst, other)
 }
 
 // Judgement is the outcome of a race.
@@ -79,83 +55,6 @@ type Judgement struct {
 	Verdict   Verdict  `json:"verdict"`
 	Findings  []string `json:"findings"` // what is wrong beside an oversale or undersale
 	Notes     []string `json:"notes"`    // what is worth knowing and not wrong
-}
-
-// Judge compares both sides.
-func Judge(b Books, t Told) Judgement {
-	j := Judgement{
-		Oversold:  max(0, b.Units-t.Supplied),
-		Undersold: undersold(b, t),
-	}
-	j.Findings = append(compareBooks(b, t), compareOrders(b, t)...)
-	if extra := b.Orders - t.Orders; extra > 0 && extra <= t.Unknown {
-		j.Notes = append(j.Notes, fmt.Sprintf(
-			"%d of the %d buyers who never had an answer have an order", extra, t.Unknown))
-	}
-	switch {
-	case j.Oversold > 0:
-		j.Verdict = Oversold
-	case len(j.Findings) > 0:
-		j.Verdict = Inconsistent
-	case j.Undersold > 0:
-		j.Verdict = Undersold
-	default:
-		j.Verdict = Correct
-	}
-	return j
-}
-
-// undersold counts units that are in no order, as far as buyers went away wanting
-// them. Buyers who know nothing and have no order went away as well. Units of
-// cancelled orders do not count: they may have come back after that.
-func undersold(b Books, t Told) int64 {
-	unsold := max(0, t.Supplied-b.Units-t.Cancelled)
-	unexplained := min(max(0, b.Orders-t.Orders), t.Unknown)
-	turnedAway := t.Refused + t.Failed + t.Unknown - unexplained
-	return min(unsold, turnedAway)
-}
-
-// compareBooks looks for what is wrong within the shop's books.
-func compareBooks(b Books, t Told) []string {
-	var found []string
-	if b.Supplied != t.Supplied {
-		found = append(found, fmt.Sprintf("%d units were put up for sale, the books have %d", t.Supplied, b.Supplied))
-	}
-	if counted := max(0, b.Units-b.Supplied); b.Oversold != counted {
-		found = append(found, fmt.Sprintf("the audit has %d oversold, its own figures give %d", b.Oversold, counted))
-	}
-	if kept := b.Orders - t.Cancelled; b.Units != kept {
-		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", kept, b.Units))
-	}
-	return append(found, some("books: ", b.Differences)...)
-}
-
-// compareOrders looks for orders that only one side knows.
-func compareOrders(b Books, t Told) []string {
-	found := slices.Concat(some("lost order: ", t.Lost), some("order acknowledged to several buyers: ", t.Repeated), some("not one order: ", t.Doubled))
-	there := t.Orders - int64(len(t.Lost)) - int64(len(t.Repeated))
-	switch extra := b.Orders - there; {
-	case extra < 0:
-		found = append(found, fmt.Sprintf("buyers hold %d orders, the books count %d", there, b.Orders))
-	case extra > t.Unknown+int64(len(t.Doubled)):
-		found = append(found, fmt.Sprintf("%d orders that no buyer was told of; %d buyers had no answer", extra, t.Unknown))
-	}
-	return found
-}
-
-// few is how many findings of one kind are listed in full.
-const few = 3
-
-// some lists them, each with its prefix.
-func some(prefix string, all []string) []string {
-	var listed []string
-	for _, one := range all[:min(few, len(all))] {
-		listed = append(listed, prefix+one)
-	}
-	if more := len(all) - few; more > 0 {
-		listed = append(listed, fmt.Sprintf("%s%d more", prefix, more))
-	}
-	return listed
 }
 
 // SKU is the judgement of one SKU of a race.
@@ -168,16 +67,13 @@ type SKU struct {
 	Judgement
 }
 
-// Race judges each SKU of a race, of which so many units each were supplied.
-func Race(supplied int64, books []shopclient.Audit, log crowd.Log, lost []crowd.Lost) []SKU {
-	var skus []string
-	for _, audit := range books {
-		skus = append(skus, audit.Books.SKU)
-	}
+// Race judges each SKU of a race, of which so many units each were supplied. The log has
+// been rechecked.
+func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 	var judged []SKU
-	for i, told := range sides(skus, supplied, log, lost) {
-		b := books[i].Books
-		judged = append(judged, SKU{b.SKU, supplied, b.Orders, b.OrderedUnits, told.Refused, Judge(audited(books[i]), told)})
+	for _, audit := range books {
+		b, t := audit.Books, toldOf(audit.Books.SKU, log)
+		judged = append(judged, SKU{b.SKU, supplied, b.Orders, b.OrderedUnits, t.refused, judge(supplied, audit, t)})
 	}
 	return judged
 }
@@ -195,85 +91,136 @@ func Sum(skus []SKU) Judgement {
 		if sku.Verdict.WorseThan(j.Verdict) {
 			j.Verdict = sku.Verdict
 		}
-		for _, finding := range sku.Findings {
-			j.Findings = append(j.Findings, sku.SKU+": "+finding)
-		}
-		for _, note := range sku.Notes {
-			j.Notes = append(j.Notes, sku.SKU+": "+note)
-		}
+		j.Findings = append(j.Findings, prefixed(sku.SKU+": ", sku.Findings)...)
+		j.Notes = append(j.Notes, prefixed(sku.SKU+": ", sku.Notes)...)
 	}
-	j.Findings, j.Notes = some("", j.Findings), some("", j.Notes)
+	j.Findings, j.Notes = prefixed("", j.Findings), prefixed("", j.Notes)
 	return j
 }
 
-// audited is the shop's side.
-func audited(a shopclient.Audit) Books {
-	books := Books{Supplied: a.Books.Supplied, Orders: a.Books.Orders, Units: a.Books.OrderedUnits, Oversold: a.Books.Oversold}
-	for _, d := range a.Differences {
+// told is the buyers' side, for one SKU. Each order wants one unit of it.
+type told struct {
+	orders    int64    // acknowledged to buyers
+	cancelled int64    // of those, the ones that buyers have cancelled
+	refused   int64    // of this SKU alone, and told that it is sold out
+	failed    int64    // told that there is no order, for another reason
+	unknown   int64    // orders of which buyers know nothing
+	repeated  []string // orders that were acknowledged twice, once for each time after the first
+	lost      []string // acknowledged orders that the shop does not have, or not so
+	doubled   []string // orders whose key had another answer the second time
+}
+
+func toldOf(sku string, log crowd.Log) (t told) {
+	seen := map[string]bool{} // by order id
+	for _, r := range log.Records {
+		if !slices.ContainsFunc(r.Lines, func(l shopclient.Line) bool { return l.SKU == sku }) {
+			continue
+		}
+		switch r.Outcome {
+		case crowd.Ordered:
+			t.orders++
+			if r.Lost != "" {
+				t.lost = append(t.lost, fmt.Sprintf("%s of %s: %s", r.OrderID, r.Buyer, r.Lost))
+			} else if r.Cancelled {
+				t.cancelled++
+			}
+			if r.Doubled != "" {
+				t.doubled = append(t.doubled, fmt.Sprintf("%s of %s, whose key brought %s the second time", r.OrderID, r.Buyer, r.Doubled))
+			}
+			if seen[r.OrderID] {
+				t.repeated = append(t.repeated, r.OrderID)
+			}
+			seen[r.OrderID] = true
+		case crowd.Refused:
+			if len(r.Lines) == 1 { // of a cart, it is not known which SKU was missing
+				t.refused++
+			}
+		case crowd.Failed:
+			t.failed++
+		case crowd.Unknown:
+			t.unknown++
+		}
+	}
+	return t
+}
+
+// judge compares both sides.
+func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
+	j := Judgement{
+		Oversold:  max(0, audit.Books.OrderedUnits-supplied),
+		Undersold: undersold(supplied, audit.Books, t),
+		Findings:  append(compareBooks(supplied, audit, t), compareOrders(audit.Books, t)...),
+	}
+	if extra := audit.Books.Orders - t.orders; extra > 0 && extra <= t.unknown {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d of the %d buyers who never had an answer have an order", extra, t.unknown))
+	}
+	switch {
+	case j.Oversold > 0:
+		j.Verdict = Oversold
+	case len(j.Findings) > 0:
+		j.Verdict = Inconsistent
+	case j.Undersold > 0:
+		j.Verdict = Undersold
+	default:
+		j.Verdict = Correct
+	}
+	return j
+}
+
+// undersold counts units that are in no order, as far as buyers went away wanting
+// them. Buyers who know nothing and have no order went away as well. Units of
+// cancelled orders do not count: they may have come back after that.
+func undersold(supplied int64, b shopclient.Books, t told) int64 {
+	unsold := max(0, supplied-b.OrderedUnits-t.cancelled)
+	unexplained := min(max(0, b.Orders-t.orders), t.unknown)
+	return min(unsold, t.refused+t.failed+t.unknown-unexplained)
+}
+
+// compareBooks looks for what is wrong within the shop's books.
+func compareBooks(supplied int64, audit shopclient.Audit, t told) []string {
+	var found []string
+	b := audit.Books
+	if b.Supplied != supplied {
+		found = append(found, fmt.Sprintf("%d units were put up for sale, the books have %d", supplied, b.Supplied))
+	}
+	if kept := b.Orders - t.cancelled; b.OrderedUnits != kept {
+		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", kept, b.OrderedUnits))
+	}
+	var differences []string
+	for _, d := range audit.Differences {
 		text := d.Invariant + " " + d.Detail
 		if d.OrderID != "" {
 			text += " (order " + d.OrderID + ")"
 		}
-		books.Differences = append(books.Differences, text)
+		differences = append(differences, text)
 	}
-	if !a.OK && len(a.Differences) == 0 {
-		books.Differences = []string{"the audit failed, but names no difference"}
-	}
-	return books
+	return append(found, prefixed("books: ", differences)...)
 }
 
-// sides are the buyers' side, for each SKU.
-func sides(skus []string, supplied int64, log crowd.Log, lost []crowd.Lost) []Told {
-	sides := make([]Told, len(skus))
-	bySKU := make(map[string]*Told, len(skus))
-	for i, sku := range skus {
-		sides[i].Supplied = supplied
-		bySKU[sku] = &sides[i]
+// compareOrders looks for orders that only one side knows.
+func compareOrders(b shopclient.Books, t told) []string {
+	found := slices.Concat(prefixed("lost order: ", t.lost), prefixed("order acknowledged to several buyers: ", t.repeated), prefixed("not one order: ", t.doubled))
+	there := t.orders - int64(len(t.lost)) - int64(len(t.repeated))
+	switch extra := b.Orders - there; {
+	case extra < 0:
+		found = append(found, fmt.Sprintf("buyers hold %d orders, the books count %d", there, b.Orders))
+	case extra > t.unknown+int64(len(t.doubled)):
+		found = append(found, fmt.Sprintf("%d orders that no buyer was told of; %d buyers had no answer", extra, t.unknown))
 	}
-	why := map[string]string{} // by order id
-	for _, l := range lost {
-		why[l.OrderID] = fmt.Sprintf("%s of %s: %s", l.OrderID, l.Buyer, l.Why)
-	}
-	seen := make(map[string]bool, len(log.Records))
-	for _, r := range log.Records {
-		for _, line := range r.Lines {
-			bySKU[line.SKU].add(r, why[r.OrderID], seen[r.OrderID])
-		}
-		if r.Outcome == crowd.Ordered {
-			seen[r.OrderID] = true
-		}
-	}
-	for i := range sides {
-		slices.Sort(sides[i].Repeated)
-	}
-	return sides
+	return found
 }
 
-// add counts an order. lost is why the shop does not have it, if so; seen means that
-// it was acknowledged before.
-func (t *Told) add(r crowd.Record, lost string, seen bool) {
-	switch r.Outcome {
-	case crowd.Ordered:
-		t.Orders++
-		if r.Cancel == crowd.Cancelled && lost == "" {
-			t.Cancelled++
-		}
-		if lost != "" {
-			t.Lost = append(t.Lost, lost)
-		}
-		if seen {
-			t.Repeated = append(t.Repeated, r.OrderID)
-		}
-		if r.Repeat == crowd.OtherAnswer {
-			t.Doubled = append(t.Doubled, r.Doubled())
-		}
-	case crowd.Refused:
-		if len(r.Lines) == 1 { // of a cart, it is not known which SKU was missing
-			t.Refused++
-		}
-	case crowd.Failed:
-		t.Failed++
-	case crowd.Unknown:
-		t.Unknown++
+// few is how many findings of one kind are listed in full.
+const few = 3
+
+// prefixed lists a few of them, each with its prefix.
+func prefixed(prefix string, all []string) []string {
+	var listed []string
+	for _, one := range all[:min(few, len(all))] {
+		listed = append(listed, prefix+one)
 	}
+	if more := len(all) - few; more > 0 {
+		listed = append(listed, fmt.Sprintf("%s%d more", prefix, more))
+	}
+	return listed
 }

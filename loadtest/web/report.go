@@ -81,7 +81,7 @@ type view struct {
 	Policy     string
 	Style      template.CSS
 	Lead       string
-	Promises   []string
+	Promises   string
 	Broken     bool
 	Columns    []result.Column
 	Strategies []strategyView
@@ -111,9 +111,9 @@ type fact struct{ Name, Value string }
 
 func newView(r result.Report) view {
 	v := view{
-		Lead:     lead(r.Run),
+		Lead:     r.Run.Lead(),
 		Promises: r.Promises(),
-		Broken:   len(r.Broken()) > 0,
+		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
 		Facts:    facts(r),
 		Command:  r.Run.Command,
@@ -160,29 +160,11 @@ func wordOf(s result.Strategy) word {
 	return word{"bad", "≠", string(s.Verdict)}
 }
 
-func lead(run result.Run) string {
-	from := fmt.Sprintf("from %d shop instances", run.Instances)
-	switch {
-	case run.Target != "":
-		from = "from " + run.Target
-	case run.Instances == 1:
-		from = "from one shop instance"
-	}
-	if run.Wanted != "" {
-		return run.Wanted + ", " + from + "."
-	}
-	return fmt.Sprintf("%s buyers wanted one of %s units each, all at once, %s.",
-		humanize.Comma(int64(run.Buyers)), humanize.Comma(run.Stock), from)
-}
-
 // facts are what the figures depend on. What is not known is left out.
 func facts(r result.Report) []fact {
-	instances, harness := "", ""
+	instances := ""
 	if r.Run.Instances > 0 {
 		instances = strconv.Itoa(r.Run.Instances)
-	}
-	if r.Harness != nil {
-		harness = r.Harness.Sentence()
 	}
 	all := []fact{
 		{"When", r.StartedAt.UTC().Format("2 January 2006, 15:04 UTC")},
@@ -195,7 +177,6 @@ func facts(r result.Report) []fact {
 		{"Redis", join(r.Machine.RedisVersion, r.Machine.Redis)},
 		{"Machine", fmt.Sprintf("%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
 		{"CPU", r.Machine.CPUModel},
-		{"Cost", harness},
 		{"Go", r.Machine.Go},
 		{"Commit", r.Machine.Commit},
 	}
