@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -148,12 +149,12 @@ func explain(ctx context.Context, what string, err error) error {
 func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
 
 // withCause adds why ctx ended to an error that its end may have caused. The drivers say "interrupted" or "invalid
-// connection".
+// connection", and database/sql that the transaction is over.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	if f := classify(err); f == interrupted || f == lost || isContext(err) {
+	if f := classify(err); f == interrupted || f == lost || isContext(err) || errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("%w: %w", ended(ctx), err)
 	}
 	return err

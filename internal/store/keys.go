@@ -45,7 +45,7 @@ func (t *tx) insertKeys(drafts ...*order.Draft) error {
 	for _, d := range drafts {
 		values = append(values, d.Buyer, d.Key, d.Fingerprint, d.ID)
 	}
-	err := t.db.Exec("INSERT INTO idempotency_keys (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES "+
+	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES "+
 		row+strings.Repeat(", "+row, len(drafts)-1), values...).Error
 	switch classify(err) {
 	case duplicate:

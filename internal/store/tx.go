@@ -47,8 +47,10 @@ func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx)
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, placeTries)
 }
 
-// errAsked ends a transaction that only asks.
-var errAsked = errors.New("idempotency key is free")
+var (
+	errAsked   = errors.New("idempotency key is free") // ends a transaction that only asks
+	errTooLong = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound)
+)
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read proves nothing: it may come before
 // that COMMIT has been done. Another transaction that writes the row of the order's key waits until the first has
@@ -85,13 +87,12 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.inTxOnce(ctx, fn)
-		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
+		switch {
+		case errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err):
 			return err
-		}
-		if classify(err) != conflict {
+		case classify(err) != conflict:
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
-		}
-		if attempt == attempts {
+		case attempt == attempts:
 			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, attempts, err)
 		}
 		most := min(2*time.Millisecond<<attempt, 100*time.Millisecond)
@@ -103,19 +104,16 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics.
+// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics. The transaction ends
+// with ctx until its COMMIT begins.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
-	// Waiting for a free connection heeds ctx; the transaction has a context of its own, because database/sql rolls
-	// back when a transaction's context ends.
-	conn, err := s.DB().Conn(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, txBound, errTooLong)
+	defer cancel()
+	conn, err := s.pool.Conn(ctx)
 	if err != nil {
 		return withCause(ctx, fmt.Errorf("connection: %w", err))
 	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), txBound)
-	defer cancel()
-	stop := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too
-	begun, err := conn.BeginTx(bound, nil)
-	stop()
+	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		drop(conn, err)
 		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
@@ -127,39 +125,27 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 		}
 	}()
 
-	if ctx.Err() != nil {
-		return ended(ctx)
-	}
-	t := &tx{store: s, db: s.statements(ctx, begun)}
+	t := &tx{store: s, db: s.db.Session(&gorm.Session{NewDB: true, Context: ctx})}
+	t.db.Statement.ConnPool = begun
 	err = fn(t)
 	if t.failed != nil && !errors.Is(err, t.failed) { // also where fn dropped it
 		err = errors.Join(err, t.failed)
 	}
-	switch {
-	case bound.Err() != nil && ctx.Err() == nil:
-		return errors.Join(fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound), err)
-	case err != nil:
+	if err != nil {
 		return withCause(ctx, err)
-	case ctx.Err() != nil:
-		return ended(ctx)
 	}
 	committing = true
-	return commit(conn, begun)
-}
-
-// statements returns a gorm handle whose statements run in a transaction and heed ctx.
-func (s *Store) statements(ctx context.Context, begun *sql.Tx) *gorm.DB {
-	handle := s.db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	handle.Statement.ConnPool = begun
-	return handle
+	return commit(ctx, conn, begun)
 }
 
 // commit tells a rollback from an unknown outcome. Only an answer that is known to mean a rollback is taken for one.
-func commit(conn *sql.Conn, begun *sql.Tx) error {
+func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := finish(conn, begun.Commit, nil)
 	switch f := classify(err); {
 	case err == nil:
 		return nil
+	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
+		return withCause(ctx, err)
 	case f == conflict, f == lockWait, mysqlNumber(err) == groupRefused:
 		return fmt.Errorf("commit: %w", err)
 	default:
