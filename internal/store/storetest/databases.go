@@ -2,8 +2,7 @@
 // MariaDB in containers. A promise that holds in one and not in another is no promise; Each runs
 // the same test on all of them.
 //
-// Proxy breaks the connection to a server at a statement that a test picks; Cutter picks COMMITs.
-// Fill writes orders by the hundred thousand.
+// Proxy breaks the connection to a server at a statement that a test picks.
 //
 // A package that uses it has a TestMain that calls testserver.Main or Wrap.
 package storetest
