@@ -15,9 +15,6 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrationWait is how long one migration waits for another.
-const migrationWait = 5 * time.Minute
-
 // versionTable is what goose would make, but for UNIQUE and IF NOT EXISTS: goose goes on with no table that lacks the row
 // of version 0, as one does whose maker was killed. SQLite skips the hint and numbers the rows by itself.
 const (
@@ -45,7 +42,8 @@ func (s *Store) goose() (*goose.Provider, error) {
 }
 
 // Migrate applies the migrations that the database lacks and returns how many. Several may run at once, from several
-// processes: one migrates, the others wait and find nothing to do. A migration that was interrupted can be run again.
+// processes: one migrates, the others wait, a minute at most, and find nothing to do. A migration that was interrupted
+// can be run again.
 //
 // MySQL commits each CREATE and ALTER by itself, and a lock of the server keeps a second migration out. In SQLite a
 // migration is one transaction, together with the row of its version: of two that apply the same one, the second is
@@ -103,18 +101,15 @@ const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 // SessionLock implements lock.SessionLocker of goose.
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, migrationWait, errors.New("another migration runs"))
-	defer cancel()
-	for {
-		// Short waits, so that no proxy or read timeout takes the silence for death.
-		var got sql.NullInt64
-		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", 10)").Scan(&got); err != nil {
-			return fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
-		}
-		if got.Int64 == 1 {
-			return nil
-		}
+	var got sql.NullInt64
+	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", 60)").Scan(&got) // seconds, below any read timeout
+	if err == nil && got.Int64 != 1 {
+		err = errors.New("another migration runs")
 	}
+	if err != nil {
+		return fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
+	}
+	return nil
 }
 
 // SessionUnlock implements lock.SessionLocker of goose.

@@ -59,16 +59,7 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	// it.
 	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
-	return s.connect(ctx, dialect, notUpYet)
-}
-
-// notUpYet reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass
-// by waiting.
-func notUpYet(err error) bool {
-	if mysqlNumber(err) != 0 {
-		return unavailable(err)
-	}
-	return !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
+	return s.connect(ctx, dialect)
 }
 
 // SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode
@@ -91,8 +82,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		sqlite: true,
 		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // it knows milliseconds
 	}
-	isOpening := func(err error) bool { return classify(err) == conflict } // another process opens it, too
-	return s.connect(ctx, sqlite.Dialector{Conn: s.pool}, isOpening)
+	return s.connect(ctx, sqlite.Dialector{Conn: s.pool})
 }
 
 // sqliteDSN returns the URI of a file. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
@@ -139,8 +129,8 @@ func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 }
 
 // connect waits for the first answer and sets gorm up. The pool is closed with the Store, or here if it fails.
-func (s *Store) connect(ctx context.Context, dialect gorm.Dialector, passes func(error) bool) (*Store, error) {
-	err := s.await(ctx, passes)
+func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
+	err := s.await(ctx)
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{
 			SkipDefaultTransaction: true,  // one statement is atomic by itself; more than one go through a transaction
@@ -157,7 +147,7 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector, passes func
 
 // await pings until the ping succeeds, fails for good, or ctx ends. The error then says which database did not answer,
 // for how long, and why.
-func (s *Store) await(ctx context.Context, passes func(error) bool) error {
+func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -170,7 +160,7 @@ func (s *Store) await(ctx context.Context, passes func(error) bool) error {
 		if cause == nil || ctx.Err() == nil { // an attempt that ctx cut short adds nothing
 			cause = err
 		}
-		if ctx.Err() == nil && !passes(err) {
+		if ctx.Err() == nil && !mayPass(err) {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		select {
@@ -180,4 +170,10 @@ func (s *Store) await(ctx context.Context, passes func(error) bool) error {
 				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
 		}
 	}
+}
+
+// mayPass reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass by
+// waiting.
+func mayPass(err error) bool {
+	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

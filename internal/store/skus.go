@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -28,12 +29,8 @@ func (skuRow) TableName() string { return "skus" }
 
 func (r skuRow) sku() stock.SKU {
 	return stock.SKU{
-		Name:          r.Name,
-		Price:         stock.Money{Minor: r.PriceMinor, Currency: r.Currency},
-		Level:         r.Level,
-		LimitPerBuyer: r.LimitPerBuyer,
-		Fence:         r.Fence,
-		CreatedAt:     r.CreatedAt.Time,
+		Name: r.Name, Price: stock.Money{Minor: r.PriceMinor, Currency: r.Currency}, LimitPerBuyer: r.LimitPerBuyer,
+		Level: r.Level, Fence: r.Fence, CreatedAt: r.CreatedAt.Time,
 	}
 }
 
@@ -90,24 +87,21 @@ func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 }
 
 func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
-	var rows []struct {
+	type levelRow struct {
 		SKU    skuRow `gorm:"embedded"`
 		ReadAt dbTime
 	}
+	var rows []levelRow
 	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
 		return order.Levels{}, err
 	}
-	levels := order.Levels{SKUs: make([]stock.SKU, 0, len(names))}
-	found := make(map[string]stock.SKU, len(rows))
-	for _, row := range rows {
-		found[row.SKU.Name], levels.At = row.SKU.sku(), row.ReadAt.Time
-	}
+	var levels order.Levels
 	for _, name := range names {
-		sku, ok := found[name]
-		if !ok {
+		i := slices.IndexFunc(rows, func(r levelRow) bool { return r.SKU.Name == name })
+		if i < 0 {
 			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
 		}
-		levels.SKUs = append(levels.SKUs, sku)
+		levels.SKUs, levels.At = append(levels.SKUs, rows[i].SKU.sku()), rows[i].ReadAt.Time
 	}
 	return levels, nil
 }
@@ -117,14 +111,11 @@ func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, explain(ctx, "list skus", err)
-	}
 	skus := make([]stock.SKU, len(rows))
 	for i, row := range rows {
 		skus[i] = row.sku()
 	}
-	return skus, nil
+	return skus, explain(ctx, "list skus", err)
 }
 
 // Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
@@ -136,15 +127,14 @@ func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
 	}
 	supply := stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt}
 	err := s.inTx(ctx, func(t *tx) error {
-		err := t.db.Create(&row).Error
-		switch {
-		case classify(err) == duplicate:
-			return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
-		case err != nil:
+		if err := t.db.Create(&row).Error; err != nil {
 			return err
 		}
 		return t.Record(supply)
 	})
+	if classify(err) == duplicate {
+		return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
+	}
 	return explain(ctx, fmt.Sprintf("create sku %q", sku.Name), err)
 }
 
@@ -252,9 +242,6 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 	}
 	var rows []movementRow
 	err := s.db.WithContext(ctx).Where("sku = ? AND id > ?", sku, after).Order("id").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
-	}
 	ledger := make([]stock.Movement, len(rows))
 	for i, r := range rows {
 		ledger[i] = stock.Movement{
@@ -262,5 +249,5 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 			Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
 		}
 	}
-	return ledger, nil
+	return ledger, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
 }

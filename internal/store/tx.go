@@ -17,21 +17,18 @@ import (
 const (
 	attempts   = 8 // of a transaction that meets deadlocks
 	placeTries = 3 // of an order whose COMMITs are neither answered nor done
+	questions  = 5 // about what became of a COMMIT
 
 	txBound     = 30 * time.Second // of a transaction, whatever its caller does, so that none holds its locks for ever
 	commitBound = 10 * time.Second // for the answer to COMMIT
-
-	askBound   = 10 * time.Second // for finding out what became of a COMMIT
-	firstPause = 50 * time.Millisecond
-	lastPause  = firstPause << 4 // doubled each time: five questions
+	askBound    = 10 * time.Second // for all questions
 )
 
 // InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most
 // (busy_timeout).
 func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
-	run := func(t *tx) error { return fn(t) }
 	for range placeTries {
-		err := s.inTx(ctx, run)
+		err := s.inTx(ctx, func(t *tx) error { return fn(t) })
 		if placed == nil || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
 		}
@@ -59,7 +56,7 @@ var (
 func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askBound)
 	defer cancel()
-	for pause := firstPause; ; pause *= 2 {
+	for asked := 1; ; asked++ {
 		err = s.inTx(ctx, func(t *tx) error {
 			if err := t.ClaimKeys(d); err != nil {
 				return err
@@ -72,11 +69,11 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 		if err == nil || errors.Is(err, order.ErrNotFound) {
 			return err == nil, nil
 		}
-		if pause == lastPause {
+		if asked == questions {
 			return false, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(25 * time.Millisecond << asked):
 		case <-ctx.Done():
 			return false, err
 		}
@@ -88,7 +85,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.inTxOnce(ctx, fn)
 		switch {
-		case errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err):
+		case errors.Is(err, order.ErrUnknownOutcome), isContext(err), !unavailable(err):
 			return err
 		case classify(err) != conflict:
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
