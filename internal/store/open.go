@@ -70,7 +70,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	// SQLite itself would let every user read the file.
-	switch f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600); {
+	switch f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL, 0o600); {
 	case err == nil:
 		_ = f.Close() // nothing was written
 	case !errors.Is(err, fs.ErrExist):
