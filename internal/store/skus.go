@@ -171,7 +171,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 		}
 		return err
 	})
-	return after, replayed, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err)
+	return after, replayed && err == nil, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err)
 }
 
 // addUnits keeps the row locked, so that what is read after the UPDATE is what this delivery made.
