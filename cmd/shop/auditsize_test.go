@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
-	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
 )
 
@@ -57,9 +60,7 @@ func TestAudit_size(t *testing.T) {
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := storetest.Fill(t.Context(), db, *auditOrders); err != nil {
-				t.Fatal(err)
-			}
+			fill(t, db, *auditOrders)
 			measure(t, program, exitDone, flags...)
 			// More differences than orders.
 			if _, err := db.DB().ExecContext(t.Context(), "UPDATE orders SET status = 'lost' WHERE status = 'paid'"); err != nil {
@@ -78,6 +79,69 @@ func TestAudit_size(t *testing.T) {
 		})
 	}
 }
+
+// fill writes orders as a shop would have left them: of one or two lines, pending, paid, cancelled and expired, each with
+// its key, its fences and its movements.
+func fill(t *testing.T, s *store.Store, orders int) {
+	t.Helper()
+	const skus, chunk = 100, 500
+	opened, price := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), stock.Money{Minor: 1250, Currency: "EUR"}
+	name := func(n int) string { return fmt.Sprintf("sku-%02d", n%skus) }
+	for i := range skus {
+		sku, err := stock.NewSKU(name(i), price, 10_000_000, opened)
+		if err := errors.Join(err, s.Create(t.Context(), sku)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends := []order.Status{order.Paid, order.Pending, order.Paid, order.Cancelled, order.Paid, order.Expired}
+	kinds := map[order.Status]stock.Kind{order.Paid: stock.Sell, order.Cancelled: stock.Release, order.Expired: stock.Release}
+	for from := 0; from < orders; from += chunk {
+		var drafts []*order.Draft
+		var written []order.Order
+		var movements []stock.Movement
+		for n := from; n < min(from+chunk, orders); n++ {
+			at := opened.Add(time.Duration(n) * time.Millisecond)
+			d := &order.Draft{Order: order.Order{
+				ID: newID(), Buyer: fmt.Sprint("buyer-", n%10_000), Key: fmt.Sprint("key-", n), Status: ends[n%len(ends)],
+				Total: price.Times(0), CreatedAt: at, ExpiresAt: at.Add(time.Hour),
+			}}
+			move := func(kind stock.Kind, sku string, fence int) {
+				movements = append(movements, stock.Movement{
+					ID: newID(), SKU: sku, Kind: kind, OrderID: d.ID, Change: kind.Change(2), Fence: int64(fence), At: at,
+				})
+			}
+			for line := range 1 + n/10%2 {
+				sku := name(n + 37*line)
+				d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
+				d.Total.Minor += price.Times(2).Minor
+				move(stock.Reserve, sku, n+1)
+				if kind := kinds[d.Status]; kind != "" {
+					move(kind, sku, 0)
+				}
+			}
+			d.Fingerprint = order.Fingerprint(d.Lines)
+			drafts, written = append(drafts, d), append(written, d.Order)
+		}
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			_ = tx.ClaimKeys(drafts...)
+			_ = tx.Insert(written...)
+			return tx.Record(movements...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.DB().ExecContext(t.Context(), `UPDATE skus SET
+		available = (SELECT SUM(m.available) FROM movements AS m WHERE m.sku = skus.name),
+		reserved = (SELECT SUM(m.reserved) FROM movements AS m WHERE m.sku = skus.name),
+		sold = (SELECT SUM(m.sold) FROM movements AS m WHERE m.sku = skus.name),
+		fence = (SELECT MAX(m.fence) FROM movements AS m WHERE m.sku = skus.name)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // measure runs shop audit and returns the end of what it printed.
 func measure(t *testing.T, program string, code int, flags ...string) (printed []byte) {

@@ -53,7 +53,7 @@ func (s DatabaseSettings) validDatabase() error {
 	case s.MySQL == "":
 		return nil
 	}
-	_, dsn := readDSN(s.MySQL)
+	_, dsn := MySQLAddress(s.MySQL)
 	_, files := s.mysqlTLS().config()
 	return errors.Join(dsn, files)
 }
@@ -158,7 +158,7 @@ type endpoint struct {
 // endpoints returns those that are named by readable settings; Check complains about the others.
 func (s Settings) endpoints() (all []endpoint) {
 	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
-		all = append(all, endpoint{"mysql", dsn.TLS() || s.mysqlTLS().any(), dsn.HasPassword(labPassword)})
+		all = append(all, endpoint{"mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd == labPassword})
 	}
 	if o, err := redisOptions(s.Redis); err == nil {
 		all = append(all, endpoint{"redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password == labPassword})

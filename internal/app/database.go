@@ -24,14 +24,14 @@ func openDatabase(ctx context.Context, s DatabaseSettings, o store.Options) (*st
 	if s.MySQL == "" {
 		return store.SQLite(ctx, DatabaseFile(s.Data), o)
 	}
-	dsn, err := readDSN(s.MySQL)
+	address, err := MySQLAddress(s.MySQL)
 	if err != nil {
 		return nil, err
 	}
 	if o.TLS, err = s.mysqlTLS().config(); err != nil {
 		return nil, err
 	}
-	defer s.announce("mysql at " + dsn.Address())()
+	defer s.announce("mysql at " + address)()
 	db, err := store.MySQL(ctx, s.MySQL, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL; TLS: --mysql-ca, SHOP_MYSQL_CA)", err)
@@ -63,20 +63,11 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 
 // MySQLAddress returns where a DSN leads, as host:port/database, without user and password.
 func MySQLAddress(dsn string) (string, error) {
-	d, err := readDSN(dsn)
-	if err != nil {
-		return "", err
-	}
-	return d.Address() + "/" + d.Database(), nil
-}
-
-// readDSN names the flag in its errors.
-func readDSN(dsn string) (store.DSN, error) {
 	d, err := store.ReadDSN(dsn)
 	if err != nil {
-		return d, fmt.Errorf("mysql: %w", err)
+		return "", fmt.Errorf("mysql: %w", err)
 	}
-	return d, nil
+	return d.Addr + "/" + d.DBName, nil
 }
 
 // announce logs that a server is waited for, once that takes longer than a server that is up. Call over when the

@@ -175,7 +175,7 @@ func statementText(query string, args []driver.NamedValue) string {
 		into, _, _ := strings.Cut(text, " (")
 		text = into
 	}
-	const most = 160
+	const most = 200
 	if r := []rune(text); len(r) > most {
 		text = string(r[:most-1]) + "…"
 	}

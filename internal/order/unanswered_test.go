@@ -227,10 +227,10 @@ func TestService_ambiguousCommits(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database, locks := kind.New(t, ""), lock.NewMemory()
 		shared := func(c *ordertest.Config) { c.Backend = locks }
-		m := &market{cutter: storetest.NewCutter(seed), answered: map[string]order.Order{}}
+		m := &market{dice: rand.New(rand.NewPCG(seed, seed)), answered: map[string]order.Order{}}
 		m.direct = setup(t, database.Migrated(t), shared)
 		for range 3 {
-			db := database.Through(t, &storetest.Proxy{Judge: m.cutter.Judge}).Open(t)
+			db := database.Through(t, &storetest.Proxy{Judge: m.judge}).Open(t)
 			m.shops = append(m.shops, setup(t, db, shared).Service)
 		}
 		m.direct.Supply(t, hot, 200)
@@ -243,15 +243,14 @@ func TestService_ambiguousCommits(t *testing.T) {
 		ordertest.AtOnce(buyers, func(i int) {
 			dice := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := 0; !t.Failed(); n++ {
-				if cuts := m.cutter.Cuts(); cuts.Dropped >= ofEach && cuts.Muted >= ofEach {
+				if dropped, muted := m.cuts(); dropped >= ofEach && muted >= ofEach {
 					return
 				}
 				m.buy(ctx, t, dice, fmt.Sprintf("buyer-%d", i), fmt.Sprintf("key-%d", n))
 			}
 		})
-		t.Logf("%+v, %d orders, %d answers that had to be asked for again, in %v",
-			m.cutter.Cuts(), len(m.answered), m.retries, time.Since(start).Round(time.Millisecond))
-		m.cutter.Stop()
+		t.Logf("%d COMMITs dropped, %d muted, %d orders, %d answers that had to be asked for again, in %v",
+			m.dropped, m.muted, len(m.answered), m.retries, time.Since(start).Round(time.Millisecond))
 		m.check(t)
 	})
 }
@@ -265,13 +264,38 @@ func cold(i int) string { return fmt.Sprintf("cold-%d", i) }
 
 // market is a shop whose COMMITs are cut, and what its buyers were answered.
 type market struct {
-	cutter *storetest.Cutter
 	shops  []*order.Service
 	direct *bundle // an instance of the same shop whose COMMITs are not
 
 	mu       sync.Mutex
+	dice     *rand.Rand
+	dropped  int // COMMITs
+	muted    int
 	answered map[string]order.Order // by id, with the status that it ended in
 	retries  int
+}
+
+// judge lets half of the COMMITs go without an answer.
+func (m *market) judge(statement string) storetest.Fate {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if statement == "COMMIT" {
+		switch m.dice.IntN(4) {
+		case 0:
+			m.dropped++
+			return storetest.Drop
+		case 1:
+			m.muted++
+			return storetest.Mute
+		}
+	}
+	return storetest.Pass
+}
+
+func (m *market) cuts() (dropped, muted int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dropped, m.muted
 }
 
 // buy is a buyer's purchase, until each of its requests has a definite answer.

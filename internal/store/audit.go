@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -116,12 +115,7 @@ func (a audit) accounts(account func(stock.Account) error) error {
 		if err := account(acc); err != nil {
 			return err
 		}
-		for _, d := range acc.Check() {
-			if err := a.difference(d); err != nil {
-				return err
-			}
-		}
-		return nil
+		return a.report(acc.Check())
 	})
 	if err == nil && !found && a.sku != "" {
 		return fmt.Errorf("sku %.80q: %w", a.sku, order.ErrUnknownSKU)
@@ -151,75 +145,44 @@ func (a audit) check(c check) error {
 	})
 }
 
-// orders compares each order with its lines: their prices must add up to its total, in its currency, and the
-// fingerprint on record with its key must be that of the lines. The hint, which SQLite skips, makes MySQL read orders
-// as they lie instead of sorting all lines.
+// orders reads the orders with their lines, a page at a time.
 func (a audit) orders() error {
 	const query = `
-		SELECT /*! STRAIGHT_JOIN */ o.id, o.buyer, o.idempotency_key, o.total_minor, o.currency, COALESCE(k.fingerprint, ''),
-		       l.line_no, l.sku, l.units, l.price_minor, l.currency
-		FROM orders AS o
-		JOIN order_lines AS l ON l.order_id = o.id
+		SELECT o.*, COALESCE(k.fingerprint, '') AS fingerprint FROM orders AS o
 		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key AND k.order_id = o.id
-		WHERE ` + orderHasSKU + `
-		ORDER BY o.id`
-	var (
-		o           auditedOrder
-		row         auditedOrder
-		lineNo      int
-		line        order.Line
-		differences = func() error {
-			for _, d := range o.check() {
-				if err := a.difference(d); err != nil {
-					return err
-				}
-			}
-			return nil
+		WHERE o.id > @after AND ` + orderHasSKU + `
+		ORDER BY o.id LIMIT 500`
+	for after := ""; ; {
+		var rows []orderRow
+		err := a.db.Raw(query, sql.Named("sku", a.sku), sql.Named("after", after)).Scan(&rows).Error
+		var orders []order.Order
+		if err == nil {
+			orders, err = withLines(a.db, rows)
 		}
-	)
-	err := a.each(query, func(rows *sql.Rows) error {
-		if err := rows.Scan(&row.ID, &row.Buyer, &row.Key, &row.Total.Minor, &row.Total.Currency, &row.fingerprint,
-			&lineNo, &line.SKU, &line.Units, &line.Price.Minor, &line.Price.Currency); err != nil {
+		if err != nil || len(rows) == 0 {
 			return explain(a.ctx, "audit orders", err)
 		}
-		if row.ID != o.ID {
-			if err := differences(); err != nil {
+		for i, o := range orders {
+			if err := a.order(o, rows[i].Fingerprint); err != nil {
 				return err
 			}
-			o = auditedOrder{Order: row.Order, fingerprint: row.fingerprint, lines: o.lines[:0]}
 		}
-		o.lines = append(o.lines, auditedLine{lineNo, line})
-		return nil
-	})
-	if err != nil {
-		return err
+		after = rows[len(rows)-1].ID
 	}
-	return differences()
 }
 
-type auditedOrder struct {
-	order.Order
-	fingerprint string // empty where the key is gone
-	lines       []auditedLine
-}
-
-type auditedLine struct {
-	no int
-	order.Line
-}
-
-func (o auditedOrder) check() (found []stock.Difference) {
-	if o.ID == "" {
-		return nil
+// order compares an order with its lines: their prices must add up to its total, in its currency, and the fingerprint
+// on record with its key, if that is there, must be that of the lines.
+func (a audit) order(o order.Order, fingerprint string) error {
+	if len(o.Lines) == 0 {
+		return nil // the table of checks reports it
 	}
+	var found []stock.Difference
 	differ := func(invariant, format string, args ...any) {
 		found = append(found, stock.Difference{Invariant: invariant, OrderID: o.ID, Detail: fmt.Sprintf(format, args...)})
 	}
-	slices.SortFunc(o.lines, func(a, b auditedLine) int { return a.no - b.no })
 	sum := int64(0)
-	lines := make([]order.Line, len(o.lines))
-	for i, line := range o.lines {
-		lines[i] = line.Line
+	for _, line := range o.Lines {
 		sum += line.Price.Times(line.Units).Minor
 		if line.Price.Currency != o.Total.Currency {
 			differ("I5", "order is in %s, but its line of sku %s in %s", o.Total.Currency, line.SKU, line.Price.Currency)
@@ -228,9 +191,18 @@ func (o auditedOrder) check() (found []stock.Difference) {
 	if sum != o.Total.Minor {
 		differ("I5", "total is %d, but its lines add up to %d", o.Total.Minor, sum)
 	}
-	ends := o.fingerprint == "pay:"+o.ID || o.fingerprint == "cancel:"+o.ID // under a key that was purged before
-	if o.fingerprint != "" && !ends && o.fingerprint != order.Fingerprint(lines) {
+	ends := fingerprint == "pay:"+o.ID || fingerprint == "cancel:"+o.ID // under a key that was purged before
+	if fingerprint != "" && !ends && fingerprint != order.Fingerprint(o.Lines) {
 		differ("I2", "idempotency key %s of buyer %s is of another request than for these lines", o.Key, o.Buyer)
 	}
-	return found
+	return a.report(found)
+}
+
+func (a audit) report(found []stock.Difference) error {
+	for _, d := range found {
+		if err := a.difference(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }

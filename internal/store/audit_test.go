@@ -99,32 +99,6 @@ func TestStore_Audit_snapshot(t *testing.T) {
 	})
 }
 
-// storetest.Fill: "The audit finds no difference."
-func TestFill(t *testing.T) {
-	t.Parallel()
-	const orders = 1_234 // a transaction and a part of one
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		if err := storetest.Fill(t.Context(), st, orders); err != nil {
-			t.Fatal(err)
-		}
-		s := shop{st}
-		accounts, found := s.audit(t, "")
-		if len(found) > 0 {
-			t.Errorf("got %d differences, such as %v, want none", len(found), found[0])
-		}
-		var sum stock.Level
-		for _, a := range accounts {
-			sum.Available += a.Level.Available
-			sum.Reserved += a.Level.Reserved
-			sum.Sold += a.Level.Sold
-		}
-		if sum.Available == 0 || sum.Reserved == 0 || sum.Sold == 0 {
-			t.Errorf("got %v in all, want some of each", sum)
-		}
-		s.wantRows(t, rows{Orders: orders, Lines: 1_603, Movements: 3_101, Keys: orders})
-	})
-}
-
 // "An order moves its units once in each way": the schema refuses a second row.
 func TestSchema_movesOnce(t *testing.T) {
 	t.Parallel()

@@ -18,41 +18,15 @@ import (
 // password.
 var ErrSettings = errors.New("database settings")
 
-// DSN is a data source name that has been read. Printing one shows no password.
-type DSN struct{ config *mysql.Config }
-
-// ReadDSN reads a DSN without asking any server. Its errors say what is wrong and never show a password.
-func ReadDSN(dsn string) (DSN, error) {
-	c, err := parseDSN(dsn)
-	return DSN{c}, err
-}
-
-// Address returns host:port, or the path of a socket.
-func (d DSN) Address() string { return d.config.Addr }
-
-// Database returns the name of the database.
-func (d DSN) Database() string { return d.config.DBName }
-
-// TLS reports whether the DSN asks for an encrypted connection.
-func (d DSN) TLS() bool { return d.config.TLS != nil }
-
-// HasPassword reports whether the password is this one.
-func (d DSN) HasPassword(password string) bool { return d.config.Passwd == password }
-
-// parseDSN is mysql.ParseDSN without the driver's error texts, which can quote a part of the password when the DSN is
-// cut wrongly.
-func parseDSN(dsn string) (c *mysql.Config, err error) {
-	defer func() { // the driver panics for the parameter strict
-		if recover() != nil {
-			c, err = nil, errors.New("parameter strict has been removed")
-		}
-	}()
-	c, err = mysql.ParseDSN(dsn)
+// ReadDSN is mysql.ParseDSN without the driver's error texts, which can quote a part of the password when the DSN is
+// cut wrongly. A DSN whose TLS protects no password is refused.
+func ReadDSN(dsn string) (*mysql.Config, error) {
+	c, err := mysql.ParseDSN(dsn)
 	switch {
 	case err != nil || c.DBName == "" || !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
 		return nil, errors.New("it, or the value of a parameter in it, cannot be read: " +
 			"want user:password@tcp(host:port)/database?parameter=value")
-	case c.TLSConfig == "preferred", c.TLSConfig == "skip-verify", c.AllowFallbackToPlaintext: // they protect no password
+	case c.TLSConfig == "preferred", c.TLSConfig == "skip-verify", c.AllowFallbackToPlaintext:
 		return nil, fmt.Errorf("parameter tls=%s, or allowFallbackToPlaintext, does without TLS or trusts any server: "+
 			"want tls=true, or --mysql-ca with the file of the CA that signed the server's certificate", c.TLSConfig)
 	}
@@ -63,7 +37,7 @@ func parseDSN(dsn string) (c *mysql.Config, err error) {
 // parameters win; those that would change what a statement means are set here, whatever the DSN says. secure requires
 // TLS; nil leaves that to the DSN.
 func mysqlConfig(dsn string, secure *tls.Config) (*mysql.Config, error) {
-	c, err := parseDSN(dsn)
+	c, err := ReadDSN(dsn)
 	switch {
 	case err != nil:
 	case secure == nil:
@@ -82,16 +56,12 @@ func mysqlConfig(dsn string, secure *tls.Config) (*mysql.Config, error) {
 	// The shape of a result.
 	c.ParseTime, c.Loc = true, time.UTC
 	c.ClientFoundRows = true // 0 rows affected: nothing matched
-	c.ColumnsWithAlias = false
 
 	// One round trip a statement instead of prepare, execute, close. The driver quotes the bound values itself; that
-	// is safe because the character set is fixed to utf8mb4, in which no character has a quote or a backslash as its
-	// second byte, and because no connection changes it later.
+	// is safe because the character set stays utf8mb4, in which no character has a quote or a backslash as its second
+	// byte.
 	c.InterpolateParams = true
-	if err := c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")); err != nil {
-		return nil, fmt.Errorf("%w: mysql DSN: charset: %w", ErrSettings, err)
-	}
-	c.MultiStatements, c.AllowAllFiles = false, false
+	_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
 
 	c.RejectReadOnly = true       // the connection to a server that became read-only is dropped
 	c.Logger = &mysql.NopLogger{} // errors are returned

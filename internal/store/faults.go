@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
@@ -20,29 +22,22 @@ import (
 type fault string
 
 const (
-	none  fault = ""
-	other fault = "other" // a wrong statement, a broken constraint, an error of something else
+	none        fault = ""
+	other       fault = "other"       // a wrong statement, a broken constraint, an error of something else
+	duplicate   fault = "duplicate"   // a row with this key is there; the transaction is still open
+	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
+	interrupted fault = "interrupted" // the statement was stopped, as a rule because its context ended
 
-	// duplicate: a row with this key is there. The statement changed nothing; the transaction is still open.
-	duplicate fault = "duplicate"
-
-	// conflict: a deadlock, or a row that changed since it was read. The whole transaction is to be run again.
-	conflict fault = "conflict"
-
-	// lockWait: the database gave up waiting for another transaction's lock. In MySQL the transaction is STILL OPEN:
-	// a COMMIT would save what its earlier statements did.
-	lockWait fault = "lock wait"
-
-	// refused: the server is full, out of memory, read-only or no longer the primary. It may pass, or another server
-	// may have taken over, so the connection is dropped.
-	refused fault = "refused"
-
-	// lost: the connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was
-	// sent.
+	// The connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was sent.
 	lost fault = "lost"
 
-	// interrupted: the statement was stopped, as a rule because its context ended.
-	interrupted fault = "interrupted"
+	// The database gave up waiting for another transaction's lock. In MySQL the transaction is STILL OPEN: a COMMIT
+	// would save what its earlier statements did.
+	lockWait fault = "lock wait"
+
+	// The server is full, out of memory, read-only or no longer the primary. It may pass, or another server may have
+	// taken over, so the connection is dropped.
+	refused fault = "refused"
 )
 
 const groupRefused = 3100 // ER_RUN_HOOK_ERROR: group replication did not let the transaction commit
@@ -82,8 +77,7 @@ func classify(err error) fault {
 	if number := mysqlNumber(err); number != 0 {
 		return mysqlFault(number)
 	}
-	var local *sqlite.Error
-	if errors.As(err, &local) {
+	if local, ok := errors.AsType[*sqlite.Error](err); ok {
 		return sqliteFault(local.Code())
 	}
 	var network net.Error
@@ -97,8 +91,7 @@ func classify(err error) fault {
 
 // mysqlNumber returns the number of a server's error, or 0.
 func mysqlNumber(err error) uint16 {
-	var answer *mysql.MySQLError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return answer.Number
 	}
 	return 0
@@ -123,12 +116,7 @@ func sqliteFault(code int) fault {
 
 // unavailable reports whether the database cannot answer now and may do so later.
 func unavailable(err error) bool {
-	switch classify(err) {
-	case lost, refused, conflict, lockWait:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]fault{lost, refused, conflict, lockWait}, classify(err))
 }
 
 // explain turns an error of the database into one of the package's: order.ErrBusy if the database may answer later,
@@ -148,12 +136,12 @@ func explain(ctx context.Context, what string, err error) error {
 func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
 
 // withCause adds why ctx ended to an error that its end may have caused. The drivers say "interrupted" or "invalid
-// connection".
+// connection", and database/sql that the transaction is over.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	if f := classify(err); f == interrupted || f == lost || isContext(err) {
+	if f := classify(err); f == interrupted || f == lost || isContext(err) || errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("%w: %w", ended(ctx), err)
 	}
 	return err

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,55 +11,41 @@ import (
 	"example.com/shop/internal/order"
 )
 
-type keyRow struct {
-	Buyer          string `gorm:"primaryKey"`
-	IdempotencyKey string `gorm:"primaryKey"`
-	Fingerprint    string
-	OrderID        string
-	CreatedAt      dbTime // by the database's clock
-}
-
-func (keyRow) TableName() string { return "idempotency_keys" }
-
 // ClaimKeys implements order.Tx. A transaction with the same key that still runs holds its row: the statement waits
 // for it. Then the key is either taken, or free again because that transaction rolled back. The rows come in the
 // sequence of their primary key, so that of two transactions with some keys in common one waits for the other, never
 // each.
 func (t *tx) ClaimKeys(drafts ...*order.Draft) error {
-	rows := make([]keyRow, len(drafts))
-	for i, d := range drafts {
-		rows[i] = keyRow{Buyer: d.Buyer, IdempotencyKey: d.Key, Fingerprint: d.Fingerprint, OrderID: d.ID}
-	}
-	slices.SortFunc(rows, func(a, b keyRow) int {
-		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+	sorted := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
+		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 	})
-	return t.do("claim keys", func() error { return t.insertKeys(rows...) })
+	return t.do("claim keys", func() error { return t.insertKeys(sorted...) })
 }
 
 // ClaimEnd implements order.Tx.
-func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) error {
-	var taken error
-	err := t.do("claim key", func() error {
-		err := t.insertKeys(keyRow{Buyer: o.Buyer, IdempotencyKey: key, Fingerprint: fingerprint, OrderID: o.ID})
-		if order.Code(err) == order.ErrKeyTaken.Code {
-			taken, err = err, nil // the transaction may go on
+func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) (err error) {
+	o.Key = key
+	failed := t.do("claim key", func() error {
+		err = t.insertKeys(&order.Draft{Order: o, Fingerprint: fingerprint})
+		if errors.Is(err, order.ErrKeyTaken) {
+			return nil // the transaction may go on
 		}
 		return err
 	})
-	return cmp.Or(err, taken)
+	return cmp.Or(failed, err)
 }
 
-func (t *tx) insertKeys(rows ...keyRow) error {
-	if len(rows) == 0 {
+func (t *tx) insertKeys(drafts ...*order.Draft) error {
+	if len(drafts) == 0 {
 		return nil
 	}
 	row := "(?, ?, ?, ?, " + t.store.clock + ")"
-	values := make([]any, 0, 4*len(rows))
-	for _, r := range rows {
-		values = append(values, r.Buyer, r.IdempotencyKey, r.Fingerprint, r.OrderID)
+	values := make([]any, 0, 4*len(drafts))
+	for _, d := range drafts {
+		values = append(values, d.Buyer, d.Key, d.Fingerprint, d.ID)
 	}
 	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES "+
-		row+strings.Repeat(", "+row, len(rows)-1), values...).Error
+		row+strings.Repeat(", "+row, len(drafts)-1), values...).Error
 	switch classify(err) {
 	case duplicate:
 		return order.ErrKeyTaken
@@ -76,38 +63,23 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 		return found, nil
 	}
 	// The only form of "one of these pairs" that all databases answer from the index.
-	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
+	pairs := "k.buyer = ? AND k.idempotency_key = ?" + strings.Repeat(" OR k.buyer = ? AND k.idempotency_key = ?", len(keys)-1)
 	values := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
 		values = append(values, k.Buyer, k.Key)
 	}
-	var claimed []keyRow
-	if err := s.db.WithContext(ctx).Where(pairs, values...).Find(&claimed).Error; err != nil {
-		return nil, explain(ctx, "read keys", err)
-	}
-	if len(claimed) == 0 {
-		return found, nil
-	}
-	ids := make([]string, len(claimed))
-	for i, row := range claimed {
-		ids[i] = row.OrderID
-	}
+	db := s.db.WithContext(ctx)
 	var rows []orderRow
-	if err := s.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error; err != nil {
-		return nil, explain(ctx, "read orders of keys", err)
+	err := db.Table("idempotency_keys AS k").Select("k.fingerprint, k.idempotency_key AS used_key, o.*").
+		Joins("JOIN orders AS o ON o.id = k.order_id").Where(pairs, values...).Find(&rows).Error
+	var orders []order.Order
+	if err == nil {
+		orders, err = withLines(db, rows)
 	}
-	orders, err := s.withLines(ctx, rows)
-	if err != nil {
-		return nil, err
+	for i, o := range orders {
+		found[order.BuyerKey{Buyer: o.Buyer, Key: rows[i].UsedKey}] = order.Claim{Order: o, Fingerprint: rows[i].Fingerprint}
 	}
-	byID := map[string]order.Order{}
-	for _, o := range orders {
-		byID[o.ID] = o
-	}
-	for _, row := range claimed {
-		found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.Claim{Order: byID[row.OrderID], Fingerprint: row.Fingerprint}
-	}
-	return found, nil
+	return found, explain(ctx, "read orders of keys", err)
 }
 
 // purgeBatch is how many keys one transaction deletes.
@@ -117,7 +89,6 @@ const purgeBatch = 100
 // first, and returns how many. Until then a key counts, however old it is. Several purges may run at once. keep must
 // be longer than any order takes to be placed.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
-	const what = "purge idempotency keys"
 	now, err := s.Now(ctx)
 	if err != nil {
 		return 0, err
@@ -126,32 +97,28 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	// First the mark, so that no audit sees a key gone without it.
 	err = s.db.WithContext(ctx).Exec("UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before).Error
 	for n := 1; err == nil && n > 0; purged += n {
+		n = 0
 		err = s.inTx(ctx, func(t *tx) (err error) {
 			n, err = t.purge(before)
 			return err
 		})
-		if err != nil {
-			n = 0
-		}
 	}
-	return purged, explain(ctx, what, err)
+	return purged, explain(ctx, "purge idempotency keys", err)
 }
 
 // purge finds keys by their age and deletes each by its name: a DELETE by age, or of many names, for which MariaDB
 // reads the whole table, would lock the gaps between them, where buyers write. The age is compared again because a
 // key may be in use again since it was found.
 func (t *tx) purge(before dbTime) (purged int, err error) {
-	var old []keyRow
-	if err := t.db.Select("buyer", "idempotency_key").Where("created_at < ?", before).
-		Order("created_at").Limit(purgeBatch).Find(&old).Error; err != nil {
-		return 0, err
-	}
-	for _, key := range old {
-		done := t.db.Where("buyer = ? AND idempotency_key = ? AND created_at < ?", key.Buyer, key.IdempotencyKey, before).Delete(&keyRow{})
+	var old []order.BuyerKey
+	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").
+		Where("created_at < ?", before).Order("created_at").Limit(purgeBatch).Find(&old).Error
+	for _, k := range old {
+		done := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ? AND created_at < ?", k.Buyer, k.Key, before)
 		if done.Error != nil {
 			return 0, done.Error
 		}
 		purged += int(done.RowsAffected)
 	}
-	return purged, nil
+	return purged, err
 }

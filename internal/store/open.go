@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -22,14 +23,9 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-const (
-	maxIdleTime = time.Minute     // a connection that is unused for so long is closed
-	maxLifetime = 5 * time.Minute // and one of this age, so that a new server behind the address gets its share
-
-	// sqliteConns is how many connections share a file. SQLite has one writer at a time; further writers wait in the
-	// pool, in order, rather than at the file, where chance decides which is next.
-	sqliteConns = 4
-)
+// sqliteConns is how many connections share a file. SQLite has one writer at a time; further writers wait in the pool,
+// in order, rather than at the file, where chance decides which is next.
+const sqliteConns = 4
 
 // Options say how a database is opened.
 type Options struct {
@@ -44,13 +40,6 @@ type Options struct {
 	Through func(driver.Connector) *sql.DB
 }
 
-func (o Options) open(c driver.Connector) *sql.DB {
-	if o.Through == nil {
-		return sql.OpenDB(c)
-	}
-	return o.Through(c)
-}
-
 // MySQL opens a MySQL or MariaDB server. A server that is not up yet is waited for until ctx ends. An answer such as
 // "access denied" is an error at once, and so are a certificate that cannot be verified and a DSN that cannot work
 // (ErrSettings). No error shows the password.
@@ -59,35 +48,18 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxConns < 0 {
-		return nil, fmt.Errorf("%w: %d connections: want 0, for the default, or more", ErrSettings, o.MaxConns)
-	}
-	if o.MaxConns == 0 {
-		o.MaxConns = 32
-	}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
 	}
-	conns := o.open(connector)
-	conns.SetMaxOpenConns(o.MaxConns)
-	conns.SetMaxIdleConns(o.MaxConns) // dialling costs more than keeping
-	conns.SetConnMaxIdleTime(maxIdleTime)
-	conns.SetConnMaxLifetime(maxLifetime)
+	pool := o.pool(connector, cmp.Or(o.MaxConns, 32))
+	pool.SetConnMaxIdleTime(time.Minute)
+	pool.SetConnMaxLifetime(5 * time.Minute) // a new server behind the address gets its share
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need
 	// it.
-	dialect := gormmysql.New(gormmysql.Config{Conn: conns, SkipInitializeWithVersion: true})
-	s := &Store{name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
-	return s.connect(ctx, "mysql at "+config.Net+"("+config.Addr+")", conns, dialect, notUpYet)
-}
-
-// notUpYet reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass
-// by waiting.
-func notUpYet(err error) bool {
-	if mysqlNumber(err) != 0 {
-		return unavailable(err)
-	}
-	return !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
+	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
+	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
+	return s.connect(ctx, dialect)
 }
 
 // SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode
@@ -97,32 +69,20 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeFile(path); err != nil {
-		return nil, fmt.Errorf("sqlite file %s: %w", path, err)
+	// SQLite itself would let every user read the file.
+	switch f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL, 0o600); {
+	case err == nil:
+		_ = f.Close() // nothing was written
+	case !errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
-	conns := o.open(sqliteFile(dsn))
-	conns.SetMaxOpenConns(sqliteConns)
-	conns.SetMaxIdleConns(sqliteConns)
-	s := &Store{name: "sqlite file " + path, sqlite: true, clock: "strftime('%Y-%m-%d %H:%M:%f000', 'now')"} // it knows milliseconds
-	opening := func(err error) bool { return classify(err) == conflict }                                     // by another process, too
-	return s.connect(ctx, s.name, conns, sqlite.Dialector{Conn: conns}, opening)
-}
-
-// makeFile makes an empty database where there is none, for its owner alone: SQLite itself lets every user read. It
-// opens nothing under the file's own name: to close that would end the locks which this process has on it.
-func makeFile(path string) error {
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil // SQLite says what is wrong with it
+	s := &Store{
+		pool:   o.pool(sqliteFile(dsn), sqliteConns),
+		name:   "sqlite file " + path,
+		sqlite: true,
+		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // it knows milliseconds
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*.db") // mode 0600
-	if err != nil {
-		return err
-	}
-	err = os.Link(f.Name(), path)
-	if errors.Is(err, fs.ErrExist) { // another process was as fast
-		err = nil
-	}
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	return s.connect(ctx, sqlite.Dialector{Conn: s.pool})
 }
 
 // sqliteDSN returns the URI of a file. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
@@ -156,9 +116,21 @@ func (f sqliteFile) Connect(context.Context) (driver.Conn, error) { return f.Dri
 // Driver implements driver.Connector.
 func (sqliteFile) Driver() driver.Driver { return &gosqlite.Driver{} }
 
+// pool opens no connection yet.
+func (o Options) pool(c driver.Connector, conns int) *sql.DB {
+	open := sql.OpenDB
+	if o.Through != nil {
+		open = o.Through
+	}
+	pool := open(c)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns) // dialling costs more than keeping
+	return pool
+}
+
 // connect waits for the first answer and sets gorm up. The pool is closed with the Store, or here if it fails.
-func (s *Store) connect(ctx context.Context, address string, conns *sql.DB, dialect gorm.Dialector, passes func(error) bool) (*Store, error) {
-	err := await(ctx, address, conns.PingContext, passes)
+func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
+	err := s.await(ctx)
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{
 			SkipDefaultTransaction: true,  // one statement is atomic by itself; more than one go through a transaction
@@ -168,19 +140,19 @@ func (s *Store) connect(ctx context.Context, address string, conns *sql.DB, dial
 		})
 	}
 	if err != nil {
-		return nil, errors.Join(err, conns.Close())
+		return nil, errors.Join(err, s.pool.Close())
 	}
 	return s, nil
 }
 
-// await pings until the ping succeeds, fails for good, or ctx ends. The error then says which address did not answer,
+// await pings until the ping succeeds, fails for good, or ctx ends. The error then says which database did not answer,
 // for how long, and why.
-func await(ctx context.Context, address string, ping func(context.Context) error, passes func(error) bool) error {
+func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // an address that swallows packets
-		err := ping(attempt)
+		err := s.pool.PingContext(attempt)
 		cancel()
 		if err == nil {
 			return nil
@@ -188,14 +160,20 @@ func await(ctx context.Context, address string, ping func(context.Context) error
 		if cause == nil || ctx.Err() == nil { // an attempt that ctx cut short adds nothing
 			cause = err
 		}
-		if ctx.Err() == nil && !passes(err) {
-			return fmt.Errorf("%s: %w", address, err)
+		if ctx.Err() == nil && !mayPass(err) {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not answer for %v: %w, last error: %w; check that it runs, and the address", address,
+			return fmt.Errorf("%s did not answer for %v: %w, last error: %w; check that it runs, and the address", s.name,
 				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
 		}
 	}
+}
+
+// mayPass reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass by
+// waiting.
+func mayPass(err error) bool {
+	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

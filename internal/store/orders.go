@@ -22,6 +22,10 @@ type orderRow struct {
 	Currency       string
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
+
+	// Of a key that placed or ended the order, where a query joins it.
+	UsedKey     string `gorm:"->"`
+	Fingerprint string `gorm:"->"`
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -37,73 +41,12 @@ type lineRow struct {
 
 func (lineRow) TableName() string { return "order_lines" }
 
-type buyerRow struct {
-	Buyer string `gorm:"primaryKey"`
-}
-
-func (buyerRow) TableName() string { return "buyers" }
-
-func rowOfOrder(o order.Order) orderRow {
-	return orderRow{
-		ID:             o.ID,
-		Buyer:          o.Buyer,
-		IdempotencyKey: o.Key,
-		Status:         string(o.Status),
-		TotalMinor:     o.Total.Minor,
-		Currency:       o.Total.Currency,
-		CreatedAt:      dbTime{o.CreatedAt},
-		ExpiresAt:      dbTime{o.ExpiresAt},
-	}
-}
-
-func rowsOfLines(o order.Order) []lineRow {
-	rows := make([]lineRow, len(o.Lines))
-	for i, line := range o.Lines {
-		rows[i] = lineRow{
-			OrderID:    o.ID,
-			SKU:        line.SKU,
-			LineNo:     i + 1,
-			Units:      line.Units,
-			PriceMinor: line.Price.Minor,
-			Currency:   line.Price.Currency,
-		}
-	}
-	return rows
-}
-
-// order joins a row with its lines, which must be in the order of line_no.
-func (r orderRow) order(lines []lineRow) order.Order {
-	o := order.Order{
-		ID:        r.ID,
-		Buyer:     r.Buyer,
-		Key:       r.IdempotencyKey,
-		Status:    order.Status(r.Status),
-		Lines:     make([]order.Line, len(lines)),
-		Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
-		CreatedAt: r.CreatedAt.Time,
-		ExpiresAt: r.ExpiresAt.Time,
-	}
-	for i, line := range lines {
-		o.Lines[i] = order.Line{
-			SKU:   line.SKU,
-			Units: line.Units,
-			Price: stock.Money{Minor: line.PriceMinor, Currency: line.Currency},
-		}
-	}
-	return o
-}
-
 // Order implements order.Store.
 func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
-	var row orderRow
-	err := s.db.WithContext(ctx).Where("id = ?", id).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return order.Order{}, order.ErrNotFound
+	orders, err := s.read(ctx, s.db.Where("id = ?", id))
+	if err == nil && len(orders) == 0 {
+		err = order.ErrNotFound
 	}
-	if err != nil {
-		return order.Order{}, explain(ctx, "read order", err)
-	}
-	orders, err := s.withLines(ctx, []orderRow{row})
 	if err != nil {
 		return order.Order{}, err
 	}
@@ -112,33 +55,33 @@ func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
 
 // OfBuyer implements order.Store.
 func (s *Store) OfBuyer(ctx context.Context, buyer, before string, limit int) ([]order.Order, error) {
-	query := s.db.WithContext(ctx).Where("buyer = ?", buyer)
+	query := s.db.Where("buyer = ?", buyer).Order("id DESC").Limit(limit)
 	if before != "" {
 		query = query.Where("id < ?", before)
 	}
-	var rows []orderRow
-	if err := query.Order("id DESC").Limit(limit).Find(&rows).Error; err != nil {
-		return nil, explain(ctx, "read orders of a buyer", err)
-	}
-	return s.withLines(ctx, rows)
+	return s.read(ctx, query)
 }
 
 // Due implements order.Store.
 func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.Order, error) {
-	var rows []orderRow
 	behind := dbTime{after.ExpiresAt}
-	err := s.db.WithContext(ctx).Where("status = ? AND expires_at <= "+s.clock, order.Pending).
+	return s.read(ctx, s.db.Where("status = ? AND expires_at <= "+s.clock, order.Pending).
 		Where("(expires_at > ? OR expires_at = ? AND id > ?)", behind, behind, after.ID).
-		Order("expires_at, id").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, explain(ctx, "read orders that are due", err)
+		Order("expires_at, id").Limit(limit))
+}
+
+// read returns the orders that a query finds, with their lines.
+func (s *Store) read(ctx context.Context, query *gorm.DB) (orders []order.Order, err error) {
+	var rows []orderRow
+	if err = query.WithContext(ctx).Find(&rows).Error; err == nil {
+		orders, err = withLines(s.db.WithContext(ctx), rows)
 	}
-	return s.withLines(ctx, rows)
+	return orders, explain(ctx, "read orders", err)
 }
 
 // withLines reads the lines of all these orders at once. Lines are written with their order and never change, so that
 // they need not be of the same snapshot.
-func (s *Store) withLines(ctx context.Context, rows []orderRow) ([]order.Order, error) {
+func withLines(db *gorm.DB, rows []orderRow) ([]order.Order, error) {
 	orders := make([]order.Order, len(rows))
 	if len(rows) == 0 {
 		return orders, nil
@@ -148,16 +91,20 @@ func (s *Store) withLines(ctx context.Context, rows []orderRow) ([]order.Order, 
 		ids[i] = row.ID
 	}
 	var found []lineRow
-	err := s.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, line_no").Find(&found).Error
-	if err != nil {
-		return nil, explain(ctx, "read lines of orders", err)
+	if err := db.Where("order_id IN ?", ids).Order("order_id, line_no").Find(&found).Error; err != nil {
+		return nil, err
 	}
-	lines := map[string][]lineRow{}
-	for _, line := range found {
-		lines[line.OrderID] = append(lines[line.OrderID], line)
+	lines := map[string][]order.Line{}
+	for _, l := range found {
+		price := stock.Money{Minor: l.PriceMinor, Currency: l.Currency}
+		lines[l.OrderID] = append(lines[l.OrderID], order.Line{SKU: l.SKU, Units: l.Units, Price: price})
 	}
-	for i, row := range rows {
-		orders[i] = row.order(lines[row.ID])
+	for i, r := range rows {
+		orders[i] = order.Order{
+			ID: r.ID, Buyer: r.Buyer, Key: r.IdempotencyKey, Status: order.Status(r.Status), Lines: lines[r.ID],
+			Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
+			CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
+		}
 	}
 	return orders, nil
 }
@@ -167,8 +114,17 @@ func (t *tx) Insert(orders ...order.Order) error {
 	rows := make([]orderRow, len(orders))
 	var lines []lineRow
 	for i, o := range orders {
-		rows[i] = rowOfOrder(o)
-		lines = append(lines, rowsOfLines(o)...)
+		rows[i] = orderRow{
+			ID: o.ID, Buyer: o.Buyer, IdempotencyKey: o.Key, Status: string(o.Status),
+			TotalMinor: o.Total.Minor, Currency: o.Total.Currency,
+			CreatedAt: dbTime{o.CreatedAt}, ExpiresAt: dbTime{o.ExpiresAt},
+		}
+		for j, line := range o.Lines {
+			lines = append(lines, lineRow{
+				OrderID: o.ID, SKU: line.SKU, LineNo: j + 1, Units: line.Units,
+				PriceMinor: line.Price.Minor, Currency: line.Price.Currency,
+			})
+		}
 	}
 	return t.do(fmt.Sprintf("insert %d orders", len(rows)), func() error {
 		if len(rows) == 0 {
@@ -190,18 +146,13 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 		inTime = "expires_at <= "
 	}
 	err = t.do("move order "+id+" to "+string(to), func() error {
-		done := t.db.Model(&orderRow{}).
-			Where("id = ? AND status = ? AND "+inTime+t.store.clock, id, order.Pending).
-			Update("status", to)
-		if done.Error != nil {
-			return done.Error
-		}
-		if moved = done.RowsAffected > 0; moved {
-			now = to
-			return nil
+		err := mustMatch(t.db, errNoRow, "UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime+t.store.clock,
+			to, id, order.Pending)
+		if now, moved = to, err == nil; !errors.Is(err, errNoRow) {
+			return err
 		}
 		var row orderRow // FOR UPDATE, for the reason that refusal has
-		err := t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
+		err = t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 			Select("status").Where("id = ?", id).Take(&row).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			return order.ErrNotFound
@@ -215,7 +166,7 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 // LockBuyers implements order.Tx. It writes the buyers' rows, or writes them again as they are: either way they are
 // locked.
 func (t *tx) LockBuyers(buyers ...string) error {
-	rows := make([]buyerRow, len(buyers))
+	rows := make([]struct{ Buyer string }, len(buyers))
 	for i, buyer := range slices.Sorted(slices.Values(buyers)) {
 		rows[i].Buyer = buyer
 	}
@@ -223,7 +174,7 @@ func (t *tx) LockBuyers(buyers ...string) error {
 		if len(rows) == 0 {
 			return nil
 		}
-		return t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
+		return t.db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
 	})
 }
 

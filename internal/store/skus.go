@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -28,12 +29,8 @@ func (skuRow) TableName() string { return "skus" }
 
 func (r skuRow) sku() stock.SKU {
 	return stock.SKU{
-		Name:          r.Name,
-		Price:         stock.Money{Minor: r.PriceMinor, Currency: r.Currency},
-		Level:         r.Level,
-		LimitPerBuyer: r.LimitPerBuyer,
-		Fence:         r.Fence,
-		CreatedAt:     r.CreatedAt.Time,
+		Name: r.Name, Price: stock.Money{Minor: r.PriceMinor, Currency: r.Currency}, LimitPerBuyer: r.LimitPerBuyer,
+		Level: r.Level, Fence: r.Fence, CreatedAt: r.CreatedAt.Time,
 	}
 }
 
@@ -90,24 +87,21 @@ func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 }
 
 func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
-	var rows []struct {
+	type levelRow struct {
 		SKU    skuRow `gorm:"embedded"`
 		ReadAt dbTime
 	}
+	var rows []levelRow
 	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
 		return order.Levels{}, err
 	}
-	levels := order.Levels{SKUs: make([]stock.SKU, 0, len(names))}
-	found := make(map[string]stock.SKU, len(rows))
-	for _, row := range rows {
-		found[row.SKU.Name], levels.At = row.SKU.sku(), row.ReadAt.Time
-	}
+	var levels order.Levels
 	for _, name := range names {
-		sku, ok := found[name]
-		if !ok {
+		i := slices.IndexFunc(rows, func(r levelRow) bool { return r.SKU.Name == name })
+		if i < 0 {
 			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
 		}
-		levels.SKUs = append(levels.SKUs, sku)
+		levels.SKUs, levels.At = append(levels.SKUs, rows[i].SKU.sku()), rows[i].ReadAt.Time
 	}
 	return levels, nil
 }
@@ -117,35 +111,31 @@ func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, explain(ctx, "list skus", err)
-	}
 	skus := make([]stock.SKU, len(rows))
 	for i, row := range rows {
 		skus[i] = row.sku()
 	}
-	return skus, nil
+	return skus, explain(ctx, "list skus", err)
 }
 
 // Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
 // order.ErrExists, also where an earlier call whose outcome was order.ErrUnknownOutcome has created it.
 func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
-	what := fmt.Sprintf("create sku %q", sku.Name)
 	row := skuRow{
 		Name: sku.Name, PriceMinor: sku.Price.Minor, Currency: sku.Price.Currency, LimitPerBuyer: sku.LimitPerBuyer,
 		Level: sku.Level, Fence: sku.Fence, CreatedAt: dbTime{sku.CreatedAt},
 	}
 	supply := stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt}
-	return explain(ctx, what, s.inTx(ctx, func(t *tx) error {
-		err := t.db.Create(&row).Error
-		if classify(err) == duplicate {
-			return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
-		}
-		if err != nil {
+	err := s.inTx(ctx, func(t *tx) error {
+		if err := t.db.Create(&row).Error; err != nil {
 			return err
 		}
 		return t.Record(supply)
-	}))
+	})
+	if classify(err) == duplicate {
+		return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
+	}
+	return explain(ctx, fmt.Sprintf("create sku %q", sku.Name), err)
 }
 
 // SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then
@@ -156,7 +146,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
 	}
 	err = s.inTx(ctx, func(t *tx) error {
-		if err := t.db.Model(&skuRow{}).Where("name = ?", sku).Update("limit_per_buyer", perBuyer).Error; err != nil {
+		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
 			return err
 		}
 		after, err = readSKU(t.db, sku)
@@ -170,50 +160,42 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 // units it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
 // stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, the same call again is safe and has the answer.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
-	what := fmt.Sprintf("supply sku %q", d.SKU)
 	err = s.inTx(ctx, func(t *tx) error {
 		// The key first: a request with the same key that still runs holds that row, and the statement waits for it.
 		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: newMovementID(), Units: d.Units}
 		err := t.db.Create(&booked).Error
 		if replayed = classify(err) == duplicate; replayed {
 			after, err = replayDelivery(t.db, d)
-			return err
+		} else if err == nil {
+			after, err = t.addUnits(d, booked)
 		}
-		if err != nil {
-			return err
-		}
-		if after, err = addUnits(t.db, d); err != nil {
-			return err
-		}
-		booked.After = after.Level
-		if err := t.db.Save(&booked).Error; err != nil {
-			return err
-		}
-		return t.Record(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At})
+		return err
 	})
-	if err != nil {
-		return stock.SKU{}, false, explain(ctx, what, err)
-	}
-	return after, replayed, nil
+	return after, replayed && err == nil, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err)
 }
 
-// addUnits compares and counts in one statement, as conditional does. The row stays locked, so that what is read
-// after it is what this delivery made.
-func addUnits(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
-	added := db.Model(&skuRow{}).Where("name = ? AND supplied <= ?", d.SKU, stock.MaxUnits-d.Units).
-		Updates(map[string]any{
-			"supplied":  gorm.Expr("supplied + ?", d.Units),
-			"available": gorm.Expr("available + ?", d.Units),
-		})
-	if added.Error != nil {
-		return stock.SKU{}, added.Error
+// addUnits keeps the row locked, so that what is read after the UPDATE is what this delivery made.
+func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
+	err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET supplied = supplied + ?, available = available + ? WHERE name = ?",
+		d.Units, d.Units, d.SKU)
+	if err != nil {
+		return stock.SKU{}, err
 	}
-	after, err := readSKU(db, d.SKU)
-	if err == nil && added.RowsAffected == 0 {
-		err = fmt.Errorf("%w: sku %q: units: %d were supplied, and at most %d can be in all",
-			stock.ErrInvalid, d.SKU, after.Level.Supplied, int64(stock.MaxUnits))
+	after, err := readSKU(t.db, d.SKU)
+	if err != nil {
+		return stock.SKU{}, err
 	}
-	return after, err
+	if after.Level.Supplied > stock.MaxUnits {
+		return stock.SKU{}, fmt.Errorf("%w: sku %q: units: %d were supplied, and at most %d can be in all",
+			stock.ErrInvalid, d.SKU, after.Level.Supplied-d.Units, int64(stock.MaxUnits))
+	}
+	booked.After = after.Level
+	if err := t.db.Save(&booked).Error; err != nil {
+		return stock.SKU{}, err
+	}
+	return after, t.Record(stock.Movement{
+		ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At,
+	})
 }
 
 // replayDelivery returns the answer to the first delivery with this key.
@@ -260,9 +242,6 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 	}
 	var rows []movementRow
 	err := s.db.WithContext(ctx).Where("sku = ? AND id > ?", sku, after).Order("id").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
-	}
 	ledger := make([]stock.Movement, len(rows))
 	for i, r := range rows {
 		ledger[i] = stock.Movement{
@@ -270,5 +249,5 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 			Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
 		}
 	}
-	return ledger, nil
+	return ledger, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
 }

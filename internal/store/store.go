@@ -16,8 +16,7 @@
 // Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.
 //
 // A transaction is repeated after a deadlock, rolled back after a lock wait timeout, and its COMMIT is not cut off by
-// any cancellation (tx.go). A transaction whose client vanished is rolled back by the server after 90 s (wait_timeout
-// in the DSN).
+// any cancellation (tx.go).
 package store
 
 import (
@@ -25,7 +24,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -36,6 +34,7 @@ import (
 // Store keeps orders and stock. It may be used by many goroutines at once.
 type Store struct {
 	db     *gorm.DB
+	pool   *sql.DB
 	name   string // without a password
 	sqlite bool
 
@@ -47,16 +46,10 @@ type Store struct {
 var _ order.Store = (*Store)(nil)
 
 // Close closes all connections. Transactions that still run are rolled back.
-func (s *Store) Close() error { return s.DB().Close() }
+func (s *Store) Close() error { return s.pool.Close() }
 
 // DB returns the pool of connections.
-func (s *Store) DB() *sql.DB {
-	conns, err := s.db.DB()
-	if err != nil {
-		panic(err) // gorm was opened on a *sql.DB
-	}
-	return conns
-}
+func (s *Store) DB() *sql.DB { return s.pool }
 
 // Name says which database it is, without a password, such as "mysql at db:3306, database shop".
 func (s *Store) Name() string { return s.name }
@@ -66,45 +59,25 @@ func (s *Store) IsSQLite() bool { return s.sqlite }
 
 // Version names the product and its version, such as "MySQL 9.7.0".
 func (s *Store) Version(ctx context.Context) (string, error) {
-	query := "SELECT VERSION()"
+	query := "SELECT CONCAT(IF(VERSION() LIKE '%MariaDB%', 'MariaDB ', 'MySQL '), SUBSTRING_INDEX(VERSION(), '-', 1))"
 	if s.sqlite {
-		query = "SELECT sqlite_version()"
+		query = "SELECT 'SQLite ' || sqlite_version()"
 	}
-	var full string
-	if err := s.db.WithContext(ctx).Raw(query).Row().Scan(&full); err != nil {
-		return "", explain(ctx, "read the database's version", err)
-	}
-	number, _, _ := strings.Cut(full, "-") // the rest is the distributor's
-	switch {
-	case s.sqlite:
-		return "SQLite " + number, nil
-	case strings.Contains(full, "MariaDB"):
-		return "MariaDB " + number, nil
-	default:
-		return "MySQL " + number, nil
-	}
+	var version string
+	err := s.db.WithContext(ctx).Raw(query).Row().Scan(&version)
+	return version, explain(ctx, "read the database's version", err)
 }
 
 // Now returns the time by the database's clock, in UTC.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	var now dbTime
-	if err := s.db.WithContext(ctx).Raw("SELECT " + s.clock).Row().Scan(&now); err != nil {
-		return time.Time{}, explain(ctx, "read the database's clock", err)
-	}
-	return now.Time, nil
+	err := s.db.WithContext(ctx).Raw("SELECT " + s.clock).Row().Scan(&now)
+	return now.Time, explain(ctx, "read the database's clock", err)
 }
 
-// jobRow is a day on which a daily job has run, or runs.
-type jobRow struct {
-	Job string `gorm:"primaryKey"`
-	Day string `gorm:"primaryKey"` // such as 2026-11-23
-}
-
-func (jobRow) TableName() string { return "job_runs" }
-
-// ClaimDay records that a daily job runs on this day. It reports whether no caller had before.
+// ClaimDay records that a daily job runs on this day, such as 2026-11-23. It reports whether no caller had before.
 func (s *Store) ClaimDay(ctx context.Context, job, day string) (claimed bool, err error) {
-	err = s.db.WithContext(ctx).Create(&jobRow{Job: job, Day: day}).Error
+	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
 	if classify(err) == duplicate {
 		return false, nil
 	}
@@ -113,7 +86,7 @@ func (s *Store) ClaimDay(ctx context.Context, job, day string) (claimed bool, er
 
 // UnclaimDay lets the job of this day be claimed again, as after a run that failed.
 func (s *Store) UnclaimDay(ctx context.Context, job, day string) error {
-	err := s.db.WithContext(ctx).Delete(&jobRow{Job: job, Day: day}).Error
+	err := s.db.WithContext(ctx).Exec("DELETE FROM job_runs WHERE job = ? AND day = ?", job, day).Error
 	return explain(ctx, "give up the day of job "+job, err)
 }
 
@@ -121,26 +94,21 @@ func (s *Store) UnclaimDay(ctx context.Context, job, day string) error {
 // MySQL's as a time.
 type dbTime struct{ time.Time }
 
-// timeLayout is what a DATETIME(6) column takes and what SQLite keeps as text. All times have the same length, so
-// that text sorts as time does.
+// timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.
 const timeLayout = "2006-01-02 15:04:05.000000"
 
-// Value is what is written: UTC, cut to the microsecond.
+// Value implements driver.Valuer.
 func (t dbTime) Value() (driver.Value, error) { return t.UTC().Format(timeLayout), nil }
 
-// Scan reads what either driver returns.
-func (t *dbTime) Scan(value any) error {
+// Scan implements sql.Scanner.
+func (t *dbTime) Scan(value any) (err error) {
 	switch v := value.(type) {
 	case time.Time:
 		t.Time = v.UTC()
 	case string:
-		parsed, err := time.Parse(timeLayout, v)
-		if err != nil {
-			return fmt.Errorf("column DATETIME(6): %w", err)
-		}
-		t.Time = parsed
+		t.Time, err = time.Parse(timeLayout, v)
 	default:
-		return fmt.Errorf("column DATETIME(6): want a time or text, got %T", value)
+		err = fmt.Errorf("column DATETIME(6): want a time or text, got %T", value)
 	}
-	return nil
+	return err
 }

@@ -15,7 +15,7 @@ import (
 
 // Take implements order.Tx.
 func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
-	return t.do(fmt.Sprintf("take units of sku %q", want.SKU), func() error {
+	return t.do("take units of sku "+want.SKU, func() error {
 		if want.Units < 1 {
 			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, want.Units, want.SKU)
 		}
@@ -40,67 +40,63 @@ func overwrite(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
 	}
-	saved := db.Model(&skuRow{}).Where("name = ?", t.SKU).
-		Updates(map[string]any{"available": t.Seen.Available - t.Units, "reserved": t.Seen.Reserved + t.Units})
-	if saved.Error == nil && saved.RowsAffected == 0 {
-		return order.ErrUnknownSKU
-	}
-	return saved.Error
+	return mustMatch(db, order.ErrUnknownSKU, "UPDATE skus SET available = ?, reserved = ? WHERE name = ?",
+		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units, t.SKU)
 }
 
 // conditional compares and subtracts in one statement. The database locks the row for it and sees its latest
 // committed numbers, so that no two buyers subtract from the same ones.
 func conditional(db *gorm.DB, t stock.Take) error {
-	taken := db.Model(&skuRow{}).Where("name = ? AND available >= ?", t.SKU, t.Units).
-		Updates(map[string]any{
-			"available": gorm.Expr("available - ?", t.Units),
-			"reserved":  gorm.Expr("reserved + ?", t.Units),
-		})
-	if taken.Error == nil && taken.RowsAffected == 0 {
+	err := mustMatch(db, errNoRow, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
+		t.Units, t.Units, t.SKU, t.Units)
+	if errors.Is(err, errNoRow) {
 		return refusal(db, t, stock.Conditional)
 	}
-	return taken.Error
+	return err
 }
 
 // fenced is conditional with one more comparison, beside that of the terms: the row must not have been written under
 // this fence or a higher one. A buyer whose lease passed on to another holder while it slept is caught here, in the
 // database, whatever the lock's store believes. See "How to do distributed locking", M. Kleppmann, 2016.
 func fenced(db *gorm.DB, t stock.Take) error {
-	row := db.Model(&skuRow{}).Where("name = ? AND available >= ? AND fence < ?", t.SKU, t.Units, t.Fence)
+	statement := "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? WHERE name = ? AND available >= ? AND fence < ?"
+	values := []any{t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence}
 	if t.Terms != nil {
-		row = row.Where("price_minor = ? AND currency = ? AND limit_per_buyer = ?",
-			t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
+		statement += " AND price_minor = ? AND currency = ? AND limit_per_buyer = ?"
+		values = append(values, t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
 	}
-	taken := row.Updates(map[string]any{
-		"available": gorm.Expr("available - ?", t.Units),
-		"reserved":  gorm.Expr("reserved + ?", t.Units),
-		"fence":     t.Fence,
-	})
-	if taken.Error == nil && taken.RowsAffected == 0 {
+	err := mustMatch(db, errNoRow, statement, values...)
+	if errors.Is(err, errNoRow) {
 		return refusal(db, t, stock.Fenced)
 	}
-	return taken.Error
+	return err
 }
 
 // optimistic is overwrite with a compare-and-swap: it saves what it computed if the row still is what it was computed
 // from. What is compared is the whole level and not a version number. A version is exact only while every writer of
 // the row raises it, and orders that are paid, cancelled or expired, and deliveries, do not; comparing the available
 // units alone would take 5 that became 4 and 5 again for unchanged, and save a number of reserved units that is out
-// of date. All that is saved depends on these four numbers alone: where they are the same again, so is what is to be
-// saved, whatever happened between.
+// of date. All that is saved depends on these four numbers alone.
 func optimistic(db *gorm.DB, t stock.Take) error {
-	seen := t.Seen
-	if seen.Available < t.Units {
+	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
 	}
-	swapped := db.Model(&skuRow{}).
-		Where("name = ? AND supplied = ? AND available = ? AND reserved = ? AND sold = ?",
-			t.SKU, seen.Supplied, seen.Available, seen.Reserved, seen.Sold).
-		Updates(map[string]any{"available": seen.Available - t.Units, "reserved": seen.Reserved + t.Units})
-	if swapped.Error == nil && swapped.RowsAffected == 0 {
-		return order.ErrChanged
+	return mustMatch(db, order.ErrChanged, "UPDATE skus SET available = ?, reserved = ? "+
+		"WHERE name = ? AND supplied = ? AND available = ? AND reserved = ? AND sold = ?",
+		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units,
+		t.SKU, t.Seen.Supplied, t.Seen.Available, t.Seen.Reserved, t.Seen.Sold)
+}
+
+// errNoRow means that no row matched the WHERE of a statement.
+var errNoRow = errors.New("no row matched")
+
+// mustMatch runs a statement. Where no row matches its WHERE, it returns none.
+func mustMatch(db *gorm.DB, none error, statement string, values ...any) error {
+	done := db.Exec(statement, values...)
+	if done.Error == nil && done.RowsAffected == 0 {
+		return none
 	}
-	return swapped.Error
+	return done.Error
 }
 
 // refusal returns why an UPDATE matched no row.
@@ -139,15 +135,8 @@ func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
 			return fmt.Errorf("%w: %s", stock.ErrInvalid, what)
 		}
 		change := kind.Change(units)
-		settled := t.db.Model(&skuRow{}).Where("name = ? AND reserved >= ?", sku, units).
-			Updates(map[string]any{
-				"available": gorm.Expr("available + ?", change.Available),
-				"reserved":  gorm.Expr("reserved + ?", change.Reserved),
-				"sold":      gorm.Expr("sold + ?", change.Sold),
-			})
-		if settled.Error == nil && settled.RowsAffected == 0 {
-			return fmt.Errorf("%s: %w", what, order.ErrNotReserved)
-		}
-		return settled.Error
+		return mustMatch(t.db, fmt.Errorf("%s: %w", what, order.ErrNotReserved),
+			"UPDATE skus SET available = available + ?, reserved = reserved + ?, sold = sold + ? WHERE name = ? AND reserved >= ?",
+			change.Available, change.Reserved, change.Sold, sku, units)
 	})
 }

@@ -17,21 +17,18 @@ import (
 const (
 	attempts   = 8 // of a transaction that meets deadlocks
 	placeTries = 3 // of an order whose COMMITs are neither answered nor done
+	questions  = 5 // about what became of a COMMIT
 
 	txBound     = 30 * time.Second // of a transaction, whatever its caller does, so that none holds its locks for ever
 	commitBound = 10 * time.Second // for the answer to COMMIT
-
-	askBound   = 10 * time.Second // for finding out what became of a COMMIT
-	firstPause = 50 * time.Millisecond
-	lastPause  = firstPause << 4 // doubled each time: five questions
+	askBound    = 10 * time.Second // for all questions
 )
 
 // InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most
 // (busy_timeout).
 func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
-	run := func(t *tx) error { return fn(t) }
 	for range placeTries {
-		err := s.inTx(ctx, run)
+		err := s.inTx(ctx, func(t *tx) error { return fn(t) })
 		if placed == nil || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
 		}
@@ -47,8 +44,10 @@ func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx)
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, placeTries)
 }
 
-// errAsked ends a transaction that only asks.
-var errAsked = errors.New("idempotency key is free")
+var (
+	errAsked   = errors.New("idempotency key is free") // ends a transaction that only asks
+	errTooLong = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound)
+)
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read proves nothing: it may come before
 // that COMMIT has been done. Another transaction that writes the row of the order's key waits until the first has
@@ -57,7 +56,7 @@ var errAsked = errors.New("idempotency key is free")
 func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askBound)
 	defer cancel()
-	for pause := firstPause; ; pause *= 2 {
+	for asked := 1; ; asked++ {
 		err = s.inTx(ctx, func(t *tx) error {
 			if err := t.ClaimKeys(d); err != nil {
 				return err
@@ -70,11 +69,11 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 		if err == nil || errors.Is(err, order.ErrNotFound) {
 			return err == nil, nil
 		}
-		if pause == lastPause {
+		if asked == questions {
 			return false, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(25 * time.Millisecond << asked):
 		case <-ctx.Done():
 			return false, err
 		}
@@ -85,13 +84,12 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.inTxOnce(ctx, fn)
-		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
+		switch {
+		case errors.Is(err, order.ErrUnknownOutcome), isContext(err), !unavailable(err):
 			return err
-		}
-		if classify(err) != conflict {
+		case classify(err) != conflict:
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
-		}
-		if attempt == attempts {
+		case attempt == attempts:
 			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, attempts, err)
 		}
 		most := min(2*time.Millisecond<<attempt, 100*time.Millisecond)
@@ -103,19 +101,16 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics.
+// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics. The transaction ends
+// with ctx until its COMMIT begins.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
-	// Waiting for a free connection heeds ctx; the transaction has a context of its own, because database/sql rolls
-	// back when a transaction's context ends.
-	conn, err := s.DB().Conn(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, txBound, errTooLong)
+	defer cancel()
+	conn, err := s.pool.Conn(ctx)
 	if err != nil {
 		return withCause(ctx, fmt.Errorf("connection: %w", err))
 	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), txBound)
-	defer cancel()
-	stop := context.AfterFunc(ctx, cancel) // BEGIN heeds ctx, too
-	begun, err := conn.BeginTx(bound, nil)
-	stop()
+	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		drop(conn, err)
 		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
@@ -127,39 +122,27 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 		}
 	}()
 
-	if ctx.Err() != nil {
-		return ended(ctx)
-	}
-	t := &tx{store: s, db: s.statements(ctx, begun)}
+	t := &tx{store: s, db: s.db.Session(&gorm.Session{NewDB: true, Context: ctx})}
+	t.db.Statement.ConnPool = begun
 	err = fn(t)
 	if t.failed != nil && !errors.Is(err, t.failed) { // also where fn dropped it
 		err = errors.Join(err, t.failed)
 	}
-	switch {
-	case bound.Err() != nil && ctx.Err() == nil:
-		return errors.Join(fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound), err)
-	case err != nil:
+	if err != nil {
 		return withCause(ctx, err)
-	case ctx.Err() != nil:
-		return ended(ctx)
 	}
 	committing = true
-	return commit(conn, begun)
-}
-
-// statements returns a gorm handle whose statements run in a transaction and heed ctx.
-func (s *Store) statements(ctx context.Context, begun *sql.Tx) *gorm.DB {
-	handle := s.db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	handle.Statement.ConnPool = begun
-	return handle
+	return commit(ctx, conn, begun)
 }
 
 // commit tells a rollback from an unknown outcome. Only an answer that is known to mean a rollback is taken for one.
-func commit(conn *sql.Conn, begun *sql.Tx) error {
+func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := finish(conn, begun.Commit, nil)
 	switch f := classify(err); {
 	case err == nil:
 		return nil
+	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
+		return withCause(ctx, err)
 	case f == conflict, f == lockWait, mysqlNumber(err) == groupRefused:
 		return fmt.Errorf("commit: %w", err)
 	default:
