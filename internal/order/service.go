@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/stock"
@@ -53,8 +54,8 @@ const DefaultHold = 15 * time.Minute
 type Service struct {
 	Config
 	now   func() time.Time
-	known sync.Map // names of SKUs that were found
-	sweep sweep
+	known sync.Map              // names of SKUs that were found
+	sweep atomic.Pointer[Order] // where the last sweep gave up; nil if it did not
 }
 
 // New returns a Service.

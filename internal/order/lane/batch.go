@@ -28,8 +28,11 @@ const (
 
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for
 // the buyers of the batch who have no answer.
-func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
-	ctx, cancel := patience(onBehalf{l.ctx, first.ctx}, l.standing(q, nil))
+func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
+	// The spans of what is done for several are those of the first, whose ctx may end before.
+	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
+	defer context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })()
+	ctx, cancel := patience(ctx, l.standing(q, nil))
 	defer cancel()
 	lease := l.askForLease(ctx, q, b)
 	defer lease.release() // after the answers
@@ -41,14 +44,13 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
 			return nil
 		}
 	}
-	leases, err := lease.wait()
-	if err != nil {
+	if <-lease.asked; lease.err != nil {
 		l.turnAway(q, b)
-		return err
+		return lease.err
 	}
 	l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
-	err = l.sell(leases, b, look, early)
-	if ended := leases.Context(); err != nil && ended.Err() != nil {
+	err := l.sell(lease.leases, b, early)
+	if ended := lease.leases.Context(); err != nil && ended.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ended), err)
 	}
 	return err
@@ -57,7 +59,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer, look *look) error {
 // sell places the orders of a batch while the leases are held. early is why its early
 // transaction failed; nil if it had none. It answers all buyers, unless it fails: then the
 // error is for those without an answer.
-func (l *Lanes) sell(leases strategy.Leases, b *batch, look *look, early error) error {
+func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
 	mayReuse := early == nil // the snapshot
 	if early != nil {
 		if done, err := l.settle(b, early); done {
@@ -70,7 +72,7 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, look *look, early error) 
 			return nil
 		}
 		if !mayReuse || !l.planUnread(b) {
-			if err := l.readAndPlan(ctx, b, look); err != nil {
+			if err := l.readAndPlan(ctx, b); err != nil {
 				return err
 			}
 		}
@@ -93,7 +95,7 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, look *look, early error) 
 			return err
 		}
 	}
-	b.replySingle()
+	b.replyRest(answer{single: true})
 	return nil
 }
 
@@ -149,7 +151,7 @@ func (l *Lanes) settle(b *batch, err error) (done bool, _ error) {
 		b.dropAnswered()
 		return false, nil
 	case b.rowsOfBuyers && (errors.Is(err, order.ErrInProgress) || errors.Is(err, order.ErrBusy)):
-		b.replySingle() // the buyer whose row it is waits alone
+		b.replyRest(answer{single: true}) // the buyer whose row it is waits alone
 		return true, nil
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
@@ -266,9 +268,9 @@ func (l *Lanes) planUnread(b *batch) bool {
 //
 // The stock is read first: a request that took the missing units then had its key on
 // record before, and no buyer is refused the units that its own twin has bought.
-func (l *Lanes) readAndPlan(ctx context.Context, b *batch, look *look) error {
+func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	ctx = order.WithRequests(ctx, func() []context.Context { return contextsOf(b.buyers) })
-	l.memory.begin(look)
+	look := l.memory.look(b.sku)
 	levels, err := l.Store.Levels(ctx, []string{b.sku})
 	if err != nil && !errors.Is(err, order.ErrUnknownSKU) {
 		return err
@@ -280,7 +282,7 @@ func (l *Lanes) readAndPlan(ctx context.Context, b *batch, look *look) error {
 	if err != nil {
 		return err
 	}
-	look.seen = &levels.SKUs[0]
+	look.seen, b.look = levels.SKUs[0], look
 	l.snapshots.saw(levels)
 	b.plan(levels)
 	return nil
@@ -317,7 +319,8 @@ type batch struct {
 	byKey   map[order.BuyerKey]int // index of orders
 	refused map[*buyer]error
 
-	rowsOfBuyers bool // the transaction waits for rows that belong to single buyers
+	look         *look // the last; nil where nothing was read
+	rowsOfBuyers bool  // the transaction waits for rows that belong to single buyers
 }
 
 // begin starts a plan by these levels.
@@ -379,7 +382,7 @@ func (b *batch) think(ctx context.Context) error {
 	for _, w := range b.orders {
 		longest = max(longest, w.draft.Think)
 	}
-	return strategy.Think(ctx, longest)
+	return order.Pause(ctx, longest)
 }
 
 // replySold answers the buyers of a plan that is carried out.
@@ -396,20 +399,11 @@ func (b *batch) replySold() {
 	}
 }
 
-// replySingle has the buyers without an answer go on one by one.
-func (b *batch) replySingle() {
-	for _, w := range b.buyers {
-		if !w.answered {
-			w.reply(answer{single: true})
-		}
-	}
-}
-
 // replyRest answers the buyers without an answer.
-func (b *batch) replyRest(err error) {
+func (b *batch) replyRest(a answer) {
 	for _, w := range b.buyers {
 		if !w.answered {
-			w.reply(answer{err: err})
+			w.reply(a)
 		}
 	}
 }
@@ -441,11 +435,6 @@ func (l *Lanes) askForLease(ctx context.Context, q *queue, b *batch) *lease {
 	return a
 }
 
-func (a *lease) wait() (strategy.Leases, error) {
-	<-a.asked
-	return a.leases, a.err
-}
-
 // release gives the lease back, or ends the wait for it.
 func (a *lease) release() {
 	select {
@@ -458,20 +447,6 @@ func (a *lease) release() {
 		_ = a.leases.Release() // the orders are committed and answered
 	}
 	a.cancel()
-}
-
-// onBehalf is a context with the values of a buyer's that does not end with it: the spans of
-// what is done for several are those of the first.
-type onBehalf struct {
-	context.Context                 //nolint:containedctx // it is one itself
-	buyer           context.Context //nolint:containedctx // for its values
-}
-
-func (c onBehalf) Value(key any) any {
-	if own := c.Context.Value(key); own != nil {
-		return own
-	}
-	return c.buyer.Value(key)
 }
 
 // patience bounds a ctx by the last deadline of these buyers.

@@ -314,16 +314,18 @@ func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 
 // lead serves a lane until no buyer stands in it.
 func (l *Lanes) lead(q *queue) {
-	look := l.memory.look(q.sku)
-	defer l.memory.end(look)
 	for first := l.head(q); first != nil; first = l.head(q) {
 		if l.refuseKnown(q) {
 			continue
 		}
 		b := &batch{sku: q.sku}
-		b.replyRest(l.guard(q.sku, func() error { return l.serve(q, b, first, look) }))
+		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
+		b.replyRest(answer{err: err})
+		if b.look == nil { // it read nothing
+			continue
+		}
 		_ = l.guard(q.sku, func() error { // whatever comes of it, the next batch is served
-			l.learn(look)
+			l.memory.learn(l.ctx, l.Store, b.look)
 			return nil
 		})
 	}

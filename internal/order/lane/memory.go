@@ -37,48 +37,40 @@ const (
 type memory struct {
 	keep time.Duration // 0: nothing is remembered
 	now  func() time.Time
-	seed maphash.Seed
+	seed maphash.Seed // another one in each process, so that a client cannot choose keys that collide
 
 	mu      sync.RWMutex
 	hearing bool                // announcements of other instances are received
 	known   map[string]*nothing // by SKU
-	looks   map[string]*look    // under way, by SKU: at most one, its leader's
 	keys    int                 // in all of known
+	changes [1024]uint64        // how often a SKU, by its hash, was forgotten; SKUs that share one are learned a little later
 }
 
 // nothing is a SKU that had nothing left.
 type nothing struct {
-	until time.Time
-	level stock.Level
-	fence int64
-	keys  []uint64 // hashes of the orders' keys, sorted; one that equals another's goes through the lane
-	gave  bool     // there are too many keys, or they could not be read: nobody is refused
+	until  time.Time
+	sku    stock.SKU // as it was read
+	keys   []uint64  // hashes of the orders' keys, sorted; one that equals another's goes through the lane
+	noKeys bool      // there are too many keys, or they could not be read: no buyer is refused
 }
 
-// look is what a leader saw of its SKU.
+// look is what a batch reads of its SKU.
 type look struct {
-	sku   string
-	began time.Time
-	stale bool // units came back since it began
-	seen  *stock.SKU
+	began   time.Time // before the stock was read
+	changes uint64    // at that time
+	seen    stock.SKU
 }
 
 func newMemory(keep time.Duration, now func() time.Time) *memory {
-	return &memory{keep: keep, now: now, known: map[string]*nothing{}, looks: map[string]*look{}, seed: maphash.MakeSeed()}
+	return &memory{keep: keep, now: now, known: map[string]*nothing{}, seed: maphash.MakeSeed()}
 }
 
 // refuses reports whether a request is refused, and for which of its SKUs.
 func (m *memory) refuses(buyer, key string, skus []string) (sku string, ok bool) {
-	if m.keep == 0 {
-		return "", false
-	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if len(m.known) == 0 {
-		return "", false
-	}
 	for _, sku := range skus {
-		if n := m.known[sku]; n != nil && !n.gave && m.now().Before(n.until) {
+		if n := m.knownLocked(sku); n != nil {
 			if _, bought := slices.BinarySearch(n.keys, m.hash(order.BuyerKey{Buyer: buyer, Key: key})); !bought {
 				return sku, true
 			}
@@ -87,15 +79,21 @@ func (m *memory) refuses(buyer, key string, skus []string) (sku string, ok bool)
 	return "", false
 }
 
-// hash is another one in each process, so that a client cannot choose keys that collide.
 func (m *memory) hash(key order.BuyerKey) uint64 { return maphash.Comparable(m.seed, key) }
 
 // knows reports whether buyers of a SKU are refused.
 func (m *memory) knows(sku string) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	n := m.known[sku]
-	return n != nil && !n.gave && m.now().Before(n.until)
+	return m.knownLocked(sku) != nil
+}
+
+// knownLocked returns why buyers of a SKU are refused; nil if they are not.
+func (m *memory) knownLocked(sku string) *nothing {
+	if n := m.known[sku]; n != nil && !n.noKeys && m.now().Before(n.until) {
+		return n
+	}
+	return nil
 }
 
 // forget ends what is known of these SKUs, or is being learned.
@@ -104,9 +102,7 @@ func (m *memory) forget(skus ...string) {
 	defer m.mu.Unlock()
 	for _, sku := range skus {
 		m.dropLocked(sku)
-		if l := m.looks[sku]; l != nil {
-			l.stale = true
-		}
+		*m.changesLocked(sku)++
 	}
 }
 
@@ -117,8 +113,8 @@ func (m *memory) hear(on bool) {
 	defer m.mu.Unlock()
 	m.hearing, m.keys = on, 0
 	clear(m.known)
-	for _, l := range m.looks {
-		l.stale = true
+	for i := range m.changes {
+		m.changes[i]++
 	}
 }
 
@@ -129,88 +125,60 @@ func (m *memory) dropLocked(sku string) {
 	}
 }
 
-// look registers the look of a SKU's leader. It ends with end.
+func (m *memory) changesLocked(sku string) *uint64 {
+	return &m.changes[maphash.String(m.seed, sku)%uint64(len(m.changes))]
+}
+
+// look is called before a SKU is read.
 func (m *memory) look(sku string) *look {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l := &look{sku: sku}
-	m.looks[sku] = l
-	return l
-}
-
-func (m *memory) end(l *look) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.looks[l.sku] == l { // the next leader's may have begun
-		delete(m.looks, l.sku)
-	}
-}
-
-// begin is called before the stock is read, again before each read.
-func (m *memory) begin(l *look) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l.began, l.stale, l.seen = m.now(), false, nil
-}
-
-// wanted reports whether what a leader saw is worth remembering, and returns the keys that are
-// known already: where the fence and the supply are as they were, there is no new order.
-// (Orders by strategies without a fence need units that came back, which is announced.)
-func (m *memory) wanted(l *look) (keys []uint64, wanted bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.keep == 0 || !m.hearing || l.stale || l.seen == nil || l.seen.Level.Available > 0 {
-		return nil, false
-	}
-	n := m.known[l.sku]
-	switch {
-	case n == nil:
-		return nil, true
-	case n.gave:
-		return nil, !m.now().Before(n.until)
-	case n.fence == l.seen.Fence && n.level.Supplied == l.seen.Level.Supplied:
-		return n.keys, true
-	}
-	return nil, true
+	return &look{began: m.now(), changes: *m.changesLocked(sku)}
 }
 
-// keepIt remembers what a leader saw, unless units came back since.
-func (m *memory) keepIt(l *look, n *nothing) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l.stale || !m.hearing {
+// learn remembers a SKU with nothing left, unless units came back since the look began. It is
+// called after the answers and without the lease.
+func (m *memory) learn(ctx context.Context, store order.Store, look *look) {
+	sku := look.seen
+	m.mu.RLock()
+	last, changed := m.known[sku.Name], look.changes != *m.changesLocked(sku.Name)
+	wanted := m.keep > 0 && m.hearing && !changed && sku.Level.Available <= 0
+	m.mu.RUnlock()
+	if !wanted || last != nil && last.noKeys && m.now().Before(last.until) {
 		return
 	}
-	m.dropLocked(l.sku)
-	for sku := range m.known { // any of them: it is learned again when it is asked for
+	n := &nothing{until: look.began.Add(m.keep), sku: sku}
+	// Where the fence and the supply are as they were, there is no new order. (Orders by
+	// strategies without a fence need units that came back, which is announced.)
+	if last != nil && !last.noKeys && last.sku.Fence == sku.Fence && last.sku.Level.Supplied == sku.Level.Supplied {
+		n.keys = last.keys
+	} else if !m.readKeys(ctx, store, n) {
+		n = &nothing{until: m.now().Add(learnAgain), noKeys: true}
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if look.changes != *m.changesLocked(sku.Name) || !m.hearing {
+		return
+	}
+	m.dropLocked(sku.Name)
+	for other := range m.known { // any of them: it is learned again when it is asked for
 		if len(m.known) < maxSKUs && m.keys+len(n.keys) <= maxAllKeys {
 			break
 		}
-		m.dropLocked(sku)
+		m.dropLocked(other)
 	}
-	m.known[l.sku] = n
+	m.known[sku.Name] = n
 	m.keys += len(n.keys)
 }
 
-// learn remembers what a leader has seen of a SKU with nothing left. It is called after
-// the answers and without the lease.
-func (l *Lanes) learn(look *look) {
-	keys, wanted := l.memory.wanted(look)
-	if !wanted {
-		return
-	}
-	if keys == nil {
-		ctx, cancel := context.WithTimeout(l.ctx, learnBound)
-		defer cancel()
-		keys = []uint64{}
-		err := l.Store.KeysOf(ctx, look.sku, maxKeys+1, func(key order.BuyerKey) {
-			keys = append(keys, l.memory.hash(key))
-		})
-		if err != nil || len(keys) > maxKeys {
-			l.memory.keepIt(look, &nothing{until: l.memory.now().Add(learnAgain), gave: true})
-			return
-		}
-		slices.Sort(keys)
-	}
-	l.memory.keepIt(look, &nothing{until: look.began.Add(l.memory.keep), level: look.seen.Level, fence: look.seen.Fence, keys: keys})
+// readKeys reads the keys of the orders with a SKU, and reports whether it got all.
+func (m *memory) readKeys(ctx context.Context, store order.Store, n *nothing) bool {
+	ctx, cancel := context.WithTimeout(ctx, learnBound)
+	defer cancel()
+	err := store.KeysOf(ctx, n.sku.Name, maxKeys+1, func(key order.BuyerKey) {
+		n.keys = append(n.keys, m.hash(key))
+	})
+	slices.Sort(n.keys)
+	return err == nil && len(n.keys) <= maxKeys
 }

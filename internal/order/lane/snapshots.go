@@ -8,8 +8,6 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-const maxSnapshots = 1024 // SKUs; the others are read
-
 // snapshots are the SKUs as the lanes of an instance saw them last.
 type snapshots struct {
 	keep time.Duration // which also bounds for how long a step of the database's clock goes unnoticed
@@ -33,14 +31,7 @@ func newSnapshots(keep time.Duration, now func() time.Time) *snapshots {
 func (s *snapshots) saw(levels order.Levels) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sku := levels.SKUs[0]
-	if _, known := s.bySKU[sku.Name]; !known && len(s.bySKU) >= maxSnapshots {
-		for name := range s.bySKU { // any of them
-			delete(s.bySKU, name)
-			break
-		}
-	}
-	s.bySKU[sku.Name] = snapshot{sku, levels.At, s.now()}
+	s.bySKU[levels.SKUs[0].Name] = snapshot{levels.SKUs[0], levels.At, s.now()}
 }
 
 // sold takes units that a lane of this instance has sold off a snapshot.
