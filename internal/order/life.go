@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"example.com/shop/internal/stock"
@@ -234,17 +232,15 @@ const (
 // run it at once: the order's row lets one of them credit its units.
 //
 // An order that cannot be expired does not keep others from it: it is skipped, and its
-// error returned in the end. After one that waited in vain for a SKU's row, orders of
-// the same SKUs are skipped, too. A sweep that fails to expire too many, or waits too
-// often, gives up, and the next one begins behind them. A database that does not
-// answer, or the end of ctx, ends the sweep.
+// error returned in the end. A sweep that fails to expire too many, or waits too often
+// for rows, gives up, and the next one begins behind them. A database that does not answer,
+// or the end of ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {
 		after = *gaveUp
 	}
 	var failed []error
-	locked := map[string]bool{} // SKUs, those of an order as one
 	waits := 0
 	for expired < limit {
 		page, err := s.Store.Due(ctx, after, min(sweepPage, limit-expired))
@@ -256,15 +252,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		}
 		for _, o := range page {
 			after = o
-			skus := strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ")
-			if locked[skus] {
-				continue
-			}
-			hadRow := false // of the order; then it was a SKU's row that could not be had
-			_, moved, err := s.settle(ctx, o, Expired, func(Tx) error {
-				hadRow = true
-				return nil
-			})
+			_, moved, err := s.settle(ctx, o, Expired, noKey)
 			if moved {
 				expired++
 			}
@@ -275,7 +263,6 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			busy := errors.Is(err, ErrBusy)
 			if busy {
 				waits++
-				locked[skus] = hadRow
 			}
 			if ctx.Err() != nil || len(failed) == sweepPage || waits == sweepWaits {
 				s.sweep.Store(&o)

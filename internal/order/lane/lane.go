@@ -130,7 +130,7 @@ func New(c Config) *Lanes {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l := &Lanes{
 		Config:    c,
-		single:    order.Replaying(c.Store, strategy.Redis{Shop: c.Shop, Locker: c.Locker}),
+		single:    order.Replaying{Store: c.Store, Next: strategy.Redis{Shop: c.Shop, Locker: c.Locker}},
 		memory:    newMemory(c.SoldOutFor, c.Now),
 		snapshots: newSnapshots(c.SnapshotFor, c.Now),
 		early:     make(chan struct{}, c.Early),
