@@ -74,6 +74,8 @@ var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 // error is an ErrInvalid that names what is wrong.
 func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	switch {
+	case name == "":
+		return SKU{}, fmt.Errorf("%w: sku is missing: want 1 to 64 of a-z, 0-9, '.', '_', '-'", ErrInvalid)
 	case !ValidName(name):
 		return SKU{}, fmt.Errorf("%w: sku %.80q: want 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit", ErrInvalid, name)
 	case price.Minor < 0 || price.Minor > MaxPrice:
