@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/stock"
@@ -152,7 +151,7 @@ func (s *Service) settle(ctx context.Context, o Order, to Status, claim func(Tx)
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleBound)
 		defer cancel()
 		for try := range settleTries {
-			if pause(bound, settlePause<<try) != nil {
+			if Pause(bound, settlePause<<try) != nil {
 				break
 			}
 			if now, moved, err = s.transit(bound, o, to, claim); err == nil {
@@ -203,7 +202,11 @@ func (s *Service) transit(ctx context.Context, o Order, to Status, claim func(Tx
 	return now, moved && (err == nil || errors.Is(err, ErrUnknownOutcome)), err
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, unless d is 0. Its error is why ctx has ended.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
 	select {
 	case <-time.After(d):
 		return nil
@@ -221,9 +224,6 @@ const (
 	// time takes as long as the database lets it wait.
 	sweepWaits = 5
 )
-
-// sweep remembers where the last one gave up; nil if it did not.
-type sweep struct{ atomic.Pointer[Order] }
 
 // ExpireDue expires at most limit orders that are due, the longest due first,
 // each in a transaction of its own, and returns how many. Several instances may

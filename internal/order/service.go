@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/stock"
@@ -49,8 +50,8 @@ const DefaultHold = 15 * time.Minute
 type Service struct {
 	Config
 	now   func() time.Time
-	known sync.Map // names of SKUs that were found
-	sweep sweep
+	known sync.Map              // names of SKUs that were found
+	sweep atomic.Pointer[Order] // where the last sweep gave up; nil if it did not
 }
 
 // New returns a Service.
@@ -128,21 +129,20 @@ func (s *Service) offer(name string) (Offer, error) {
 		"unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))}
 }
 
-// Replaying returns a strategy that answers a request whose key is on record with the
-// order it made, and sells to others by next. Without it, a key that is on record is
+// Replaying answers a request whose key is on record with the order it made, and sells to
+// others by Next. Without it, a key that is on record is
 // ErrKeyTaken.
-func Replaying(store Store, next Strategy) Strategy { return replaying{store, next} }
-
-type replaying struct {
-	store Store
-	next  Strategy
+type Replaying struct {
+	Store Store
+	Next  Strategy
 }
 
-func (r replaying) Sell(ctx context.Context, d *Draft) error {
+// Sell implements Strategy.
+func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 	if err := r.replay(ctx, d); !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	err := r.next.Sell(ctx, d)
+	err := r.Next.Sell(ctx, d)
 	// While this request waited, another with the same key may have taken the last units.
 	if errors.Is(err, ErrKeyTaken) || errors.Is(err, ErrSoldOut) {
 		if err := r.replay(ctx, d); !errors.Is(err, ErrNotFound) {
@@ -155,8 +155,8 @@ func (r replaying) Sell(ctx context.Context, d *Draft) error {
 	return err
 }
 
-func (r replaying) replay(ctx context.Context, d *Draft) error {
-	claim, err := claimOf(ctx, r.store, d.Buyer, d.Key)
+func (r Replaying) replay(ctx context.Context, d *Draft) error {
+	claim, err := claimOf(ctx, r.Store, d.Buyer, d.Key)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,10 @@ const (
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for
 // the buyers of the batch who have no answer.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
-	ctx, cancel := patience(onBehalf{l.ctx, first.ctx}, l.standing(q, nil))
+	// The spans of what is done for several are those of the first, whose ctx may end before.
+	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
+	defer context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })()
+	ctx, cancel := patience(ctx, l.standing(q, nil))
 	defer cancel()
 	if l.snapshots.soldOut(q.sku) {
 		time.Sleep(gather)
@@ -56,14 +59,13 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 			return nil
 		}
 	}
-	leases, err := lease.wait()
-	if err != nil {
+	if <-lease.asked; lease.err != nil {
 		l.turnAway(q, b)
-		return err
+		return lease.err
 	}
 	l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
-	err = l.sell(leases, b, early)
-	if ended := leases.Context(); err != nil && ended.Err() != nil {
+	err := l.sell(lease.leases, b, early)
+	if ended := lease.leases.Context(); err != nil && ended.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ended), err)
 	}
 	return err
@@ -108,7 +110,7 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
 			return err
 		}
 	}
-	b.replySingle()
+	b.replyRest(answer{single: true})
 	return nil
 }
 
@@ -164,7 +166,7 @@ func (l *Lanes) settle(b *batch, err error) (done bool, _ error) {
 		b.dropAnswered()
 		return false, nil
 	case b.rowsOfBuyers && (errors.Is(err, order.ErrInProgress) || errors.Is(err, order.ErrBusy)):
-		b.replySingle() // the buyer whose row it is waits alone
+		b.replyRest(answer{single: true}) // the buyer whose row it is waits alone
 		return true, nil
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
@@ -391,7 +393,7 @@ func (b *batch) think(ctx context.Context) error {
 	for _, w := range b.orders {
 		longest = max(longest, w.draft.Think)
 	}
-	return strategy.Think(ctx, longest)
+	return order.Pause(ctx, longest)
 }
 
 // replySold answers the buyers of a plan that is carried out.
@@ -408,20 +410,11 @@ func (b *batch) replySold() {
 	}
 }
 
-// replySingle has the buyers without an answer go on one by one.
-func (b *batch) replySingle() {
-	for _, w := range b.buyers {
-		if !w.answered {
-			w.reply(answer{single: true})
-		}
-	}
-}
-
 // replyRest answers the buyers without an answer.
-func (b *batch) replyRest(err error) {
+func (b *batch) replyRest(a answer) {
 	for _, w := range b.buyers {
 		if !w.answered {
-			w.reply(answer{err: err})
+			w.reply(a)
 		}
 	}
 }
@@ -453,11 +446,6 @@ func (l *Lanes) askForLease(ctx context.Context, q *queue, b *batch) *lease {
 	return a
 }
 
-func (a *lease) wait() (strategy.Leases, error) {
-	<-a.asked
-	return a.leases, a.err
-}
-
 // release gives the lease back, or ends the wait for it.
 func (a *lease) release() {
 	select {
@@ -470,20 +458,6 @@ func (a *lease) release() {
 		_ = a.leases.Release() // the orders are committed and answered
 	}
 	a.cancel()
-}
-
-// onBehalf is a context with the values of a buyer's that does not end with it: the spans of
-// what is done for several are those of the first.
-type onBehalf struct {
-	context.Context                 //nolint:containedctx // it is one itself
-	buyer           context.Context //nolint:containedctx // for its values
-}
-
-func (c onBehalf) Value(key any) any {
-	if own := c.Context.Value(key); own != nil {
-		return own
-	}
-	return c.buyer.Value(key)
 }
 
 // patience bounds a ctx by the last deadline of these buyers.

@@ -125,7 +125,7 @@ func New(c Config) *Lanes {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l := &Lanes{
 		Config:    c,
-		single:    order.Replaying(c.Store, strategy.Redis{Shop: c.Shop, Locker: c.Locker}),
+		single:    order.Replaying{Store: c.Store, Next: strategy.Redis{Shop: c.Shop, Locker: c.Locker}},
 		snapshots: newSnapshots(c.SnapshotFor, c.Now),
 		early:     make(chan struct{}, c.Early),
 		ctx:       ctx, cancel: cancel,
@@ -265,7 +265,8 @@ func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 func (l *Lanes) lead(q *queue) {
 	for first := l.head(q); first != nil; first = l.head(q) {
 		b := &batch{sku: q.sku}
-		b.replyRest(l.guard(q.sku, func() error { return l.serve(q, b, first) }))
+		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
+		b.replyRest(answer{err: err})
 	}
 }
 

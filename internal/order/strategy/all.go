@@ -92,7 +92,7 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 			o.Missing = "its lock was not set up"
 		}
 		if o.Name != "lanes" { // which looks for the keys of a batch at once
-			o.Strategy = order.Replaying(shop.Store, o.Strategy)
+			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
 		}
 	}
 	return offers

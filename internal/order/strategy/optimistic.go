@@ -30,7 +30,7 @@ func (s Optimistic) Sell(ctx context.Context, d *order.Draft) error {
 		if try == optimisticTries {
 			return fmt.Errorf("%w: %d tries: %w", order.ErrBusy, try, err)
 		}
-		if err := pause(ctx, backOff(try)); err != nil {
+		if err := order.Pause(ctx, backOff(try)); err != nil {
 			return err
 		}
 	}

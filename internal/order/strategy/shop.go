@@ -53,27 +53,7 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 }
 
 // think is the pause of a teaching shop between reading and writing.
-func think(ctx context.Context, d *order.Draft) error { return Think(ctx, d.Think) }
-
-// Think waits, unless d is 0. Its error is why ctx has ended.
-func Think(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	return pause(ctx, d)
-}
-
-// pause waits. Its error is why ctx has ended.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
 // claim writes the row of the order's idempotency key and locks the row of its buyer.
 func (s Shop) claim(tx order.Tx, d *order.Draft) error {
