@@ -13,8 +13,7 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Acquire implements lock.Backend. It outlasts lost connections and sessions for
-// as long as ctx allows.
+// Acquire implements lock.Backend. It outlasts lost connections and sessions for as long as ctx allows.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	grant, err := b.acquire(ctx, c)
 	if err != nil {
@@ -53,7 +52,7 @@ func (b *Backend) persist(ctx context.Context, p *place, c lock.Claim) (lock.Gra
 	}
 }
 
-// ask goes once through the recipe: stand in line, see who is first.
+// ask goes once through the recipe: stand in line, see which node is first.
 func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
 	s, err := b.sessions.wait(ctx, b.open)
 	if err != nil {
@@ -81,10 +80,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		}
 	}
 	children, stat, err := b.conn.Children(b.dir(p.key))
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return lock.Grant{}, err
 	}
 	next, ok := before(children, path.Base(p.path))
@@ -101,12 +97,10 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	return b.grant(p, s, created, stat.Pzxid)
 }
 
-// grant makes the first in line the holder. Two things have to be true: the
-// session lived after the request was sent, which only a write proves, and the
-// fence is higher than all before. A node that was just made is such a write, and
-// the last change of the line is at least as late; it cost no further request,
-// and the next holder's is later, since the line has changed by then. For a node
-// that was made by an earlier request, the write is made up for.
+// grant makes the first in line the holder. Two things have to be true: the session lived after the request was sent,
+// which only a write proves, and the fence is higher than all before. A node that was just made is such a write, and
+// the last change of the line is at least as late; it cost no further request, and the next holder's is later, since
+// the line has changed by then. For a node that was made by an earlier request, the write is made up for.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
 	zxid := changed
 	if !created {
@@ -131,29 +125,25 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 	return lock.Grant{Fence: fence, Lost: s.ended}, nil
 }
 
-// busy reports whether somebody else stands in line. The server asked may lag
-// behind the others: a yes is not believed before it has caught up.
+// busy reports whether another owner stands in line. The server asked may lag behind the others: a yes is not believed
+// before it has caught up.
 func (b *Backend) busy(p *place) (bool, error) {
 	dir := b.dir(p.key)
-	for _, sync := range []bool{false, true} {
-		if sync {
-			if _, err := b.conn.Sync(dir); err != nil {
-				return false, err
-			}
-		}
-		children, _, err := b.conn.Children(dir)
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	children, _, err := b.conn.Children(dir)
+	if err == nil && len(children) > 0 {
+		if _, err := b.conn.Sync(dir); err != nil {
 			return false, err
 		}
-		if len(children) == 0 {
-			return false, nil
-		}
+		children, _, err = b.conn.Children(dir)
 	}
-	return true, nil
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	return len(children) > 0, err
 }
 
-// Wait implements lock.Backend. It returns when the node that stands before the
-// owner's is gone: nobody else is woken by that.
+// Wait implements lock.Backend. It returns when the node that stands before the owner's is gone: no other waiter is
+// woken by that.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	p := b.known(c)
 	if p == nil {
@@ -186,12 +176,11 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	return nil
 }
 
-// watch returns a channel that is closed when the node is gone, or the session.
-// All who wait for a node share one watch, which nothing but its end removes:
-// the library knows no other way.
+// watch returns a channel that is closed when the node is gone, or the session. All waiters for a node share one watch,
+// which nothing but its end removes: the library knows no other way.
 //
-// It watches the node's children. It never has any, but that watch is called
-// when the node itself goes, and is not when a renewal writes to it.
+// It watches the node's children. It never has any, but that watch is called when the node itself goes, and is not when
+// a renewal writes to it.
 func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, zk.ErrNoNode
@@ -225,8 +214,8 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// Renew implements lock.Backend. Each renewal raises the fence. It can be raised
-// to what the server has counted to, no further: ErrFence.
+// Renew implements lock.Backend. Each renewal raises the fence. It can be raised to what the server has counted to, no
+// further: ErrFence.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	p := b.known(c)
 	if p == nil {
@@ -253,10 +242,7 @@ func (b *Backend) renew(p *place, c lock.Claim) (int64, error) {
 	}
 	fence, err := fenceOf(zxid)
 	if err == nil && c.Fence > fence {
-		err = fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
+		return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return fence, nil
+	return fence, err
 }

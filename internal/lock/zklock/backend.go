@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -16,38 +17,34 @@ import (
 )
 
 var (
-	// ErrTTL means that the Locker's TTL is more than a third of the timeout that
-	// the server granted the session, so that somebody else could be granted the
-	// key while a lease is still trusted.
+	// ErrTTL means that the Locker's TTL is more than a third of the timeout that the server granted the session, so
+	// that another owner could be granted the key while a lease is still trusted.
 	ErrTTL = errors.New("TTL too long for the session timeout")
 
-	// ErrFence means that a fence cannot be made: the number asked for is above
-	// what the server has counted to, or its counter does not fit any more.
+	// ErrFence means that a fence cannot be made: the number asked for is above what the server has counted to, or its
+	// counter does not fit any more.
 	ErrFence = errors.New("fence out of range")
 
-	// ErrSequence means that a key's line has used up its sequence numbers. Its
-	// node is removed as soon as the line is empty, and counts anew.
+	// ErrSequence means that a key's line has used up its sequence numbers. Its node is removed as soon as the line is
+	// empty, and counts anew.
 	ErrSequence = errors.New("sequence numbers used up")
 )
 
 // Options of a Backend. The zero value is a good one.
 type Options struct {
-	// SessionTimeout is what the server is asked for. It is how long a crashed
-	// holder blocks its keys, and at least three times the Locker's TTL. A server
-	// grants between 2 and 20 of its ticks, by default 4 s to 40 s, and not what
+	// SessionTimeout is what the server is asked for. It is how long a crashed holder blocks its keys, and at least
+	// three times the Locker's TTL. A server grants between 2 and 20 of its ticks, by default 4 s to 40 s, and not what
 	// is beyond. Default 30 s.
 	SessionTimeout time.Duration
 
-	// Root is the path of the node below which each key has its own. It is made
-	// where it is missing. Lockers that are to exclude each other use the same.
-	// Default "/locks".
+	// Root is the path of the node below which each key has its own. It is made where it is missing. Lockers that are
+	// to exclude each other use the same. Default "/locks".
 	Root string
 
-	// ACL is set on each node that is made. Default: everybody may do everything.
+	// ACL is set on each node that is made. Default: all rights for every client.
 	ACL []zk.ACL
 
-	// Dial opens a connection to one server, over TLS for example. Default
-	// net.DialTimeout.
+	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 }
 
@@ -74,24 +71,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// legalRoot refuses what ZooKeeper would, as well as its own tree.
-func legalRoot(path string) bool {
-	parts := strings.Split(path, "/")
-	if len(parts) < 2 || parts[0] != "" || parts[1] == "zookeeper" {
-		return false
-	}
-	for _, part := range parts[1:] {
-		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool {
-			return r < ' ' || r > '~'
-		}) {
-			return false
-		}
-	}
-	return true
+// legalRoot refuses what is no path, and ZooKeeper's own tree. Other illegal names are refused by the server.
+func legalRoot(root string) bool {
+	return len(root) > 1 && root[0] == '/' && path.Clean(root) == root && !strings.HasPrefix(root+"/", "/zookeeper/")
 }
 
-// Backend is a lock.Backend that keeps leases in ZooKeeper 3.6 or later. See the
-// package comment for its promises. It may be used by many goroutines at once.
+// Backend is a lock.Backend that keeps leases in ZooKeeper 3.6 or later. See the package comment for its promises. It
+// may be used by many goroutines at once.
 type Backend struct {
 	opt      Options
 	conn     *zk.Conn
@@ -112,14 +98,13 @@ type Backend struct {
 
 var _ lock.Backend = (*Backend)(nil)
 
-// maxSequence leaves room below the largest number that ZooKeeper counts to, at
-// which it gives out the same one again and again.
+// maxSequence leaves room below the largest number that ZooKeeper counts to, at which it gives out the same one again
+// and again.
 const maxSequence = 2_000_000_000
 
-// New returns a Backend with a session of its own on the servers, each a
-// host:port (port 2181 where it is left out). It does not wait for a connection:
-// whoever needs one does. The error is that of an option, or of a host name that
-// cannot be looked up.
+// New returns a Backend with a session of its own on the servers, each a host:port (port 2181 where it is left out). It
+// does not wait for a connection: the calls do. The error is that of an option, or of a host name that cannot be looked
+// up.
 func New(servers []string, o Options) (*Backend, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("zklock: servers: want at least one")
@@ -138,8 +123,8 @@ func New(servers []string, o Options) (*Backend, error) {
 	patience := min(max(o.SessionTimeout/3, time.Second), 5*time.Second)
 	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.sessions.set}
 	var err error
-	// Its events are not read: each thing that they tell shows in an answer, in a
-	// watch, or in the handshake. The library drops those that nobody takes.
+	// Its events are not read: each thing that they tell shows in an answer, in a watch, or in the handshake. The
+	// library drops those that are not read.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dialer.open), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
@@ -149,8 +134,8 @@ func New(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the session, and with it all nodes. It takes a few seconds at most;
-// a server that cannot be reached meanwhile keeps them for the session's timeout.
+// Close ends the session, and with it all nodes. It takes a few seconds at most; a server that cannot be reached
+// meanwhile keeps them for the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	if b.closed() {
@@ -170,8 +155,8 @@ func (b *Backend) Close() error {
 
 func (b *Backend) closed() bool { return b.open.Err() != nil }
 
-// background runs fn in a goroutine that Close waits for. It reports false,
-// without running it, if the Backend is closed. The caller holds b.mu.
+// background runs fn in a goroutine that Close waits for. It reports false, without running it, if the Backend is
+// closed. The caller holds b.mu.
 func (b *Backend) background(fn func()) bool {
 	if b.closed() {
 		return false

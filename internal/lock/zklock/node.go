@@ -16,9 +16,8 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// create puts the owner's node at the end of the line. If the connection is lost
-// before the answer, the node may be there or not: the place is then in doubt
-// until find has looked.
+// create puts the owner's node at the end of the line. If the connection is lost before the answer, the node may be
+// there or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
 	const tries = 5 // the server may remove an empty parent at any time
@@ -26,8 +25,7 @@ func (b *Backend) create(p *place) error {
 		p.doubt = true
 		made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.opt.ACL)
 		if now := b.sessions.now().id; now != p.session {
-			// The library keeps what it could not send for the next session. If
-			// there is one, the node may be in that.
+			// The library keeps what it could not send for the next session. If there is one, the node may be in that.
 			p.enter(now)
 			p.doubt = true
 			return zk.ErrSessionExpired
@@ -49,9 +47,8 @@ func (b *Backend) create(p *place) error {
 	return fmt.Errorf("create in %s: %w", dir, zk.ErrNoNode)
 }
 
-// find ends a doubt: it looks whether the owner has a node. Sync first: a
-// creation that was under way to the leader over the lost connection shows on
-// another server only when that has caught up.
+// find ends a doubt: it looks whether the owner has a node. Sync first: a creation that was under way to the leader
+// over the lost connection shows on another server only when that has caught up.
 func (b *Backend) find(p *place) error {
 	dir := b.dir(p.key)
 	if _, err := b.conn.Sync(dir); err != nil {
@@ -75,8 +72,8 @@ func (b *Backend) find(p *place) error {
 	return nil
 }
 
-// makeDir makes a key's node, and the root above it. The key's is a container:
-// the server removes it some time after its last child.
+// makeDir makes a key's node, and the root above it. The key's is a container: the server removes it some time after
+// its last child.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.opt.ACL)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -103,8 +100,8 @@ func (b *Backend) makeRoot() error {
 	return nil
 }
 
-// checkSequence refuses a node whose number comes close to the largest. The line
-// empties then, since nobody gets in, and its node can be removed.
+// checkSequence refuses a node whose number comes close to the largest. The line empties then, since no owner gets in,
+// and its node can be removed.
 func (b *Backend) checkSequence(p *place) error {
 	if mine, ok := parse(path.Base(p.path)); ok && mine.sequence <= b.lastSequence {
 		return nil
@@ -117,11 +114,9 @@ func (b *Backend) checkSequence(p *place) error {
 	return ErrSequence
 }
 
-// touch writes nothing into the place's node, and returns the zxid of that. A
-// read would be cheaper and prove nothing: a server that is cut off from the
-// others goes on answering reads for a while, and knows neither that the session
-// has ended nor that the node is gone. A write goes through the leader and most
-// of the servers, which check both.
+// touch writes nothing into the place's node, and returns the zxid of that. A read would be cheaper and prove nothing:
+// a server that is cut off from the others goes on answering reads for a while, and knows neither that the session has
+// ended nor that the node is gone. A write goes through the leader and most of the servers, which check both.
 func (b *Backend) touch(p *place) (zxid int64, err error) {
 	stat, err := b.conn.Set(p.path, nil, -1)
 	switch {
@@ -129,20 +124,18 @@ func (b *Backend) touch(p *place) (zxid int64, err error) {
 		return 0, lock.ErrLost
 	case err != nil:
 		return 0, err
-	// The write may have been sent in a later session, to a node that the former
-	// one has left and that is about to go.
+	// The write may have been sent in a later session, to a node that the former one has left and that is about to go.
 	case stat.EphemeralOwner != p.session, b.sessions.now().id != p.session:
 		return 0, lock.ErrLost
 	}
 	return stat.Mzxid, nil
 }
 
-// handoffs is how many bits of a fence are left to the Locker, which numbers its
-// hand-offs with them.
+// handoffs is how many bits of a fence are left to the Locker, which numbers its hand-offs with them.
 const handoffs = 16
 
-// fenceOf makes a fence of a zxid, the number that ZooKeeper gives each write.
-// Its upper half counts the elections of a leader: 32,767 of them fit.
+// fenceOf makes a fence of a zxid, the number that ZooKeeper gives each write. Its upper half counts the elections of a
+// leader: 32,767 of them fit.
 func fenceOf(zxid int64) (int64, error) {
 	if zxid <= 0 || zxid > math.MaxInt64>>handoffs {
 		return 0, fmt.Errorf("%w: zxid %#x", ErrFence, zxid)
@@ -164,8 +157,8 @@ type entry struct {
 	sequence int32
 }
 
-// parse takes a node's name apart from behind, since an owner may contain
-// anything. It refuses names that no Backend makes.
+// parse takes a node's name apart from behind, since an owner may contain anything. It refuses names that no Backend
+// makes.
 func parse(name string) (entry, bool) {
 	at := len(name) - digits - 1
 	if at < 1 || name[at] != '-' {
@@ -178,8 +171,7 @@ func parse(name string) (entry, bool) {
 	return entry{owner: name[:at], sequence: int32(sequence)}, true
 }
 
-// ownedBy returns the owner's nodes among the children of a key's node. The whole
-// owner is compared.
+// ownedBy returns the owner's nodes among the children of a key's node. The whole owner is compared.
 func ownedBy(children []string, owner string) (names []string) {
 	owner = escape(owner)
 	for _, name := range children {
@@ -190,8 +182,7 @@ func ownedBy(children []string, owner string) (names []string) {
 	return names
 }
 
-// before returns the node that stands in line right before mine, "" if mine is
-// the first. Without mine, ok is false.
+// before returns the node that stands in line right before mine, "" if mine is the first. Without mine, ok is false.
 func before(children []string, mine string) (next string, ok bool) {
 	me, legal := parse(mine)
 	if !legal || !slices.Contains(children, mine) {

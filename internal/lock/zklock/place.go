@@ -16,10 +16,9 @@ import (
 // ticket names a place.
 type ticket struct{ key, owner string }
 
-// place is what an owner has in the line of a key, from its first Acquire until
-// it has left. Its fields belong to whoever has its turn: the library's calls
-// cannot be cancelled, and one that nobody waits for any more must not be
-// overtaken by the next.
+// place is what an owner has in the line of a key, from its first Acquire until it has left. Its fields belong to the
+// call that has its turn: the library's calls cannot be cancelled, and one whose caller has gone must not be overtaken
+// by the next.
 type place struct {
 	ticket
 	turn chan struct{} // capacity 1: full while a call is under way
@@ -79,9 +78,8 @@ func (b *Backend) leaving(p *place) bool {
 	return p.left != nil
 }
 
-// do makes a call that the library does not bound, in the place's turn. If ctx
-// ends first, do returns, and the call goes on and keeps the turn. ErrLost: the
-// place is being left.
+// do makes a call that the library does not bound, in the place's turn. If ctx ends first, do returns, and the call
+// goes on and keeps the turn. ErrLost: the place is being left.
 func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil { // nothing is begun
@@ -124,9 +122,9 @@ func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)
 	}
 }
 
-// Release implements lock.Backend. If ctx ends before the server has answered,
-// the Backend goes on trying by itself until the node is gone or its session is:
-// a node that nobody wants would block the key for as long as the process lives.
+// Release implements lock.Backend. If ctx ends before the server has answered, the Backend goes on trying by itself
+// until the node is gone or its session is: a node that is forgotten would block the key for as long as the process
+// lives.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	p := b.known(c)
 	if p == nil {
@@ -139,8 +137,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return err
 }
 
-// leave waits until the place is given up, by whoever began that. ErrLost: it was
-// not the holder's.
+// leave waits until the place is given up, by this call or another. ErrLost: it was not the holder's.
 func (b *Backend) leave(ctx context.Context, p *place) error {
 	b.mu.Lock()
 	if p.left == nil {
@@ -167,10 +164,8 @@ func (b *Backend) leave(ctx context.Context, p *place) error {
 	}
 }
 
-// remove removes the place's node, however long that takes and whatever fails: a
-// node that is forgotten would block the key for as long as the process lives. It
-// waits for its turn, since a creation may still be under way; nothing else has one
-// after it.
+// remove removes the place's node, however long that takes and whatever fails. It waits for its turn, since a creation
+// may still be under way; nothing else has one after it.
 func (b *Backend) remove(p *place) error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -211,12 +206,11 @@ func (b *Backend) delete(p *place, sent bool) error {
 	return err
 }
 
-// errVanished means that the owner's node is gone though its session lives:
-// somebody else removed it.
-var errVanished = errors.New("node removed by somebody else")
+// errVanished means that the owner's node is gone though its session lives: another client removed it.
+var errVanished = errors.New("node removed by another client")
 
-// again reports whether the request that failed so may be sent again: whether
-// it did anything is unknown, or it did nothing.
+// again reports whether the request that failed so may be sent again: whether it did anything is unknown, or it did
+// nothing.
 func again(err error) bool {
 	for _, known := range []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,

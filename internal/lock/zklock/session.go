@@ -13,8 +13,7 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// perTTL is how many times the TTL a session has to last; the package comment
-// says why.
+// perTTL is how many times the TTL a session has to last; the package comment says why.
 const perTTL = 3
 
 // session is what a server has granted. The zero value is none.
@@ -36,11 +35,11 @@ func (s session) bears(ttl time.Duration) error {
 type sessions struct {
 	mu      sync.Mutex
 	current session
-	changed chan struct{} // closed at the next change; nil if nobody waits
+	changed chan struct{} // closed at the next change; nil without a waiter
 }
 
-// set is called before any request can be sent in the session. One that goes on
-// over another connection stays the same; any other, or none, ends the former.
+// set is called before any request can be sent in the session. One that goes on over another connection stays the same;
+// any other, or none, ends the former.
 func (s *sessions) set(granted session) (goesOn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +90,8 @@ func (s *sessions) wait(ctx, open context.Context) (session, error) {
 	}
 }
 
-// dialer opens the client library's connections, one at a time, and reads from
-// each what the server grants: the library tells nobody the session's timeout.
+// dialer opens the client library's connections, one at a time, and reads from each what the server grants: the library
+// does not report the session's timeout.
 type dialer struct {
 	dial     zk.Dialer
 	patience time.Duration // for a server's first answer
@@ -138,17 +137,15 @@ func (d *dialer) close() {
 	d.replace(nil)
 }
 
-// handshake is a connection that reads along in the server's first answer, which
-// is: length, protocol version, timeout in milliseconds (4 bytes each), session
-// (8 bytes), and a password. The session is 0 if the former one has expired.
+// handshake is a connection that reads along in the server's first answer, which is: length, protocol version, timeout
+// in milliseconds (4 bytes each), session (8 bytes), and a password. The session is 0 if the former one has expired.
 //
-// The library waits for that answer 6.7 session timeouts long, and for its second
-// part for ever; a handshake is as patient as it is told to be.
+// The library waits for that answer 6.7 session timeouts long, and for its second part for ever; a handshake is as
+// patient as it is told to be.
 //
-// It also holds back the first answers on a connection in which a session goes on,
-// until the library has told the server again what it watches. In doing so the
-// library reads which change it has heard of last, while each answer already
-// overwrites that: a data race, known since 2020 (go-zookeeper/zk, pull request 35).
+// It also holds back the first answers on a connection in which a session goes on, until the library has told the
+// server again what it watches. In doing so the library reads which change it has heard of last, while each answer
+// already overwrites that: a data race, known since 2020 (go-zookeeper/zk, pull request 35).
 type handshake struct {
 	net.Conn
 	patience time.Duration
@@ -166,8 +163,7 @@ type handshake struct {
 const (
 	answerLen = 4 + 4 + 4 + 8
 
-	// opSetWatches tells the watches. The number stands behind the request's length
-	// and its own number, 4 bytes each.
+	// opSetWatches tells the watches. The number stands behind the request's length and its own number, 4 bytes each.
 	opSetWatches = 101
 	opOffset     = 4 + 4
 
@@ -175,8 +171,7 @@ const (
 	holdLimit = 100 * time.Millisecond
 )
 
-// Read calls granted before the library has seen the answer, and so before it
-// sends a request in that session.
+// Read calls granted before the library has seen the answer, and so before it sends a request in that session.
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if h.over {
