@@ -1,5 +1,7 @@
 package mutants
 
+import "strings"
+
 // mutant is a mistake. Its edits are made in the sources of package lock.
 type mutant struct {
 	rule  string // that it breaks
@@ -8,6 +10,9 @@ type mutant struct {
 }
 
 type edit struct{ file, old, new string }
+
+// needsRedis reports whether the test that must fail is one of Redis.
+func (m mutant) needsRedis() bool { return strings.HasPrefix(m.test, "TestRedis") }
 
 // sim is a test that runs simulated seeds.
 const sim = "TestSim"
