@@ -99,7 +99,7 @@ func TestSeed_existing(t *testing.T) {
 	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3", "--sku", "cup", "--units", "4", "--price", "250").
 		want(t, exitDone, "mug: 3 units at 2.50 EUR", "cup: 4 units at 2.50 EUR")
 	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
-		want(t, exitFailed, "nothing was created", "mug: SKU exists already, with 3 of 3 units available")
+		want(t, exitFailed, `sku "mug": SKU exists already`)
 	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 order lines, 0 units ordered of 7 supplied")
 }
 

@@ -48,13 +48,10 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := app.Prepare(ctx, database); err != nil {
 		return err
 	}
-	if err := refuseExisting(ctx, database, skus); err != nil {
+	if err := database.Create(ctx, skus...); err != nil {
 		return err
 	}
 	for _, sku := range skus {
-		if err := database.Create(ctx, sku); err != nil {
-			return err
-		}
 		limit := ""
 		if sku.LimitPerBuyer > 0 {
 			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
@@ -92,43 +89,26 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	return skus, nil
 }
 
-// refuseExisting finds the SKUs that are there before any is created.
-func refuseExisting(ctx context.Context, database *store.Store, skus []stock.SKU) error {
-	var found []error
-	for _, sku := range skus {
-		existing, err := database.SKU(ctx, sku.Name)
-		switch {
-		case err == nil:
-			found = append(found, fmt.Errorf("%s: %w, with %d of %d units available", sku.Name, order.ErrExists,
-				existing.Level.Available, existing.Level.Supplied))
-		case !errors.Is(err, order.ErrUnknownSKU):
-			return fmt.Errorf("look for SKU %s: %w", sku.Name, err)
-		}
-	}
-	if len(found) > 0 {
-		return fmt.Errorf("nothing was created: %w", errors.Join(found...))
-	}
-	return nil
-}
-
 // seedDemo creates the demo SKUs in a database that has no SKU at all.
 func seedDemo(ctx context.Context, database *store.Store) error {
 	found, err := database.List(ctx, "", 1)
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	for _, demo := range []struct {
+	var demo []stock.SKU
+	for _, one := range []struct {
 		name         string
 		cents, units int64
 	}{{"demo-mug", 1250, 1_000}, {"demo-shirt", 1900, 100}, {"demo-print", 4900, 1}} {
-		sku, err := stock.NewSKU(demo.name, stock.Money{Minor: demo.cents, Currency: "EUR"}, demo.units, time.Now())
+		sku, err := stock.NewSKU(one.name, stock.Money{Minor: one.cents, Currency: "EUR"}, one.units, time.Now())
 		if err != nil {
 			return err
 		}
-		// Another shop on the same folder may create it at the same time.
-		if err := database.Create(ctx, sku); err != nil && !errors.Is(err, order.ErrExists) {
-			return err
-		}
+		demo = append(demo, sku)
+	}
+	// Another shop on the same folder may create them at the same time.
+	if err := database.Create(ctx, demo...); err != nil && !errors.Is(err, order.ErrExists) {
+		return err
 	}
 	return nil
 }

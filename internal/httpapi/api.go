@@ -29,7 +29,7 @@ type Stock interface {
 	Auditor
 	SKU(ctx context.Context, name string) (stock.SKU, error)
 	List(ctx context.Context, after string, limit int) ([]stock.SKU, error)
-	Create(ctx context.Context, sku stock.SKU) error
+	Create(ctx context.Context, skus ...stock.SKU) error
 	Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error)
 	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
 	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)

@@ -118,24 +118,27 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 	return skus, explain(ctx, "list skus", err)
 }
 
-// Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
+// Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that is there already is
 // order.ErrExists, also where an earlier call whose outcome was order.ErrUnknownOutcome has created it.
-func (s *Store) Create(ctx context.Context, sku stock.SKU) error {
-	row := skuRow{
-		Name: sku.Name, PriceMinor: sku.Price.Minor, Currency: sku.Price.Currency, LimitPerBuyer: sku.LimitPerBuyer,
-		Level: sku.Level, Fence: sku.Fence, CreatedAt: dbTime{sku.CreatedAt},
-	}
-	supply := stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt}
-	err := s.inTx(ctx, func(t *tx) error {
-		if err := t.db.Create(&row).Error; err != nil {
-			return err
+func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
+	return explain(ctx, "create skus", s.inTx(ctx, func(t *tx) error {
+		for _, sku := range skus {
+			err := t.db.Create(&skuRow{
+				Name: sku.Name, PriceMinor: sku.Price.Minor, Currency: sku.Price.Currency, LimitPerBuyer: sku.LimitPerBuyer,
+				Level: sku.Level, Fence: sku.Fence, CreatedAt: dbTime{sku.CreatedAt},
+			}).Error
+			if classify(err) == duplicate {
+				return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
+			}
+			if err == nil {
+				err = t.Record(stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt})
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return t.Record(supply)
-	})
-	if classify(err) == duplicate {
-		return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
-	}
-	return explain(ctx, fmt.Sprintf("create sku %q", sku.Name), err)
+		return nil
+	}))
 }
 
 // SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then

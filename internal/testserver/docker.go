@@ -39,7 +39,6 @@ func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
 // Run runs the tests, then removes the containers. The code is not 0 if a test failed or a container is left.
 func (r Runner) Run() int {
-	log.SetDefault(silent{})
 	pool.byName = map[string]*shared{}
 	code := r.m.Run()
 	var failed []error
@@ -134,6 +133,9 @@ func findImage(ctx context.Context, image string) error {
 	defer imagesMu.Unlock()
 	if err, known := images[image]; known {
 		return err
+	}
+	if len(images) == 0 { // before testcontainers does anything
+		log.SetDefault(silent{})
 	}
 	images[image] = withDocker(ctx, 10*time.Minute, func(ctx context.Context, docker client.APIClient) error {
 		if _, err := docker.ImageInspect(ctx, image); err == nil {

@@ -6,8 +6,6 @@ import (
 	"net"
 	"strconv"
 	"time"
-
-	"github.com/testcontainers/testcontainers-go/log"
 )
 
 // OpenRedis starts a Redis for a program that is no test. The caller closes it; where the process is killed before, the
@@ -24,7 +22,6 @@ func OpenMariaDB(ctx context.Context) (*Server, error) { return open(ctx, mariad
 func OpenZooKeeper(ctx context.Context) (*Server, error) { return open(ctx, zookeeperKind().durable()) }
 
 func open(ctx context.Context, k kind) (*Server, error) {
-	log.SetDefault(silent{})
 	if err := findImage(ctx, k.imageName()); err != nil {
 		return nil, fmt.Errorf("%s in a container: %w; install Docker and see that `docker info` works, or name another image in %s", k.name, err, k.variable)
 	}
