@@ -93,12 +93,13 @@ func start(ctx context.Context, k kind) (*Server, error) {
 }
 
 func (s *Server) run(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	// Not with ctx: a request to create that is cut off may leave a container that the client does not know.
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if s.ports, err = freePorts(max(1, s.kind.processes)); err != nil {
 		return err
 	}
-	running, err := testcontainers.Run(ctx, s.kind.imageName(), s.options()...)
+	running, err := testcontainers.Run(creating, s.kind.imageName(), s.options(ctx)...)
 	if err != nil {
 		if running != nil {
 			err = fmt.Errorf("%w; its log ends:\n%s", err, lastLog(running))
@@ -109,8 +110,8 @@ func (s *Server) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// options returns how the container is run.
-func (s *Server) options() []testcontainers.ContainerCustomizer {
+// options returns how the container is run, and waited for until ctx ends.
+func (s *Server) options(ctx context.Context) []testcontainers.ContainerCustomizer {
 	k, bindings, command := s.kind, dockernet.PortMap{}, s.kind.command
 	exposed := make([]string, len(s.ports))
 	for i, port := range s.ports {
@@ -129,7 +130,12 @@ func (s *Server) options() []testcontainers.ContainerCustomizer {
 		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = bindings }),
 		// The strategies that come with testcontainers are for one kind of server each, and tell no version.
-		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)),
+		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(func(waiting context.Context, target wait.StrategyTarget) error {
+			waiting, cancel := context.WithCancel(waiting)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			return s.awaitReady(waiting, target)
+		})),
 	}
 	if k.memory != "" {
 		options = append(options, testcontainers.WithTmpfs(map[string]string{k.memory: "rw"}))

@@ -20,6 +20,7 @@ import (
 type Log struct {
 	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
+	Began   time.Duration // from the common start to the beginning of Duration, see Race.Warm
 	Records []Record
 	Unsent  int64 // orders that were due while all buyers waited for answers
 }
