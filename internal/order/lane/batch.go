@@ -24,7 +24,7 @@ const (
 
 	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a
 	// refusal is in no hurry, and more of them share the reads.
-	gather = 2 * time.Millisecond
+	gather = time.Millisecond
 
 	// batchBound ends a batch none of whose buyers has a deadline.
 	batchBound = 30 * time.Second
