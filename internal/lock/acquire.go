@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,8 +21,11 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		}
 	}()
 	err := l.obtain(w)
-	if err != nil {
-		err = notAcquired(key, err)
+	switch {
+	case errors.Is(err, ErrNotAcquired):
+		err = fmt.Errorf("lock %q: %w", key, err)
+	case err != nil:
+		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
 	l.observe(func(o Observer) { o.Waited(key, time.Since(began), err) })
 	if returning = true; err != nil {
@@ -30,8 +34,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	return w.lease, nil
 }
 
-// obtain gets the waiter its lease: it waits in the process for the turn, and then
-// asks the store.
+// obtain gets the waiter its lease: it waits in the process for the turn, and then asks the store.
 func (l *Locker) obtain(w *waiter) error {
 	key := w.lease.key
 	if key == "" || len(key) > MaxKey || key[0] == '}' {
@@ -48,9 +51,12 @@ func (l *Locker) obtain(w *waiter) error {
 		return err
 	}
 	defer l.work.Done()
-	t, err := l.await(q, w)
-	if err != nil || t.granted {
-		return err
+	t, ok := l.await(q, w)
+	switch {
+	case !ok:
+		return w.reason()
+	case t.granted:
+		return nil
 	}
 	a := asker{Locker: l, queue: q, waiter: w, owner: t.owner}
 	return a.run()
@@ -64,10 +70,15 @@ type asker struct {
 	owner  string // under which the store knows this process; empty: not yet
 }
 
-// run asks until the waiter has its lease, or has to return. Without a lease, the
-// next caller in the queue goes on.
+// run asks until the waiter has its lease, or has to return. Without a lease, the next caller in the queue goes on.
 func (a *asker) run() error {
-	defer a.resign()
+	defer func() {
+		if a.waiter.lease.tenure == nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.advanceLocked(a.queue, a.owner)
+		}
+	}()
 	for contended := false; ; {
 		if err := a.waiter.reason(); err != nil {
 			return err
@@ -77,16 +88,15 @@ func (a *asker) run() error {
 		}
 		sent := time.Now()
 		grant, err := a.ask()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !grant.Held {
-			if a.enter(sent, grant) {
-				return nil
-			}
-			// The caller has gone, or the answer came too late for the lease to be
-			// trusted. Asking anew means going to the end of the store's line, since
-			// another process may be nearer to it.
+		case grant.Held:
+		case a.enter(sent, grant):
+			return nil
+		default:
+			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going to
+			// the end of the store's line, since another process may be nearer to it.
 			a.renounce()
 			if !a.waiter.wait {
 				return cmp.Or(a.waiter.reason(), ErrNoAnswer)
@@ -101,7 +111,7 @@ func (a *asker) run() error {
 			a.observe(func(o Observer) { o.Contended(a.queue.key) })
 		}
 		if !a.waiter.wait {
-			return errHeld
+			return ErrNotAcquired
 		}
 		if err := a.backend.Wait(a.waiter.ctx, a.claim(), grant); err != nil {
 			return cmp.Or(a.waiter.reason(), err)
@@ -109,25 +119,14 @@ func (a *asker) run() error {
 	}
 }
 
-// resign lets the next caller ask, unless the key is held now.
-func (a *asker) resign() {
-	if a.waiter.lease.tenure != nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.advanceLocked(a.queue, a.owner)
-}
-
-// ask sends one request. It runs in a goroutine of its own, and does not end with
-// the caller's context: Acquire returns when its caller gives up, and what is given
-// back then does not overtake the request that it undoes.
+// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire returns
+// when its caller gives up, and what is given back then does not overtake the request that it undoes.
 func (a *asker) ask() (Grant, error) {
 	claim := a.claim()
 	answered := make(chan struct{})
 	var grant Grant
 	var err error
-	a.background(func() {
+	a.work.Go(func() {
 		defer close(answered)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.waiter.caller), a.patience())
 		defer cancel()
@@ -142,7 +141,7 @@ func (a *asker) ask() (Grant, error) {
 		return grant, err
 	case <-a.waiter.ctx.Done():
 		a.owner = ""
-		a.background(func() {
+		a.work.Go(func() {
 			<-answered
 			a.giveBack(claim)
 		})
@@ -154,16 +153,14 @@ func (a *asker) ask() (Grant, error) {
 func (a *asker) enter(sent time.Time, g Grant) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.isClosed() || a.waiter.ctx.Err() != nil || time.Since(sent) >= a.opt.TTL-a.opt.Margin {
+	if a.open.Err() != nil || a.waiter.ctx.Err() != nil || time.Since(sent) >= a.opt.TTL-a.opt.Margin {
 		return false
 	}
-	a.queue.asking = nil
 	a.beginLocked(a.queue, a.claim(), g, sent, a.waiter.lease)
 	return true
 }
 
-// renounce gives back what the owner may hold. The next request has another owner,
-// so that the two are not mixed up.
+// renounce gives back what the owner may hold. The next request has another owner, so that the two are not mixed up.
 func (a *asker) renounce() {
 	a.giveBack(a.claim())
 	a.owner = ""

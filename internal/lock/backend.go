@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -106,61 +105,34 @@ func (l *Locker) release(c Claim) error {
 	return inTime(ctx, l.backend.Release(ctx, c))
 }
 
-// giveBack releases what the owner may hold, or its place in line, in the
-// background. The caller may hold mu.
+// giveBack releases what the owner may hold, or its place in line, in the background. The caller may hold mu.
 func (l *Locker) giveBack(c Claim) {
-	l.background(func() {
+	l.work.Go(func() {
 		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
-			l.retryLater(c)
+			l.retry(c)
 		}
 	})
 }
 
-// unreleased is a claim that the store has not taken back.
-type unreleased struct {
-	claim Claim
-	until time.Time // when the store forgets it by itself
-}
-
-// retryLater tries again until the store takes the claim back, or forgets it. All
-// such claims share one goroutine, so that a store that fails for many callers is
-// not met by all of them when it is back.
-func (l *Locker) retryLater(c Claim) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unreleased = append(l.unreleased, unreleased{c, time.Now().Add(c.TTL)})
-	if len(l.unreleased) == 1 {
-		l.background(l.retry)
+// retry releases a claim again and again, until the store takes it back or has forgotten it by itself. One claim at a
+// time is retried, so that a store that failed for many callers is not met by all of them when it is back.
+func (l *Locker) retry(c Claim) {
+	end := time.Now().Add(c.TTL)
+	select {
+	case l.retries <- struct{}{}:
+		defer func() { <-l.retries }()
+	case <-l.open.Done():
+		return
 	}
-}
-
-// retry runs while there is anything to release.
-func (l *Locker) retry() {
-	const first, most = 10 * time.Millisecond, time.Second
-	nap := first
-	for more := true; more; {
+	for nap := 10 * time.Millisecond; time.Now().Before(end); nap = min(2*nap, time.Second) {
+		if err := l.release(c); err == nil || errors.Is(err, ErrLost) {
+			return
+		}
 		select {
 		case <-time.After(nap):
 		case <-l.open.Done():
 			return
 		}
-		l.mu.Lock()
-		u := l.unreleased[0]
-		l.mu.Unlock()
-		err := l.release(u.claim)
-
-		l.mu.Lock()
-		rest := l.unreleased[1:]
-		if err != nil && !errors.Is(err, ErrLost) {
-			nap = min(max(2*nap, first), most)
-			rest = append(rest, u) // behind the others: they may be on another server
-		} else {
-			nap = 0
-		}
-		now := time.Now()
-		l.unreleased = slices.DeleteFunc(rest, func(u unreleased) bool { return now.After(u.until) })
-		more = len(l.unreleased) > 0
-		l.mu.Unlock()
 	}
 }
 

@@ -1,20 +1,15 @@
 package lock
 
-import (
-	"context"
-	"errors"
-	"fmt"
-)
+import "errors"
 
 var (
-	// ErrNotAcquired means that the caller does not hold the lock. It is joined
-	// with the reason: the context's error, ErrTimeout, ErrQueueFull, ErrClosed,
-	// ErrNoAnswer, or the store's own error. Alone it means that another caller
+	// ErrNotAcquired means that the caller does not hold the lock. It is joined with the reason: the context's error,
+	// ErrTimeout, ErrQueueFull, ErrClosed, ErrNoAnswer, or the store's own error. Alone it means that another caller
 	// holds the key.
 	ErrNotAcquired = errors.New("lock not acquired")
 
-	// ErrLost means that the lease ended before its holder released it: its time
-	// ran out, or the store says that it belongs to another.
+	// ErrLost means that the lease ended before its holder released it: its time ran out, or the store says that it
+	// belongs to another.
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased is the cause of a lease's context after Release.
@@ -26,34 +21,13 @@ var (
 	// ErrNoAnswer means that the store did not answer a request in time.
 	ErrNoAnswer = errors.New("store did not answer in time")
 
-	// ErrQueueFull means that Options.MaxQueue callers of this process wait for
-	// the key already.
+	// ErrQueueFull means that Options.MaxQueue callers of this process wait for the key already.
 	ErrQueueFull = errors.New("too many waiters in this process")
 
 	// ErrClosed means that the Locker was closed.
 	ErrClosed = errors.New("locker closed")
 
-	// ErrKey means that the key is empty, longer than MaxKey, or starts with a
-	// closing brace, which would scatter it over a Redis cluster.
+	// ErrKey means that the key is empty, longer than MaxKey, or starts with a closing brace, which would scatter it
+	// over a Redis cluster.
 	ErrKey = errors.New("unusable key")
 )
-
-// errHeld is why a call that does not wait has no lease. ErrNotAcquired says it.
-var errHeld = errors.New("held by another")
-
-// notAcquired joins ErrNotAcquired with its reason.
-func notAcquired(key string, reason error) error {
-	if errors.Is(reason, errHeld) {
-		return fmt.Errorf("lock %q: %w", key, ErrNotAcquired)
-	}
-	return fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, reason)
-}
-
-// reasonOf is why a context has ended: its error, and its cause if that says more.
-func reasonOf(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,11 +22,7 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	tenure *tenure // set once, when the lease is granted
-	root   *Lease  // of a lease taken under another one: the first; else itself
-
-	// Guarded by Locker.mu.
-	fence    int64
-	released bool
+	fence  int64   // guarded by Locker.mu
 
 	release sync.Once
 	err     error // of Release
@@ -54,14 +49,6 @@ func (c *leaseContext) Value(k any) any {
 	return c.Context.Value(k)
 }
 
-// newLease returns a lease that has not been granted yet.
-func newLease(ctx context.Context, l *Locker, key string) *Lease {
-	e := &Lease{locker: l, key: key}
-	ctx, e.cancel = context.WithCancelCause(ctx)
-	e.ctx = leaseContext{ctx, e}
-	return e
-}
-
 // Key returns the key that is locked.
 func (e *Lease) Key() string { return e.key }
 
@@ -75,7 +62,7 @@ func (e *Lease) Context() context.Context { return &e.ctx }
 func (e *Lease) Fence() int64 {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()
-	return e.root.fence
+	return e.fence
 }
 
 // Remaining returns for how long the lease is trusted if it is not renewed any
@@ -93,7 +80,7 @@ func (e *Lease) Remaining() time.Duration {
 
 // currentLocked reports whether the lease can be trusted.
 func (e *Lease) currentLocked() bool {
-	return !e.released && e.tenure.lease == e.root && e.tenure.liveLocked()
+	return slices.Contains(e.tenure.leases, e) && e.tenure.liveLocked()
 }
 
 // Raise lifts the lease's fence above a number that the guarded resource has
@@ -114,7 +101,7 @@ func (e *Lease) Raise(ctx context.Context, above int64) error {
 func (e *Lease) raise(ctx context.Context, above int64) error {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	c, current := t.claimLocked(), e.currentLocked()
+	c, current := t.claim, e.currentLocked()
 	if current {
 		l.work.Add(1)
 		defer l.work.Done()
@@ -139,8 +126,10 @@ func (e *Lease) raise(ctx context.Context, above int64) error {
 		return ErrLost
 	case err == nil:
 		t.extendLocked(sent)
-		t.fence = max(t.fence, fence)
-		e.root.fence = t.fence
+		t.claim.Fence = max(t.claim.Fence, fence)
+		for _, e := range t.leases {
+			e.fence = t.claim.Fence
+		}
 	case errors.Is(err, ErrLost) && !t.over:
 		t.endLocked(ErrLost)
 	}
@@ -171,10 +160,10 @@ func (e *Lease) Release() error {
 func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	e.released = true
+	first := t.first
 	held = time.Since(t.entered)
 	after = t.releaseLocked(e)
-	c, cause := t.claimLocked(), t.cause
+	c, cause := t.claim, t.cause
 	if after == toStore {
 		l.work.Add(1)
 	}
@@ -184,14 +173,14 @@ func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
 		e.err = fmt.Errorf("lock %q: release: %w", e.key, ErrLost)
 		e.cancel(cause)
 	case stillHeld:
-		if e != e.root { // the others' contexts are children of the first
+		if e != first { // the others' contexts are children of the first
 			e.cancel(ErrReleased)
 		}
 	case handedOver:
-		e.root.cancel(ErrReleased)
+		first.cancel(ErrReleased)
 	case toStore:
 		defer e.toStore(c) // also if a context panics
-		e.root.cancel(ErrReleased)
+		first.cancel(ErrReleased)
 	}
 	return after, held
 }
@@ -204,16 +193,13 @@ func (e *Lease) toStore(c Claim) {
 	if err := l.release(c); err != nil {
 		e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
 		if !errors.Is(err, ErrLost) {
-			l.retryLater(c)
+			l.work.Go(func() { l.retry(c) })
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.advanceLocked(e.tenure.queue, "")
 }
-
-// MaxKeys is how many keys AcquireAll takes.
-const MaxKeys = 100
 
 // Leases are the leases on several keys, taken together.
 type Leases struct {
@@ -228,8 +214,8 @@ type Leases struct {
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	if len(keys) == 0 || len(keys) > MaxKeys {
-		return nil, notAcquired("", fmt.Errorf("%w: %d keys, want 1 to %d", ErrKey, len(keys), MaxKeys))
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("lock: %w: %w: want at least one", ErrNotAcquired, ErrKey)
 	}
 	all := &Leases{ctx: ctx}
 	for _, key := range keys {
@@ -248,13 +234,12 @@ func (a *Leases) Context() context.Context { return a.ctx }
 
 // Lease returns the lease on one of the keys, nil for any other key.
 func (a *Leases) Lease(key string) *Lease {
-	i, ok := slices.BinarySearchFunc(a.sorted, key, func(e *Lease, key string) int {
-		return strings.Compare(e.key, key)
-	})
-	if !ok {
-		return nil
+	for _, e := range a.sorted {
+		if e.key == key {
+			return e
+		}
 	}
-	return a.sorted[i]
+	return nil
 }
 
 // Release gives all keys back at the same time, each as Lease.Release does. Its

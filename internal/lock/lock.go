@@ -9,64 +9,58 @@ import (
 // MaxKey is how many bytes a key may have.
 const MaxKey = 512
 
-// Locker hands out leases on keys. It may be used by many goroutines at once; a
-// process needs one for each store. Callers of one process that want the same key
-// wait in one queue, first come first served, and one of them at a time asks the
-// store.
+// Locker hands out leases on keys. It may be used by many goroutines at once; a process needs one for each store.
+// Callers of one process that want the same key wait in one queue, first come first served, and one of them at a time
+// asks the store.
 type Locker struct {
 	backend Backend
 	opt     Options
 
-	open   context.Context // ends with Close
-	shut   context.CancelFunc
-	work   sync.WaitGroup // calls and background requests under way
-	closed chan struct{}  // closed when Close is done
-	result error          // of Close, then
+	open    context.Context // ends with Close
+	shut    context.CancelFunc
+	work    sync.WaitGroup // calls and background requests under way; added to while mu is held, or by one of them
+	retries chan struct{}  // capacity 1: the right to repeat releases
+	closing sync.Once
+	closed  error // of the backend
 
-	mu         sync.Mutex        // never held during I/O, nor while user code runs
-	queues     map[string]*queue // of the keys that this process holds or asks for
-	unreleased []unreleased      // what the store has not taken back yet: retry is at it
+	mu     sync.Mutex        // never held during I/O, nor while user code runs
+	queues map[string]*queue // of the keys that this process holds or asks for
 }
 
-// New returns a Locker over the backend, which it closes in Close. It panics if
-// o is invalid; see Options.Validate.
+// New returns a Locker over the backend, which it closes in Close. It panics if an option cannot work.
 func New(b Backend, o Options) *Locker {
-	if err := o.Validate(); err != nil {
+	o, err := o.checked()
+	if err != nil {
 		panic(err)
 	}
-	l := &Locker{backend: b, opt: o.withDefaults(), closed: make(chan struct{}), queues: make(map[string]*queue)}
+	l := &Locker{backend: b, opt: o, queues: make(map[string]*queue), retries: make(chan struct{}, 1)}
 	l.open, l.shut = context.WithCancel(context.Background())
 	return l
 }
 
-// Acquire waits for the lease of key, for as long as ctx and Options.MaxWait
-// allow. The lease's Context is a child of ctx.
+// Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
+// ctx.
 //
-// The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as
-// well. Acquire returns when ctx ends, and whatever the store may have granted is
-// given back in the background.
+// The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well. Acquire returns when ctx ends,
+// and whatever the store may have granted is given back in the background.
 //
-// Under the context of a lease on the same key, Acquire returns another lease on it
-// at once. That is true for every goroutine that works under that context: they
-// all hold the key together, and are not kept apart from each other.
+// Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
+// goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, true)
 }
 
-// TryAcquire asks once. If another caller holds the key, or asks for it in this
-// process, the error is ErrNotAcquired.
+// TryAcquire asks once. If another caller holds the key, or asks for it in this process, the error is ErrNotAcquired.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, false)
 }
 
-// Do runs fn while it holds the lease of key and releases it afterwards, also
-// if fn panics. The ctx given to fn is the lease's: it ends with a cause the
-// moment the lease can no longer be trusted, and fn should return then.
+// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics. The ctx given to fn is the
+// lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
 //
-// The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an
-// ErrLost joined to fn's. An ErrLost does not mean that fn's work was undone: what
-// it committed stays, and fn alone can tell. A key that cannot be given back at once,
-// because the store does not answer, is no error: that goes on in the background.
+// The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
+// not mean that fn's work was undone: what it committed stays, and fn alone can tell. A key that cannot be given back
+// at once, because the store does not answer, is no error: that goes on in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -80,38 +74,30 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return err
 }
 
-// Close ends all waiting, and all leases with the cause ErrClosed, gives them
-// back to the store, and closes the backend. It returns when that is done. Later
-// calls wait for the first, and return what it does.
+// Close ends all waiting, and all leases with the cause ErrClosed, gives them back to the store, and closes the
+// backend. It returns when that is done. Later calls wait for the first, and return what it does.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	if l.isClosed() {
-		l.mu.Unlock()
-		<-l.closed
-		return l.result
-	}
-	l.shut()
-	var waiting []*Lease
-	for _, q := range l.queues {
-		waiting = append(waiting, q.callersLocked()...)
-		if q.tenure != nil {
-			q.tenure.endLocked(ErrClosed)
+	l.closing.Do(func() {
+		l.mu.Lock()
+		l.shut()
+		var waiting []*Lease
+		for _, q := range l.queues {
+			waiting = append(waiting, q.callersLocked()...)
+			if q.tenure != nil {
+				q.tenure.endLocked(ErrClosed)
+			}
 		}
-	}
-	l.mu.Unlock()
-	for _, lease := range waiting {
-		lease.cancel(ErrClosed)
-	}
-	l.work.Wait()
-	l.result = l.backend.Close()
-	close(l.closed)
-	return l.result
+		l.mu.Unlock()
+		for _, lease := range waiting {
+			lease.cancel(ErrClosed)
+		}
+		l.work.Wait()
+		l.closed = l.backend.Close()
+	})
+	return l.closed
 }
 
-func (l *Locker) isClosed() bool { return l.open.Err() != nil }
-
-// Queued returns how many callers of this process wait in queues, for all keys
-// together.
+// Queued returns how many callers of this process wait in queues, for all keys together.
 func (l *Locker) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,25 +108,10 @@ func (l *Locker) Queued() int {
 	return n
 }
 
-// Waiting returns how many callers of this process wait in the key's queue. The
-// one that holds the key, or asks the store for it, is not counted.
-func (l *Locker) Waiting(key string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if q := l.queues[key]; q != nil {
-		return q.waiting.Len()
-	}
-	return 0
-}
-
-// observe calls the Observer, if there is one. The caller does not hold mu, and
-// leaves nothing half done if the Observer panics.
+// observe calls the Observer, if there is one. The caller does not hold mu, and leaves nothing half done if the
+// Observer panics.
 func (l *Locker) observe(event func(Observer)) {
 	if l.opt.Observer != nil {
 		event(l.opt.Observer)
 	}
 }
-
-// background runs fn in a goroutine that Close waits for. The caller is counted
-// in work itself, or holds mu and has a queue.
-func (l *Locker) background(fn func()) { l.work.Go(fn) }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,83 +113,46 @@ func TestLocker_DoLost(t *testing.T) {
 	}
 }
 
-// AcquireAll takes MaxKeys keys and no more. "Duplicates count once."
-func TestLocker_AcquireAll_MaxKeys(t *testing.T) {
-	t.Parallel()
-	locker := newLocker(t, lock.NewMemory(), lock.Options{})
-	keys := make([]string, lock.MaxKeys)
-	for i := range keys {
-		keys[i] = fmt.Sprint("key", i)
-	}
-	all, err := locker.AcquireAll(t.Context(), slices.Concat(keys, keys)...)
-	if err != nil {
-		t.Fatalf("AcquireAll of %d keys, each twice: %v", len(keys), err)
-	}
-	if err := all.Release(); err != nil {
-		t.Errorf("Release: %v", err)
-	}
-	if _, err := locker.AcquireAll(t.Context(), append(keys, "one more")...); !errors.Is(err, lock.ErrKey) {
-		t.Errorf("AcquireAll of %d keys: %v, want ErrKey", len(keys)+1, err)
-	}
-}
-
 // Close "returns when that is done", whoever calls it.
 func TestLocker_CloseTwice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		tap := locktest.NewTap(lock.NewMemory())
-		locker := lock.New(tap, lock.Options{})
-		mustAcquire(t, locker, "key")
-		tap.HoldRequests(locktest.Release)
-		var returned atomic.Int32
-		for range 2 {
-			go func() {
-				if err := locker.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-				returned.Add(1)
-			}()
+	tap := locktest.NewTap(lock.NewMemory())
+	locker := lock.New(tap, lock.Options{})
+	mustAcquire(t, locker, "key")
+	tap.HoldRequests(locktest.Release)
+	returned := make(chan error, 2)
+	for range 2 {
+		go func() { returned <- locker.Close() }()
+	}
+	await(t, "release", tap.Seen(locktest.Release, 1))
+	if n := len(returned); n != 0 {
+		t.Errorf("%d calls returned before the key was given back", n)
+	}
+	tap.Open()
+	for range 2 {
+		if err := <-returned; err != nil {
+			t.Errorf("Close: %v", err)
 		}
-		synctest.Wait()
-		if n := returned.Load(); n != 0 {
-			t.Errorf("%d calls returned before the key was given back", n)
-		}
-		tap.Open()
-		synctest.Wait()
-		if n := returned.Load(); n != 2 {
-			t.Errorf("%d of 2 calls returned", n)
-		}
-	})
+	}
 }
 
-// "Validate reports the first option that cannot work, by name. New panics with
-// what Validate returns".
-func TestOptions_Validate(t *testing.T) {
+// New panics if an option cannot work, and names it.
+func TestNew_Options(t *testing.T) {
 	for name, o := range map[string]lock.Options{
-		"TTL":         {TTL: time.Millisecond},
-		"whole":       {TTL: time.Second + time.Microsecond},
-		"Margin":      {TTL: time.Second, Margin: 600 * time.Millisecond},
-		"MaxHold":     {MaxHold: -1},
-		"MaxQueue":    {MaxQueue: -1},
-		"MaxHandoffs": {MaxHandoffs: 1 << 16},
-		"HandoffTime": {HandoffTime: -1},
+		"TTL":      {TTL: time.Millisecond},
+		"whole":    {TTL: time.Second + time.Microsecond},
+		"Margin":   {TTL: time.Second, Margin: 600 * time.Millisecond},
+		"MaxHold":  {MaxHold: -1},
+		"MaxQueue": {MaxQueue: -1},
 	} {
-		err := o.Validate()
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: got %v, want an error that names it", name, err)
-			continue
-		}
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: New accepts it", name)
+				if err := fmt.Sprint(recover()); !strings.Contains(err, name) {
+					t.Errorf("%s: got %v, want an error that names it", name, err)
 				}
 			}()
 			lock.New(lock.NewMemory(), o)
 		}()
-	}
-	if err := (lock.Options{}).Validate(); err != nil {
-		t.Errorf("zero value: %v", err)
 	}
 }
 
@@ -313,7 +274,7 @@ func TestLocker_Panics(t *testing.T) {
 				}
 				next := mustAcquire(t, other, "key")
 				mustRelease(t, next)
-				if n := locker.Waiting("key"); n != 0 {
+				if n := locker.Queued(); n != 0 {
 					t.Errorf("%d callers wait", n)
 				}
 			})

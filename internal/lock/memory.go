@@ -28,7 +28,7 @@ type memoryKey struct {
 
 type memoryWaiter struct {
 	owner string
-	woken chan struct{} // capacity 1
+	woken chan struct{} // closed when it is woken
 }
 
 // NewMemory returns an empty store.
@@ -46,7 +46,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 	now := m.now()
 	if k.owner != "" && k.owner != c.Owner && now.Before(k.expires) {
 		if c.Queue && k.find(c.Owner) < 0 {
-			k.waiting = append(k.waiting, memoryWaiter{c.Owner, make(chan struct{}, 1)})
+			k.waiting = append(k.waiting, memoryWaiter{c.Owner, make(chan struct{})})
 		}
 		return Grant{Held: true, Retry: k.expires.Sub(now)}, nil
 	}
@@ -122,7 +122,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 			next := k.waiting[0]
 			k.waiting = k.waiting[1:]
 			k.owner, k.expires = next.owner, now.Add(reservation)
-			wakeUp(next.woken)
+			close(next.woken)
 		}
 	}
 	if len(k.waiting) == 0 && (k.owner == "" || !now.Before(k.expires)) {
@@ -151,12 +151,4 @@ func (k *memoryKey) find(owner string) int {
 // leave takes the owner out of the line.
 func (k *memoryKey) leave(owner string) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
-}
-
-// wakeUp wakes a waiter on a channel of capacity 1.
-func wakeUp(woken chan struct{}) {
-	select {
-	case woken <- struct{}{}:
-	default: // woken already
-	}
 }

@@ -3,11 +3,13 @@ package lock
 import (
 	"container/list"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
-// queue is where callers of this process wait for one key. It exists while the
-// process holds the key or asks the store for it. Locker.mu guards its fields.
+// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the store
+// for it. Locker.mu guards its fields.
 type queue struct {
 	key     string
 	tenure  *tenure   // while the key is held
@@ -32,11 +34,13 @@ type turn struct {
 	owner   string // under which an earlier waiter asked, and stands in the store's line; mostly empty
 }
 
-// newWaiter prepares a call. Its lease has its context already, so that a hand-off
-// under Locker.mu runs no code of the caller's context.
+// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of the
+// caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
-	lease := newLease(ctx, l, key)
-	w := &waiter{lease: lease, caller: ctx, wait: wait, turn: make(chan turn, 1), ctx: lease.ctx.Context, stop: func() {}}
+	e := &Lease{locker: l, key: key}
+	w := &waiter{lease: e, caller: ctx, wait: wait, turn: make(chan turn, 1), stop: func() {}}
+	w.ctx, e.cancel = context.WithCancelCause(ctx)
+	e.ctx = leaseContext{w.ctx, e}
 	if most := l.opt.MaxWait; most >= 0 {
 		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, time.Now().Add(most), ErrTimeout)
 	}
@@ -45,20 +49,23 @@ func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 
 // reason returns why the call has to return, nil if it has not.
 func (w *waiter) reason() error {
-	if w.caller.Err() != nil {
-		return reasonOf(w.caller)
+	err, cause := w.caller.Err(), context.Cause(w.caller)
+	switch {
+	case err == nil:
+		return context.Cause(w.ctx) // ErrTimeout or ErrClosed
+	case errors.Is(cause, err):
+		return cause
 	}
-	return context.Cause(w.ctx) // ErrTimeout or ErrClosed
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// enqueueLocked gives a call its place: the next to ask the store, or in the
-// key's queue. There is no queue if the call has its answer at once: an error, or
-// another lease under the one that it has already.
+// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the call
+// has its answer at once: an error, or another lease under the one that it has already.
 func (l *Locker) enqueueLocked(w *waiter, outer *Lease) (*queue, error) {
 	key := w.lease.key
 	q := l.queues[key]
 	switch {
-	case l.isClosed():
+	case l.open.Err() != nil:
 		return nil, ErrClosed
 	case q == nil:
 		q = &queue{key: key, asking: w}
@@ -67,7 +74,7 @@ func (l *Locker) enqueueLocked(w *waiter, outer *Lease) (*queue, error) {
 	case q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
 		return nil, nil
 	case !w.wait:
-		return nil, errHeld
+		return nil, ErrNotAcquired
 	case q.waiting.Len() >= l.opt.MaxQueue:
 		return nil, ErrQueueFull
 	default:
@@ -77,40 +84,28 @@ func (l *Locker) enqueueLocked(w *waiter, outer *Lease) (*queue, error) {
 	return q, nil
 }
 
-// await waits for the caller's turn.
-func (l *Locker) await(q *queue, w *waiter) (turn, error) {
+// await waits for the caller's turn, and reports whether it came before the call had to return. One that comes in the
+// same instant is passed on.
+func (l *Locker) await(q *queue, w *waiter) (t turn, ok bool) {
 	select {
-	case t := <-w.turn:
-		return t, nil
+	case t = <-w.turn:
+		return t, true
 	case <-w.ctx.Done():
 	}
 	l.mu.Lock()
-	inQueue := w.element != nil
-	if inQueue {
-		q.waiting.Remove(w.element)
-	}
-	l.mu.Unlock()
-	if !inQueue { // its turn came in the same instant
-		l.decline(q, w)
-	}
-	return turn{}, w.reason()
-}
-
-// decline passes on the turn of a caller that has given up.
-func (l *Locker) decline(q *queue, w *waiter) {
-	t := <-w.turn
-	if t.granted {
-		l.background(func() { _ = w.lease.Release() }) // the caller does not care whether it was lost
-		return
-	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.advanceLocked(q, t.owner)
+	if w.element != nil {
+		q.waiting.Remove(w.element)
+	} else if t = <-w.turn; t.granted {
+		l.work.Go(func() { _ = w.lease.Release() }) // the caller does not care whether it was lost
+	} else {
+		l.advanceLocked(q, t.owner)
+	}
+	return turn{}, false
 }
 
-// advanceLocked lets the next caller ask the store, under the owner that stands in
-// the store's line, if there is one. Without a next caller that place is given up,
-// and the queue ends.
+// advanceLocked lets the next caller ask the store, under the owner that stands in the store's line, if there is one.
+// Without a next caller that place is given up, and the queue ends.
 func (l *Locker) advanceLocked(q *queue, owner string) {
 	if q.asking = q.popLocked(); q.asking != nil {
 		q.asking.turn <- turn{owner: owner}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,22 +26,18 @@ var (
 	releaseScript = newScript(releaseSource)
 )
 
-// redisLayout is the version of what the scripts write. A release that changes the
-// meaning of a value counts it up.
-const redisLayout = 1
-
 // fenceMemory is how long the last fence of a key is kept after its lease. When the
 // server's clock steps back by more, the fences of a key that is idle for longer
 // than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
-// newScript gives a script its constants. Values start with the layout and with the
-// one constant that their expiry depends on. Another version of this package, which
-// counts in another way, takes such a key for held until it is gone.
+// newScript gives a script its constants. Values start with the version of their layout, which counts up when the
+// meaning of a value changes, and with the one constant that their expiry depends on. Another version of this package
+// takes such a key for held until it is gone.
 func newScript(source string) *redis.Script {
 	memory := fenceMemory.Milliseconds()
-	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '%d.%d:'\n\n%s",
-		memory, reservation.Milliseconds(), fenceGap, redisLayout, memory, source))
+	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '1.%d:'\n\n%s",
+		memory, reservation.Milliseconds(), fenceGap, memory, source))
 }
 
 // ScriptName returns what the script with this hash is for, as EVALSHA and a
@@ -66,29 +61,17 @@ func ScriptName(hash string) string {
 // The server must not evict keys: set maxmemory-policy noeviction. With any other
 // policy a full server drops leases that are held, as if it had lost its memory.
 //
-// With access lists, the user needs the keys and channels that start with the
-// prefix, such as ~lock:* and &lock:*. Without the right to subscribe, waiters
+// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe, waiters
 // are not in line, and look again once in a tenth of the TTL.
 type Redis struct {
 	client  redis.UniversalClient
-	prefix  string
 	wake    *wakeups
 	send    pipeline
 	cluster bool // PUBLISH does not tell how many listen: there may be several servers
 }
 
-// RedisOption changes a Redis backend.
-type RedisOption func(*Redis)
-
-// WithPrefix sets what all keys and channels start with; the default is "lock:".
-// Lockers that are to exclude each other use the same. It panics on a prefix
-// with braces, which would break the grouping of keys in a cluster.
-func WithPrefix(prefix string) RedisOption {
-	if strings.ContainsAny(prefix, "{}") {
-		panic(fmt.Sprintf("lock: prefix %q has a brace", prefix))
-	}
-	return func(r *Redis) { r.prefix = prefix }
-}
+// redisPrefix is what all keys and channels start with.
+const redisPrefix = "lock:"
 
 // NewRedis returns a Backend over the client, for one Locker. The client stays
 // the caller's, to be closed after the Locker.
@@ -99,7 +82,7 @@ func WithPrefix(prefix string) RedisOption {
 // ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks
 // masters. A Ring, which spreads keys over servers that know nothing of each other,
 // is refused by a panic as well. Any other type counts as a cluster.
-func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
+func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {
 	case *redis.Client:
@@ -112,18 +95,15 @@ func NewRedis(client redis.UniversalClient, options ...RedisOption) *Redis {
 	if !heedsContext {
 		panic("lock: NewRedis: set ContextTimeoutEnabled in the client's options")
 	}
-	r := &Redis{client: client, prefix: "lock:", cluster: !single}
-	for _, o := range options {
-		o(r)
-	}
-	r.wake = newWakeups(client, r.prefix+"wake:", r.seekMasters)
+	r := &Redis{client: client, cluster: !single}
+	r.wake = newWakeups(client, r.seekMasters)
 	r.send = pipeline{client: client, off: !single}
 	return r
 }
 
 // Acquire implements Backend.
 func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
-	lease, line := r.keys(c)
+	lease, line := redisKeys(c)
 	keys, args := 1, []any{lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()}
 	if c.Queue {
 		r.wake.listen(ctx)
@@ -161,7 +141,7 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 
 // Renew implements Backend.
 func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
-	lease, _ := r.keys(c)
+	lease, _ := redisKeys(c)
 	fence, err := r.send.run(ctx, renewScript, 1,
 		lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds(), c.Fence).Int64()
 	if err != nil {
@@ -176,7 +156,7 @@ func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 // Release implements Backend.
 func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
-	lease, line := r.keys(c)
+	lease, line := redisKeys(c)
 	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
 	args := []any{lease, line, fence, owner}
 	if r.cluster {
@@ -217,8 +197,8 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// keys returns the names of the lease and of its line, in one slot.
-func (r *Redis) keys(c Claim) (lease, line string) {
-	line = r.prefix + "{" + c.Key + "}:line"
-	return line[:len(line)-len(":line")], line
+// redisKeys returns the names of the lease and of its line, in one slot.
+func redisKeys(c Claim) (lease, line string) {
+	lease = redisPrefix + "{" + c.Key + "}"
+	return lease, lease + ":line"
 }

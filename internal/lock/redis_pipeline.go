@@ -119,11 +119,7 @@ func (p *pipeline) exchange(batch []*pipelined) {
 			r.cmd.SetErr(err)
 			continue
 		}
-		d, ok := r.ctx.Deadline()
-		if !ok {
-			d = time.Now().Add(time.Minute)
-		}
-		if d.After(end) {
+		if d, _ := r.ctx.Deadline(); d.After(end) { // each has one: see Backend
 			end = d
 		}
 		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's

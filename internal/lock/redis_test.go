@@ -215,8 +215,8 @@ func nextFence(t *testing.T, l *lock.Locker) int64 {
 // key looks like; and nothing of a lease is kept for ever.
 func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	server := miniredis.RunT(t) // its clock stands still: everything is still there
-	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr()), lock.WithPrefix("shop:")), lock.Options{})
-	backend := lock.NewRedis(connect(t, server.Addr()), lock.WithPrefix("shop:"))
+	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
+	backend := lock.NewRedis(connect(t, server.Addr()))
 	t.Cleanup(func() { _ = backend.Close() })
 	for _, key := range []string{"sku:42", "a{b}c", "a}b", "{", "{}", "ünï côde"} {
 		lease := mustAcquire(t, holder, key)
@@ -231,7 +231,7 @@ func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 		tags := map[string]bool{}
 		for _, k := range keys {
 			tags[hashTag(k)] = true
-			if !strings.HasPrefix(k, "shop:") {
+			if !strings.HasPrefix(k, "lock:") {
 				t.Errorf("%q: %q lacks the prefix", key, k)
 			}
 			if server.TTL(k) == 0 {

@@ -25,10 +25,11 @@ type wakeups struct {
 	work sync.WaitGroup
 	once sync.Once // of the subscription
 
-	up    chan struct{} // closed when the subscription is confirmed for the first time
-	tried chan struct{} // closed then, or when the first attempt has failed
+	tried  chan struct{} // closed when the first attempt to subscribe has worked or failed
+	settle func()        // closes it, once
 
 	mu      sync.Mutex               // never held during I/O
+	up      bool                     // the subscription was confirmed
 	waiters map[string]chan struct{} // by owner; capacity 1
 }
 
@@ -38,16 +39,16 @@ const (
 	reconnectTime = 100 * time.Millisecond // after one that failed
 )
 
-func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
+func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 	w := &wakeups{
 		client:  client,
 		process: newOwner(),
 		broken:  broken,
-		up:      make(chan struct{}),
 		tried:   make(chan struct{}),
 		waiters: make(map[string]chan struct{}),
 	}
-	w.channel = prefix + w.process
+	w.channel = redisPrefix + "wake:" + w.process
+	w.settle = sync.OnceFunc(func() { close(w.tried) })
 	w.open, w.shut = context.WithCancel(context.Background())
 	return w
 }
@@ -63,7 +64,7 @@ func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
 	if w.waiters[owner] == nil {
 		w.waiters[owner] = make(chan struct{}, 1)
 	}
-	return w.waiters[owner], closed(w.up)
+	return w.waiters[owner], w.up
 }
 
 // forget ends what expect began.
@@ -75,15 +76,15 @@ func (w *wakeups) forget(owner string) {
 
 // listen opens the subscription, once, and gives Redis some time to confirm it.
 func (w *wakeups) listen(ctx context.Context) {
-	if closed(w.up) {
-		return
-	}
 	w.once.Do(func() { w.work.Go(w.subscribe) })
-	timer := time.NewTimer(listenTime)
-	defer timer.Stop()
 	select {
 	case <-w.tried:
-	case <-timer.C:
+		return
+	default:
+	}
+	select {
+	case <-w.tried:
+	case <-time.After(listenTime):
 	case <-ctx.Done():
 	}
 }
@@ -98,7 +99,7 @@ func (w *wakeups) subscribe() {
 		}
 		stop()
 		_ = sub.Close()
-		w.settle(w.tried)
+		w.settle()
 		w.broken()
 		select {
 		case <-time.After(reconnectTime):
@@ -147,26 +148,18 @@ func (w *wakeups) wake(name string) {
 func (w *wakeups) stands() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.up = true
 	for _, woken := range w.waiters {
 		wakeUp(woken)
 	}
-	w.settle(w.up)
-	w.settle(w.tried)
+	w.settle()
 }
 
-// settle closes a channel once. Only the goroutine of the subscription calls it.
-func (w *wakeups) settle(c chan struct{}) {
-	if !closed(c) {
-		close(c)
-	}
-}
-
-func closed(c <-chan struct{}) bool {
+// wakeUp wakes a waiter on a channel of capacity 1.
+func wakeUp(woken chan struct{}) {
 	select {
-	case <-c:
-		return true
-	default:
-		return false
+	case woken <- struct{}{}:
+	default: // woken already
 	}
 }
 

@@ -4,25 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// tenure is the time for which this process holds a key under one owner: from the
-// grant until it is released or lost. Its leases follow one another by hand-off;
-// one at a time is current. Locker.mu guards all fields that change.
+// tenure is the time for which this process holds a key under one owner: from the grant until it is released or lost.
+// Its leases follow one another by hand-off; one at a time is current. Locker.mu guards all fields that change.
 type tenure struct {
 	locker *Locker
 	queue  *queue
-	claim  Claim
+	claim  Claim // with the highest fence in use
 
 	granted  time.Time // when the answer was here
 	deadline time.Time // until when the store's word is trusted
-	fence    int64     // the highest in use
 	handoffs int
 
-	lease   *Lease              // the current one
-	again   map[*Lease]struct{} // taken under it and not yet released
-	entered time.Time           // when it began
+	first   *Lease    // the current one
+	leases  []*Lease  // the first and those taken under it, until each is released
+	entered time.Time // when the first began
 
 	timer    *time.Timer // for whatever is next: a renewal, or the end
 	renewAt  time.Time
@@ -35,28 +34,28 @@ type tenure struct {
 
 // beginLocked begins one with its first lease. The request was sent at this time.
 func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
+	c.Fence = g.Fence
 	t := &tenure{
 		locker:   l,
 		queue:    q,
 		claim:    c,
 		granted:  time.Now(),
 		deadline: sent.Add(l.opt.TTL - l.opt.Margin),
-		fence:    g.Fence,
 		renewAt:  sent.Add(l.opt.TTL / 3),
 	}
-	q.tenure = t
+	q.asking, q.tenure = nil, t
 	t.admitLocked(first)
 	t.timer = time.AfterFunc(t.idleLocked(), t.tick)
 	if g.Lost != nil {
 		t.ended = make(chan struct{})
-		l.background(func() { t.watch(g.Lost) })
+		l.work.Go(func() { t.watch(g.Lost) })
 	}
 }
 
 // admitLocked makes a lease the current one.
-func (t *tenure) admitLocked(lease *Lease) {
-	lease.tenure, lease.root, lease.fence = t, lease, t.fence
-	t.lease, t.entered = lease, time.Now()
+func (t *tenure) admitLocked(first *Lease) {
+	first.tenure, first.fence = t, t.claim.Fence
+	t.first, t.leases, t.entered = first, []*Lease{first}, time.Now()
 }
 
 // reenterLocked makes inner another lease of outer's holder.
@@ -64,11 +63,8 @@ func (t *tenure) reenterLocked(outer, inner *Lease) bool {
 	if outer == nil || outer.tenure != t || !outer.currentLocked() {
 		return false
 	}
-	inner.tenure, inner.root = t, t.lease
-	if t.again == nil {
-		t.again = make(map[*Lease]struct{})
-	}
-	t.again[inner] = struct{}{}
+	inner.tenure, inner.fence = t, t.claim.Fence
+	t.leases = append(t.leases, inner)
 	return true
 }
 
@@ -82,12 +78,10 @@ func (t *tenure) untilLocked() time.Time {
 	return t.deadline
 }
 
-// liveLocked reports whether the current lease can be trusted, by the clock: the
-// timer may be late.
+// liveLocked reports whether the current lease can be trusted, by the clock: the timer may be late.
 func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.untilLocked()) }
 
-// tick does what is due. Renewals run beside it, so that no request to the store
-// delays the end of the lease.
+// tick does what is due. Renewals run beside it, so that no request to the store delays the end of the lease.
 func (t *tenure) tick() {
 	l := t.locker
 	l.mu.Lock()
@@ -100,8 +94,8 @@ func (t *tenure) tick() {
 		return
 	case !t.renewing && !time.Now().Before(t.renewAt):
 		t.renewing = true
-		c := t.claimLocked()
-		l.background(func() { t.renew(c) })
+		c := t.claim
+		l.work.Go(func() { t.renew(c) })
 	}
 	t.timer.Reset(t.idleLocked())
 }
@@ -127,14 +121,13 @@ func (t *tenure) renewed(sent time.Time, err error) {
 	l := t.locker
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t.over {
+	switch {
+	case t.over:
 		return
-	}
-	if errors.Is(err, ErrLost) {
+	case errors.Is(err, ErrLost):
 		t.endLocked(ErrLost)
 		return
-	}
-	if err == nil {
+	case err == nil:
 		t.extendLocked(sent)
 	}
 	now := time.Now()
@@ -161,13 +154,6 @@ func (t *tenure) extendLocked(sent time.Time) {
 	if deadline := sent.Add(t.locker.opt.TTL - t.locker.opt.Margin); deadline.After(t.deadline) {
 		t.deadline = deadline
 	}
-}
-
-// claimLocked tells the store which fences are used.
-func (t *tenure) claimLocked() Claim {
-	c := t.claim
-	c.Fence = t.fence
-	return c
 }
 
 // watch ends the lease when the store reports by itself that it is gone.
@@ -199,11 +185,10 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 	if t.over {
 		return lost
 	}
-	delete(t.again, e)
-	if !e.root.released || len(t.again) > 0 {
-		return stillHeld
-	}
+	t.leases = slices.DeleteFunc(t.leases, func(other *Lease) bool { return other == e })
 	switch {
+	case len(t.leases) > 0:
+		return stillHeld
 	case !t.liveLocked():
 		t.endLocked(ErrLost)
 		return lost
@@ -214,20 +199,17 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 	return toStore
 }
 
-// handOverLocked gives the key to the next waiter of this process, without asking
-// the store, and reports whether it did. It stops after Options.MaxHandoffs in a
-// row and Options.HandoffTime, so that other processes get their turn, and where
-// too little of the TTL is left for the next lease.
+// handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
+// did. It stops after Options.HandoffTime, so that other processes get their turn, and where too little of the TTL is
+// left for the next lease.
 //
-// The next fence is one more than the last. The store mints fences from a clock in
-// microseconds, and must not be overtaken: fewer hand-offs than microseconds have
-// passed since the grant.
+// The next fence is one more than the last. The store mints fences from a clock in microseconds, and must not be
+// overtaken: there are fewer hand-offs than microseconds since the grant, and than numbers in a gap.
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
-	if t.handoffs >= o.MaxHandoffs || held > o.HandoffTime ||
-		t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
-		int64(t.handoffs) >= held.Microseconds() {
+	if held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}
 	w := t.queue.popLocked()
@@ -235,26 +217,24 @@ func (t *tenure) handOverLocked() bool {
 		return false
 	}
 	t.handoffs++
-	if t.fence != 0 {
-		t.fence++
+	if t.claim.Fence != 0 {
+		t.claim.Fence++
 	}
 	t.admitLocked(w.lease)
 	w.turn <- turn{granted: true}
 	return true
 }
 
-// endLocked takes the lease from its holder, gives the key back to the store in
-// the background, and lets the next waiter ask for it.
+// endLocked takes the lease from its holder, gives the key back to the store in the background, and lets the next
+// waiter ask for it.
 func (t *tenure) endLocked(cause error) {
 	t.closeLocked()
 	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)
-	l, c, leases := t.locker, t.claimLocked(), []*Lease{t.lease}
-	for e := range t.again { // the caller may have cut its context off from the first lease's
-		leases = append(leases, e)
-	}
+	l, c, first, leases := t.locker, t.claim, t.first, t.leases
 	t.cause = cause
-	l.background(func() {
-		for _, e := range leases {
+	l.work.Go(func() {
+		first.cancel(cause)
+		for _, e := range leases { // the caller may have cut its context off from the first lease's
 			e.cancel(cause)
 		}
 		l.giveBack(c)

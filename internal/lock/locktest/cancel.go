@@ -113,7 +113,7 @@ func cancelledInProcessQueue(t *testing.T, h Harness) {
 	lease := acquire(t, p, k)
 	ctx, cancel := context.WithCancelCause(bounded(t))
 	gone := start(ctx, p, k)
-	inQueue(t, p, k, 1)
+	inQueue(t, p, 1)
 	cancel(errShopClosed)
 	if err := returned(t, gone); !isNotAcquired(err, context.Canceled, errShopClosed) {
 		t.Errorf("Acquire: %v, want ErrNotAcquired, context.Canceled and its cause", err)

@@ -77,7 +77,7 @@ func closing(t *testing.T, h Harness) {
 	first := turn(t, ps[1], k)
 	wait(t, "waiter", ps[1].tap.Seen(Wait, 1))
 	second := turn(t, ps[1], k)
-	inQueue(t, ps[1], k, 1)
+	inQueue(t, ps[1], 1)
 	for _, p := range []process{ps[1], ps[0]} {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)

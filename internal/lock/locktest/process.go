@@ -141,14 +141,14 @@ func wait(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// inQueue waits until n callers of the process wait in its queue for the key.
-func inQueue(t *testing.T, p process, key string, n int) {
+// inQueue waits until n callers of the process wait in its queues.
+func inQueue(t *testing.T, p process, n int) {
 	t.Helper()
 	queued := make(chan struct{})
 	ctx := bounded(t)
 	go func() {
 		defer close(queued)
-		for p.Waiting(key) < n && ctx.Err() == nil {
+		for p.Queued() < n && ctx.Err() == nil {
 			runtime.Gosched()
 		}
 	}()

@@ -109,7 +109,7 @@ func handoffSkipsStore(t *testing.T, h Harness) {
 			}
 		})
 	}
-	inQueue(t, p, k, waiters)
+	inQueue(t, p, waiters)
 	release(t, lease)
 	wg.Wait()
 	if n := p.tap.Count(Acquire) - asked; n > waiters/10 {

@@ -394,15 +394,14 @@ func TestLanes_fairToCarts(t *testing.T) {
 		for i := range 300 {
 			l.join(t.Context(), t, buy(nth(i), "key", 1))
 		}
-		waiting := func() int { return l.Shared.Waiting("sku:mug") }
-		ordertest.Await(t, "leaders that wait", 1, waiting)
+		ordertest.Await(t, "leaders that wait", 1, l.Shared.Queued)
 		l.all.Go(func() {
 			cart := buy("ann", "cart", 1)
 			cart.Lines = append(cart.Lines, order.RequestLine{SKU: "hat", Units: 1})
 			_, _, err := l.Place(t.Context(), cart)
 			ordertest.WantErr(t, "cart", err, nil)
 		})
-		ordertest.Await(t, "leaders and carts that wait", 2, waiting)
+		ordertest.Await(t, "leaders and carts that wait", 2, l.Shared.Queued)
 		l.serve(t)
 		if diff := cmp.Diff([]string{"256 [mug]", "1 [mug hat]", "44 [mug]"}, placed); diff != "" {
 			t.Errorf("transactions (-want +got):\n%s", diff)

@@ -49,9 +49,6 @@ func (e *lease) checkHandoff() {
 	if e.index == 1 {
 		return
 	}
-	if most := max(0, e.options.MaxHandoffs); e.index-1 > most {
-		e.broke("hand-off %d of %s, want at most %d", e.index-1, e.key, most)
-	}
 	if held, most := e.begin.Sub(e.tenure.granted), e.options.HandoffTime; held > most {
 		e.broke("%s was handed over after %v, want at most %v", e.key, held, most)
 	}

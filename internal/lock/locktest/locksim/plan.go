@@ -132,8 +132,7 @@ func options(d draw, f profile) lock.Options {
 		MaxWait:     oneOf(d, 30*time.Second, -1, -1, 2*ttl),
 		MaxHold:     oneOf(d, 0, 0, 2*ttl),
 		MaxQueue:    oneOf(d, 0, 0, 0, 1),
-		MaxHandoffs: oneOf(d, 100, 1, 3, -1),
-		HandoffTime: oneOf(d, 50*ms, 50*ms, ttl, 5*ms),
+		HandoffTime: oneOf(d, 50*ms, 50*ms, ttl, 5*ms, -1),
 	}
 }
 

@@ -35,22 +35,23 @@ var lockerMutants = []mutant{
 		{
 			"tenure.go",
 			"case !t.liveLocked():\n\t\tt.endLocked(ErrLost)\n\t\treturn\n\tcase !t.renewing",
-			"case !t.liveLocked():\n\t\tc := t.claimLocked()\n\t\tl.mu.Unlock()\n\t\t_, _ = t.ask(context.Background(), c)\n" +
+			"case !t.liveLocked():\n\t\tc := t.claim\n\t\tl.mu.Unlock()\n\t\t_, _ = t.ask(context.Background(), c)\n" +
 				"\t\tl.mu.Lock()\n\t\tif !t.over {\n\t\t\tt.endLocked(ErrLost)\n\t\t}\n\t\treturn\n\tcase !t.renewing",
 		},
 	}},
 	{"the context ends: forgets to cancel it", sim, []edit{
-		{"tenure.go", "[]*Lease{t.lease}", "[]*Lease(nil)"},
+		{"tenure.go", "\t\tfirst.cancel(cause)\n", "\t\t_ = first\n"},
+		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
 	{"renewed every third of the TTL: only once", sim, []edit{
 		{"tenure.go", "\tt.renewing = false\n", ""},
 	}},
 	{"renewed while held, and trusted for it: forgets the new deadline", sim, []edit{
-		{"tenure.go", "\tif err == nil {\n\t\tt.extendLocked(sent)\n\t}\n", ""},
+		{"tenure.go", "\tcase err == nil:\n\t\tt.extendLocked(sent)\n", ""},
 	}},
 	{"never renewed after the release: the timer goes on", sim, []edit{
 		{"tenure.go", "\tt.timer.Stop()\n", ""},
-		{"tenure.go", "\tcase t.over:\n\t\treturn\n", "\tcase t.over:\n\t\tc := t.claim\n\t\tgo t.renew(c)\n\t\treturn\n"},
+		{"tenure.go", "\tcase t.over:\n\t\treturn\n\tcase !t", "\tcase t.over:\n\t\tc := t.claim\n\t\tgo t.renew(c)\n\t\treturn\n\tcase !t"},
 	}},
 	{"MaxHold: forgets it", sim, []edit{
 		{"tenure.go", "limit > 0 {", "limit < 0 {"},
@@ -84,13 +85,13 @@ var lockerMutants = []mutant{
 		{"acquire.go", "err := a.backend.Wait(a.waiter.ctx, a.claim(), grant)", "err := a.waiter.ctx.Err()"},
 	}},
 	{"one that gives up lets the next ask: forgets it", sim, []edit{
-		{"acquire.go", "\ta.advanceLocked(a.queue, a.owner)\n", ""},
+		{"acquire.go", "\t\t\ta.advanceLocked(a.queue, a.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"queue.go", "\tl.advanceLocked(q, t.owner)\n", ""},
+		{"queue.go", "\t\tl.advanceLocked(q, t.owner)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
-		{"queue.go", "l.background(func() { _ = w.lease.Release() })", ""},
+		{"queue.go", "l.work.Go(func() { _ = w.lease.Release() })", ""},
 	}},
 	{"Close ends all leases and gives them back: forgets them", sim, []edit{
 		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
@@ -104,26 +105,23 @@ var lockerMutants = []mutant{
 	{"one caller of a process asks the store: all do", sim, []edit{
 		{"queue.go", "case q == nil:", "case q == nil || q.tenure == nil:"},
 	}},
-	{"handed over a bounded number of times: no bound", sim, []edit{
-		{"tenure.go", "t.handoffs >= o.MaxHandoffs || ", ""},
-	}},
 	{"handed over for a bounded time: no bound", sim, []edit{
-		{"tenure.go", "held > o.HandoffTime ||", "false ||"},
+		{"tenure.go", "held > o.HandoffTime || ", ""},
 	}},
 	{"a fence for each hand-off: keeps the old one", sim, []edit{
-		{"tenure.go", "t.fence++", "t.fence += 0"},
+		{"tenure.go", "t.claim.Fence++", "t.claim.Fence += 0"},
 	}},
 	{"the store learns the last fence: not on release", sim, []edit{
-		{"lease.go", "c, cause := t.claimLocked(), t.cause", "c, cause := t.claim, t.cause"},
+		{"lease.go", "c, cause := t.claim, t.cause", "c, cause := t.claim, t.cause\n\tc.Fence = 0"},
 	}},
 	{"the last release frees a key: an inner one does", sim, []edit{
-		{"tenure.go", "!e.root.released || ", ""},
+		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.first:"},
 	}},
 	{"a lease that was taken again ends with the first: goes on", "TestMemory/ReentrantEnds", []edit{
-		{"tenure.go", "\t\tleases = append(leases, e)", "\t\t_ = e"},
+		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
 	{"the last release frees a key: that of the first lease does", "TestMemory/ReentrantEnds", []edit{
-		{"tenure.go", " || len(t.again) > 0", ""},
+		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.first:"},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
@@ -146,7 +144,7 @@ var storeMutants = []mutant{
 		{"memory.go", "held := k.owner == c.Owner && now.Before(k.expires)\n\tif k.owner == c.Owner {", "held := now.Before(k.expires)\n\tif held {"},
 	}},
 	{"Memory: a release wakes nobody", "TestMemory/WokenByRelease", []edit{
-		{"memory.go", "\t\t\twakeUp(next.woken)\n", ""},
+		{"memory.go", "\t\t\tclose(next.woken)\n", ""},
 	}},
 	{"Memory: one who gives up stays in the queue", "TestMemory/GivingUpLeavesQueue", []edit{
 		{"memory.go", "c.Fence)\n\tk.leave(c.Owner)\n", "c.Fence)\n"},
