@@ -93,7 +93,7 @@ func (c *components) openRedlock(ctx context.Context, s Settings) error {
 	}
 	// LockWait ends the wait, not a number of tries. The nodes are near and, in a race, busy.
 	c.addLocker(s, strategy.RedlockLock, redlock.New(nodes, redlock.Options{
-		NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond, Jitter: 20 * time.Millisecond,
+		NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond,
 	}))
 	return nil
 }

@@ -95,8 +95,8 @@ func (a *asker) run() error {
 		case a.enter(sent, grant):
 			return nil
 		default:
-			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going to
-			// the end of the store's line, since another process may be nearer to it.
+			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going
+			// to the end of the store's line, since another process may be nearer to it.
 			a.renounce()
 			if !a.waiter.wait {
 				return cmp.Or(a.waiter.reason(), ErrNoAnswer)
@@ -119,8 +119,8 @@ func (a *asker) run() error {
 	}
 }
 
-// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire returns
-// when its caller gives up, and what is given back then does not overtake the request that it undoes.
+// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire
+// returns when its caller gives up, and what is given back then does not overtake the request that it undoes.
 func (a *asker) ask() (Grant, error) {
 	claim := a.claim()
 	answered := make(chan struct{})

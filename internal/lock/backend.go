@@ -9,45 +9,38 @@ import (
 	"time"
 )
 
-// Backend is a store that keeps leases. The Locker does everything that is the
-// same for all stores, so that a backend is small; package locktest checks one.
-// Its methods may be called from many goroutines at once.
+// Backend is a store that keeps leases. The Locker does everything that is the same for all stores, so that a backend
+// is small; package locktest checks one. Its methods may be called from many goroutines at once.
 //
-// Acquire, Renew and Release get a context with a deadline, and return by then,
-// also where the store is silent or the driver knows no contexts. Wait returns
-// as soon as its context ends.
+// Acquire, Renew and Release get a context with a deadline, and return by then, also where the store is silent or the
+// driver knows no contexts. Wait returns as soon as its context ends.
 //
-// A backend never trusts a client's clock: durations go to the store, never
-// points in time.
+// A backend never trusts a client's clock: durations go to the store, never points in time.
 type Backend interface {
-	// Acquire makes the claim's owner the holder of the key if nobody holds it,
-	// or if the owner holds it already: asking again after a lost reply, or after
-	// a Wait, finds the owner's own lease with its full TTL and a new fence.
+	// Acquire makes the claim's owner the holder of the key if nobody holds it, or if the owner holds it already:
+	// asking again after a lost reply, or after a Wait, finds the owner's own lease with its full TTL and a new
+	// fence.
 	//
-	// If somebody else holds the key, the Grant says so. Where c.Queue is set,
-	// the owner then stands in the store's line until it is granted the key or
-	// calls Release.
+	// If somebody else holds the key, the Grant says so. Where c.Queue is set, the owner then stands in the store's
+	// line until it is granted the key or calls Release.
 	//
 	// An error leaves open whether the key was granted.
 	Acquire(ctx context.Context, c Claim) (Grant, error)
 
-	// Wait returns nil when it is worth asking again: when the owner, which
-	// stands in line, was told so, or when the time that g advises has passed.
+	// Wait returns nil when it is worth asking again: when the owner, which stands in line, was told so, or when the
+	// time that g advises has passed.
 	Wait(ctx context.Context, c Claim, g Grant) error
 
-	// Renew gives the owner's lease its full TTL again and returns its fence,
-	// which is raised to c.Fence if it was lower. ErrLost: the owner does not
-	// hold the key. Renew never takes a key that is free.
+	// Renew gives the owner's lease its full TTL again and returns its fence, which is raised to c.Fence if it was
+	// lower. ErrLost: the owner does not hold the key. Renew never takes a key that is free.
 	Renew(ctx context.Context, c Claim) (fence int64, err error)
 
-	// Release frees the key and tells at most one of those who wait in line. It
-	// remembers that fences up to c.Fence were used. If the owner does not hold
-	// the key, it leaves the line and the error is ErrLost; where a driver repeats
-	// requests by itself, the last one who released gets nil again.
+	// Release frees the key and tells at most one of those who wait in line. It remembers that fences up to c.Fence
+	// were used. If the owner does not hold the key, it leaves the line and the error is ErrLost; where a driver
+	// repeats requests by itself, the last one who released gets nil again.
 	Release(ctx context.Context, c Claim) error
 
-	// Close frees what the backend itself has opened. It does not close a client
-	// that it was given.
+	// Close frees what the backend itself has opened. It does not close a client that it was given.
 	Close() error
 }
 
@@ -64,27 +57,25 @@ type Claim struct {
 type Grant struct {
 	Held bool // somebody else holds the key; the rest tells how to go on
 
-	// Fence is higher than that of every earlier grant of the key, and than
-	// every number that Renew and Release were told. The Locker numbers its
-	// hand-offs with those that follow, 65,535 at most and one for each
-	// microsecond at most. Zero: the store mints none.
+	// Fence is higher than that of every earlier grant of the key, and than every number that Renew and Release were
+	// told. The Locker numbers its hand-offs with those that follow, 65,535 at most and one for each microsecond at
+	// most. Zero: the store mints none.
 	Fence int64
 
-	// Retry is how long a waiter that hears nothing should wait at most: the
-	// holder's remaining time, or the next delay of a store that has to be polled.
+	// Retry is how long a waiter that hears nothing should wait at most: the holder's remaining time, or the next
+	// delay of a store that has to be polled.
 	Retry time.Duration
 
-	// Lost of a lease that was granted is closed when the store tells by itself
-	// that the lease is gone. Nil: it does not tell, and Renew finds out.
+	// Lost of a lease that was granted is closed when the store tells by itself that the lease is gone. Nil: it does
+	// not tell, and Renew finds out.
 	Lost <-chan struct{}
 }
 
-// reservation is for how long a key that was released is kept for the waiter that
-// was woken by it.
+// reservation is for how long a key that was released is kept for the waiter that was woken by it.
 const reservation = 500 * time.Millisecond
 
-// fenceGap is by how much the fence has to rise when a holder's time ran out: it
-// may have numbered as many hand-offs that the store knows nothing of.
+// fenceGap is by how much the fence has to rise when a holder's time ran out: it may have numbered as many hand-offs
+// that the store knows nothing of.
 const fenceGap = 1 << 16
 
 // patience is how long an answer of the store is waited for.

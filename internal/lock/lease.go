@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// Lease is the right to act on a key, until Release or until its context ends.
-// It may be used by many goroutines at once.
+// Lease is the right to act on a key, until Release or until its context ends. It may be used by many goroutines at
+// once.
 //
-// A lease is not exclusion: a process that was paused can act after its lease
-// has passed to another. What makes a write safe is its Fence, compared by the
-// database in the same transaction.
+// A lease is not exclusion: a process that was paused can act after its lease has passed to another. What makes a
+// write safe is its Fence, compared by the database in the same transaction.
 type Lease struct {
 	locker *Locker
 	key    string
@@ -28,8 +27,7 @@ type Lease struct {
 	err     error // of Release
 }
 
-// leaseContext is a lease's context. It knows its lease, and those of other keys
-// under which the lease was taken.
+// leaseContext is a lease's context. It knows its lease, and those of other keys under which the lease was taken.
 type leaseContext struct {
 	context.Context
 	lease *Lease
@@ -52,22 +50,21 @@ func (c *leaseContext) Value(k any) any {
 // Key returns the key that is locked.
 func (e *Lease) Key() string { return e.key }
 
-// Context returns a child of the context given to Acquire. It ends when the
-// lease ends: context.Cause is then an ErrReleased, ErrLost or ErrClosed. All that
-// runs under this context counts as the holder of the key: see Locker.Acquire.
+// Context returns a child of the context given to Acquire. It ends when the lease ends: context.Cause is then an
+// ErrReleased, ErrLost or ErrClosed. All that runs under this context counts as the holder of the key: see
+// Locker.Acquire.
 func (e *Lease) Context() context.Context { return &e.ctx }
 
-// Fence returns the lease's fencing token: higher than that of every earlier
-// lease on the key. It is 0 if the backend mints none.
+// Fence returns the lease's fencing token: higher than that of every earlier lease on the key. It is 0 if the backend
+// mints none.
 func (e *Lease) Fence() int64 {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()
 	return e.fence
 }
 
-// Remaining returns for how long the lease is trusted if it is not renewed any
-// more, 0 if it is over. It reads the clock, and so knows that the lease ran out
-// while the process was paused, even before the context does. Ask it last
+// Remaining returns for how long the lease is trusted if it is not renewed any more, 0 if it is over. It reads the
+// clock, and so knows that the lease ran out while the process was paused, even before the context does. Ask it last
 // before a commit.
 func (e *Lease) Remaining() time.Duration {
 	e.locker.mu.Lock()
@@ -83,14 +80,13 @@ func (e *Lease) currentLocked() bool {
 	return slices.Contains(e.tenure.leases, e) && e.tenure.liveLocked()
 }
 
-// Raise lifts the lease's fence above a number that the guarded resource has
-// seen already. That is needed when the store's clock stepped back, so that it mints
-// lower numbers than before: the package comment says when. The store checks that
-// the lease is still held: a caller that lost it gets ErrLost and no number. Read
-// again what you are about to write: another process may have written meanwhile.
+// Raise lifts the lease's fence above a number that the guarded resource has seen already. That is needed when the
+// store's clock stepped back, so that it mints lower numbers than before: the package comment says when. The store
+// checks that the lease is still held: a caller that lost it gets ErrLost and no number. Read again what you are
+// about to write: another process may have written meanwhile.
 //
-// A number that leaves no room for those to come is refused: one of 1<<52 or more
-// in Redis, whose scripts count in doubles, and of 1<<62 or more anywhere.
+// A number that leaves no room for those to come is refused: one of 1<<52 or more in Redis, whose scripts count in
+// doubles, and of 1<<62 or more anywhere.
 func (e *Lease) Raise(ctx context.Context, above int64) error {
 	if err := e.raise(ctx, above); err != nil {
 		return fmt.Errorf("lock %q: raise fence above %d: %w", e.key, above, err)
@@ -136,9 +132,9 @@ func (e *Lease) raise(ctx context.Context, above int64) error {
 	return err
 }
 
-// Release gives the key to the next caller that waits for it. It works whatever
-// became of any context, and takes at most a bounded time. ErrLost: the lease was
-// over before. Calling it again does nothing and returns what the first call did.
+// Release gives the key to the next caller that waits for it. It works whatever became of any context, and takes at
+// most a bounded time. ErrLost: the lease was over before. Calling it again does nothing and returns what the first
+// call did.
 //
 // A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
@@ -155,8 +151,7 @@ func (e *Lease) Release() error {
 	return e.err
 }
 
-// giveUp ends the lease and passes the key on. It returns for how long the key was
-// held, and sets err.
+// giveUp ends the lease and passes the key on. It returns for how long the key was held, and sets err.
 func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
@@ -185,8 +180,7 @@ func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
 	return after, held
 }
 
-// toStore gives the key back to the store, once and then in the background, and
-// lets the next caller ask for it.
+// toStore gives the key back to the store, once and then in the background, and lets the next caller ask for it.
 func (e *Lease) toStore(c Claim) {
 	l := e.locker
 	defer l.work.Done()
@@ -207,9 +201,8 @@ type Leases struct {
 	ctx    context.Context
 }
 
-// AcquireAll waits for the leases of all keys, all or none. Duplicates count
-// once. The keys are taken in sorted order, so that two callers never wait for
-// each other; in a cluster each may be in another slot.
+// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. The keys are taken in sorted
+// order, so that two callers never wait for each other; in a cluster each may be in another slot.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
@@ -242,8 +235,7 @@ func (a *Leases) Lease(key string) *Lease {
 	return nil
 }
 
-// Release gives all keys back at the same time, each as Lease.Release does. Its
-// error joins those of the leases.
+// Release gives all keys back at the same time, each as Lease.Release does. Its error joins those of the leases.
 func (a *Leases) Release() error {
 	errs := make([]error, len(a.sorted))
 	var all sync.WaitGroup

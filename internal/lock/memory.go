@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// Memory is a Backend that keeps leases in this process: for one instance, and
-// for tests of code that uses a Locker. Several Lockers may share one. Leases
-// expire as in any other store.
+// Memory is a Backend that keeps leases in this process: for one instance, and for tests of code that uses a Locker.
+// Several Lockers may share one. Leases expire as in any other store.
 type Memory struct {
-	// Now is the store's clock, time.Now if nil. A test can set it before the
-	// first call.
+	// Now is the store's clock, time.Now if nil. A test can set it before the first call.
 	Now func() time.Time
 
 	mu    sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the store
-// for it. Locker.mu guards its fields.
+// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the
+// store for it. Locker.mu guards its fields.
 type queue struct {
 	key     string
 	tenure  *tenure   // while the key is held
@@ -34,8 +34,8 @@ type turn struct {
 	owner   string // under which an earlier waiter asked, and stands in the store's line; mostly empty
 }
 
-// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of the
-// caller's context.
+// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of
+// the caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{lease: e, caller: ctx, wait: wait, turn: make(chan turn, 1), stop: func() {}}
@@ -59,8 +59,8 @@ func (w *waiter) reason() error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the call
-// has its answer at once: an error, or another lease under the one that it has already.
+// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the
+// call has its answer at once: an error, or another lease under the one that it has already.
 func (l *Locker) enqueueLocked(w *waiter, outer *Lease) (*queue, error) {
 	key := w.lease.key
 	q := l.queues[key]

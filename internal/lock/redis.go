@@ -26,9 +26,8 @@ var (
 	releaseScript = newScript(releaseSource)
 )
 
-// fenceMemory is how long the last fence of a key is kept after its lease. When the
-// server's clock steps back by more, the fences of a key that is idle for longer
-// than this fall, however far the last one is ahead of the clock.
+// fenceMemory is how long the last fence of a key is kept after its lease. When the server's clock steps back by
+// more, the fences of a key that is idle for longer than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
 // newScript gives a script its constants. Values start with the version of their layout, which counts up when the
@@ -40,9 +39,8 @@ func newScript(source string) *redis.Script {
 		memory, reservation.Milliseconds(), fenceGap, memory, source))
 }
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a
-// server's slow log have it: acquire, renew or release; empty if it is none of this
-// package's.
+// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire,
+// renew or release; empty if it is none of this package's.
 func ScriptName(hash string) string {
 	return map[string]string{
 		acquireScript.Hash(): "acquire",
@@ -51,18 +49,18 @@ func ScriptName(hash string) string {
 	}[hash]
 }
 
-// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
-// single server, Sentinel or Cluster. See the package comment for its promises.
+// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See
+// the package comment for its promises.
 //
-// A key is a string with a TTL: fence, owner, whether others wait, and who released
-// it last. The waiters are in a sorted set beside it, in the same slot; a release
-// passes the key to the first of them and publishes to that process's channel.
+// A key is a string with a TTL: fence, owner, whether others wait, and who released it last. The waiters are in a
+// sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that
+// process's channel.
 //
-// The server must not evict keys: set maxmemory-policy noeviction. With any other
-// policy a full server drops leases that are held, as if it had lost its memory.
+// The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
+// that are held, as if it had lost its memory.
 //
-// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe, waiters
-// are not in line, and look again once in a tenth of the TTL.
+// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe,
+// waiters are not in line, and look again once in a tenth of the TTL.
 type Redis struct {
 	client  redis.UniversalClient
 	wake    *wakeups
@@ -73,15 +71,14 @@ type Redis struct {
 // redisPrefix is what all keys and channels start with.
 const redisPrefix = "lock:"
 
-// NewRedis returns a Backend over the client, for one Locker. The client stays
-// the caller's, to be closed after the Locker.
+// NewRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
+// Locker.
 //
-// It panics on a client whose options have no ContextTimeoutEnabled: its requests
-// would outlast the time that a lease has for them. A cluster needs a ClusterClient
-// with its MaxRedirects, 3 by default, and Sentinel a FailoverClient without
-// ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks
-// masters. A Ring, which spreads keys over servers that know nothing of each other,
-// is refused by a panic as well. Any other type counts as a cluster.
+// It panics on a client whose options have no ContextTimeoutEnabled: its requests would outlast the time that a lease
+// has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
+// without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks masters. A Ring, which
+// spreads keys over servers that know nothing of each other, is refused by a panic as well. Any other type counts as
+// a cluster.
 func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {
@@ -122,8 +119,8 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
-// Wait implements Backend. A waiter looks again after a tenth of the TTL: a server
-// that lost its memory, or was replaced, knows nobody to wake.
+// Wait implements Backend. A waiter looks again after a tenth of the TTL: a server that lost its memory, or was
+// replaced, knows nobody to wake.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
 	// The jitter keeps processes apart, and is small beside any TTL.
@@ -181,9 +178,8 @@ func (r *Redis) failed(request string, err error) error {
 	return fmt.Errorf("redis: %s: %w", request, err)
 }
 
-// seekMasters makes the client of a cluster ask, in the background, which
-// servers are its masters. By itself it does so when one refuses a request, but
-// not when one is gone: then it goes on asking that one for up to a minute.
+// seekMasters makes the client of a cluster ask, in the background, which servers are its masters. By itself it does
+// so when one refuses a request, but not when one is gone: then it goes on asking that one for up to a minute.
 func (r *Redis) seekMasters() {
 	if c, ok := r.client.(interface{ ReloadState(ctx context.Context) }); ok {
 		c.ReloadState(context.Background())

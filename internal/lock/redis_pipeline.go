@@ -8,11 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline runs scripts on one server. A few requests are under way at a time, each
-// on a connection of its own; those that come meanwhile are sent together as soon as
-// one of these is answered, on its connection. So nothing waits while there is
-// little to do, and under load a system call carries many requests. Without this
-// file, redis.Script.Run does the same, more slowly.
+// pipeline runs scripts on one server. A few requests are under way at a time, each on a connection of its own; those
+// that come meanwhile are sent together as soon as one of these is answered, on its connection. So nothing waits
+// while there is little to do, and under load a system call carries many requests. Without this file,
+// redis.Script.Run does the same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
 	off    bool // a cluster is many servers: one that is slow must not hold up the rest
@@ -31,8 +30,8 @@ type pipelined struct {
 }
 
 const (
-	// Requests, or batches of them, under way at a time. More make small batches,
-	// each with its system calls; fewer let a request wait longer.
+	// Requests, or batches of them, under way at a time. More make small batches, each with its system calls; fewer
+	// let a request wait longer.
 	maxUnderWay = 8
 	maxBatch    = 256 // requests in a batch
 )
@@ -57,8 +56,7 @@ func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args
 	return script.Eval(ctx, p.client, names, args[keys:]...)
 }
 
-// process sends a command, alone or with others. It reports whether cmd has its
-// answer: false when ctx ended before.
+// process sends a command, alone or with others. It reports whether cmd has its answer: false when ctx ended before.
 func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 	if p.off {
 		_ = p.client.Process(ctx, cmd) // cmd has the error, too
@@ -94,8 +92,7 @@ func (p *pipeline) answered() {
 	}
 }
 
-// next takes the requests to send in the place of one that was answered. Without
-// any, there is one less under way.
+// next takes the requests to send in the place of one that was answered. Without any, there is one less under way.
 func (p *pipeline) next() []*pipelined {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,8 +106,8 @@ func (p *pipeline) next() []*pipelined {
 	return batch
 }
 
-// exchange sends a batch, and waits for its answers until the last of its requests
-// has no time left. Requests that ended before are not sent.
+// exchange sends a batch, and waits for its answers until the last of its requests has no time left. Requests that
+// ended before are not sent.
 func (p *pipeline) exchange(batch []*pipelined) {
 	pipe := p.client.Pipeline()
 	var end time.Time

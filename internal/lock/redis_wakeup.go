@@ -11,9 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeups brings the messages of releases to the waiters of this process, over one
-// subscription that is opened for the first Acquire. An owner's name in Redis starts
-// with the process's, which is also its channel's.
+// wakeups brings the messages of releases to the waiters of this process, over one subscription that is opened for
+// the first Acquire. An owner's name in Redis starts with the process's, which is also its channel's.
 type wakeups struct {
 	client  redis.UniversalClient
 	channel string
@@ -56,8 +55,8 @@ func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 // name is what an owner of this process is called in Redis.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, and whether
-// the subscription stands. If not, the owner is woken when it does.
+// expect returns the channel on which the owner is woken to ask again, and whether the subscription stands. If not,
+// the owner is woken when it does.
 func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,8 +107,7 @@ func (w *wakeups) subscribe() {
 	}
 }
 
-// receive passes on what Redis publishes, until the connection fails or does not
-// answer a ping.
+// receive passes on what Redis publishes, until the connection fails or does not answer a ping.
 func (w *wakeups) receive(sub *redis.PubSub) {
 	for pinged := false; ; {
 		message, err := sub.ReceiveTimeout(w.open, checkTime)
@@ -143,8 +141,8 @@ func (w *wakeups) wake(name string) {
 	}
 }
 
-// stands wakes all waiters: messages may have been lost with an earlier connection,
-// and those that asked before the first one stood are in no line.
+// stands wakes all waiters: messages may have been lost with an earlier connection, and those that asked before the
+// first one stood are in no line.
 func (w *wakeups) stands() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -84,7 +84,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 		t.Cleanup(func() { _ = client.Close() })
 		nodes = append(nodes, client)
 	}
-	add(strategy.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond, Jitter: 20 * time.Millisecond}))
+	add(strategy.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond}))
 	if db.IsSQLite() {
 		return lockers
 	}

@@ -14,56 +14,40 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Schema is the statement that makes the table, named `locks`, for migrations.
-//
 //go:embed schema.sql
-var Schema string
+var schema string
 
-// statements are the SQL of one Backend; they differ by the table's name, which
-// cannot be a parameter. Everything else is.
-type statements struct {
-	create, insert, look, lock, set, release, list, remove string
-}
+// statements are the SQL of one Backend; they differ by the table's name, which cannot be a parameter. Everything
+// else is.
+type statements struct{ create, insert, look, lock, set, release string }
 
 func newStatements(table string) statements {
 	quoted := "`" + strings.ReplaceAll(table, ".", "`.`") + "`"
-	named := func(source string) string {
-		return strings.TrimSpace(strings.ReplaceAll(source, "{table}", quoted))
-	}
-	// No lease for so many microseconds, and a fence that the clock has left as far
-	// behind.
-	const unused = `(deadline < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
-   AND fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - ?)`
+	named := func(source string) string { return strings.ReplaceAll(source, "{table}", quoted) }
 	// How the row stands, by the clock of now in microseconds.
 	const look = `
 SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
        fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
   FROM {table} WHERE name = ?`
 	return statements{
-		create: strings.Replace(Schema, "`locks`", quoted, 1),
+		create: strings.Replace(schema, "`locks`", quoted, 1),
 		// A free row, where there is none.
-		insert: named(`
-INSERT IGNORE INTO {table} (name, owner, fence, deadline, holds)
-VALUES (?, '', 0, UTC_TIMESTAMP(6), 0)`),
-		look: named(look),
-		lock: named(look + ` FOR UPDATE NOWAIT`), // the clock is read before a wait would end
+		insert: named(`INSERT IGNORE INTO {table} (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`),
+		look:   named(look),
+		lock:   named(look + ` FOR UPDATE NOWAIT`), // the clock is read before a wait would end
 		// A grant or a renewal, with the row locked.
 		set: named(`
-UPDATE {table}
-   SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, holds = holds + ?
+UPDATE {table} SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
  WHERE name = ?`),
 		// A release needs no look before: the condition is one.
 		release: named(`
-UPDATE {table}
-   SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
+UPDATE {table} SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`),
-		list:   named(`SELECT name, ` + unused + ` FROM {table} WHERE name > ? ORDER BY name LIMIT ?`),
-		remove: named(`DELETE FROM {table} WHERE name = ? AND ` + unused),
 	}
 }
 
-// handoffs is how many numbers a holder may have used after its fence without
-// telling, as the contract of lock.Grant.Fence has it.
+// handoffs is how many numbers a holder may have used after its fence without telling, as the contract of
+// lock.Grant.Fence has it.
 const handoffs = 65_535
 
 // row is how a key stands, by the database's clock.
@@ -83,9 +67,8 @@ func scan(r *sql.Row) (row, error) {
 
 func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
-// next is the fence of the next grant: the clock, unless that is behind the row. A
-// holder that ran out did not tell which numbers it used, so none of those it may
-// have used comes again; an owner that asks itself has used none.
+// next is the fence of the next grant: the clock, unless that is behind the row. A holder that ran out did not tell
+// which numbers it used, so none of those it may have used comes again; an owner that asks itself has used none.
 func (r row) next(owner string) int64 {
 	if r.owner != "" && r.owner != owner {
 		return max(r.fence+handoffs+1, r.now)
@@ -93,16 +76,9 @@ func (r row) next(owner string) int64 {
 	return max(r.fence+1, r.now)
 }
 
-// change is what becomes of a row.
-type change struct {
-	fence int64
-	holds int // 1 for a grant
-}
-
-// change looks at the claim's row in a transaction of its own, with the row locked,
-// and makes its owner the holder for the claim's TTL if decide says so.
-// sql.ErrNoRows: the key has no row.
-func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (change, bool)) error {
+// change looks at the claim's row in a transaction of its own, with the row locked, and makes its owner the holder
+// for the claim's TTL, with the fence that decide returns, if that says so. sql.ErrNoRows: the key has no row.
+func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fence int64, ok bool)) error {
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
@@ -117,11 +93,11 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 	if err != nil {
 		return err
 	}
-	to, ok := decide(r)
+	fence, ok := decide(r)
 	if !ok {
 		return nil
 	}
-	_, err = tx.ExecContext(ctx, b.sql.set, []byte(c.Owner), to.fence, c.TTL.Microseconds(), to.holds, []byte(c.Key))
+	_, err = tx.ExecContext(ctx, b.sql.set, []byte(c.Owner), fence, c.TTL.Microseconds(), []byte(c.Key))
 	if err != nil {
 		return err
 	}
@@ -129,10 +105,9 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (ch
 	return within(ctx, tx.Commit)
 }
 
-// within ends a transaction, and waits for that until ctx ends: neither COMMIT nor
-// ROLLBACK takes a context. What is left behind does no harm, whenever it gets to
-// the server: the row is locked until then, and the deadline that a COMMIT makes
-// known was set before, by the UPDATE.
+// within ends a transaction, and waits for that until ctx ends: neither COMMIT nor ROLLBACK takes a context. What is
+// left behind does no harm, whenever it gets to the server: the row is locked until then, and the deadline that a
+// COMMIT makes known was set before, by the UPDATE.
 func within(ctx context.Context, end func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- end() }()
@@ -147,8 +122,8 @@ func within(ctx context.Context, end func() error) error {
 // attempts is how often a statement or a transaction is tried that meets others.
 const attempts = 8
 
-// retry calls f until it meets no conflict, a few times. It pauses for a random
-// time in between, which doubles, so that those who met do not meet again.
+// retry calls f until it meets no conflict, a few times. It pauses for a random time in between, which doubles, so
+// that those who met do not meet again.
 func retry(ctx context.Context, f func() error) error {
 	most := 2 * time.Millisecond
 	for attempt := 1; ; attempt++ {
@@ -165,8 +140,8 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// conflict reports whether the server rolled back, or should, because of what
-// others were doing, so that trying again can help.
+// conflict reports whether the server rolled back, or should, because of what others were doing, so that trying again
+// can help.
 func conflict(err error) bool {
 	number := errno(err)
 	return locked(err) || number == 1213 || // ER_LOCK_DEADLOCK

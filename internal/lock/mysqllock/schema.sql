@@ -5,6 +5,5 @@ CREATE TABLE IF NOT EXISTS `locks` (
   `owner`    VARBINARY(255)  NOT NULL COMMENT 'who holds it; empty: free',
   `fence`    BIGINT          NOT NULL COMMENT 'the highest that was ever used',
   `deadline` DATETIME(6)     NOT NULL COMMENT 'when the lease runs out, or when it was released',
-  `holds`    BIGINT UNSIGNED NOT NULL COMMENT 'how often it was granted',
   PRIMARY KEY (`name`)
 ) ENGINE = InnoDB

@@ -83,7 +83,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 // is taken back."
 func TestBackend_MajorityDown(t *testing.T) {
 	servers := startNodes(t)
-	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, Jitter: time.Millisecond, NodeTimeout: time.Second})
+	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, NodeTimeout: time.Second})
 	locker := lock.New(b, lock.Options{TTL: long})
 	lease, err := locker.Acquire(bounded(t), "held before")
 	if err != nil {

@@ -1,10 +1,6 @@
 package redlock
 
-import (
-	"math"
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestTally(t *testing.T) {
 	for _, c := range []struct {
@@ -43,23 +39,5 @@ func TestTally(t *testing.T) {
 		if got != c {
 			t.Errorf("got %+v, want %+v", got, c)
 		}
-	}
-}
-
-// "Validate reports the first option that cannot work, by name."
-func TestOptions_Validate(t *testing.T) {
-	for name, o := range map[string]Options{
-		"NodeTimeout": {NodeTimeout: -1},
-		"Delay":       {Delay: -1},
-		"Jitter":      {Jitter: -1},
-		"DriftFactor": {DriftFactor: math.NaN()},
-	} {
-		err := o.Validate()
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: got %v, want an error that names it", name, err)
-		}
-	}
-	if err := (Options{}).Validate(); err != nil {
-		t.Errorf("zero value: %v", err)
 	}
 }

@@ -24,9 +24,8 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a
-// server's slow log have it: acquire, renew or release; empty if it is none of this
-// package's.
+// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire,
+// renew or release; empty if it is none of this package's.
 func ScriptName(hash string) string {
 	return map[string]string{
 		acquireScript.Hash(): "acquire",
@@ -61,9 +60,8 @@ type answer struct {
 	err  error
 }
 
-// send makes a request to each node, in goroutines of their own. They heed no
-// caller's context: the answer of a node that may have granted the key is awaited
-// also when its caller has gone, so that a release comes after it.
+// send makes a request to each node, in goroutines of their own. They heed no caller's context: the answer of a node
+// that may have granted the key is awaited also when its caller has gone, so that a release comes after it.
 func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 	answers := make(chan answer, len(b.nodes)) // it may be that nothing reads them
 	r := request{script, c, b.sent.Add(1), time.Now()}
@@ -84,8 +82,8 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 	return answers
 }
 
-// enqueue puts a request behind the earlier ones of the same contender: it is sent
-// when before is closed, or at once if that is nil.
+// enqueue puts a request behind the earlier ones of the same contender: it is sent when before is closed, or at once
+// if that is nil.
 func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,6 +103,6 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 func (b *Backend) run(n *node, r request) (bool, error) {
 	ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
 	defer cancel()
-	keys := []string{b.opt.Prefix + r.claim.Key}
+	keys := []string{prefix + r.claim.Key}
 	return r.script.Run(ctx, n.client, keys, r.claim.Owner, r.claim.TTL.Milliseconds(), r.number).Bool()
 }

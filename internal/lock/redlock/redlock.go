@@ -15,60 +15,32 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// ErrNoQuorum means that too few nodes answered to know. It is joined with what is
-// known of each of the others.
+// ErrNoQuorum means that too few nodes answered to know. It is joined with what is known of each of the others.
 var ErrNoQuorum = errors.New("no quorum of nodes answered")
 
 // Options of a Backend. The zero value is a good one for leases of seconds.
 type Options struct {
-	// Prefix is what all keys start with. Default "redlock:".
-	Prefix string
-
-	// NodeTimeout is how long an answer of a node is waited for. It should be far
-	// above a round trip, or a slow moment looks like an outage, and far below a
-	// third of the TTL, which is how long a Locker waits for a renewal. Default 50 ms.
+	// NodeTimeout is how long an answer of a node is waited for. It should be far above a round trip, or a slow
+	// moment looks like an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal.
+	// Default 50 ms.
 	NodeTimeout time.Duration
 
-	// Delay and Jitter make the time between two attempts of a waiter: Delay, and a
-	// random part of Jitter. Defaults 50 ms and 200 ms. Jitter is to be many times
-	// what it takes to ask all nodes, so that two who split the votes do not meet
-	// again; Delay is a NodeTimeout, so that what a failed attempt took is given back
-	// before the next.
-	Delay  time.Duration
-	Jitter time.Duration
-
-	// DriftFactor is the share of the TTL by which the clocks of nodes and clients
-	// may differ in speed; 2 ms are added for the granularity of expiry. Default
-	// 0.01.
-	DriftFactor float64
+	// Delay is the least time between two attempts of a waiter; up to four times as much is added at random, which is
+	// to be many times what it takes to ask all nodes, so that two who split the votes do not meet again. Default 50
+	// ms, a NodeTimeout, so that what a failed attempt took is given back before the next.
+	Delay time.Duration
 }
 
-// Validate reports the first option that cannot work, by name.
-func (o Options) Validate() error {
-	switch d := o.withDefaults(); {
-	case d.NodeTimeout < time.Millisecond:
-		return fmt.Errorf("redlock: NodeTimeout %v: want at least 1ms", o.NodeTimeout)
-	case d.Delay < 0:
-		return fmt.Errorf("redlock: Delay %v: want 0 for the default, or more", o.Delay)
-	case d.Jitter < 0:
-		return fmt.Errorf("redlock: Jitter %v: want 0 for the default, or more", o.Jitter)
-	case !(d.DriftFactor > 0 && d.DriftFactor < 1): // also not a NaN
-		return fmt.Errorf("redlock: DriftFactor %v: want more than 0 and less than 1", o.DriftFactor)
-	}
-	return nil
-}
+const (
+	prefix = "redlock:" // of all keys
 
-func (o Options) withDefaults() Options {
-	o.Prefix = cmp.Or(o.Prefix, "redlock:")
-	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
-	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
-	o.Jitter = cmp.Or(o.Jitter, 200*time.Millisecond)
-	o.DriftFactor = cmp.Or(o.DriftFactor, 0.01)
-	return o
-}
+	// driftFactor is the share of the TTL by which the clocks of nodes and clients may differ in speed; 2 ms are
+	// added for the granularity of expiry.
+	driftFactor = 0.01
+)
 
-// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or
-// Valkey. See the package comment for its promises.
+// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey. See the package comment for its
+// promises.
 type Backend struct {
 	nodes []*node
 	opt   Options
@@ -81,20 +53,17 @@ type Backend struct {
 
 var _ lock.Backend = (*Backend)(nil)
 
-// New returns a Backend over one client for each node. The nodes must not
-// replicate each other, and should be an odd number: a fourth bears no more
-// failures than three. The clients stay the caller's, to be closed after the
-// Locker; they should set ContextTimeoutEnabled, so that requests end with the
-// NodeTimeout. New panics if there are no clients or o is invalid; see
-// Options.Validate.
+// New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
+// number: a fourth bears no more failures than three. The clients stay the caller's, to be closed after the Locker;
+// they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no
+// clients, or a duration is too short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
-	if len(clients) == 0 {
-		panic("redlock: no clients")
+	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
+	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
+	if len(clients) == 0 || o.NodeTimeout < time.Millisecond || o.Delay < time.Millisecond {
+		panic(fmt.Sprintf("redlock: %d clients, %+v: want one client or more, and durations of at least 1ms", len(clients), o))
 	}
-	if err := o.Validate(); err != nil {
-		panic(err)
-	}
-	b := &Backend{opt: o.withDefaults()}
+	b := &Backend{opt: o}
 	b.open, b.shut = context.WithCancel(context.Background())
 	for _, client := range clients {
 		b.nodes = append(b.nodes, &node{client: client, last: make(map[contender]chan struct{})})
@@ -105,18 +74,17 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 // attempts is how often a waiter asks before it reports that no quorum answers.
 const attempts = 3
 
-// Acquire implements lock.Backend. Held means that this attempt got no quorum,
-// though one answered: a caller that asks at the same time cannot be told from one
-// that holds the key.
+// Acquire implements lock.Backend. Held means that this attempt got no quorum, though one answered: a caller that
+// asks at the same time cannot be told from one that holds the key.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		votes, err := b.ask(ctx, acquireScript, c, tally.settled)
-		if votes.won() && validity(c.TTL, time.Since(began), b.opt.DriftFactor) > 0 {
+		if votes.won() && validity(c.TTL, time.Since(began)) > 0 {
 			return lock.Grant{}, nil
 		}
 		b.send(releaseScript, c) // on all nodes, in the background
-		held := lock.Grant{Held: true, Retry: b.opt.Delay + rand.N(b.opt.Jitter)}
+		held := lock.Grant{Held: true, Retry: b.opt.Delay + rand.N(4*b.opt.Delay)}
 		switch {
 		case ctx.Err() != nil:
 			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", context.Cause(ctx))
@@ -143,19 +111,19 @@ func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 	}
 }
 
-// Renew implements lock.Backend. The fence is always 0. Where too few nodes
-// answer, the error is an ErrNoQuorum, and the lease may still be there.
+// Renew implements lock.Backend. The fence is always 0. Where too few nodes answer, the error is an ErrNoQuorum, and
+// the lease may still be there.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	began := time.Now()
 	votes, err := b.ask(ctx, renewScript, c, tally.certain)
-	if votes.won() && validity(c.TTL, time.Since(began), b.opt.DriftFactor) <= 0 {
+	if votes.won() && validity(c.TTL, time.Since(began)) <= 0 {
 		return 0, fmt.Errorf("redlock: renew: %w: nothing is left of the TTL %v", ErrNoQuorum, c.TTL)
 	}
 	return 0, verdict("renew", votes, err)
 }
 
-// Release implements lock.Backend. It is sent to all nodes, and goes on after a
-// quorum has answered. ErrNoQuorum: too few did.
+// Release implements lock.Backend. It is sent to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too
+// few did.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	votes, err := b.ask(ctx, releaseScript, c, tally.certain)
 	return verdict("release", votes, err)
@@ -172,9 +140,8 @@ func verdict(what string, votes tally, err error) error {
 	return fmt.Errorf("redlock: %s: %w", what, errors.Join(ErrNoQuorum, err))
 }
 
-// Close waits until what is being given back in the background has been given
-// back, for two NodeTimeouts at most, and ends all requests. Those of a client
-// that does not heed its context end when it does. The clients stay open.
+// Close waits until what is being given back in the background has been given back, for two NodeTimeouts at most, and
+// ends all requests. Those of a client that does not heed its context end when it does. The clients stay open.
 func (b *Backend) Close() error {
 	done := make(chan struct{})
 	go func() {
@@ -189,9 +156,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// ask sends a request to all nodes at once, and counts their answers until there
-// are enough, the NodeTimeout has passed, or ctx ends. The requests go on without
-// it. The error tells what is known of nodes that did not answer.
+// ask sends a request to all nodes at once, and counts their answers until there are enough, the NodeTimeout has
+// passed, or ctx ends. The requests go on without it. The error tells what is known of nodes that did not answer.
 func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, enough func(tally) bool) (tally, error) {
 	answers := b.send(script, c)
 	timeout := time.NewTimer(b.opt.NodeTimeout)
@@ -215,7 +181,7 @@ func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, e
 				timeout.Reset(0)
 				continue
 			}
-			failures = append(failures, fmt.Errorf("%d nodes: %w", t.pending(), errSilent))
+			failures = append(failures, fmt.Errorf("%d nodes: no answer in time", t.pending()))
 			t.failed += t.pending()
 		case <-ctx.Done():
 			return t, context.Cause(ctx)
@@ -223,8 +189,6 @@ func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, e
 	}
 	return t, errors.Join(failures...)
 }
-
-var errSilent = errors.New("no answer in time")
 
 // tally counts the answers of nodes to one request.
 type tally struct {
@@ -257,8 +221,8 @@ func (t tally) settled() bool {
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || t.unreachable())
 }
 
-// certain is settled for an owner that has the key: if it is gone, the answer has
-// to be that, and not merely that there is no quorum.
+// certain is settled for an owner that has the key: if it is gone, the answer has to be that, and not merely that
+// there is no quorum.
 func (t tally) certain() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
 	cannotLose := t.no+t.pending() <= t.nodes-t.quorum()
@@ -266,7 +230,7 @@ func (t tally) certain() bool {
 }
 
 // validity is for how long a grant may be trusted that took so long to get.
-func validity(ttl, elapsed time.Duration, driftFactor float64) time.Duration {
+func validity(ttl, elapsed time.Duration) time.Duration {
 	drift := time.Duration(float64(ttl)*driftFactor) + 2*time.Millisecond
 	return ttl - elapsed - drift
 }
