@@ -45,127 +45,118 @@ func (l *Locker) obtain(w *waiter) error {
 	}
 	outer, _ := w.caller.Value(leaseKey{l, key}).(*Lease)
 	l.mu.Lock()
-	q, err := l.enqueueLocked(w, outer)
+	err := w.enqueueLocked(outer)
 	l.mu.Unlock()
-	if q == nil {
+	if w.queue == nil {
 		return err
 	}
 	defer l.work.Done()
-	t, ok := l.await(q, w)
+	granted, ok := w.await()
 	switch {
 	case !ok:
 		return w.reason()
-	case t.granted:
+	case granted:
 		return nil
 	}
-	a := asker{Locker: l, queue: q, waiter: w, owner: t.owner}
-	return a.run()
+	return w.askStore()
 }
 
-// asker is the one caller of this process that asks the store for a key.
-type asker struct {
-	*Locker
-	queue  *queue
-	waiter *waiter
-	owner  string // under which the store knows this process; empty: not yet
-}
-
-// run asks until the waiter has its lease, or has to return. Without a lease, the next caller in the queue goes on.
-func (a *asker) run() error {
+// askStore is what one caller of this process at a time does: it asks until it has its lease, or has to return. Without a lease, the next caller in the queue goes on.
+func (w *waiter) askStore() error {
 	defer func() {
-		if a.waiter.lease.tenure == nil {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.advanceLocked(a.queue, a.owner)
+		if w.lease.tenure == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.advanceLocked(w.queue, w.owner)
 		}
 	}()
 	for contended := false; ; {
-		if err := a.waiter.reason(); err != nil {
+		if err := w.reason(); err != nil {
 			return err
 		}
-		if a.owner == "" {
-			a.owner = newOwner()
+		if w.owner == "" {
+			w.owner = newOwner()
 		}
 		sent := time.Now()
-		grant, err := a.ask()
+		grant, err := w.ask()
 		switch {
 		case err != nil:
 			return err
 		case grant.Held:
-		case a.enter(sent, grant):
+		case w.enter(sent, grant):
 			return nil
 		default:
 			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going
 			// to the end of the store's line, since another process may be nearer to it.
-			a.renounce()
-			if !a.waiter.wait {
-				return cmp.Or(a.waiter.reason(), ErrNoAnswer)
+			w.renounce()
+			if !w.wait {
+				return cmp.Or(w.reason(), ErrNoAnswer)
 			}
 			continue
 		}
-		if !a.waiter.wait {
-			a.owner = "" // it stands in no line
+		if !w.wait {
+			w.owner = "" // it stands in no line
 		}
 		if !contended {
 			contended = true
-			a.observe(func(o Observer) { o.Contended(a.queue.key) })
+			w.observe(func(o Observer) { o.Contended(w.queue.key) })
 		}
-		if !a.waiter.wait {
+		if !w.wait {
 			return ErrNotAcquired
 		}
-		if err := a.backend.Wait(a.waiter.ctx, a.claim(), grant); err != nil {
-			return cmp.Or(a.waiter.reason(), err)
+		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {
+			return cmp.Or(w.reason(), err)
 		}
 	}
 }
 
 // ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire
 // returns when its caller gives up, and what is given back then does not overtake the request that it undoes.
-func (a *asker) ask() (Grant, error) {
-	claim := a.claim()
+func (w *waiter) ask() (Grant, error) {
+	claim := w.claim()
 	answered := make(chan struct{})
 	var grant Grant
 	var err error
-	a.work.Go(func() {
+	w.work.Go(func() {
 		defer close(answered)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.waiter.caller), a.patience())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.patience())
 		defer cancel()
-		grant, err = a.backend.Acquire(ctx, claim)
+		grant, err = w.backend.Acquire(ctx, claim)
 		err = inTime(ctx, err)
 	})
 	select {
 	case <-answered:
 		if err != nil {
-			a.renounce() // it may have been granted
+			w.renounce() // it may have been granted
 		}
 		return grant, err
-	case <-a.waiter.ctx.Done():
-		a.owner = ""
-		a.work.Go(func() {
+	case <-w.ctx.Done():
+		w.owner = ""
+		w.work.Go(func() {
 			<-answered
-			a.giveBack(claim)
+			w.giveBack(claim)
 		})
-		return Grant{}, a.waiter.reason()
+		return Grant{}, w.reason()
 	}
 }
 
 // enter turns a grant into the waiter's lease, if it can still be trusted.
-func (a *asker) enter(sent time.Time, g Grant) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open.Err() != nil || a.waiter.ctx.Err() != nil || time.Since(sent) >= a.opt.TTL-a.opt.Margin {
+func (w *waiter) enter(sent time.Time, g Grant) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open.Err() != nil || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
 		return false
 	}
-	a.beginLocked(a.queue, a.claim(), g, sent, a.waiter.lease)
+	w.beginLocked(w.queue, w.claim(), g, sent, w.lease)
 	return true
 }
 
 // renounce gives back what the owner may hold. The next request has another owner, so that the two are not mixed up.
-func (a *asker) renounce() {
-	a.giveBack(a.claim())
-	a.owner = ""
+func (w *waiter) renounce() {
+	w.giveBack(w.claim())
+	w.owner = ""
 }
 
-func (a *asker) claim() Claim {
-	return Claim{Key: a.queue.key, Owner: a.owner, TTL: a.opt.TTL, Queue: a.waiter.wait}
+func (w *waiter) claim() Claim {
+	return Claim{Key: w.queue.key, Owner: w.owner, TTL: w.opt.TTL, Queue: w.wait}
 }

@@ -17,7 +17,7 @@ import (
 type Lease struct {
 	locker *Locker
 	key    string
-	ctx    leaseContext
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	tenure *tenure // set once, when the lease is granted
@@ -27,24 +27,10 @@ type Lease struct {
 	err     error // of Release
 }
 
-// leaseContext is a lease's context. It knows its lease, and those of other keys under which the lease was taken.
-type leaseContext struct {
-	context.Context
-	lease *Lease
-}
-
 // leaseKey asks a context for the latest lease of one Locker, on this key.
 type leaseKey struct {
 	locker *Locker
 	key    string
-}
-
-// Value implements context.Context.
-func (c *leaseContext) Value(k any) any {
-	if k, ok := k.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.key {
-		return c.lease
-	}
-	return c.Context.Value(k)
 }
 
 // Key returns the key that is locked.
@@ -53,7 +39,7 @@ func (e *Lease) Key() string { return e.key }
 // Context returns a child of the context given to Acquire. It ends when the lease ends: context.Cause is then an
 // ErrReleased, ErrLost or ErrClosed. All that runs under this context counts as the holder of the key: see
 // Locker.Acquire.
-func (e *Lease) Context() context.Context { return &e.ctx }
+func (e *Lease) Context() context.Context { return e.ctx }
 
 // Fence returns the lease's fencing token: higher than that of every earlier lease on the key. It is 0 if the backend
 // mints none.

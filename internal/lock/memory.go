@@ -64,11 +64,9 @@ func (m *Memory) Wait(ctx context.Context, c Claim, g Grant) error {
 	if own { // it was woken before
 		return nil
 	}
-	timer := time.NewTimer(g.Retry)
-	defer timer.Stop()
 	select {
 	case <-woken:
-	case <-timer.C:
+	case <-time.After(g.Retry):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -19,28 +19,25 @@ type queue struct {
 
 // waiter is one call of Acquire, until it returns.
 type waiter struct {
+	*Locker
+	queue   *queue          // nil: it has its answer without
 	lease   *Lease          // the caller's, if it is granted
 	caller  context.Context // as given to Acquire: user code
 	ctx     context.Context // ends when the call has to return
 	stop    context.CancelFunc
 	wait    bool          // false: TryAcquire
-	turn    chan turn     // capacity 1
+	turn    chan bool     // capacity 1: true, the lease is granted; or false, it is the turn to ask the store
+	owner   string        // under which this process asked already, and stands in the store's line; else empty
 	element *list.Element // in queue.waiting; guarded by Locker.mu
-}
-
-// turn is what a waiter waits for: its lease, or else to ask the store.
-type turn struct {
-	granted bool
-	owner   string // under which an earlier waiter asked, and stands in the store's line; mostly empty
 }
 
 // newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of
 // the caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
-	w := &waiter{lease: e, caller: ctx, wait: wait, turn: make(chan turn, 1), stop: func() {}}
+	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, turn: make(chan bool, 1), stop: func() {}}
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
-	e.ctx = leaseContext{w.ctx, e}
+	e.ctx = context.WithValue(w.ctx, leaseKey{l, key}, e)
 	if most := l.opt.MaxWait; most >= 0 {
 		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, time.Now().Add(most), ErrTimeout)
 	}
@@ -61,54 +58,56 @@ func (w *waiter) reason() error {
 
 // enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the
 // call has its answer at once: an error, or another lease under the one that it has already.
-func (l *Locker) enqueueLocked(w *waiter, outer *Lease) (*queue, error) {
-	key := w.lease.key
+func (w *waiter) enqueueLocked(outer *Lease) error {
+	l, key := w.Locker, w.lease.key
 	q := l.queues[key]
 	switch {
 	case l.open.Err() != nil:
-		return nil, ErrClosed
+		return ErrClosed
 	case q == nil:
 		q = &queue{key: key, asking: w}
 		l.queues[key] = q
-		w.turn <- turn{}
+		w.turn <- false
 	case q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
-		return nil, nil
+		return nil
 	case !w.wait:
-		return nil, ErrNotAcquired
+		return ErrNotAcquired
 	case q.waiting.Len() >= l.opt.MaxQueue:
-		return nil, ErrQueueFull
+		return ErrQueueFull
 	default:
 		w.element = q.waiting.PushBack(w)
 	}
+	w.queue = q
 	l.work.Add(1)
-	return q, nil
+	return nil
 }
 
 // await waits for the caller's turn, and reports whether it came before the call had to return. One that comes in the
 // same instant is passed on.
-func (l *Locker) await(q *queue, w *waiter) (t turn, ok bool) {
+func (w *waiter) await() (granted, ok bool) {
 	select {
-	case t = <-w.turn:
-		return t, true
+	case granted = <-w.turn:
+		return granted, true
 	case <-w.ctx.Done():
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.element != nil {
-		q.waiting.Remove(w.element)
-	} else if t = <-w.turn; t.granted {
-		l.work.Go(func() { _ = w.lease.Release() }) // the caller does not care whether it was lost
+		w.queue.waiting.Remove(w.element)
+	} else if granted = <-w.turn; granted {
+		w.work.Go(func() { _ = w.lease.Release() }) // the caller does not care whether it was lost
 	} else {
-		l.advanceLocked(q, t.owner)
+		w.advanceLocked(w.queue, w.owner)
 	}
-	return turn{}, false
+	return false, false
 }
 
 // advanceLocked lets the next caller ask the store, under the owner that stands in the store's line, if there is one.
 // Without a next caller that place is given up, and the queue ends.
 func (l *Locker) advanceLocked(q *queue, owner string) {
 	if q.asking = q.popLocked(); q.asking != nil {
-		q.asking.turn <- turn{owner: owner}
+		q.asking.owner = owner
+		q.asking.turn <- false
 		return
 	}
 	delete(l.queues, q.key)

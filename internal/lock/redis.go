@@ -124,12 +124,11 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
 	// The jitter keeps processes apart, and is small beside any TTL.
-	timer := time.NewTimer(again + rand.N(min(again/10, 250*time.Millisecond)+5*time.Millisecond))
-	defer timer.Stop()
+	again += rand.N(min(again/10, 250*time.Millisecond) + 5*time.Millisecond)
 	woken, _ := r.wake.expect(c.Owner)
 	select {
 	case <-woken:
-	case <-timer.C:
+	case <-time.After(again):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -189,7 +188,7 @@ func (r *Redis) seekMasters() {
 // Close ends the subscription. The client stays open.
 func (r *Redis) Close() error {
 	r.wake.close()
-	r.send.close()
+	r.send.work.Wait()
 	return nil
 }
 

@@ -19,7 +19,7 @@ type pipeline struct {
 	mu       sync.Mutex // never held during I/O
 	underWay int
 	waiting  []*pipelined
-	work     sync.WaitGroup
+	work     sync.WaitGroup // batches under way
 }
 
 // pipelined is a request that waits to be sent with others.
@@ -130,6 +130,3 @@ func (p *pipeline) exchange(batch []*pipelined) {
 		close(r.done)
 	}
 }
-
-// close returns when no batch is under way.
-func (p *pipeline) close() { p.work.Wait() }

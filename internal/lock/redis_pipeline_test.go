@@ -97,7 +97,7 @@ func TestBatches(t *testing.T) {
 	}
 	close(g.open) // the server knows no script yet: NOSCRIPT
 	calls.Wait()
-	b.close()
+	b.work.Wait()
 	if len(g.batches) != 1 || g.batches[0] != later {
 		t.Errorf("batches of %v, want one of %d", g.batches, later)
 	}

@@ -15,7 +15,6 @@ import (
 // the first Acquire. An owner's name in Redis starts with the process's, which is also its channel's.
 type wakeups struct {
 	client  redis.UniversalClient
-	channel string
 	process string
 	broken  func() // called when the subscription has failed
 
@@ -46,7 +45,6 @@ func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 		tried:   make(chan struct{}),
 		waiters: make(map[string]chan struct{}),
 	}
-	w.channel = redisPrefix + "wake:" + w.process
 	w.settle = sync.OnceFunc(func() { close(w.tried) })
 	w.open, w.shut = context.WithCancel(context.Background())
 	return w
@@ -93,7 +91,7 @@ func (w *wakeups) subscribe() {
 	for w.open.Err() == nil {
 		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
 		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
-		if err := sub.Subscribe(w.open, w.channel); err == nil {
+		if err := sub.Subscribe(w.open, redisPrefix+"wake:"+w.process); err == nil {
 			w.receive(sub)
 		}
 		stop()

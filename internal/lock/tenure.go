@@ -221,7 +221,7 @@ func (t *tenure) handOverLocked() bool {
 		t.claim.Fence++
 	}
 	t.admitLocked(w.lease)
-	w.turn <- turn{granted: true}
+	w.turn <- true
 	return true
 }
 

@@ -101,11 +101,9 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := pollFirst; ; nap = min(nap*3/2, pollMost) {
 		// Up to a quarter more, so that waiters who came together spread.
-		look := time.NewTimer(min(nap, max(left, time.Millisecond)) + rand.N(nap/4+1))
 		select {
-		case <-look.C:
+		case <-time.After(min(nap, max(left, time.Millisecond)) + rand.N(nap/4+1)):
 		case <-ctx.Done():
-			look.Stop()
 			return ctx.Err()
 		}
 		looking, cancel := context.WithTimeout(ctx, lookLimit)

@@ -101,10 +101,8 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 
 // Wait implements lock.Backend: it sleeps for g.Retry.
 func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
-	delay := time.NewTimer(g.Retry)
-	defer delay.Stop()
 	select {
-	case <-delay.C:
+	case <-time.After(g.Retry):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -26,7 +26,7 @@ var lockerMutants = []mutant{
 		{"tenure.go", "deadline: sent.Add(l.opt.TTL - l.opt.Margin),", "deadline: sent.Add(l.opt.TTL),"},
 	}},
 	{"trusted until TTL minus Margin: takes a lease whose answer came too late", sim, []edit{
-		{"acquire.go", " || time.Since(sent) >= a.opt.TTL-a.opt.Margin {", " {"},
+		{"acquire.go", " || time.Since(sent) >= w.opt.TTL-w.opt.Margin {", " {"},
 	}},
 	{"a renewal is trusted from before it was sent: counts from the answer", sim, []edit{
 		{"tenure.go", "if deadline := sent.Add(", "if deadline := time.Now().Add("},
@@ -57,14 +57,14 @@ var lockerMutants = []mutant{
 		{"tenure.go", "limit > 0 {", "limit < 0 {"},
 	}},
 	{"an owner is one acquisition: asks again under a name that is given back", sim, []edit{
-		{"acquire.go", "\ta.giveBack(a.claim())\n\ta.owner = \"\"\n", "\ta.giveBack(a.claim())\n"},
+		{"acquire.go", "\tw.giveBack(w.claim())\n\tw.owner = \"\"\n", "\tw.giveBack(w.claim())\n"},
 	}},
 	{"an owner is one acquisition: the next in the queue keeps the name of a lost lease", sim, []edit{
 		{"tenure.go", "l.advanceLocked(t.queue, \"\")", "l.advanceLocked(t.queue, c.Owner)"},
 	}},
 	{"giving up leaves nothing behind: does not give back what was asked for", sim, []edit{
-		{"acquire.go", "\t\t\ta.giveBack(claim)\n", ""},
-		{"acquire.go", "a.renounce() // it may", "a.owner = \"\" // it may"},
+		{"acquire.go", "\t\t\tw.giveBack(claim)\n", ""},
+		{"acquire.go", "w.renounce() // it may", "w.owner = \"\" // it may"},
 	}},
 	{"given back after the answer has come: before it", sim, []edit{
 		{"acquire.go", "\t\t\t<-answered\n", ""},
@@ -73,7 +73,7 @@ var lockerMutants = []mutant{
 		{"queue.go", "l.giveBack(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})", "_ = owner"},
 	}},
 	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
-		{"acquire.go", "case <-a.waiter.ctx.Done():", "case <-chan struct{}(nil):"},
+		{"acquire.go", "case <-w.ctx.Done():", "case <-chan struct{}(nil):"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
 		{"queue.go", "; most >= 0 {", "; most < -1 {"},
@@ -82,16 +82,16 @@ var lockerMutants = []mutant{
 		{"tenure.go", "\t\tl.giveBack(c)\n", ""},
 	}},
 	{"woken by the release, not by polling: asks again and again", sim, []edit{
-		{"acquire.go", "err := a.backend.Wait(a.waiter.ctx, a.claim(), grant)", "err := a.waiter.ctx.Err()"},
+		{"acquire.go", "err := w.backend.Wait(w.ctx, w.claim(), grant)", "err := w.ctx.Err()"},
 	}},
 	{"one that gives up lets the next ask: forgets it", sim, []edit{
-		{"acquire.go", "\t\t\ta.advanceLocked(a.queue, a.owner)\n", ""},
+		{"acquire.go", "\t\t\tw.advanceLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"queue.go", "\t\tl.advanceLocked(q, t.owner)\n", ""},
+		{"queue.go", "\t\tw.advanceLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
-		{"queue.go", "l.work.Go(func() { _ = w.lease.Release() })", ""},
+		{"queue.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
 	}},
 	{"Close ends all leases and gives them back: forgets them", sim, []edit{
 		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
