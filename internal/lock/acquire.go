@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -75,7 +76,7 @@ func (w *waiter) askStore() error {
 			return err
 		}
 		if w.owner == "" {
-			w.owner = newOwner()
+			w.owner = rand.Text()
 		}
 		sent := time.Now()
 		grant, err := w.ask()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"time"
 )
 
@@ -125,10 +123,4 @@ func (l *Locker) retry(c Claim) {
 			return
 		}
 	}
-}
-
-// newOwner returns a name that no other acquisition has.
-func newOwner() string {
-	name := strconv.AppendUint(make([]byte, 0, 26), rand.Uint64(), 36)
-	return string(strconv.AppendUint(name, rand.Uint64(), 36))
 }

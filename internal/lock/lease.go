@@ -58,7 +58,7 @@ func (e *Lease) Remaining() time.Duration {
 	if !e.currentLocked() {
 		return 0
 	}
-	return time.Until(e.tenure.untilLocked())
+	return time.Until(e.tenure.deadline)
 }
 
 // currentLocked reports whether the lease can be trusted.
@@ -124,26 +124,16 @@ func (e *Lease) raise(ctx context.Context, above int64) error {
 //
 // A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
-	e.release.Do(func() {
-		after, held := e.giveUp()
-		// Nothing is left to do if the Observer panics.
-		if after == handedOver || after == toStore {
-			e.locker.observe(func(o Observer) { o.Held(e.key, held) })
-		}
-		if after == handedOver {
-			e.locker.observe(func(o Observer) { o.HandedOver(e.key) })
-		}
-	})
+	e.release.Do(e.giveUp)
 	return e.err
 }
 
-// giveUp ends the lease and passes the key on. It returns for how long the key was held, and sets err.
-func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
+// giveUp ends the lease, passes the key on, and sets err.
+func (e *Lease) giveUp() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	first := t.first
-	held = time.Since(t.entered)
-	after = t.releaseLocked(e)
+	first, held := t.first, time.Since(t.entered)
+	after := t.releaseLocked(e)
 	c, cause := t.claim, t.cause
 	if after == toStore {
 		l.work.Add(1)
@@ -153,32 +143,41 @@ func (e *Lease) giveUp() (after afterRelease, held time.Duration) {
 	case lost:
 		e.err = fmt.Errorf("lock %q: release: %w", e.key, ErrLost)
 		e.cancel(cause)
+		return
 	case stillHeld:
 		if e != first { // the others' contexts are children of the first
 			e.cancel(ErrReleased)
 		}
+		return
 	case handedOver:
 		first.cancel(ErrReleased)
 	case toStore:
-		defer e.toStore(c) // also if a context panics
-		first.cancel(ErrReleased)
+		e.toStore(first, c)
 	}
-	return after, held
+	// Nothing is left to do if the Observer panics.
+	l.observe(func(o Observer) { o.Held(e.key, held) })
+	if after == handedOver {
+		l.observe(func(o Observer) { o.HandedOver(e.key) })
+	}
 }
 
-// toStore gives the key back to the store, once and then in the background, and lets the next caller ask for it.
-func (e *Lease) toStore(c Claim) {
+// toStore gives the key back to the store, once and then in the background, and lets the next caller ask for it, also
+// if a context panics.
+func (e *Lease) toStore(first *Lease, c Claim) {
 	l := e.locker
-	defer l.work.Done()
-	if err := l.release(c); err != nil {
-		e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
-		if !errors.Is(err, ErrLost) {
-			l.work.Go(func() { l.retry(c) })
+	defer func() {
+		defer l.work.Done()
+		if err := l.release(c); err != nil {
+			e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
+			if !errors.Is(err, ErrLost) {
+				l.work.Go(func() { l.retry(c) })
+			}
 		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.advanceLocked(e.tenure.queue, "")
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.advanceLocked(e.tenure.queue, "")
+	}()
+	first.cancel(ErrReleased)
 }
 
 // Leases are the leases on several keys, taken together.

@@ -142,7 +142,6 @@ func TestNew_Options(t *testing.T) {
 		"TTL":      {TTL: time.Millisecond},
 		"whole":    {TTL: time.Second + time.Microsecond},
 		"Margin":   {TTL: time.Second, Margin: 600 * time.Millisecond},
-		"MaxHold":  {MaxHold: -1},
 		"MaxQueue": {MaxQueue: -1},
 	} {
 		func() {

@@ -10,7 +10,7 @@ import (
 // Memory is a Backend that keeps leases in this process: for one instance, and for tests of code that uses a Locker.
 // Several Lockers may share one. Leases expire as in any other store.
 type Memory struct {
-	// Now is the store's clock, time.Now if nil. A test can set it before the first call.
+	// Now is the store's clock. A test can replace it before the first call.
 	Now func() time.Time
 
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ type memoryWaiter struct {
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{keys: make(map[string]*memoryKey)} }
+func NewMemory() *Memory { return &Memory{Now: time.Now, keys: make(map[string]*memoryKey)} }
 
 // Acquire implements Backend.
 func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
@@ -41,7 +41,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 		k = &memoryKey{}
 		m.keys[c.Key] = k
 	}
-	now := m.now()
+	now := m.Now()
 	if k.owner != "" && k.owner != c.Owner && now.Before(k.expires) {
 		if c.Queue && k.find(c.Owner) < 0 {
 			k.waiting = append(k.waiting, memoryWaiter{c.Owner, make(chan struct{})})
@@ -92,10 +92,10 @@ func (m *Memory) Renew(_ context.Context, c Claim) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.keys[c.Key]
-	if k == nil || k.owner != c.Owner || !m.now().Before(k.expires) {
+	if k == nil || k.owner != c.Owner || !m.Now().Before(k.expires) {
 		return 0, ErrLost
 	}
-	k.expires = m.now().Add(c.TTL)
+	k.expires = m.Now().Add(c.TTL)
 	m.fence = max(m.fence, c.Fence)
 	return m.fence, nil
 }
@@ -110,7 +110,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 	}
 	m.fence = max(m.fence, c.Fence)
 	k.leave(c.Owner)
-	now := m.now()
+	now := m.Now()
 	held := k.owner == c.Owner && now.Before(k.expires)
 	if k.owner == c.Owner {
 		k.owner = ""
@@ -132,13 +132,6 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 
 // Close implements Backend. There is nothing to free.
 func (m *Memory) Close() error { return nil }
-
-func (m *Memory) now() time.Time {
-	if m.Now != nil {
-		return m.Now()
-	}
-	return time.Now()
-}
 
 func (k *memoryKey) find(owner string) int {
 	return slices.IndexFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })

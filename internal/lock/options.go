@@ -19,10 +19,6 @@ type Options struct {
 	// MaxWait bounds the wait for a key, beside the caller's context. Default 30 s; negative: the context alone.
 	MaxWait time.Duration
 
-	// MaxHold ends a lease that is held for longer, however well it is renewed, so that a hung job does not keep its
-	// lock for ever. Default 0: no limit.
-	MaxHold time.Duration
-
 	// MaxQueue is how many callers of this process may wait for one key. Default 10,000.
 	MaxQueue int
 
@@ -46,8 +42,6 @@ func (o Options) checked() (Options, error) {
 		return o, fmt.Errorf("lock: TTL %v: want whole milliseconds, at least 100ms", o.TTL)
 	case o.Margin < 0 || o.Margin > o.TTL/2:
 		return o, fmt.Errorf("lock: Margin %v: want 0 to half of the TTL %v", o.Margin, o.TTL)
-	case o.MaxHold < 0:
-		return o, fmt.Errorf("lock: MaxHold %v: want 0 for no limit, or more", o.MaxHold)
 	case o.MaxQueue < 0:
 		return o, fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
 	}

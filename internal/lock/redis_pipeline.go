@@ -29,12 +29,9 @@ type pipelined struct {
 	done chan struct{} // closed when cmd has its answer
 }
 
-const (
-	// Requests, or batches of them, under way at a time. More make small batches, each with its system calls; fewer
-	// let a request wait longer.
-	maxUnderWay = 8
-	maxBatch    = 256 // requests in a batch
-)
+// maxUnderWay is how many requests, or batches of them, are under way at a time. More make small batches, each with its
+// system calls; fewer let a request wait longer.
+const maxUnderWay = 8
 
 // run does what redis.Script.Run does. The first of args are the keys.
 func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args ...any) *redis.Cmd {
@@ -96,13 +93,11 @@ func (p *pipeline) answered() {
 func (p *pipeline) next() []*pipelined {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := min(len(p.waiting), maxBatch)
-	if n == 0 {
+	batch := p.waiting
+	p.waiting = nil
+	if batch == nil {
 		p.underWay--
-		return nil
 	}
-	batch := p.waiting[:n:n]
-	p.waiting = p.waiting[n:]
 	return batch
 }
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"strings"
@@ -40,7 +41,7 @@ const (
 func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 	w := &wakeups{
 		client:  client,
-		process: newOwner(),
+		process: rand.Text(),
 		broken:  broken,
 		tried:   make(chan struct{}),
 		waiters: make(map[string]chan struct{}),

@@ -16,7 +16,7 @@ type tenure struct {
 	claim  Claim // with the highest fence in use
 
 	granted  time.Time // when the answer was here
-	deadline time.Time // until when the store's word is trusted
+	deadline time.Time // until when the current lease is trusted, if it is not renewed
 	handoffs int
 
 	first   *Lease    // the current one
@@ -68,18 +68,8 @@ func (t *tenure) reenterLocked(outer, inner *Lease) bool {
 	return true
 }
 
-// untilLocked is when the current lease ends if it is not renewed.
-func (t *tenure) untilLocked() time.Time {
-	if limit := t.locker.opt.MaxHold; limit > 0 {
-		if end := t.entered.Add(limit); end.Before(t.deadline) {
-			return end
-		}
-	}
-	return t.deadline
-}
-
 // liveLocked reports whether the current lease can be trusted, by the clock: the timer may be late.
-func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.untilLocked()) }
+func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.deadline) }
 
 // tick does what is due. Renewals run beside it, so that no request to the store delays the end of the lease.
 func (t *tenure) tick() {
@@ -102,7 +92,7 @@ func (t *tenure) tick() {
 
 // idleLocked is how long there is nothing to do.
 func (t *tenure) idleLocked() time.Duration {
-	next := t.untilLocked()
+	next := t.deadline
 	if !t.renewing && t.renewAt.Before(next) {
 		next = t.renewAt
 	}

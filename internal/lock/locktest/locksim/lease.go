@@ -89,17 +89,13 @@ func (e *lease) over() {
 		return
 	}
 	e.end = time.Now()
-	held, most := e.end.Sub(e.begin), e.options.MaxHold
 	// "A timer ends its context then, and no request to the store can delay that."
 	if limit := e.watch.limit(e.tenure); e.end.After(limit) {
 		e.broke("the lease on %s was trusted for %v too long", e.key, e.end.Sub(limit))
 	}
-	if most > 0 && held > most {
-		e.broke("the lease on %s was held for %v, want at most %v", e.key, held, most)
-	}
 	e.log("trusts %s no more: %v", e.key, cause)
 	// "While it is held, a lease is renewed".
-	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) && (most == 0 || held < most) {
+	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
 	e.history.Add(history.Lease{

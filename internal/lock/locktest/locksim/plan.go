@@ -130,7 +130,6 @@ func options(d draw, f profile) lock.Options {
 		TTL:         ttl,
 		Margin:      oneOf(d, ttl/10, ttl/10, ttl/4, ttl/2),
 		MaxWait:     oneOf(d, 30*time.Second, -1, -1, 2*ttl),
-		MaxHold:     oneOf(d, 0, 0, 2*ttl),
 		MaxQueue:    oneOf(d, 0, 0, 0, 1),
 		HandoffTime: oneOf(d, 50*ms, 50*ms, ttl, 5*ms, -1),
 	}
