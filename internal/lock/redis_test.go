@@ -25,13 +25,12 @@ func TestRedis(t *testing.T) {
 			locktest.Run(t, func(t *testing.T) locktest.Harness {
 				connect := start(t)
 				return locktest.Harness{
-					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
-					Expires:         true,
-					Notifies:        true,
-					Fences:          true,
-					Raises:          true,
-					FirstInFirstOut: true,
-					Forget:          func(t testing.TB) { flush(t, connect(t)) },
+					Connect:  func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
+					Expires:  true,
+					Notifies: true,
+					Fences:   true,
+					Raises:   true,
+					Forget:   func(t testing.TB) { flush(t, connect(t)) },
 				}
 			})
 		})
