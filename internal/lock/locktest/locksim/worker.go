@@ -100,7 +100,7 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 	for _, e := range leases {
 		time.Sleep(w.holdTime(d))
 		if !e.trusted() {
-			w.checkEnded(e.Lease, all.Context())
+			w.checkEnded(all.Context(), e.Lease)
 		}
 	}
 	for _, e := range leases {
@@ -201,7 +201,7 @@ func (w *worker) takeAgain(e *lease, d draw) (released bool) {
 	if released {
 		time.Sleep(w.holdTime(d))
 		if last.Remaining() == 0 {
-			w.checkEnded(last, last.Context())
+			w.checkEnded(last.Context(), last)
 		}
 		e.ends()
 		w.log("releases %s, taken again: %v", e.key, last.Release())
@@ -210,7 +210,7 @@ func (w *worker) takeAgain(e *lease, d draw) (released bool) {
 }
 
 // checkEnded: the context ends with the lease, unless an answer of the same instant renews it.
-func (w *worker) checkEnded(e *lock.Lease, ctx context.Context) {
+func (w *worker) checkEnded(ctx context.Context, e *lock.Lease) {
 	time.Sleep(time.Nanosecond)
 	if e.Remaining() == 0 && ctx.Err() == nil {
 		w.broke("%s is over, and its context goes on", e.Key())
