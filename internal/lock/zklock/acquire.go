@@ -15,14 +15,6 @@ import (
 
 // Acquire implements lock.Backend. It outlasts lost connections and sessions for as long as ctx allows.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	grant, err := b.acquire(ctx, c)
-	if err != nil {
-		return lock.Grant{}, fmt.Errorf("zookeeper: acquire: %w", err)
-	}
-	return grant, nil
-}
-
-func (b *Backend) acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for {
 		p, err := b.place(ctx, c)
 		if err != nil {
@@ -64,12 +56,12 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		}
 	}
 	created := p.path == ""
-	if created {
-		if !c.Queue {
-			if busy, err := b.busy(p); busy || err != nil {
-				return held, err
-			}
+	if created && !c.Queue {
+		if others, err := b.line(p.key); len(others) > 0 || err != nil {
+			return held, err
 		}
+	}
+	if created {
 		if err := b.create(p); err != nil {
 			return lock.Grant{}, err
 		}
@@ -84,7 +76,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		return lock.Grant{}, zk.ErrSessionExpired
 	case !ok:
 		p.path, p.held = "", false
-		return lock.Grant{}, errVanished
+		return lock.Grant{}, errChanged
 	case next != "":
 		p.held, p.before = false, b.dir(p.key)+"/"+next
 		return held, nil
@@ -103,7 +95,7 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 		zxid, err = b.touch(p)
 		if errors.Is(err, lock.ErrLost) {
 			p.path, p.held = "", false
-			err = errVanished
+			err = errChanged
 		}
 		if err != nil {
 			return lock.Grant{}, err
@@ -118,23 +110,6 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 	}
 	p.held, p.before = true, ""
 	return lock.Grant{Fence: fence, Lost: s.ended}, nil
-}
-
-// busy reports whether another owner stands in line. The server asked may lag behind the others: a yes is not believed
-// before it has caught up.
-func (b *Backend) busy(p *place) (bool, error) {
-	dir := b.dir(p.key)
-	children, _, err := b.conn.Children(dir)
-	if err == nil && len(children) > 0 {
-		if _, err := b.conn.Sync(dir); err != nil {
-			return false, err
-		}
-		children, _, err = b.conn.Children(dir)
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
-	}
-	return len(children) > 0, err
 }
 
 // Wait implements lock.Backend. It returns when the node that stands before the owner's is gone: no other waiter is
@@ -157,7 +132,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, lock.ErrLost), again(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("zookeeper: wait: %w", err)
+		return err
 	}
 	jitter := time.Duration(rand.Int64N(int64(g.Retry/10 + 5*time.Millisecond)))
 	net := time.NewTimer(g.Retry + jitter)
@@ -216,11 +191,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	if p == nil {
 		return 0, lock.ErrLost
 	}
-	fence, err := do(ctx, b, p, func() (int64, error) { return b.renew(p, c) })
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		return 0, fmt.Errorf("zookeeper: renew: %w", err)
-	}
-	return fence, err
+	return do(ctx, b, p, func() (int64, error) { return b.renew(p, c) })
 }
 
 func (b *Backend) renew(p *place, c lock.Claim) (int64, error) {

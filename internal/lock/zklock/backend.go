@@ -76,7 +76,6 @@ type Backend struct {
 	opt      Options
 	conn     *zk.Conn
 	events   <-chan zk.Event
-	dialer   *dialer
 	sessions sessions
 
 	open context.Context // ends with Close
@@ -88,6 +87,7 @@ type Backend struct {
 	mu      sync.Mutex // never held during I/O
 	places  map[ticket]*place
 	watches map[string]<-chan struct{} // by path; closed when the node is gone
+	last    net.Conn                   // that was dialled
 }
 
 var _ lock.Backend = (*Backend)(nil)
@@ -112,15 +112,14 @@ func New(servers []string, o Options) (*Backend, error) {
 		lastSequence: maxSequence,
 		places:       make(map[ticket]*place),
 		watches:      make(map[string]<-chan struct{}),
+		sessions:     sessions{changed: make(chan struct{})},
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
-	patience := min(max(o.SessionTimeout/3, time.Second), 5*time.Second)
-	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.sessions.set}
 	var err error
 	// Its events are not read: each thing that they tell shows in an answer, in a watch, or in the handshake. The
 	// library drops those that are not read.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
-		zk.WithDialer(b.dialer.open), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+		zk.WithDialer(b.dial), zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		b.shut()
 		return nil, err
@@ -139,11 +138,11 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	b.conn.Close()
-	b.dialer.close()
+	b.hangUp()
 	for range b.events { // closed by the library's last goroutine
 	}
 	b.work.Wait()
-	b.sessions.set(session{})
+	b.sessions.set(0, 0)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package zklock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -134,11 +133,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	if p == nil {
 		return lock.ErrLost
 	}
-	err := b.giveUp(ctx, p)
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		return fmt.Errorf("zookeeper: release: %w", err)
-	}
-	return err
+	return b.giveUp(ctx, p)
 }
 
 // giveUp waits until the place is left, by this call or another. ErrLost: it was not the holder's.
@@ -205,15 +200,15 @@ func (b *Backend) delete(p *place, sent bool) error {
 	return err
 }
 
-// errVanished means that the owner's node is gone though its session lives: another client removed it.
-var errVanished = errors.New("node removed by another client")
+// errChanged means that another client, or the server, has removed a node meanwhile.
+var errChanged = errors.New("node removed by another client")
 
 // again reports whether the request that failed so may be sent again: whether it did anything is unknown, or it did
 // nothing.
 func again(err error) bool {
 	for _, known := range []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,
-		errVanished, io.EOF, io.ErrUnexpectedEOF,
+		errChanged, io.EOF, io.ErrUnexpectedEOF,
 	} {
 		if errors.Is(err, known) {
 			return true
