@@ -89,10 +89,8 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 // the last change of the line is at least as late; it cost no further request, and the next holder's is later, since
 // the line has changed by then. For a node that was made by an earlier request, the write is made up for.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
-	zxid := changed
 	if !created {
-		var err error
-		zxid, err = b.touch(p)
+		zxid, err := b.touch(p)
 		if errors.Is(err, lock.ErrLost) {
 			p.path, p.held = "", false
 			err = errChanged
@@ -100,11 +98,12 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 		if err != nil {
 			return lock.Grant{}, err
 		}
+		changed = zxid
 	}
 	if b.sessions.now() != s {
 		return lock.Grant{}, zk.ErrSessionExpired
 	}
-	fence, err := fenceOf(zxid)
+	fence, err := fenceOf(changed)
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -135,11 +134,9 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 		return err
 	}
 	jitter := time.Duration(rand.Int64N(int64(g.Retry/10 + 5*time.Millisecond)))
-	net := time.NewTimer(g.Retry + jitter)
-	defer net.Stop()
 	select {
 	case <-gone:
-	case <-net.C:
+	case <-time.After(g.Retry + jitter):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -191,24 +188,22 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	if p == nil {
 		return 0, lock.ErrLost
 	}
-	return do(ctx, b, p, func() (int64, error) { return b.renew(p, c) })
-}
-
-func (b *Backend) renew(p *place, c lock.Claim) (int64, error) {
-	s := b.sessions.now()
-	if !p.held || p.session != s.id {
-		return 0, lock.ErrLost
-	}
-	if err := s.bears(c.TTL); err != nil {
-		return 0, err
-	}
-	zxid, err := b.touch(p)
-	if err != nil {
-		return 0, err
-	}
-	fence, err := fenceOf(zxid)
-	if err == nil && c.Fence > fence {
-		return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
-	}
-	return fence, err
+	return do(ctx, b, p, func() (int64, error) {
+		s := b.sessions.now()
+		if !p.held || p.session != s.id {
+			return 0, lock.ErrLost
+		}
+		if err := s.bears(c.TTL); err != nil {
+			return 0, err
+		}
+		zxid, err := b.touch(p)
+		if err != nil {
+			return 0, err
+		}
+		fence, err := fenceOf(zxid)
+		if err == nil && c.Fence > fence {
+			return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
+		}
+		return fence, err
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"path"
 	"strings"
@@ -12,8 +14,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"example.com/shop/internal/lock"
 )
 
 var (
@@ -47,10 +47,13 @@ type Options struct {
 
 // Validate reports the first option that cannot work, by name.
 func (o Options) Validate() error {
-	switch d := o.withDefaults(); {
-	case d.SessionTimeout < time.Millisecond:
+	o = o.withDefaults()
+	// ZooKeeper's own tree is refused here, other illegal names by the server.
+	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
+	switch {
+	case o.SessionTimeout < time.Millisecond:
 		return fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	case !legalRoot(d.Root):
+	case !legal:
 		return fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
 	}
 	return nil
@@ -65,13 +68,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// legalRoot refuses what is no path, and ZooKeeper's own tree. Other illegal names are refused by the server.
-func legalRoot(root string) bool {
-	return len(root) > 1 && root[0] == '/' && path.Clean(root) == root && !strings.HasPrefix(root+"/", "/zookeeper/")
-}
-
-// Backend is a lock.Backend that keeps leases in ZooKeeper 3.6 or later. See the package comment for its promises. It
-// may be used by many goroutines at once.
+// Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt      Options
 	conn     *zk.Conn
@@ -90,8 +87,6 @@ type Backend struct {
 	last    net.Conn                   // that was dialled
 }
 
-var _ lock.Backend = (*Backend)(nil)
-
 // maxSequence leaves room below the largest number that ZooKeeper counts to, at which it gives out the same one again
 // and again.
 const maxSequence = 2_000_000_000
@@ -100,9 +95,6 @@ const maxSequence = 2_000_000_000
 // does not wait for a connection: the calls do. The error is that of an option, or of a host name that cannot be looked
 // up.
 func New(servers []string, o Options) (*Backend, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("zklock: servers: want at least one")
-	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -119,7 +111,7 @@ func New(servers []string, o Options) (*Backend, error) {
 	// Its events are not read: each thing that they tell shows in an answer, in a watch, or in the handshake. The
 	// library drops those that are not read.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
-		zk.WithDialer(b.dial), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		b.shut()
 		return nil, err
@@ -131,12 +123,8 @@ func New(servers []string, o Options) (*Backend, error) {
 // meanwhile keeps them for the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
-	again := b.open.Err() != nil
 	b.shut()
 	b.mu.Unlock()
-	if again {
-		return nil
-	}
 	b.conn.Close()
 	b.hangUp()
 	for range b.events { // closed by the library's last goroutine
@@ -160,8 +148,3 @@ func (b *Backend) background(fn func()) bool {
 
 // dir is the path of a key's node.
 func (b *Backend) dir(key string) string { return b.opt.Root + "/" + escape(key) }
-
-// silent drops what the library logs.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}

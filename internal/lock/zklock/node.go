@@ -16,14 +16,14 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-var everybody = zk.WorldACL(zk.PermAll)
+func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
 // create puts the owner's node at the end of the line. If the connection is lost before the answer, the node may be
 // there or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
 	p.doubt = true
-	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody)
+	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
 	if now := b.sessions.now().id; now != p.session {
 		// The library keeps what it could not send for the next session. If there is one, the node may be in that.
 		p.enter(now)
@@ -47,7 +47,7 @@ func (b *Backend) find(p *place) error {
 	if err != nil {
 		return err
 	}
-	mine := ""
+	p.path = ""
 	for _, name := range names {
 		if owner, _, legal := parse(name); !legal || owner != escape(p.owner) {
 			continue
@@ -58,10 +58,10 @@ func (b *Backend) find(p *place) error {
 			return err
 		}
 		if exists && stat.EphemeralOwner == p.session { // not one that is about to go with a former session
-			mine = node
+			p.path = node
 		}
 	}
-	p.path, p.doubt = mine, false
+	p.doubt = false
 	return nil
 }
 
@@ -81,12 +81,12 @@ func (b *Backend) line(key string) ([]string, error) {
 // makeDir makes a key's node, or the root above it if that is missing, too. The key's is a container: the server removes
 // it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
-	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody)
+	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody())
 	if errors.Is(err, zk.ErrNoNode) {
 		made := ""
 		for _, name := range strings.Split(b.opt.Root, "/")[1:] {
 			made += "/" + name
-			_, err = b.conn.Create(made, nil, zk.FlagPersistent, everybody)
+			_, err = b.conn.Create(made, nil, zk.FlagPersistent, everybody())
 			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -206,13 +207,12 @@ var errChanged = errors.New("node removed by another client")
 // again reports whether the request that failed so may be sent again: whether it did anything is unknown, or it did
 // nothing.
 func again(err error) bool {
-	for _, known := range []error{
+	unknown := []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,
 		errChanged, io.EOF, io.ErrUnexpectedEOF,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
+	}
+	if slices.ContainsFunc(unknown, func(known error) bool { return errors.Is(err, known) }) {
+		return true
 	}
 	var network net.Error
 	return errors.As(err, &network)

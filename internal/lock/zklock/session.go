@@ -11,9 +11,6 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// perTTL is how many times the TTL a session has to last; the package comment says why.
-const perTTL = 3
-
 // session is what a server has granted. The zero value is none.
 type session struct {
 	id      int64
@@ -21,9 +18,9 @@ type session struct {
 	ended   chan struct{} // closed when the Backend is told that it has ended
 }
 
-// bears returns an ErrTTL if leases of this TTL could outlive the session.
+// bears returns an ErrTTL if leases of this TTL could outlive the session: the package comment says when.
 func (s session) bears(ttl time.Duration) error {
-	if ttl <= s.timeout/perTTL {
+	if ttl <= s.timeout/3 {
 		return nil
 	}
 	return fmt.Errorf("%w: TTL %v is more than a third of %v, which the server granted", ErrTTL, ttl, s.timeout)
