@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -102,9 +103,12 @@ func (c *client) Wait(ctx context.Context, claim lock.Claim, g lock.Grant) error
 	defer cancel()
 	never := lock.Grant{Held: true, Retry: 1000 * time.Hour}
 	if c.store.of(claim.Key).Wait(enough, claim, never) == nil {
-		lost := c.cut(cutBack) || !c.healed() && d.chance(c.plan.profile.deaf)
-		pause(enough, d.between(50*time.Microsecond, prompt))
-		if enough.Err() == nil && !lost && !c.cut(cutBack) {
+		lost := c.cut() || !c.healed() && d.chance(c.plan.profile.deaf)
+		select {
+		case <-time.After(d.between(50*time.Microsecond, prompt)):
+		case <-enough.Done():
+		}
+		if enough.Err() == nil && !lost && !c.cut() {
 			c.log("wait %s by %s: notified", claim.Key, claim.Owner)
 			return nil
 		}
@@ -121,25 +125,12 @@ func (c *client) Wait(ctx context.Context, claim lock.Claim, g lock.Grant) error
 // Close implements lock.Backend.
 func (c *client) Close() error { return nil }
 
-// pause sleeps until ctx ends, and no longer than d.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// cut reports whether messages in this direction are lost now.
-func (c *client) cut(direction string) bool {
+// cut reports whether messages are lost now.
+func (c *client) cut() bool {
 	now := time.Since(c.start)
-	for _, f := range c.plan.faults {
-		if c.clients[f.process] == c && (f.kind == cutBoth || f.kind == direction) && now >= f.at && now < f.at+f.length {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.plan.faults, func(f fault) bool {
+		return f.kind == cutOff && c.clients[f.process] == c && now >= f.at && now < f.at+f.length
+	})
 }
 
 // errReset is what a process sees of a lost connection.
@@ -223,9 +214,9 @@ func deliver[T any](
 	c *client, kind string, claim lock.Claim, f fate,
 	do func(context.Context, lock.Claim) (T, error), answers chan<- answer[T],
 ) {
-	lost := c.cut(cutThere)
+	lost := c.cut()
 	time.Sleep(f.there)
-	if lost || f.loseRequest || c.cut(cutThere) {
+	if lost || f.loseRequest || c.cut() {
 		c.log("%s %s by %s: request lost", kind, claim.Key, claim.Owner)
 		return
 	}
@@ -233,15 +224,15 @@ func deliver[T any](
 	if f.repeat > 0 {
 		c.inFlight.Go(func() {
 			time.Sleep(f.repeat)
-			if !c.cut(cutThere) {
+			if !c.cut() {
 				_, err := do(context.Background(), claim)
 				c.log("%s %s by %s: arrived once more: %v", kind, claim.Key, claim.Owner, err)
 			}
 		})
 	}
-	lost = c.cut(cutBack)
+	lost = c.cut()
 	time.Sleep(f.back)
-	if lost || f.loseAnswer || c.cut(cutBack) {
+	if lost || f.loseAnswer || c.cut() {
 		c.log("%s %s by %s: answer lost", kind, claim.Key, claim.Owner)
 		return
 	}

@@ -21,7 +21,7 @@ type profile struct {
 	deaf   float64 // share of notifications that are lost
 
 	// At most so many of each. Any profile may close a Locker that is in use.
-	partitions int // a process is cut off, in one direction or both, for a while or until the faults end
+	partitions int // a process is cut off for a while, or until the faults end
 	flushes    int // the store loses its memory
 	clockSteps int // the store's clock steps back or forth; not with flushes: together they may lower fences
 }
@@ -79,12 +79,10 @@ type fault struct {
 
 // The kinds of faults.
 const (
-	cutBoth  = "cut off"
-	cutThere = "cut off, requests only"
-	cutBack  = "cut off, answers only"
-	closing  = "close"
-	flush    = "flush"
-	step     = "step clock"
+	cutOff  = "cut off"
+	closing = "close"
+	flush   = "flush"
+	step    = "step clock"
 )
 
 // newPlan returns the plan of a seed.
@@ -132,7 +130,7 @@ func options(d draw, f profile) lock.Options {
 
 // addFaults draws the times of what the profile has.
 func (p *plan) addFaults(d draw) {
-	add := func(most int, kinds ...string) {
+	add := func(most int, kind string) {
 		if most == 0 {
 			return
 		}
@@ -140,7 +138,7 @@ func (p *plan) addFaults(d draw) {
 			f := fault{
 				at:      d.between(0, p.faulty),
 				length:  d.between(0, oneOf(d, p.longest*3/2, p.longest*3/2, p.faulty)),
-				kind:    oneOf(d, kinds...),
+				kind:    kind,
 				process: d.IntN(len(p.processes)),
 				step:    d.between(0, 6*p.longest) - 3*p.longest,
 			}
@@ -148,7 +146,7 @@ func (p *plan) addFaults(d draw) {
 			p.faults = append(p.faults, f)
 		}
 	}
-	add(p.profile.partitions, cutBoth, cutThere, cutBack)
+	add(p.profile.partitions, cutOff)
 	add(d.IntN(2), closing)
 	add(p.profile.flushes, flush)
 	add(p.profile.clockSteps, step)
