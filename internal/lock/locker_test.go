@@ -233,12 +233,11 @@ func TestMemory(t *testing.T) {
 	locktest.Run(t, func(*testing.T) locktest.Harness {
 		store := lock.NewMemory()
 		return locktest.Harness{
-			Connect:         func(testing.TB) lock.Backend { return store },
-			Expires:         true,
-			Notifies:        true,
-			Fences:          true,
-			Raises:          true,
-			FirstInFirstOut: true,
+			Connect:  func(testing.TB) lock.Backend { return store },
+			Expires:  true,
+			Notifies: true,
+			Fences:   true,
+			Raises:   true,
 		}
 	})
 }

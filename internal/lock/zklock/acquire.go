@@ -28,27 +28,22 @@ func (b *Backend) acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 		if err != nil {
 			return lock.Grant{}, err
 		}
-		grant, err := do(ctx, b, p, func() (lock.Grant, error) { return b.persist(ctx, p, c) })
+		grant, err := do(ctx, b, p, func() (grant lock.Grant, err error) {
+			for grant, err = b.ask(ctx, p, c); again(err) && ctx.Err() == nil && b.open.Err() == nil; {
+				grant, err = b.ask(ctx, p, c)
+			}
+			return grant, err
+		})
 		switch {
 		case errors.Is(err, lock.ErrLost): // the owner was leaving
 			continue
 		case err != nil || !grant.Held || c.Queue:
 			return grant, err
 		}
-		if err := b.leave(ctx, p); !errors.Is(err, lock.ErrLost) {
+		if err := b.giveUp(ctx, p); !errors.Is(err, lock.ErrLost) {
 			return grant, err
 		}
 		return grant, nil
-	}
-}
-
-// persist asks until there is an answer.
-func (b *Backend) persist(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
-	for {
-		grant, err := b.ask(ctx, p, c)
-		if !again(err) || ctx.Err() != nil || b.closed() {
-			return grant, err
-		}
 	}
 }
 
@@ -197,7 +192,8 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	}
 	done := make(chan struct{})
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.watches[path] = done
+	b.mu.Unlock()
 	begun := b.background(func() {
 		<-events
 		b.mu.Lock()
@@ -210,7 +206,6 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	if !begun {
 		return nil, lock.ErrClosed
 	}
-	b.watches[path] = done
 	return done, nil
 }
 

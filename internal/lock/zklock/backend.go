@@ -41,9 +41,6 @@ type Options struct {
 	// to exclude each other use the same. Default "/locks".
 	Root string
 
-	// ACL is set on each node that is made. Default: all rights for every client.
-	ACL []zk.ACL
-
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 }
@@ -62,9 +59,6 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
 	o.Root = cmp.Or(o.Root, "/locks")
-	if len(o.ACL) == 0 {
-		o.ACL = zk.WorldACL(zk.PermAll)
-	}
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
@@ -138,12 +132,12 @@ func New(servers []string, o Options) (*Backend, error) {
 // meanwhile keeps them for the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
-	if b.closed() {
-		b.mu.Unlock()
-		return nil
-	}
+	again := b.open.Err() != nil
 	b.shut()
 	b.mu.Unlock()
+	if again {
+		return nil
+	}
 	b.conn.Close()
 	b.dialer.close()
 	for range b.events { // closed by the library's last goroutine
@@ -153,12 +147,12 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-func (b *Backend) closed() bool { return b.open.Err() != nil }
-
 // background runs fn in a goroutine that Close waits for. It reports false, without running it, if the Backend is
-// closed. The caller holds b.mu.
+// closed.
 func (b *Backend) background(fn func()) bool {
-	if b.closed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open.Err() != nil {
 		return false
 	}
 	b.work.Go(fn)

@@ -16,6 +16,8 @@ import (
 	"example.com/shop/internal/lock"
 )
 
+var everybody = zk.WorldACL(zk.PermAll)
+
 // create puts the owner's node at the end of the line. If the connection is lost before the answer, the node may be
 // there or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
@@ -23,7 +25,7 @@ func (b *Backend) create(p *place) error {
 	const tries = 5 // the server may remove an empty parent at any time
 	for range tries {
 		p.doubt = true
-		made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.opt.ACL)
+		made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody)
 		if now := b.sessions.now().id; now != p.session {
 			// The library keeps what it could not send for the next session. If there is one, the node may be in that.
 			p.enter(now)
@@ -75,12 +77,12 @@ func (b *Backend) find(p *place) error {
 // makeDir makes a key's node, and the root above it. The key's is a container: the server removes it some time after
 // its last child.
 func (b *Backend) makeDir(dir string) error {
-	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.opt.ACL)
+	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody)
 	if errors.Is(err, zk.ErrNoNode) {
 		if err := b.makeRoot(); err != nil {
 			return err
 		}
-		_, err = b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.opt.ACL)
+		_, err = b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody)
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
@@ -92,7 +94,7 @@ func (b *Backend) makeRoot() error {
 	made := ""
 	for _, name := range strings.Split(b.opt.Root, "/")[1:] {
 		made += "/" + name
-		_, err := b.conn.Create(made, nil, zk.FlagPersistent, b.opt.ACL)
+		_, err := b.conn.Create(made, nil, zk.FlagPersistent, everybody)
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return err
 		}

@@ -3,6 +3,7 @@ package locksim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,23 +16,22 @@ import (
 type client struct {
 	processPlan
 	*sim
-	locker  *lock.Locker
-	watch   watch
-	crashed atomic.Bool
+	locker *lock.Locker
+	watch  watch
+	staff  []*worker
+	closed atomic.Pointer[time.Time] // when close was called; nil: it is open
 
 	mu     sync.Mutex
-	counts map[string]int    // of calls, by kind and key
-	giveUp map[string]func() // by worker: ends its wait
-	closed time.Time         // when close was called
+	counts map[string]int // of calls, by kind and key
 }
 
 func newClient(s *sim, p processPlan) *client {
-	c := &client{
-		processPlan: p, sim: s,
-		counts: make(map[string]int), giveUp: make(map[string]func()),
-	}
+	c := &client{processPlan: p, sim: s, counts: make(map[string]int)}
 	c.watch = watch{client: c, owners: make(map[string]*requests), tenures: make(map[string][]*tenure)}
 	c.locker = lock.New(c, p.options)
+	for n := range p.workers {
+		c.staff = append(c.staff, &worker{client: c, who: fmt.Sprintf("%s/w%d", p.name, n+1)})
+	}
 	return c
 }
 
@@ -47,13 +47,8 @@ func (c *client) count(what string) string {
 
 // close closes the Locker, once.
 func (c *client) close() {
-	c.mu.Lock()
-	again := !c.closed.IsZero()
-	if !again {
-		c.closed = time.Now()
-	}
-	c.mu.Unlock()
-	if again {
+	now := time.Now()
+	if !c.closed.CompareAndSwap(nil, &now) {
 		return
 	}
 	c.log("close")
@@ -61,31 +56,6 @@ func (c *client) close() {
 		c.broke(c.name, "Close: %v", err)
 	}
 	c.log("closed")
-}
-
-// closedAt returns when the Locker was closed; zero: it is open.
-func (c *client) closedAt() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
-// waits remembers how to end a worker's wait; nil: it does not wait any more.
-func (c *client) waits(worker string, giveUp func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.giveUp[worker] = giveUp
-}
-
-// interrupt makes a worker give up, if it waits.
-func (c *client) interrupt(worker string) bool {
-	c.mu.Lock()
-	giveUp := c.giveUp[worker]
-	c.mu.Unlock()
-	if giveUp != nil {
-		giveUp()
-	}
-	return giveUp != nil
 }
 
 // Acquire implements lock.Backend.
@@ -163,9 +133,6 @@ func pause(ctx context.Context, d time.Duration) {
 
 // cut reports whether messages in this direction are lost now.
 func (c *client) cut(direction string) bool {
-	if c.crashed.Load() {
-		return true
-	}
 	now := time.Since(c.start)
 	for _, f := range c.plan.faults {
 		if c.clients[f.process] == c && (f.kind == cutBoth || f.kind == direction) && now >= f.at && now < f.at+f.length {
@@ -214,14 +181,9 @@ func (c *client) fate(kind, key string) fate {
 		f.repeat = d.between(0, ttl*3/2)
 	}
 	if d.chance(p.lose) {
-		switch d.IntN(4) {
-		case 0:
-			f.loseRequest = true
-		case 1:
-			f.loseAnswer = true
-		case 2:
-			f.loseRequest, f.reset = true, d.between(0, prompt)
-		case 3: // though the request arrives
+		f.loseRequest = d.chance(0.5)
+		f.loseAnswer = !f.loseRequest
+		if d.chance(0.5) {
 			f.reset = d.between(0, prompt)
 		}
 	}

@@ -21,8 +21,7 @@ type profile struct {
 	deaf   float64 // share of notifications that are lost
 
 	// At most so many of each. Any profile may close a Locker that is in use.
-	partitions int // a process is cut off, in one direction or both, for a while
-	crashes    int // a process is cut off for good
+	partitions int // a process is cut off, in one direction or both, for a while or until the faults end
 	flushes    int // the store loses its memory
 	clockSteps int // the store's clock steps back or forth; not with flushes: together they may lower fences
 }
@@ -33,13 +32,9 @@ var profiles = []profile{
 	{name: "slow", slow: 0.2},
 	{name: "lossy", slow: 0.05, lose: 0.1, repeat: 0.1, deaf: 0.2},
 	{name: "partitions", partitions: 4, deaf: 0.1},
-	{name: "crashes", crashes: 2, slow: 0.05},
 	{name: "amnesia", flushes: 3, lose: 0.02, repeat: 0.05},
 	{name: "clock steps", clockSteps: 4, lose: 0.02, repeat: 0.05},
-	{
-		name: "storm", slow: 0.1, lose: 0.1, repeat: 0.1, deaf: 0.2,
-		partitions: 3, crashes: 1, flushes: 2,
-	},
+	{name: "storm", slow: 0.1, lose: 0.1, repeat: 0.1, deaf: 0.2, partitions: 4, flushes: 2},
 }
 
 // calm: every answer comes within milliseconds. Then a waiter is served at once, and no lease is lost.
@@ -48,7 +43,7 @@ func (f profile) calm() bool { return f.name == "calm" }
 // reliable: whatever is sent arrives, and the answer comes before its deadline. Then nothing may be left in the store, not
 // even for a TTL.
 func (f profile) reliable() bool {
-	return f.lose == 0 && f.repeat == 0 && f.partitions == 0 && f.crashes == 0 && f.flushes == 0 && f.slow == 0
+	return f.lose == 0 && f.repeat == 0 && f.partitions == 0 && f.flushes == 0 && f.slow == 0
 }
 
 // plan is what a seed stands for: who takes part, and what is done to them.
@@ -79,7 +74,7 @@ type fault struct {
 	at, length time.Duration
 	kind       string
 	process    int
-	step       time.Duration
+	step       time.Duration // of the clock
 }
 
 // The kinds of faults.
@@ -87,11 +82,9 @@ const (
 	cutBoth  = "cut off"
 	cutThere = "cut off, requests only"
 	cutBack  = "cut off, answers only"
-	crash    = "crash"
 	closing  = "close"
 	flush    = "flush"
 	step     = "step clock"
-	stepBack = "step clock back"
 )
 
 // newPlan returns the plan of a seed.
@@ -146,23 +139,19 @@ func (p *plan) addFaults(d draw) {
 		for range 1 + d.IntN(most) {
 			f := fault{
 				at:      d.between(0, p.faulty),
-				length:  d.between(0, p.longest*3/2),
+				length:  d.between(0, oneOf(d, p.longest*3/2, p.longest*3/2, p.faulty)),
 				kind:    oneOf(d, kinds...),
 				process: d.IntN(len(p.processes)),
-				step:    d.between(0, 3*p.longest),
-			}
-			if f.kind == stepBack {
-				f.step = -f.step
+				step:    d.between(0, 6*p.longest) - 3*p.longest,
 			}
 			f.length = min(f.length, p.faulty-f.at)
 			p.faults = append(p.faults, f)
 		}
 	}
 	add(p.profile.partitions, cutBoth, cutThere, cutBack)
-	add(p.profile.crashes, crash)
 	add(d.IntN(2), closing)
 	add(p.profile.flushes, flush)
-	add(p.profile.clockSteps, step, stepBack)
+	add(p.profile.clockSteps, step)
 	slices.SortFunc(p.faults, func(a, b fault) int { return int(a.at - b.at) })
 }
 
