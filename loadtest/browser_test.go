@@ -158,7 +158,7 @@ func TestUI_containers(t *testing.T) {
 	t.Parallel()
 	f := parse(t, "--ui", "127.0.0.1:0", "--servers", "docker")
 	f.MySQL, f.Redis = "shop:shop@tcp(127.0.0.1:3306)/shop", "127.0.0.1:6379" // as start does
-	b := &browserLab{lab: lab{raceCommand: *f}}
+	b := &browserLab{loadTest: loadTest{raceCommand: *f}}
 	c := b.Defaults()
 	c.Strategies, c.Buyers = []string{"redis"}, 60
 	if problem := b.Check(c); problem != nil {

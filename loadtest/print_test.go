@@ -98,15 +98,6 @@ func TestScreen_explanation(t *testing.T) {
 				"\nDesigned to be correct and was not: none, redis (which left 1 buyer without an answer).\n",
 			},
 		},
-		"a lock": {
-			func(wrong, _ *result.Strategy) {
-				wrong.Locks = &crowd.Locks{WaitMS: crowd.Latency{P50: 522, P99: 610}, HoldMS: crowd.Latency{P50: 2, P99: 3}, Overlaps: 274}
-			},
-			[]string{
-				"- the lock was waited for 522ms (p50) to 610ms (p99) and held 2.0ms to 3.0ms\n",
-				"- in 274 cases the next holder entered before the previous one had committed\n",
-			},
-		},
 		"nothing that is designed to be correct": {
 			func(_, right *result.Strategy) { right.PromisesCorrect = false },
 			[]string{"None of these strategies is designed to be correct."},

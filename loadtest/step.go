@@ -21,7 +21,10 @@ type stepCommand struct {
 
 // Validate checks the flags, those of step included.
 func (c *stepCommand) Validate() error {
-	return errors.Join(c.Command.Validate(), c.Check(), checkFile("json", c.JSON))
+	if err := errors.Join(c.Command.Validate(), c.Check()); err != nil {
+		return err // before a file is made
+	}
+	return checkFile("json", c.JSON)
 }
 
 // Run plays, in shops that use the servers of the flags.

@@ -43,13 +43,9 @@ func (a *api) readLesson(c *call, r *order.Request) (err error) {
 	return nil
 }
 
-// place places an order: in teaching mode with a trace, which is recorded if the request asks for
-// that by Shop-Tape.
-func (a *api) place(c *call, r order.Request) (placed order.Order, replayed bool, err error) {
-	ctx := c.Request.Context()
-	if a.Lab == nil {
-		return a.Orders.Place(ctx, r)
-	}
+// placeTraced places an order with a trace, which is recorded if the request asks for that by
+// Shop-Tape.
+func (a *api) placeTraced(c *call, r order.Request) (placed order.Order, replayed bool, err error) {
 	q := lab.Request{Name: c.value("Shop-Tape"), Stop: c.value("Shop-Stop")}
 	if q.Name == "" && q.Stop != "" {
 		return placed, false, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to resume", errMalformed)
@@ -57,7 +53,7 @@ func (a *api) place(c *call, r order.Request) (placed order.Order, replayed bool
 	for _, line := range r.Lines {
 		q.SKUs = append(q.SKUs, line.SKU)
 	}
-	ctx, trace, err := a.Lab.Recorder.Begin(ctx, q)
+	ctx, trace, err := a.Lab.Recorder.Begin(c.Request.Context(), q)
 	if err != nil {
 		return placed, false, err
 	}

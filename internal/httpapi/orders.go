@@ -3,10 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 )
 
 // placeOrder answers POST /v1/orders.
@@ -27,7 +25,14 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 	for _, line := range body.Lines {
 		r.Lines = append(r.Lines, order.RequestLine{SKU: line.SKU, Units: line.Quantity})
 	}
-	placed, replayed, err := a.place(c, r)
+	var placed order.Order
+	var replayed bool
+	var err error
+	if a.Lab == nil {
+		placed, replayed, err = a.Orders.Place(c.Request.Context(), r)
+	} else {
+		placed, replayed, err = a.placeTraced(c, r)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -37,7 +42,7 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 		c.Header(headerReplayed, "true")
 	}
 	c.Header("Location", "/v1/orders/"+placed.ID)
-	return http.StatusCreated, orderToJSON(placed), nil
+	return http.StatusCreated, placed, nil
 }
 
 func (a *api) payOrder(c *call) (int, any, error)    { return a.endOrder(c, a.Orders.Pay) }
@@ -60,13 +65,13 @@ func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (ord
 	if ended.Replayed {
 		c.Header(headerReplayed, "true")
 	}
-	return http.StatusOK, orderToJSON(ended.Order), nil
+	return http.StatusOK, ended.Order, nil
 }
 
 // getOrder answers GET /v1/orders/{id}.
 func (a *api) getOrder(c *call) (int, any, error) {
 	found, err := a.Orders.Order(c.Request.Context(), c.buyer, c.Param("id"))
-	return http.StatusOK, orderToJSON(found), err
+	return http.StatusOK, found, err
 }
 
 // listOrders answers GET /v1/orders, the latest first.
@@ -74,34 +79,5 @@ func (a *api) listOrders(c *call) (int, any, error) {
 	find := func(ctx context.Context, before string, limit int) ([]order.Order, error) {
 		return a.Orders.Orders(ctx, c.buyer, before, limit)
 	}
-	return page(c, "orders", validID, find, func(o order.Order) (string, any) { return o.ID, orderToJSON(o) })
-}
-
-// orderJSON is an order as it is answered. A replay is encoded from the same order and so
-// is the same text.
-type orderJSON struct {
-	ID        string       `json:"id"`
-	Buyer     string       `json:"buyer"`
-	Status    order.Status `json:"status"`
-	Lines     []lineJSON   `json:"lines"`
-	Total     stock.Money  `json:"total"`
-	CreatedAt time.Time    `json:"created_at"` // UTC
-	ExpiresAt time.Time    `json:"expires_at"` // until then a pending order can be paid
-}
-
-type lineJSON struct {
-	SKU      string      `json:"sku"`
-	Quantity int64       `json:"quantity"`
-	Price    stock.Money `json:"price"` // of one unit
-}
-
-func orderToJSON(o order.Order) orderJSON {
-	lines := make([]lineJSON, len(o.Lines))
-	for i, l := range o.Lines {
-		lines[i] = lineJSON{SKU: l.SKU, Quantity: l.Units, Price: l.Price}
-	}
-	return orderJSON{
-		ID: o.ID, Buyer: o.Buyer, Status: o.Status, Lines: lines, Total: o.Total,
-		CreatedAt: o.CreatedAt.UTC(), ExpiresAt: o.ExpiresAt.UTC(),
-	}
+	return page(c, "orders", validID, find, func(o order.Order) (string, any) { return o.ID, o })
 }

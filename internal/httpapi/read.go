@@ -60,7 +60,7 @@ func decode(c *call, v any) error {
 	if rest := body[reader.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
 		return fmt.Errorf("%w: body: something follows the object", errMalformed)
 	}
-	if err := checkNames(body); err != nil {
+	if err := checkStrictly(json.NewDecoder(bytes.NewReader(body))); err != nil {
 		return fmt.Errorf("%w: body: %w", errMalformed, err)
 	}
 	return nil
@@ -80,50 +80,39 @@ func explain(err error) string {
 	return fmt.Sprintf("%s must not be %.40s", wrong.Field, wrong.Value)
 }
 
-// checkNames refuses what encoding/json lets pass in JSON that fits a struct: null, a field
-// that comes twice, and "SKU" or "\u0073ku" for "sku". (A json.Decoder's tokens would do, at 60
-// allocations for an order.)
-func checkNames(body []byte) error {
-	const isArray = -1
-	names := make([][]byte, 0, 16) // in the open objects, of the outermost first
-	open := make([]int, 0, 8)      // where the names of each open object begin; isArray for an array
-	isName := false                // of the next string
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '{':
-			open, isName = append(open, len(names)), true
-		case '[':
-			open, isName = append(open, isArray), false
-		case '}', ']':
-			if begin := open[len(open)-1]; begin != isArray {
-				names = names[:begin]
-			}
-			open = open[:len(open)-1]
-		case ',':
-			isName = open[len(open)-1] != isArray
-		case 'n': // neither true, false nor a number has one
-			return errors.New("null is not allowed; leave the field out")
-		case '"':
-			begin := i + 1
-			for i = begin; body[i] != '"'; i++ {
-				if body[i] == '\\' {
-					i++
-				}
-			}
-			if !isName {
-				continue
-			}
-			name := body[begin:i]
-			if len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz_")) > 0 {
+// checkStrictly refuses what encoding/json lets pass in the next value, at any depth: null, a field that
+// comes twice, and "SKU" for "sku".
+func checkStrictly(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if token == nil {
+		return errors.New("null is not allowed; leave the field out")
+	}
+	opened, _ := token.(json.Delim)
+	if opened == 0 {
+		return nil
+	}
+	var names []string
+	for d.More() {
+		if opened == '{' {
+			token, _ := d.Token() // what More has seen is there
+			name := fmt.Sprint(token)
+			switch {
+			case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "":
 				return fmt.Errorf("unknown field %q", name)
-			}
-			if slices.ContainsFunc(names[open[len(open)-1]:], func(n []byte) bool { return bytes.Equal(n, name) }) {
+			case slices.Contains(names, name):
 				return fmt.Errorf("field %q comes twice", name)
 			}
-			names, isName = append(names, name), false
+			names = append(names, name)
+		}
+		if err := checkStrictly(d); err != nil {
+			return err
 		}
 	}
-	return nil
+	_, err = d.Token() // what closes it
+	return err
 }
 
 // checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's,

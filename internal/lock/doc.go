@@ -13,7 +13,7 @@
 //
 // # How a caller gets a key
 //
-//	Acquire ── holds it already? ── another lease on it, at once        lease.go
+//	Acquire ── holds it already? ── another lease on it, at once        queue.go
 //	   │
 //	   ├── the process holds the key or asks for it ── wait in the      queue.go
 //	   │                                   queue for the turn ──┐

@@ -57,8 +57,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("lock: MaxHold %v: want 0 for no limit, or more", o.MaxHold)
 	case d.MaxQueue < 0:
 		return fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
-	case d.MaxHandoffs > 65_535:
-		return fmt.Errorf("lock: MaxHandoffs %d: want at most 65535", o.MaxHandoffs)
+	case d.MaxHandoffs >= fenceGap:
+		return fmt.Errorf("lock: MaxHandoffs %d: want at most %d", o.MaxHandoffs, fenceGap-1)
 	case d.HandoffTime < 0:
 		return fmt.Errorf("lock: HandoffTime %v: want 0 for the default, or more", o.HandoffTime)
 	}

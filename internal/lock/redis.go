@@ -41,8 +41,8 @@ const fenceMemory = time.Minute
 // counts in another way, takes such a key for held until it is gone.
 func newScript(source string) *redis.Script {
 	memory := fenceMemory.Milliseconds()
-	return redis.NewScript(fmt.Sprintf("local memory, reservation, version = %d, %d, '%d.%d:'\n\n%s",
-		memory, reservation.Milliseconds(), redisLayout, memory, source))
+	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '%d.%d:'\n\n%s",
+		memory, reservation.Milliseconds(), fenceGap, redisLayout, memory, source))
 }
 
 // ScriptName returns what the script with this hash is for, as EVALSHA and a
@@ -59,9 +59,9 @@ func ScriptName(hash string) string {
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a
 // single server, Sentinel or Cluster. See the package comment for its promises.
 //
-// A key is a string with a TTL: owner, fence, and whether others wait. They are in
-// a sorted set beside it, in the same slot; a release passes the key to the first
-// of them and publishes to that process's channel.
+// A key is a string with a TTL: fence, owner, whether others wait, and who released
+// it last. The waiters are in a sorted set beside it, in the same slot; a release
+// passes the key to the first of them and publishes to that process's channel.
 //
 // The server must not evict keys: set maxmemory-policy noeviction. With any other
 // policy a full server drops leases that are held, as if it had lost its memory.

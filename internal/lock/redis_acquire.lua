@@ -1,9 +1,11 @@
 -- Take the lease of a key, or wait in line for it.
 --
--- KEYS[1]  "<version><fence><mark><owner> <released>": the highest fence in use; +
---          held, * held, and others may be in line; by whom; and who released it
---          last. Free: "<version><fence>-<released>". It outlives the lease, for its
---          fence's sake: the lease has what it has left to live, less memory.
+-- KEYS[1]  held: "<version><fence><mark><owner> <released>", free:
+--          "<version><fence>-<released>". fence is the highest in use; the mark is +
+--          where nobody waits, * where KEYS[2] may have waiters; released is who gave
+--          the key back last, for a release that is repeated, or '-'. The string
+--          outlives the lease by memory ms, to keep its fence: what is left of the
+--          lease is PTTL minus memory.
 -- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to
 --          wait in line, for an owner that never did
 -- ARGV     owner, and TTL plus memory in ms
@@ -13,7 +15,7 @@
 local owner = ARGV[1]
 local time = redis.call('TIME')
 local fence = time[1] .. string.rep('0', 6 - #time[2]) .. time[2] -- in microseconds
-local mark, released = '*', '-' -- waiters may outlive what is known of the key
+local mark, released = '*', '-' -- KEYS[2] may still be there when KEYS[1] is gone
 
 local lease = redis.call('GET', KEYS[1])
 if lease and string.sub(lease, 1, #version) ~= version then
@@ -30,7 +32,7 @@ if lease then
     local holder
     holder, released = string.match(lease, '(%S+) (%S+)', at + 1)
     if holder ~= owner then
-      -- Redis counts in whole milliseconds: the first may have been a short one.
+      -- Redis rounds a TTL down to whole milliseconds: one more is left, maybe.
       local left = redis.call('PTTL', KEYS[1]) - memory + 1
       if left > 0 then
         if KEYS[2] then
@@ -43,7 +45,7 @@ if lease then
         return -left
       end
       mark = '*'
-      step = 65536 -- its time ran out, and it may have used numbers that it did not tell
+      step = gap -- its time ran out, and it may have used numbers that it did not tell
     end
   end
   if released == owner then

@@ -2,17 +2,20 @@
 //
 // An order is pending when it is placed and holds its units. Service.Place goes
 //
-//	validate -> is the idempotency key on record? -> a Strategy sells -> is it by now?
+//	validate -> do the SKUs exist? -> is the idempotency key on record? -> a Strategy sells
 //
-// A Strategy (package strategy has them all) decides which lock is held and how
-// units are taken. What all of them do in one transaction, and in this sequence, is
+// A Strategy (package strategy; the default, lanes, is package lane) decides which lock is held
+// and how units are taken. In one transaction, a single order goes
 //
 //	idempotency key, buyer, units, order and lines, limits, movements
 //
+// A batch of package lane writes its orders first, rows that no other transaction waits for, and
+// then goes on in the same sequence.
+//
 // An order has several lines, all or nothing. Lines of the same SKU count as one,
 // at the place of the first. The total is computed here, from the prices of the moment; all
-// of them must be in one currency. Times are by the database's clock as it was when the stock
-// was read.
+// of them must be in one currency. Times are by the database's clock as of the read of the stock;
+// a lane that uses that again adds the time passed since.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or
 // expired because it was not paid in time, and its units are available again. That needs no

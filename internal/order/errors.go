@@ -88,8 +88,8 @@ var (
 
 // What only a store and the operator's calls meet.
 var (
-	// ErrKeyTaken means that the row of an idempotency key is there already. The Service
-	// turns it into a replay or ErrKeyReused.
+	// ErrKeyTaken means that the row of an idempotency key is there already: Replaying, a lane
+	// or the end of an order turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
 	// ErrNotReserved means that fewer units are reserved than an order holds: the level

@@ -108,10 +108,10 @@ func endFingerprint(id string, as Status) string {
 
 // endAs ends an order. What claim does is part of the transaction.
 func (s *Service) endAs(ctx context.Context, o Order, as Status, claim func(Tx) error) (Ended, error) {
-	now, first, err := s.settle(ctx, o, as, claim)
+	now, first, err := s.transitSurely(ctx, o, as, claim)
 	if err == nil && now == Pending {
 		// It is due, and no sweep has expired it yet.
-		if now, _, err = s.settle(ctx, o, Expired, noKey); err == nil && now == Pending {
+		if now, _, err = s.transitSurely(ctx, o, Expired, noKey); err == nil && now == Pending {
 			err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
@@ -134,24 +134,24 @@ func (s *Service) endAs(ctx context.Context, o Order, as Status, claim func(Tx) 
 func noKey(Tx) error { return nil }
 
 const (
-	settleTries = 5 // of a transition whose COMMIT was not answered
-	settlePause = 50 * time.Millisecond
-	settleBound = 10 * time.Second // for all tries after the first
+	transitTries = 5 // of a transition whose COMMIT was not answered
+	transitPause = 50 * time.Millisecond
+	transitBound = 10 * time.Second // for all tries after the first
 )
 
-// settle makes a transition and returns the status in which that left the order, and
+// transitSurely makes a transition and returns the status in which that left the order, and
 // whether it was this call that ended it. A COMMIT without an answer is asked for by
 // the same transition again: the order's row is locked until the first transaction has
 // ended, and then tells. (An order that another request ended in the same way in between
 // counts as ended by this one.)
-func (s *Service) settle(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
+func (s *Service) transitSurely(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
 	now, moved, err = s.transit(ctx, o, to, claim)
 	if errors.Is(err, ErrUnknownOutcome) {
 		did := moved // or would have
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleBound)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), transitBound)
 		defer cancel()
-		for try := range settleTries {
-			if Pause(bound, settlePause<<try) != nil {
+		for try := range transitTries {
+			if Pause(bound, transitPause<<try) != nil {
 				break
 			}
 			if now, moved, err = s.transit(bound, o, to, claim); err == nil {
@@ -257,7 +257,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 				continue
 			}
 			hadRow := false // of the order; then it was a SKU's row that could not be had
-			_, moved, err := s.settle(ctx, o, Expired, func(Tx) error {
+			_, moved, err := s.transitSurely(ctx, o, Expired, func(Tx) error {
 				hadRow = true
 				return nil
 			})

@@ -25,23 +25,23 @@ const (
 	Expired   Status = "expired"   // not paid in time; its units are available again
 )
 
-// Order is a buyer's purchase.
+// Order is a buyer's purchase. Its JSON is that of the API.
 type Order struct {
-	ID        string // UUIDv7
-	Buyer     string
-	Key       string // the idempotency key it was placed with
-	Status    Status
-	Lines     []Line // as the buyer wrote them, each of another SKU
-	Total     stock.Money
-	CreatedAt time.Time // by the database's clock, when the stock was read
-	ExpiresAt time.Time // by the same clock; from then on it cannot be paid
+	ID        string      `json:"id"` // UUIDv7
+	Buyer     string      `json:"buyer"`
+	Key       string      `json:"-"` // the idempotency key it was placed with
+	Status    Status      `json:"status"`
+	Lines     []Line      `json:"lines"` // as the buyer wrote them, each of another SKU
+	Total     stock.Money `json:"total"`
+	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read
+	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
 }
 
 // Line is one SKU of an order and how many units of it.
 type Line struct {
-	SKU   string
-	Units int64
-	Price stock.Money // of one unit, when the order was placed
+	SKU   string      `json:"sku"`
+	Units int64       `json:"quantity"`
+	Price stock.Money `json:"price"` // of one unit, when the order was placed
 }
 
 // SKUs returns the names in the order of the lines.

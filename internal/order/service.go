@@ -23,7 +23,7 @@ type Strategy interface {
 type Offer struct {
 	Name     string
 	Lock     string // what buyers wait for; empty for none
-	Take     string // how the stock row is changed
+	Take     string // how the stock row is changed, for people: a stock.TakeMode or "for-update"
 	Lesson   string // one sentence
 	Designed bool   // to be correct, with any number of instances; the others are broken on purpose
 	Missing  string // why this shop cannot sell that way; empty if it can
@@ -130,8 +130,7 @@ func (s *Service) offer(name string) (Offer, error) {
 }
 
 // Replaying answers a request whose key is on record with the order it made, and sells to
-// others by Next. Without it, a key that is on record is
-// ErrKeyTaken.
+// others by Next, which by itself would return ErrKeyTaken.
 type Replaying struct {
 	Store Store
 	Next  Strategy

@@ -63,23 +63,29 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 		return found, nil
 	}
 	// The only form of "one of these pairs" that all databases answer from the index.
-	pairs := "k.buyer = ? AND k.idempotency_key = ?" + strings.Repeat(" OR k.buyer = ? AND k.idempotency_key = ?", len(keys)-1)
+	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
 	values := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
 		values = append(values, k.Buyer, k.Key)
 	}
-	db := s.db.WithContext(ctx)
-	var rows []orderRow
-	err := db.Table("idempotency_keys AS k").Select("k.fingerprint, k.idempotency_key AS used_key, o.*").
-		Joins("JOIN orders AS o ON o.id = k.order_id").Where(pairs, values...).Find(&rows).Error
-	var orders []order.Order
-	if err == nil {
-		orders, err = withLines(db, rows)
+	var rows []struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
+	err := s.db.WithContext(ctx).Table("idempotency_keys").Where(pairs, values...).Find(&rows).Error
+	if err != nil || len(rows) == 0 { // as a rule; so the orders are not joined
+		return found, explain(ctx, "read idempotency keys", err)
 	}
-	for i, o := range orders {
-		found[order.BuyerKey{Buyer: o.Buyer, Key: rows[i].UsedKey}] = order.Claim{Order: o, Fingerprint: rows[i].Fingerprint}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.OrderID
 	}
-	return found, explain(ctx, "read orders of keys", err)
+	orders, err := s.read(ctx, s.db.Where("id IN ?", ids))
+	for _, o := range orders {
+		for _, row := range rows {
+			if row.OrderID == o.ID {
+				found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.Claim{Order: o, Fingerprint: row.Fingerprint}
+			}
+		}
+	}
+	return found, err
 }
 
 // purgeBatch is how many keys one transaction deletes.

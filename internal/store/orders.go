@@ -23,9 +23,7 @@ type orderRow struct {
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
 
-	// Of a key that placed or ended the order, where a query joins it.
-	UsedKey     string `gorm:"->"`
-	Fingerprint string `gorm:"->"`
+	Fingerprint string `gorm:"->"` // of its key, where a query joins that
 }
 
 func (orderRow) TableName() string { return "orders" }

@@ -90,11 +90,11 @@ func optimistic(db *gorm.DB, t stock.Take) error {
 // errNoRow means that no row matched the WHERE of a statement.
 var errNoRow = errors.New("no row matched")
 
-// mustMatch runs a statement. Where no row matches its WHERE, it returns none.
-func mustMatch(db *gorm.DB, none error, statement string, values ...any) error {
+// mustMatch runs a statement. Where no row matches its WHERE, it returns noMatch.
+func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) error {
 	done := db.Exec(statement, values...)
 	if done.Error == nil && done.RowsAffected == 0 {
-		return none
+		return noMatch
 	}
 	return done.Error
 }

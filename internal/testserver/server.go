@@ -135,13 +135,14 @@ func start(ctx context.Context, k kind) (*Server, error) {
 }
 
 func (s *Server) run(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	// Not bound by ctx: a start that is cut off may leave a container that the client does not know.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if s.ports, err = freePorts(max(1, s.kind.processes)); err != nil {
 		return err
 	}
-	s.container, err = testcontainers.Run(ctx, s.kind.imageName(), s.options()...)
-	if err == nil {
+	s.container, err = testcontainers.Run(starting, s.kind.imageName(), s.options()...)
+	if err = cmp.Or(err, ctx.Err()); err == nil {
 		return nil
 	}
 	if s.container != nil {

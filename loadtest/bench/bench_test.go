@@ -3,18 +3,11 @@ package bench
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -22,8 +15,7 @@ import (
 // TestMain makes the test binary the program where the benchmark runs itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "bench" {
-		c, err := parse(os.Args[2:]...)
-		if err = errors.Join(err, serveNothing(context.Background(), c.Nothing, os.Stdout)); err != nil {
+		if err := serveNothing(context.Background(), os.Stdout); err != nil {
 			panic(err)
 		}
 		return
@@ -177,82 +169,4 @@ func printed(c *contest) string {
 	var out bytes.Buffer
 	c.print(&out)
 	return strings.Join(strings.Fields(out.String()), " ")
-}
-
-// fakeShop answers the n-th order as answer does.
-func fakeShop(t *testing.T, buyers int, answer func(n int, w http.ResponseWriter)) (l load, names func() map[string]int) {
-	t.Helper()
-	var mu sync.Mutex
-	n, seen := 0, map[string]int{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
-			return
-		}
-		mu.Lock()
-		n++
-		now := n
-		seen[r.Header.Get("Shop-Buyer")]++
-		seen[r.Header.Get("Idempotency-Key")]++
-		mu.Unlock()
-		answer(now, w)
-	}))
-	t.Cleanup(server.Close)
-	return load{shops: []string{strings.TrimPrefix(server.URL, "http://")}, buyers: buyers, sku: "mug"}, func() map[string]int {
-		mu.Lock()
-		defer mu.Unlock()
-		return maps.Clone(seen)
-	}
-}
-
-// "with a name and an idempotency key that were never used"; a lost connection is an
-// unknown outcome and is dialled again.
-func TestLoad_loop(t *testing.T) {
-	t.Parallel()
-	l, names := fakeShop(t, 3, func(n int, w http.ResponseWriter) {
-		switch n % 5 {
-		case 0:
-			w.WriteHeader(http.StatusConflict)
-			fmt.Fprint(w, `{"type":"/problems/sold-out"}`)
-		case 1:
-			panic(http.ErrAbortHandler)
-		case 2:
-			w.WriteHeader(http.StatusTooManyRequests)
-		default:
-			w.WriteHeader(http.StatusCreated)
-		}
-	})
-	got, err := l.loop(t.Context(), 20*time.Millisecond, 200*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := got.Orders + got.Refusals + got.Errors; all != int64(len(names())) || got.Orders == 0 || got.Refusals == 0 {
-		t.Errorf("got %+v of %d requests, want all of them", got, len(names()))
-	}
-	if got.Unknown == 0 || got.Unknown >= got.Errors || got.FirstError == "" {
-		t.Errorf("got %+v, want the lost connection to be unknown, the 429 not", got)
-	}
-	if got.P50 <= 0 || got.P99 < got.P50 || got.Longest < got.P99 || got.OrdersPerSecond <= 0 {
-		t.Errorf("got %+v", got)
-	}
-	for name, times := range names() {
-		if times != 2 { // as a buyer and as a key
-			t.Errorf("%q was used %d times", name, times)
-		}
-	}
-}
-
-// All orders are there before the first one is answered.
-func TestLoad_once(t *testing.T) {
-	t.Parallel()
-	const buyers = 200
-	var all sync.WaitGroup
-	all.Add(buyers)
-	l, _ := fakeShop(t, buyers, func(_ int, w http.ResponseWriter) {
-		all.Done()
-		all.Wait()
-		w.WriteHeader(http.StatusCreated)
-	})
-	if got, err := l.once(t.Context()); err != nil || got.Orders != buyers || got.Errors != 0 || got.OrdersPerSecond <= 0 {
-		t.Errorf("got %+v, %v, want %d orders", got, err, buyers)
-	}
 }

@@ -38,7 +38,7 @@ type Command struct {
 	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own."`
 	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
 
-	Nothing int `hidden:"" help:"Serve the handler that does nothing, with answers of so many bytes."`
+	Nothing bool `hidden:"" help:"Serve the handler that does nothing."`
 }
 
 // Help stands above the flags.
@@ -73,8 +73,8 @@ func (c *Command) Validate() error {
 
 // Run measures and prints the tables.
 func (c *Command) Run(ctx context.Context, k *kong.Context) error {
-	if c.Nothing > 0 {
-		return serveNothing(ctx, c.Nothing, k.Stdout)
+	if c.Nothing {
+		return serveNothing(ctx, k.Stdout)
 	}
 	held, err := c.measure(ctx, k.Stdout, k.Stderr)
 	if err == nil && slices.ContainsFunc(held, contest.broken) {

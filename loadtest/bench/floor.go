@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-
-	"example.com/shop/loadtest/shopclient"
 )
 
 const (
@@ -25,9 +23,7 @@ const (
 // one order first, by a strategy without fences. Its rows are the pattern of the others,
 // so that the audit holds for them, too.
 func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
-	answer, err := r.operator(f).Buy(ctx, shopclient.Purchase{
-		Buyer: sku, Key: sku, Strategy: "conditional", Lines: []shopclient.Line{{SKU: sku, Units: 1}},
-	})
+	answer, err := r.buyOne(ctx, f, "conditional", sku)
 	if err != nil {
 		return round{}, err
 	}

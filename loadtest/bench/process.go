@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,13 +29,13 @@ func (e *environment) startShop(ctx context.Context, f *fleet, n int) (*child.Pr
 	return start(ctx, n, f.program, args, f.variables, "The shop is open at http://")
 }
 
-// startNothing starts one of n handlers that do nothing, with answers of so many bytes.
-func startNothing(ctx context.Context, size, n int) (*child.Process, error) {
+// startNothing starts one of n handlers that do nothing.
+func startNothing(ctx context.Context, n int) (*child.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, n, self, []string{"bench", "--nothing", strconv.Itoa(size)}, nil, nothingReady)
+	return start(ctx, n, self, []string{"bench", "--nothing"}, nil, nothingReady)
 }
 
 // start gives one of n processes its part of the processors, one at least: each would use
@@ -85,10 +83,15 @@ func forgetPeak(pid int) error {
 // nothingReady begins the line by which serveNothing says where it serves.
 const nothingReady = "open at "
 
-// serveNothing answers each order with 201 and a body of so many bytes, as many as a
-// shop's answer has. That is what gin and net/http cost: the ceiling for a shop.
-func serveNothing(ctx context.Context, size int, stdout io.Writer) error {
-	body := bytes.Repeat([]byte{' '}, size)
+// anOrder is as long as a shop's answer.
+const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1","status":"pending",` +
+	`"lines":[{"sku":"bench-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
+	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
+
+// serveNothing answers each order with 201 and the same body. That is what gin and net/http
+// cost: the ceiling for a shop.
+func serveNothing(ctx context.Context, stdout io.Writer) error {
+	body := []byte(anOrder)
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.GET("/healthz", func(c *gin.Context) { c.Status(http.StatusOK) })

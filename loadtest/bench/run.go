@@ -18,15 +18,14 @@ import (
 // run is one run of the benchmark.
 type run struct {
 	*environment
-	name       string // begins the names of its SKUs and buyers
-	lab        shopclient.Lab
-	own        *fleet
-	other      *fleet           // nil without --against
-	aged       *fleet           // nil until the case of that name
-	handlers   []*child.Process // that do nothing
-	answerSize int              // of an order, in bytes
-	conns      *http.Client
-	loads      int // so far: makes names that are new
+	name     string // begins the names of its SKUs
+	lab      shopclient.Lab
+	own      *fleet
+	other    *fleet           // nil without --against
+	aged     *fleet           // nil until the case of that name
+	handlers []*child.Process // that do nothing
+	conns    *http.Client
+	loads    int // so far: makes names that are new
 }
 
 // newRun starts the servers, the shops and the handlers.
@@ -55,7 +54,7 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 		}
 	}
 	for range instances {
-		handler, err := startNothing(ctx, r.answerSize, instances)
+		handler, err := startNothing(ctx, instances)
 		if err != nil {
 			return nil, err
 		}
@@ -78,21 +77,23 @@ func (r *run) newSKU(ctx context.Context, f *fleet, units int64) (string, error)
 	return sku, r.operator(f).Create(ctx, sku, units)
 }
 
-// try buys one unit by a strategy. It finds out whether the shop has the servers for it,
-// and how large an answer is.
+// try buys one unit by a strategy. It finds out whether the shop has the servers for it.
 func (r *run) try(ctx context.Context, strategy string) error {
 	sku, err := r.newSKU(ctx, r.own, 1)
 	if err != nil {
 		return err
 	}
-	c := conn{addr: r.own.procs[0].Addr}
-	defer c.close()
-	status, body, err := c.order(ctx, strategy, sku+"-0-0", sku)
-	if err == nil && status != http.StatusCreated {
-		err = fmt.Errorf("a first order: answer %d: %.400s", status, body)
+	answer, err := r.buyOne(ctx, r.own, strategy, sku)
+	if err == nil && answer.OrderID == "" {
+		err = fmt.Errorf("a first order: answer %d: %v", answer.Status, answer.Problem)
 	}
-	r.answerSize = len(body)
 	return err
+}
+
+func (r *run) buyOne(ctx context.Context, f *fleet, strategy, sku string) (shopclient.Answer, error) {
+	return r.operator(f).Buy(ctx, shopclient.Purchase{
+		Buyer: sku, Key: sku, Strategy: strategy, Lines: []shopclient.Line{{SKU: sku, Units: 1}}, Think: -1,
+	})
 }
 
 // hold runs a case.
@@ -109,12 +110,7 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	for n := range r.Rounds {
 		for _, i := range stats.Rotation(len(c.rows), n) {
 			who := c.rows[i]
-			one, err := r.measure(ctx, who, c.units, func(l load) (round, error) {
-				if who.name == floorName {
-					return r.floor(ctx, who.shops, l.sku)
-				}
-				return l.loop(ctx, r.Time/5, r.Time)
-			})
+			one, err := r.measure(ctx, who, c.units, r.Time)
 			if err != nil {
 				return fmt.Errorf("%s: %w", who.name, err)
 			}
@@ -134,7 +130,7 @@ func (r *run) age(ctx context.Context, c contest) (err error) {
 	}
 	who := &row{strategy: r.Strategies[0], shops: r.aged, procs: r.aged.procs, buyers: c.buyers}
 	for sold := int64(0); sold < int64(r.Aged); {
-		one, err := r.measure(ctx, who, c.units, func(l load) (round, error) { return l.loop(ctx, 0, min(5*time.Second, 4*r.Time)) })
+		one, err := r.measure(ctx, who, c.units, min(5*time.Second, 4*r.Time))
 		if err != nil {
 			return err
 		}
@@ -168,7 +164,7 @@ func (r *run) grow(ctx context.Context, c *contest) error {
 func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err error) {
 	var fresh *child.Process
 	if who.shops == nil {
-		fresh, err = startNothing(ctx, r.answerSize, 1)
+		fresh, err = startNothing(ctx, 1)
 	} else {
 		fresh, err = r.startShop(ctx, who.shops, 1)
 	}
@@ -179,33 +175,37 @@ func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err e
 	who.procs = []*child.Process{fresh}
 	first := who
 	first.buyers = 1
-	one, err = r.measure(ctx, &first, units, func(l load) (round, error) { return l.loop(ctx, 0, 100*time.Millisecond) })
+	one, err = r.measure(ctx, &first, units, 100*time.Millisecond)
 	if err != nil || one.Wrong != "" {
 		return one, err
 	}
 	idle, _ := memory(fresh.Pid)
 	forgot := forgetPeak(fresh.Pid)
-	one, err = r.measure(ctx, &who, units, func(l load) (round, error) { return l.once(ctx) })
+	one, err = r.measure(ctx, &who, units, 0)
 	if _, peak := memory(fresh.Pid); forgot == nil {
 		one.BuyerBytes = (peak - idle) / int64(who.buyers)
 	}
 	return one, err
 }
 
-// measure puts a fresh SKU up for sale, lets the work go and compares what the buyers
-// were answered with the shop's books.
-func (r *run) measure(ctx context.Context, who *row, units int64, work func(load) (round, error)) (one round, err error) {
-	l := load{strategy: who.strategy, buyers: who.buyers}
+// measure puts a fresh SKU up for sale, lets it be bought for this length and compares what the
+// buyers were answered with the shop's books.
+func (r *run) measure(ctx context.Context, who *row, units int64, length time.Duration) (one round, err error) {
 	var pids []int
 	for _, p := range who.procs {
-		l.shops = append(l.shops, p.Addr)
 		pids = append(pids, p.Pid)
 	}
-	if l.sku, err = r.newSKU(ctx, cmp.Or(who.shops, r.own), units); err != nil {
+	sku, err := r.newSKU(ctx, cmp.Or(who.shops, r.own), units)
+	if err != nil {
 		return round{}, err
 	}
 	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
-	if one, err = work(l); err != nil {
+	if who.name == floorName {
+		one, err = r.floor(ctx, who.shops, sku)
+	} else {
+		one, err = race(ctx, who, sku, length)
+	}
+	if err != nil {
 		return round{}, err
 	}
 	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
@@ -214,7 +214,7 @@ func (r *run) measure(ctx context.Context, who *row, units int64, work func(load
 	if who.shops == nil {
 		return one, nil
 	}
-	audit, err := r.operator(who.shops).Audit(ctx, l.sku)
+	audit, err := r.operator(who.shops).Audit(ctx, sku)
 	if !audit.OK {
 		one.Wrong = fmt.Sprintf("the audit found %+v", audit.Differences)
 	} else {

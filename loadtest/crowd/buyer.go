@@ -26,7 +26,7 @@ type buyer struct {
 }
 
 func newBuyer(r *run, i int) *buyer {
-	b := &buyer{run: r, name: "buyer-" + strconv.Itoa(i+1), conns: shopclient.NewConnections(1, r.RequestTimeout)}
+	b := &buyer{run: r, name: "buyer-" + strconv.Itoa(i+1), conns: shopclient.NewBuyer(r.RequestTimeout)}
 	for k := range r.Shops {
 		b.shops = append(b.shops, shopclient.New(r.Shops[(i+k)%len(r.Shops)], b.conns))
 	}

@@ -20,6 +20,7 @@ import (
 type Log struct {
 	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
+	Began   time.Duration // from the common start to the beginning of Duration, see Race.Warm
 	Records []Record
 	Unsent  int64 // orders that were due while all buyers waited for answers
 }
@@ -79,7 +80,6 @@ type Summary struct {
 	Waits             []Wait    `json:"waits"`
 	Answers           Answers   `json:"answers"`
 	Timeline          *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
-	Locks             *Locks    `json:"locks,omitempty"`    // nil if there is no lock, or the shop reports no steps
 }
 
 // Latency is how long buyers waited, in milliseconds from the moment their order was
@@ -144,7 +144,7 @@ func (l Log) Summary() Summary {
 	s.LatencyMS = percentiles(latencies)
 	s.Waits = curve(latencies)
 	s.Answers = l.slices(50)
-	s.Timeline, s.Locks = l.timeline(12), l.locks()
+	s.Timeline = l.timeline(12)
 	return s
 }
 

@@ -125,56 +125,6 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-func TestLog_locks(t *testing.T) {
-	t.Parallel()
-	// holder had the lock from held to released, in milliseconds, and committed a
-	// millisecond before that.
-	holder := func(asked, held, released int64) shopclient.Trace {
-		return shopclient.Trace{
-			Begun: 1000 * asked, LockAsked: 1000*asked + 1, LockHeld: 1000*held + 1, Read: 1000*held + 1,
-			Committed: 1000*(released-1) + 1, Released: 1000*released + 1,
-		}
-	}
-	batch := func(asked int64) shopclient.Trace { // answers before its lease is released
-		one := holder(asked, 5, 11)
-		one.Released = 0
-		return one
-	}
-	for name, c := range map[string]struct {
-		all        []shopclient.Trace
-		overlaps   int64
-		wait, hold float64 // the longest, in milliseconds
-	}{
-		"one after the other": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 11, 20), holder(0, 25, 30)}, 0, 25, 9},
-		"nobody waits":        {[]shopclient.Trace{holder(0, 1, 10), holder(12, 13, 20)}, 0, 1, 9},
-		// "Before the holder before had committed."
-		"two at once":      {[]shopclient.Trace{holder(0, 1, 10), holder(0, 5, 12), holder(0, 14, 20)}, 1, 14, 9},
-		"before the reply": {[]shopclient.Trace{holder(0, 1, 10), holder(0, 9, 20)}, 0, 9, 11},
-		// "A batch that one lease serves is one holder."
-		"a batch": {[]shopclient.Trace{batch(0), batch(1), batch(2), holder(3, 12, 20)}, 0, 9, 8},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			without := shopclient.Trace{Begun: 1, Read: 2}
-			got := traced(append(c.all, without)...).locks()
-			if got.Requests != int64(len(c.all)) || got.Overlaps != c.overlaps {
-				t.Errorf("got %+v, want %d requests, %d overlaps", got, len(c.all), c.overlaps)
-			}
-			if got.WaitMS.Max != c.wait || got.HoldMS.Max != c.hold {
-				t.Errorf("got %+v, want the longest wait %v, hold %v ms", got, c.wait, c.hold)
-			}
-		})
-	}
-	two := traced(holder(0, 1, 10), holder(0, 2, 11))
-	two.Records[0].Lines = []shopclient.Line{{SKU: "cup", Units: 1}}
-	if got := two.locks(); got.Requests != 2 || got.Overlaps != 0 {
-		t.Errorf("locks of two SKUs: got %+v, want no overlap", got)
-	}
-	if got := traced(shopclient.Trace{Begun: 1, Read: 2}).locks(); got != nil {
-		t.Errorf("without a lock: got %+v, want none", got)
-	}
-}
-
 // "An order has 1 to so many SKUs, one unit each", different ones; "the n-th order is
 // the same in every race of the same Race".
 func TestRace_wanted(t *testing.T) {

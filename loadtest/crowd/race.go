@@ -45,7 +45,11 @@ type Race struct {
 
 	RequestTimeout time.Duration // of one try
 	Retry          Retry
-	Watcher        Watcher
+	Watcher        Watcher // nil for none
+
+	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an
+	// answer, and before so much time has passed. 0: it begins at once.
+	Warm time.Duration
 }
 
 // Load is how many buyers order what and when. It is flags, too.
@@ -86,6 +90,12 @@ type Watcher interface {
 	Answered()
 }
 
+type unwatched struct{}
+
+func (unwatched) Connecting(*Tally)     {}
+func (unwatched) Ready(context.Context) {}
+func (unwatched) Answered()             {}
+
 // Tally counts while a race runs. It may be read at any time.
 type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
@@ -118,6 +128,9 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 		defer b.conns.CloseIdleConnections()
 		run.buyers = append(run.buyers, b)
 	}
+	if r.Watcher == nil {
+		r.Watcher = unwatched{}
+	}
 	r.Watcher.Connecting(run.tally)
 	defer r.Watcher.Answered()
 	if err := run.connect(ctx); err != nil {
@@ -147,6 +160,9 @@ type run struct {
 	limit  int64 // of orders
 	sent   atomic.Int64
 	unsent int64 // by open alone
+
+	warmed atomic.Int64 // buyers who have had an answer
+	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
 }
 
 // dialling is how many buyers connect at a time, well inside the queue of connections
@@ -171,7 +187,7 @@ func (r *run) connect(ctx context.Context) error {
 // begin starts the clock and returns the ctx that ends the race.
 func (r *run) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.start = time.Now()
-	return context.WithTimeout(ctx, r.Duration+r.Timeout)
+	return context.WithTimeout(ctx, r.Warm+r.Duration+r.Timeout)
 }
 
 // together has all buyers work from the same moment on, and returns when all are done.
@@ -205,14 +221,23 @@ func (r *run) next(ctx context.Context, b *buyer, due time.Time) bool {
 	return true
 }
 
-// closed has the buyer order again and again.
+// closed has the buyer order again and again, until the time is up.
 func (r *run) closed(ctx context.Context, b *buyer) {
-	length := r.Duration
-	for ctx.Err() == nil && (length == 0 || time.Since(r.start) < length) {
-		if !r.next(ctx, b, time.Now()) {
-			return
-		}
+	more := r.next(ctx, b, r.start)
+	if r.warmed.Add(1) == int64(len(r.buyers)) && r.Warm > 0 {
+		r.began.Store(int64(max(r.Warm, time.Since(r.start))))
 	}
+	for more && ctx.Err() == nil && !r.over() {
+		more = r.next(ctx, b, time.Now())
+	}
+}
+
+func (r *run) over() bool {
+	began := r.began.Load()
+	if r.Duration == 0 || r.Warm > 0 && began == 0 {
+		return false
+	}
+	return time.Since(r.start) >= time.Duration(began)+r.Duration
 }
 
 // open has orders sent when they are due. One that finds all buyers waiting for an
@@ -248,7 +273,7 @@ func (r *run) open(ctx context.Context) {
 }
 
 func (r *run) log() Log {
-	log := Log{SKU: r.SKUs[0], Unsent: r.unsent}
+	log := Log{SKU: r.SKUs[0], Unsent: r.unsent, Began: time.Duration(r.began.Load())}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
 	}

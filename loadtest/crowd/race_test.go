@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,28 @@ func TestRace_Run_requests(t *testing.T) {
 	for _, r := range log.Records {
 		if r.Latency > r.Ended {
 			t.Fatalf("waited %v of an order that was answered after %v, want from when it was due", r.Latency, r.Ended)
+		}
+	}
+}
+
+// "Duration does not begin before each buyer has had an answer, and before so much time has passed."
+func TestRace_Run_warm(t *testing.T) {
+	t.Parallel()
+	const crowd, slow, length = 5, 30 * time.Millisecond, 20 * time.Millisecond
+	for _, warm := range []time.Duration{time.Nanosecond, 2 * slow} {
+		shop := newFakeShop(t, 1_000_000)
+		var first atomic.Bool
+		shop.before = func(http.ResponseWriter, *http.Request, int) bool {
+			if first.CompareAndSwap(false, true) {
+				time.Sleep(slow)
+			}
+			return false
+		}
+		race := raceIn(crowd, shop)
+		race.Pace, race.Warm = Pace{Duration: length}, warm
+		log := hold(t, race)
+		if log.Began < max(slow, warm) || log.Took < log.Began+length {
+			t.Errorf("warm %v: began after %v of %v, want %v at least, and then %v", warm, log.Began, log.Took, max(slow, warm), length)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package crowd
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"example.com/shop/loadtest/shopclient"
 )
@@ -77,51 +76,3 @@ func firstPair(byRead []Request) (from, to int, found bool) {
 	}
 	return 0, 0, false
 }
-
-// Locks are how requests waited for the strategy's lock and held it, by the shop's own
-// account.
-type Locks struct {
-	Requests int64   `json:"requests"` // that had a lock
-	WaitMS   Latency `json:"wait_ms"`  // from asking to having
-	HoldMS   Latency `json:"hold_ms"`  // from having to giving it back, or the commit of those who answer before
-
-	// Overlaps is how many had the lock of the most wanted SKU before the holder before had
-	// committed. A batch that one lease serves is one holder.
-	Overlaps int64 `json:"overlaps"`
-}
-
-// locks returns nil if no request had a lock.
-func (l Log) locks() *Locks {
-	type tenure struct {
-		held, done int64 // in microseconds
-		wrote      bool
-	}
-	var wait, hold []time.Duration
-	var tenures []tenure
-	for _, r := range l.Records {
-		if r.Trace == nil || r.Trace.LockAsked == 0 || r.Trace.LockHeld == 0 {
-			continue
-		}
-		t := *r.Trace
-		done := cmp.Or(t.Committed, t.Read)
-		wait = append(wait, microseconds(t.LockHeld-t.LockAsked))
-		hold = append(hold, microseconds(cmp.Or(t.Released, done)-t.LockHeld))
-		if r.Lines[0].SKU == l.SKU {
-			tenures = append(tenures, tenure{t.LockHeld, done, r.Outcome == Ordered})
-		}
-	}
-	if len(wait) == 0 {
-		return nil
-	}
-	locks := &Locks{Requests: int64(len(wait)), WaitMS: percentiles(wait), HoldMS: percentiles(hold)}
-	slices.SortFunc(tenures, func(a, b tenure) int { return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(a.done, b.done)) })
-	for i := 1; i < len(tenures); i++ {
-		before, next := tenures[i-1], tenures[i]
-		if before.wrote && before.held < next.held && next.held < before.done {
-			locks.Overlaps++
-		}
-	}
-	return locks
-}
-
-func microseconds(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }

@@ -46,13 +46,6 @@ func (s Strategy) Remarks() []string {
 		lines = append(lines, "not caught in this race; caught by: go run ./loadtest step "+s.Name)
 	}
 	lines = append(lines, s.Notes...)
-	if l := s.Locks; l != nil {
-		lines = append(lines, fmt.Sprintf("the lock was waited for %s (p50) to %s (p99) and held %s to %s",
-			ShowWait(l.WaitMS.P50), ShowWait(l.WaitMS.P99), ShowWait(l.HoldMS.P50), ShowWait(l.HoldMS.P99)))
-		if l.Overlaps > 0 {
-			lines = append(lines, "in "+count(l.Overlaps, "case", "cases")+" the next holder entered before the previous one had committed")
-		}
-	}
 	if s.Retries > 0 {
 		lines = append(lines, "buyers retried "+count(s.Retries, "time", "times")+", with the same key")
 	}

@@ -34,9 +34,11 @@ func NewConnections(n int, timeout time.Duration) *http.Client {
 			IdleConnTimeout:     5 * time.Minute,
 			DisableCompression:  true,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: noRedirect,
 	}
 }
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Client speaks to one shop.
 type Client struct {

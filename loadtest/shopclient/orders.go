@@ -17,7 +17,7 @@ type Purchase struct {
 	Key      string        // idempotency key, the same whenever this purchase is asked for again
 	Lines    []Line        // of different SKUs
 	Strategy string        // how the shop is to sell
-	Think    time.Duration // between its reading the stock and writing it
+	Think    time.Duration // between its reading the stock and writing it; less than 0: what the shop is set to
 
 	Tape string // under which the shop is to record the request; empty for none
 	Stop string // where to stop it until Resume, such as sql:COMMIT; empty for nowhere
@@ -58,8 +58,9 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		"Idempotency-Key": {p.Key},
 		"Shop-Buyer":      {p.Buyer},
 		"Shop-Strategy":   {p.Strategy},
-		// Zero would leave it to the shop.
-		"Shop-Think": {max(p.Think, time.Nanosecond).String()},
+	}
+	if p.Think >= 0 { // zero would leave it to the shop
+		header["Shop-Think"] = []string{max(p.Think, time.Nanosecond).String()}
 	}
 	if p.Tape != "" {
 		header["Shop-Tape"] = []string{p.Tape}

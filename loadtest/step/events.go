@@ -64,8 +64,6 @@ func (j *journal) addTape(actor string, recorded []shopclient.TapeEvent) {
 			continue // the statements around it say it
 		case kind == "stop":
 			kind, text = Schedule, stopText(text)
-		case kind == SQL:
-			text, _, _ = strings.Cut(text, " AS k JOIN") // an order, by its idempotency key
 		}
 		j.events = append(j.events, Event{
 			At: max(0, time.UnixMicro(e.At).Sub(j.began)), Actor: actor, Kind: kind, Text: text, Answer: lockAnswer(text, e.Answer),

@@ -4,7 +4,7 @@
 // Units are counted from orders, never from a stock column: a lost update oversells
 // while the column reads zero.
 //
-//   - Oversold: units in accepted orders beyond those supplied.
+//   - Oversold: units in pending and paid orders beyond those supplied.
 //   - Undersold: units in no order, as far as buyers went away without one. Units
 //     of cancelled orders are not counted, and of refused carts only those of one
 //     SKU are: of another, it is not known which SKU was missing.
@@ -63,7 +63,7 @@ type SKU struct {
 	Supplied  int64  `json:"supplied"`
 	Orders    int64  `json:"orders"`
 	UnitsSold int64  `json:"units_sold"`
-	Refused   int64  `json:"refused"` // orders of this SKU alone
+	Refused   int64  `json:"refused"` // orders with a line of this SKU and no other
 	Judgement
 }
 
@@ -102,11 +102,11 @@ func Sum(skus []SKU) Judgement {
 type told struct {
 	orders    int64    // acknowledged to buyers
 	cancelled int64    // of those, the ones that buyers have cancelled
-	refused   int64    // of this SKU alone, and told that it is sold out
+	refused   int64    // with a line of this SKU and no other, and told that it is sold out
 	failed    int64    // told that there is no order, for another reason
 	unknown   int64    // orders of which buyers know nothing
 	repeated  []string // orders that were acknowledged twice, once for each time after the first
-	lost      []string // acknowledged orders that the shop does not have, or not so
+	lost      []string // acknowledged orders that the shop does not have, or shows otherwise
 	doubled   []string // orders whose key had another answer the second time
 }
 
@@ -172,8 +172,8 @@ func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
 // cancelled orders do not count: they may have come back after that.
 func undersold(supplied int64, b shopclient.Books, t told) int64 {
 	unsold := max(0, supplied-b.OrderedUnits-t.cancelled)
-	unexplained := min(max(0, b.Orders-t.orders), t.unknown)
-	return min(unsold, t.refused+t.failed+t.unknown-unexplained)
+	foundLater := min(max(0, b.Orders-t.orders), t.unknown)
+	return min(unsold, t.refused+t.failed+t.unknown-foundLater)
 }
 
 // compareBooks looks for what is wrong within the shop's books.

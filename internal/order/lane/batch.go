@@ -24,7 +24,7 @@ const (
 
 	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a
 	// refusal is in no hurry, and more of them share the reads.
-	gather = 2 * time.Millisecond
+	gather = time.Millisecond
 
 	// batchBound ends a batch none of whose buyers has a deadline.
 	batchBound = 30 * time.Second
@@ -33,7 +33,7 @@ const (
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for
 // the buyers of the batch who have no answer.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
-	// The spans of what is done for several are those of the first, whose ctx may end before.
+	// Traces show the batch under its first buyer, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
 	defer context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })()
 	ctx, cancel := patience(ctx, l.standing(q, nil))
@@ -45,16 +45,16 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 			return err
 		}
 		if len(b.orders) == 0 { // what was read is committed: to refuse them needs no lease
-			b.replySold()
+			b.replyPlanned()
 			return nil
 		}
 	}
 	lease := l.askForLease(ctx, q, b)
 	defer lease.release() // after the answers
 
-	var early error
+	var earlyErr error
 	if left, ok := l.planEarly(q, b); ok {
-		if early = l.sellEarly(ctx, q, b, lease, left); early == nil {
+		if earlyErr = l.sellEarly(ctx, q, b, lease, left); earlyErr == nil {
 			l.succeed(b)
 			return nil
 		}
@@ -64,20 +64,20 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 		return lease.err
 	}
 	l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
-	err := l.sell(lease.leases, b, early)
+	err := l.sellUnderLease(lease.leases, b, earlyErr)
 	if ended := lease.leases.Context(); err != nil && ended.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ended), err)
 	}
 	return err
 }
 
-// sell places the orders of a batch while the leases are held. early is why its early
-// transaction failed; nil if it had none. It answers all buyers, unless it fails: then the
-// error is for those without an answer.
-func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
-	mayReuse := early == nil // the snapshot
-	if early != nil {
-		if done, err := l.settle(b, early); done {
+// sellUnderLease places the orders of a batch while the leases are held. earlyErr is why its early
+// transaction failed; nil if it had none. It answers all buyers, unless it fails: then the error is
+// for those without an answer.
+func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error) error {
+	mayReuse := earlyErr == nil // the snapshot
+	if earlyErr != nil {
+		if done, err := l.conclude(b, earlyErr); done {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
 		}
 		mayReuse = false
 		if len(b.orders) == 0 {
-			b.replySold() // to nobody, and to the refused
+			b.replyPlanned() // all are refused
 			return nil
 		}
 		ctx := order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) })
@@ -101,12 +101,12 @@ func (l *Lanes) sell(leases strategy.Leases, b *batch, early error) error {
 			return err
 		}
 		err := strategy.RaisingFence(ctx, l.Store, leases, []string{b.sku}, func() error {
-			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error {
+			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { // which tells for all: they are committed together
 				b.rowsOfBuyers = true
 				return cmp.Or(tx.Insert(b.inserts(0)...), l.finish(tx, b, leases))
 			})
 		})
-		if done, err := l.settle(b, err); done {
+		if done, err := l.conclude(b, err); done {
 			return err
 		}
 	}
@@ -151,9 +151,9 @@ type overError struct{ orders map[int]error }
 
 func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
 
-// settle answers what a transaction decided. Without done, the buyers that are left are to be
+// conclude answers what a transaction decided. Without done, the buyers that are left are to be
 // planned again; with an error, all of them get that.
-func (l *Lanes) settle(b *batch, err error) (done bool, _ error) {
+func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var over *overError
 	switch {
 	case err == nil:
@@ -178,7 +178,7 @@ func (l *Lanes) settle(b *batch, err error) (done bool, _ error) {
 func (l *Lanes) succeed(b *batch) {
 	l.snapshots.sold(b.sku, b.units)
 	l.OnBatch(len(b.orders))
-	b.replySold()
+	b.replyPlanned()
 }
 
 // turnAway takes all who stand in a lane for which there is no lease into the batch, and answers
@@ -205,12 +205,12 @@ func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
 	}
 	b.begin(levels)
 	select {
-	case l.early <- struct{}{}:
+	case l.slots <- struct{}{}:
 	default:
 		return 0, false
 	}
 	if l.fill(q, b); len(b.orders) == 0 {
-		<-l.early
+		<-l.slots
 		return 0, false
 	}
 	return left, true
@@ -227,7 +227,7 @@ func (l *Lanes) fill(q *queue, b *batch) {
 // sellEarly is the transaction of a batch that begins before the lease is held. While it waits,
 // it writes the orders of those who stand in the queue, also of those who join it.
 func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease, left time.Duration) error {
-	defer func() { <-l.early }()
+	defer func() { <-l.slots }()
 	stale := time.NewTimer(left)
 	defer stale.Stop()
 	ctx, cancel := context.WithCancelCause(order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) }))
@@ -316,111 +316,6 @@ func (l *Lanes) replyReplays(ctx context.Context, buyers []*buyer) error {
 		}
 	}
 	return nil
-}
-
-// batch is what one transaction sells of one SKU.
-type batch struct {
-	sku    string
-	buyers []*buyer // taken from the queue, in the order of arrival; grows under Lanes.mu
-
-	// The plan.
-	levels  order.Levels
-	units   int64    // of all orders
-	orders  []*buyer // each with another key
-	twins   [][]*buyer
-	byKey   map[order.BuyerKey]int // index of orders
-	refused map[*buyer]error
-
-	rowsOfBuyers bool // the transaction waits for rows that belong to single buyers
-}
-
-// begin starts a plan by these levels.
-func (b *batch) begin(levels order.Levels) {
-	b.levels, b.units, b.orders, b.twins = levels, 0, nil, nil
-	b.byKey, b.refused = map[order.BuyerKey]int{}, map[*buyer]error{}
-}
-
-// plan plans for all buyers. One that wants more than is left is refused; a smaller order
-// behind it may still fit.
-func (b *batch) plan(levels order.Levels) {
-	b.begin(levels)
-	for _, w := range b.buyers {
-		if err := b.add(w); err != nil {
-			b.refused[w] = err
-		}
-	}
-}
-
-// add plans a buyer's order, or says why there is none.
-func (b *batch) add(w *buyer) error {
-	if i, twin := b.byKey[w.key()]; twin {
-		b.twins[i] = append(b.twins[i], w)
-		return nil
-	}
-	if b.units+w.units() > b.levels.SKUs[0].Level.Available {
-		return order.SoldOut(b.sku)
-	}
-	if err := w.draft.Price(b.levels); err != nil {
-		return err
-	}
-	b.byKey[w.key()] = len(b.orders)
-	b.orders = append(b.orders, w)
-	b.twins = append(b.twins, nil)
-	b.units += w.units()
-	return nil
-}
-
-// inserts are the planned orders behind the first few.
-func (b *batch) inserts(behind int) []order.Order {
-	orders := make([]order.Order, 0, len(b.orders)-behind)
-	for _, w := range b.orders[behind:] {
-		orders = append(orders, w.draft.Order)
-	}
-	return orders
-}
-
-func draftsOf(buyers []*buyer) []*order.Draft {
-	drafts := make([]*order.Draft, len(buyers))
-	for i, w := range buyers {
-		drafts[i] = w.draft
-	}
-	return drafts
-}
-
-// think pauses for as long as the buyer of teaching mode who asks for most.
-func (b *batch) think(ctx context.Context) error {
-	var longest time.Duration
-	for _, w := range b.orders {
-		longest = max(longest, w.draft.Think)
-	}
-	return order.Pause(ctx, longest)
-}
-
-// replySold answers the buyers of a plan that is carried out.
-func (b *batch) replySold() {
-	for i, w := range b.orders {
-		claim := order.Claim{Order: w.draft.Order, Fingerprint: w.draft.Fingerprint}
-		w.reply(answer{})
-		for _, twin := range b.twins[i] {
-			twin.reply(answer{err: twin.draft.Replay(claim)})
-		}
-	}
-	for w, err := range b.refused {
-		w.reply(answer{err: err})
-	}
-}
-
-// replyRest answers the buyers without an answer.
-func (b *batch) replyRest(a answer) {
-	for _, w := range b.buyers {
-		if !w.answered {
-			w.reply(a)
-		}
-	}
-}
-
-func (b *batch) dropAnswered() {
-	b.buyers = slices.DeleteFunc(b.buyers, func(w *buyer) bool { return w.answered })
 }
 
 // lease is the lease of a lane's SKU, from when it is asked for.

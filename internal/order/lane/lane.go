@@ -72,7 +72,7 @@ type Lanes struct {
 	Config
 	single    order.Strategy // for orders that cannot be sold in a batch
 	snapshots *snapshots
-	early     chan struct{} // holds an element for each early transaction
+	slots     chan struct{} // holds an element for each early transaction
 
 	ctx     context.Context //nolint:containedctx // of all leaders, who serve many buyers: no buyer's own
 	cancel  context.CancelCauseFunc
@@ -107,13 +107,13 @@ type answer struct {
 	single bool
 }
 
-func (b *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: b.draft.Buyer, Key: b.draft.Key} }
+func (w *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: w.draft.Buyer, Key: w.draft.Key} }
 
-func (b *buyer) units() int64 { return b.draft.Lines[0].Units }
+func (w *buyer) units() int64 { return w.draft.Lines[0].Units }
 
-func (b *buyer) reply(a answer) {
-	b.answered = true
-	b.answer <- a // has room for the only one
+func (w *buyer) reply(a answer) {
+	w.answered = true
+	w.answer <- a // has room for the only one
 }
 
 // New returns Lanes. Close ends them, before the Locker is closed.
@@ -127,7 +127,7 @@ func New(c Config) *Lanes {
 		Config:    c,
 		single:    order.Replaying{Store: c.Store, Next: strategy.Redis{Shop: c.Shop, Locker: c.Locker}},
 		snapshots: newSnapshots(c.SnapshotFor, c.Now),
-		early:     make(chan struct{}, c.Early),
+		slots:     make(chan struct{}, c.Early),
 		ctx:       ctx, cancel: cancel,
 		queues: map[string]*queue{},
 	}
@@ -145,18 +145,18 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 	if len(d.Lines) > 1 {
 		return l.single.Sell(ctx, d)
 	}
-	b := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
-	if err := l.join(b); err != nil { //nolint:contextcheck // the leader serves others, too
+	w := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
+	if err := l.join(w); err != nil { //nolint:contextcheck // the leader serves others, too
 		return err
 	}
 	var a answer
 	select {
-	case a = <-b.answer:
+	case a = <-w.answer:
 	case <-ctx.Done():
-		if l.leave(b) {
-			return gone(b)
+		if l.leave(w) {
+			return gone(w)
 		}
-		a = <-b.answer
+		a = <-w.answer
 	}
 	if a.single {
 		return l.single.Sell(ctx, d)
@@ -165,8 +165,8 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 }
 
 // gone is the error of a buyer whose ctx ended in the queue.
-func gone(b *buyer) error {
-	return fmt.Errorf("lane of sku %q: %w: %w: %w", b.draft.Lines[0].SKU, lock.ErrNotAcquired, b.ctx.Err(), context.Cause(b.ctx))
+func gone(w *buyer) error {
+	return fmt.Errorf("lane of sku %q: %w: %w: %w", w.draft.Lines[0].SKU, lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
 }
 
 // Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being
@@ -187,8 +187,8 @@ func (l *Lanes) Queued() int {
 }
 
 // join puts a buyer at the end of its lane. The first one starts the leader.
-func (l *Lanes) join(b *buyer) error {
-	sku := b.draft.Lines[0].SKU
+func (l *Lanes) join(w *buyer) error {
+	sku := w.draft.Lines[0].SKU
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -203,7 +203,7 @@ func (l *Lanes) join(b *buyer) error {
 	if q.Len() >= l.MaxQueue {
 		return fmt.Errorf("lane of sku %q: %w: %w", sku, lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
-	b.place = q.PushBack(b)
+	w.place = q.PushBack(w)
 	l.waiting++
 	select {
 	case q.joined <- struct{}{}:
@@ -214,19 +214,19 @@ func (l *Lanes) join(b *buyer) error {
 
 // leave takes a buyer out of its lane and reports whether it was still there. If
 // not, its answer is on the way.
-func (l *Lanes) leave(b *buyer) bool {
+func (l *Lanes) leave(w *buyer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.place == nil {
+	if w.place == nil {
 		return false
 	}
-	l.removeLocked(l.queues[b.draft.Lines[0].SKU], b)
+	l.removeLocked(l.queues[w.draft.Lines[0].SKU], w)
 	return true
 }
 
-func (l *Lanes) removeLocked(q *queue, b *buyer) {
-	q.Remove(b.place)
-	b.place = nil
+func (l *Lanes) removeLocked(q *queue, w *buyer) {
+	q.Remove(w.place)
+	w.place = nil
 	l.waiting--
 }
 
@@ -242,22 +242,22 @@ func (l *Lanes) head(q *queue) *buyer {
 	return nil
 }
 
-// take moves buyers from the head of a queue to into, while accept says so. Those who are
-// gone are answered.
+// take moves buyers from the head of a queue to into, while accept says so, which may plan them
+// at once. Those who are gone are answered.
 func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for e := q.Front(); e != nil; e = q.Front() {
-		b := e.Value.(*buyer) //nolint:forcetypeassert // as in head
+		w := e.Value.(*buyer) //nolint:forcetypeassert // as in head
 		switch {
-		case b.ctx.Err() != nil:
-			b.reply(answer{err: gone(b)})
-		case accept(b):
-			*into = append(*into, b)
+		case w.ctx.Err() != nil:
+			w.reply(answer{err: gone(w)})
+		case accept(w):
+			*into = append(*into, w)
 		default:
 			return
 		}
-		l.removeLocked(q, b)
+		l.removeLocked(q, w)
 	}
 }
 
@@ -297,8 +297,8 @@ func (l *Lanes) standing(q *queue, b *batch) (all []context.Context) {
 
 func contextsOf(buyers []*buyer) []context.Context {
 	all := make([]context.Context, 0, len(buyers))
-	for _, b := range buyers {
-		all = append(all, b.ctx)
+	for _, w := range buyers {
+		all = append(all, w.ctx)
 	}
 	return all
 }

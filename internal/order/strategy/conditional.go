@@ -25,7 +25,7 @@ func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
 		return cmp.Or(
-			s.claim(tx, d),
+			s.claimKeyAndBuyer(tx, d),
 			take(tx, stock.Conditional, d, levels, nil), // UPDATE ... WHERE available >= ?
 			s.insert(tx, d, levels, nil),
 		)

@@ -3,7 +3,7 @@
 // oversells, and redis.go, which does not; what differs between the two files is
 // the whole lesson.
 //
-// All strategies take the same steps in a transaction, in this sequence: the
+// All strategies of this package take the same steps in a transaction, in this sequence: the
 // idempotency key, the buyer's row, the units, then the order with its movements.
 // The key comes before the units and their fence, or a buyer's own committed order
 // would look like another holder's newer write. SKUs come in the order of their
@@ -55,8 +55,8 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 // think is the pause of a teaching shop between reading and writing.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
-// claim writes the row of the order's idempotency key and locks the row of its buyer.
-func (s Shop) claim(tx order.Tx, d *order.Draft) error {
+// claimKeyAndBuyer writes the row of the order's idempotency key and locks the row of its buyer.
+func (s Shop) claimKeyAndBuyer(tx order.Tx, d *order.Draft) error {
 	if err := tx.ClaimKeys(d); err != nil {
 		return err
 	}

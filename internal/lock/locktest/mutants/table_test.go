@@ -170,7 +170,7 @@ var storeMutants = []mutant{
 		{"redis_acquire.lua", "if last + step > tonumber(fence) then", "if false then"},
 	}},
 	{"Redis: forgets that a holder whose time ran out may have used fences that nobody knows", "TestRedis/FenceRaised", []edit{
-		{"redis_acquire.lua", "step = 65536 --", "step = 0 --"},
+		{"redis_acquire.lua", "step = gap --", "step = 0 --"},
 	}},
 	{"Redis: a renewal revives what ran out", "TestRedis/RenewalNeverRevives", []edit{
 		{"redis_renew.lua", "if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= memory then", "if not holder then"},
