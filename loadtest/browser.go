@@ -83,8 +83,7 @@ func (b *browserLab) Race(ctx context.Context, c web.Choice, s shopclient.Strate
 	return b.with(c).race(ctx, s, w)
 }
 
-// Scenarios are those of the step command. They stop and kill shops, and so need shops
-// of their own.
+// Scenarios are those of the step command. They stop and kill shops, and so need shops of their own.
 func (b *browserLab) Scenarios() []web.Scenario {
 	if b.Target != "" {
 		return nil

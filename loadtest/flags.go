@@ -80,8 +80,7 @@ the wrong moment and look correct in a race.
 	return b.String()
 }
 
-// Validate returns a flagError for the first flag that asks for too much, too little or
-// what another flag excludes.
+// Validate returns a flagError for the first flag that asks for too much, too little or what another flag excludes.
 func (c *raceCommand) Validate() error {
 	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0
 	for _, check := range []struct {
@@ -157,8 +156,7 @@ func (c *raceCommand) asked() result.Run {
 	return r
 }
 
-// command repeats the run. Addresses of servers may hold passwords and are left out, and
-// so is where the report goes.
+// command repeats the run. Addresses of servers may hold passwords and are left out, and so is where the report goes.
 func (c *raceCommand) command() string {
 	words := []string{"go run ./loadtest"}
 	for _, f := range kong.Must(c).Model.Flags {

@@ -27,12 +27,12 @@ const (
 	// operatorTimeout is the limit of a request outside of races.
 	operatorTimeout = 30 * time.Second
 
-	// buyTimeout is the limit of one try to buy. A shop gives up by itself before that,
-	// and its own answer says more than silence.
+	// buyTimeout is the limit of one try to buy. A shop gives up by itself before that, and its own answer says more
+	// than silence.
 	buyTimeout = 45 * time.Second
 
-	// An order or a cancellation whose answer was lost may still be on its way into the
-	// books. A shop ends each transaction within half a minute.
+	// An order or a cancellation whose answer was lost may still be on its way into the books. A shop ends each
+	// transaction within half a minute.
 	settlePause = 500 * time.Millisecond
 	settleLimit = time.Minute
 )
@@ -44,9 +44,8 @@ type loadTest struct {
 	log    *slog.Logger // errors of the shops that it starts
 }
 
-// run holds one race per strategy and reports, or serves the page. It returns
-// errUsage if the flags ask for what cannot be, errBroken if a strategy was not as it
-// is designed to be.
+// run holds one race per strategy and reports, or serves the page. It returns errUsage if the flags ask for what cannot
+// be, errBroken if a strategy was not as it is designed to be.
 func (l loadTest) run(ctx context.Context) (err error) {
 	stop, err := l.Start(ctx, l.screen.print)
 	if err != nil {
@@ -97,9 +96,8 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 	return l.catch(ctx, r)
 }
 
-// catch plays the scenario of each wrong strategy that its race did not catch, when
-// all are run: some mistakes need a crash or a pause at one moment, which a crowd
-// seldom brings about.
+// catch plays the scenario of each wrong strategy that its race did not catch, when all are run: some mistakes need a
+// crash or a pause at one moment, which a crowd seldom brings about.
 func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
 	player := step.NewPlayer(l.shops(0))
 	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
@@ -123,8 +121,8 @@ func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
 	return nil
 }
 
-// choose resolves --strategies against the table of the shop, and returns the shop's
-// description of itself as well. Of "all", those without a server are not Available.
+// choose resolves --strategies against the table of the shop, and returns the shop's description of itself as well. Of
+// "all", those without a server are not Available.
 func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
 	set, err := l.shops(1).Open(ctx)
 	if err != nil {
@@ -145,8 +143,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	return chosen, shop, err
 }
 
-// pick returns the strategies of these names; of the name "all", also those that are
-// not available.
+// pick returns the strategies of these names; of the name "all", also those that are not available.
 func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, error) {
 	if slices.Equal(names, []string{all}) {
 		return table, nil
@@ -199,8 +196,8 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
-	// After the books have settled, or an order that is still on its way would be found
-	// by one of the two and not by the other.
+	// After the books have settled, or an order that is still on its way would be found by one of the two and not by
+	// the other.
 	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}
@@ -234,8 +231,8 @@ func freshSKUs(strategy string, n int) []string {
 // errUnsettled means that the books keep changing after the race.
 var errUnsettled = errors.New("the books still change, though nobody buys any more")
 
-// audits asks for the books of each SKU, until two audits in a row are alike where
-// orders or cancellations may still be on their way.
+// audits asks for the books of each SKU, until two audits in a row are alike where orders or cancellations may still be
+// on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, errUnsettled)
 	defer cancel()
@@ -261,8 +258,7 @@ func audits(ctx context.Context, operator *shopclient.Client, skus []string, set
 	}
 }
 
-// shops is where the shops of a race come from, so many instances where they are to
-// be started.
+// shops is where the shops of a race come from, so many instances where they are to be started.
 func (l loadTest) shops(instances int) shops.Instances {
 	return shops.Instances{Target: l.Target, Count: instances, Servers: l.Servers, Log: l.log}
 }

@@ -20,8 +20,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows
-// a password.
+// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows a password.
 func TestMySQL_refusesDSN(t *testing.T) {
 	t.Parallel()
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -59,9 +58,8 @@ func TestMySQL_refusesDSN(t *testing.T) {
 	}
 }
 
-// "A server that is not up yet is waited for until ctx ends"; then the error says which address did
-// not answer, for how long, and why. "An answer such as access denied is an error at once. No error
-// shows the password."
+// "A server that is not up yet is waited for until ctx ends"; then the error says which address did not answer, for how
+// long, and why. "An answer such as access denied is an error at once. No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
@@ -103,8 +101,8 @@ func TestMySQL_waits(t *testing.T) {
 	}
 }
 
-// Settings that would change what a statement means arrive on each connection, whatever the DSN
-// says; the user's lock wait wins.
+// Settings that would change what a statement means arrive on each connection, whatever the DSN says; the user's lock
+// wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
 	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
