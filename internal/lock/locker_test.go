@@ -135,14 +135,24 @@ func TestLocker_AcquireAll_MaxKeys(t *testing.T) {
 	}
 }
 
+// slow is a Backend that releases nothing until it is open.
+type slow struct {
+	lock.Backend
+	open chan struct{}
+}
+
+func (b slow) Release(ctx context.Context, c lock.Claim) error {
+	<-b.open
+	return b.Backend.Release(ctx, c)
+}
+
 // Close "returns when that is done", whoever calls it.
 func TestLocker_CloseTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tap := locktest.NewTap(lock.NewMemory())
-		locker := lock.New(tap, lock.Options{})
+		open := make(chan struct{})
+		locker := lock.New(slow{lock.NewMemory(), open}, lock.Options{})
 		mustAcquire(t, locker, "key")
-		tap.HoldRequests(locktest.Release)
 		var returned atomic.Int32
 		for range 2 {
 			go func() {
@@ -156,7 +166,7 @@ func TestLocker_CloseTwice(t *testing.T) {
 		if n := returned.Load(); n != 0 {
 			t.Errorf("%d calls returned before the key was given back", n)
 		}
-		tap.Open()
+		close(open)
 		synctest.Wait()
 		if n := returned.Load(); n != 2 {
 			t.Errorf("%d of 2 calls returned", n)

@@ -144,6 +144,9 @@ func findImage(ctx context.Context, k kind) error {
 	image := k.imageName()
 	err, known := images[image]
 	if !known {
+		if len(images) == 0 { // before testcontainers does anything
+			log.SetDefault(silent{})
+		}
 		err = pull(ctx, image)
 		images[image] = err
 	}
@@ -156,7 +159,6 @@ func findImage(ctx context.Context, k kind) error {
 
 // pull pulls an image that is not there: once, where testcontainers would go on trying for a quarter of an hour.
 func pull(ctx context.Context, image string) error {
-	log.SetDefault(silent{}) // before testcontainers does anything
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	docker, err := findDocker(ctx)

@@ -8,15 +8,14 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Tap is a Backend around another one. It counts calls, and holds requests back, so that a test decides what happens first.
+// Tap is a Backend around another one. It counts calls, so that a test can wait for them, and can be cut.
 type Tap struct {
 	lock.Backend
 
 	mu      sync.Mutex
-	changed *sync.Cond             // a count has risen
-	counts  map[Call]int           // of calls that have begun
-	gates   map[Call]chan struct{} // requests wait here before they are sent
-	cut     bool                   // nothing gets through
+	changed *sync.Cond   // a count has risen
+	counts  map[Call]int // of calls that have begun
+	cut     bool         // nothing gets through
 }
 
 // Call names a method of Backend.
@@ -35,27 +34,9 @@ var ErrCut = errors.New("cut off")
 
 // NewTap returns a Tap that lets everything through.
 func NewTap(b lock.Backend) *Tap {
-	t := &Tap{Backend: b, counts: make(map[Call]int), gates: make(map[Call]chan struct{})}
+	t := &Tap{Backend: b, counts: make(map[Call]int)}
 	t.changed = sync.NewCond(&t.mu)
 	return t
-}
-
-// HoldRequests keeps requests of this kind from the store until Open. A request whose context ends before that is not sent
-// any more.
-func (t *Tap) HoldRequests(c Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.gates[c] = make(chan struct{})
-}
-
-// Open lets held requests through.
-func (t *Tap) Open() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, gate := range t.gates {
-		close(gate)
-	}
-	clear(t.gates)
 }
 
 // Cut lets nothing through any more, as if the process had died or its network had failed.
@@ -86,30 +67,21 @@ func (t *Tap) Seen(c Call, n int) <-chan struct{} {
 	return done
 }
 
-// admit counts a call and returns nil when it may be sent.
-func (t *Tap) admit(ctx context.Context, c Call) error {
+// admit counts a call and returns nil if it may be sent.
+func (t *Tap) admit(c Call) error {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.counts[c]++
 	t.changed.Broadcast()
-	gate, cut := t.gates[c], t.cut
-	t.mu.Unlock()
-	switch {
-	case cut:
+	if t.cut {
 		return ErrCut
-	case gate == nil:
-		return nil
 	}
-	select {
-	case <-gate:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 // Acquire implements lock.Backend.
 func (t *Tap) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	if err := t.admit(ctx, Acquire); err != nil {
+	if err := t.admit(Acquire); err != nil {
 		return lock.Grant{}, err
 	}
 	return t.Backend.Acquire(ctx, c)
@@ -117,7 +89,7 @@ func (t *Tap) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 
 // Renew implements lock.Backend.
 func (t *Tap) Renew(ctx context.Context, c lock.Claim) (int64, error) {
-	if err := t.admit(ctx, Renew); err != nil {
+	if err := t.admit(Renew); err != nil {
 		return 0, err
 	}
 	return t.Backend.Renew(ctx, c)
@@ -125,7 +97,7 @@ func (t *Tap) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 
 // Release implements lock.Backend.
 func (t *Tap) Release(ctx context.Context, c lock.Claim) error {
-	if err := t.admit(ctx, Release); err != nil {
+	if err := t.admit(Release); err != nil {
 		return err
 	}
 	return t.Backend.Release(ctx, c)
@@ -133,7 +105,7 @@ func (t *Tap) Release(ctx context.Context, c lock.Claim) error {
 
 // Wait implements lock.Backend.
 func (t *Tap) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
-	if err := t.admit(ctx, Wait); err != nil {
+	if err := t.admit(Wait); err != nil {
 		return err
 	}
 	return t.Backend.Wait(ctx, c, g)

@@ -1,7 +1,6 @@
 package locksim
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -37,14 +36,9 @@ var profiles = []profile{
 	{name: "storm", slow: 0.1, lose: 0.1, repeat: 0.1, deaf: 0.2, partitions: 4, flushes: 2},
 }
 
-// calm: every answer comes within milliseconds. Then a waiter is served at once, and no lease is lost.
+// calm: every answer comes within milliseconds. Then a waiter is served at once, no lease is lost, and nothing is left in
+// the store, not even for a TTL.
 func (f profile) calm() bool { return f.name == "calm" }
-
-// reliable: whatever is sent arrives, and the answer comes before its deadline. Then nothing may be left in the store, not
-// even for a TTL.
-func (f profile) reliable() bool {
-	return f.lose == 0 && f.repeat == 0 && f.partitions == 0 && f.flushes == 0 && f.slow == 0
-}
 
 // plan is what a seed stands for: who takes part, and what is done to them.
 type plan struct {
@@ -162,11 +156,7 @@ type draw struct {
 
 func (p *plan) draw(names ...string) draw {
 	h := fnv.New64a()
-	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, p.seed))
-	for _, n := range names {
-		_, _ = h.Write([]byte(n))
-		_, _ = h.Write([]byte{0})
-	}
+	_, _ = fmt.Fprintf(h, "%d %q", p.seed, names)
 	return draw{rand.New(rand.NewPCG(h.Sum64(), p.seed)), p.grain}
 }
 

@@ -28,8 +28,8 @@
 //   - Waiters of a process are served in the order in which they came, and hand-offs have their bounds.
 //   - Without faults no lease is lost, and no key is free for long while a worker waits for it. After the faults every
 //     waiter is served, in a time that is bounded by the TTLs.
-//   - When all Lockers are closed no key is held and no queue is left in the store: at once where every message arrived,
-//     else after the TTLs. No goroutine is left: that would be a deadlock of the bubble.
+//   - When all Lockers are closed no key is held and no queue is left in the store: at once without faults, else after
+//     the TTLs. No goroutine is left: that would be a deadlock of the bubble.
 //
 // # What a seed repeats
 //
@@ -197,13 +197,15 @@ func (s *sim) patience() time.Duration {
 // reservation is for how long the store keeps a released key for the first waiter.
 const reservation = 500 * time.Millisecond
 
-// checkFree: no key is held or waited for any more. Where every message arrived that is so at once, elsewhere when the TTLs
+// checkFree: no key is held or waited for any more. Without faults that is so at once, else when the TTLs
 // have passed.
 func (s *sim) checkFree() {
-	if !s.plan.profile.reliable() {
+	if !s.plan.profile.calm() {
 		back := time.Duration(0) // how much later leases run out
 		for _, f := range s.plan.faults {
-			back += max(0, -f.step)
+			if f.kind == step && f.step < 0 {
+				back -= f.step
+			}
 		}
 		time.Sleep(s.plan.longest*6/5 + reservation + back)
 	}
@@ -215,7 +217,7 @@ func (s *sim) checkFree() {
 			if err != nil || g.Held {
 				s.broke("store", "after all Lockers were closed, %s %s", key, probe)
 			}
-			if !s.plan.profile.reliable() {
+			if !s.plan.profile.calm() {
 				break
 			}
 			_ = s.store.of(key).Release(ctx, claim)
