@@ -13,16 +13,16 @@ import (
 	"example.com/shop/loadtest/web"
 )
 
-// browserLab is the lab as its page sees it: the flags pre-fill the form.
+// browserLab is the load test as its page sees it: the flags pre-fill the form.
 type browserLab struct {
-	lab
+	loadTest
 	chosen []shopclient.Strategy
 	shop   shopclient.Lab
 	player *step.Player
 }
 
 // serve shows the page until ctx ends.
-func (l lab) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
+func (l loadTest) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
 	b := &browserLab{l, chosen, shop, step.NewPlayer(l.shops(0))}
 	defer func() { err = errors.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
 	report := func(line string) { fmt.Fprintln(l.screen.out, line) }
@@ -47,9 +47,9 @@ func (b *browserLab) Defaults() web.Choice {
 	return c
 }
 
-// with returns a lab whose flags are the choice.
-func (b *browserLab) with(c web.Choice) lab {
-	l := b.lab
+// with returns a load test whose flags are the choice.
+func (b *browserLab) with(c web.Choice) loadTest {
+	l := b.loadTest
 	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
 	if l.Target == "" {
 		l.Instances = c.Instances
@@ -83,8 +83,7 @@ func (b *browserLab) Race(ctx context.Context, c web.Choice, s shopclient.Strate
 	return b.with(c).race(ctx, s, w)
 }
 
-// Scenarios are those of the step command. They stop and kill shops, and so need shops
-// of their own.
+// Scenarios are those of the step command. They stop and kill shops, and so need shops of their own.
 func (b *browserLab) Scenarios() []web.Scenario {
 	if b.Target != "" {
 		return nil

@@ -25,8 +25,7 @@ type uiRun struct {
 	end func() // as Ctrl-C does
 }
 
-// startUI returns when it tells its address. When it ends, nothing of its shops may be
-// left behind.
+// startUI returns when it tells its address. When it ends, nothing of its shops may be left behind.
 func startUI(t *testing.T, args ...string) uiRun {
 	t.Helper()
 	temp := t.TempDir()
@@ -73,8 +72,8 @@ func visitUI(t *testing.T, args ...string) (uiRun, *browsertest.Tab) {
 	return ui, browser
 }
 
-// From a click to the verdict, with real shops, on a phone and a desk, in light and
-// dark. Nothing leaves the page's origin, and nothing is on the console.
+// From a click to the verdict, with real shops, on a phone and a desk, in light and dark. Nothing leaves the page's
+// origin, and nothing is on the console.
 func TestUI_race(t *testing.T) {
 	_, browser := visitUI(t, "--strategies", "none,redis", "--buyers", "60", "--stock", "6", "--think", "10ms")
 	browser.Await(`document.querySelectorAll("#rows li").length === 2`)
@@ -124,8 +123,7 @@ func TestUI_server_gone(t *testing.T) {
 	browser.Do(chromedp.Navigate("about:blank"))
 }
 
-// A scenario that is really played, by the real player, and walked to where it goes
-// wrong and back.
+// A scenario that is really played, by the real player, and walked to where it goes wrong and back.
 func TestUI_step(t *testing.T) {
 	ui, browser := visitUI(t)
 	browser.Do(chromedp.Navigate(ui.url+"#steps"), chromedp.SetValue("#play-strategy", "none"), chromedp.Click("#go"))
@@ -152,13 +150,12 @@ func TestUI_step(t *testing.T) {
 	browser.Leave()
 }
 
-// The report of a run on containers is repeated with containers: those that it ran on
-// are gone by then.
+// The report of a run on containers is repeated with containers: those that it ran on are gone by then.
 func TestUI_containers(t *testing.T) {
 	t.Parallel()
 	f := parse(t, "--ui", "127.0.0.1:0", "--servers", "docker")
 	f.MySQL, f.Redis = "shop:shop@tcp(127.0.0.1:3306)/shop", "127.0.0.1:6379" // as start does
-	b := &browserLab{lab: lab{raceCommand: *f}}
+	b := &browserLab{loadTest: loadTest{raceCommand: *f}}
 	c := b.Defaults()
 	c.Strategies, c.Buyers = []string{"redis"}, 60
 	if problem := b.Check(c); problem != nil {

@@ -134,8 +134,8 @@ func ratio(before, after float64) string {
 	return shown
 }
 
-// differences are lines on what has to be the same for speeds to be compared, and is
-// not. The commit and the Go version may differ: they are what runs are compared for.
+// differences are lines on what has to be the same for speeds to be compared, and is not. The commit and the Go version
+// may differ: they are what runs are compared for.
 func differences(before, after result.Report) []string {
 	type fact struct {
 		name  string

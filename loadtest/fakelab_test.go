@@ -25,8 +25,7 @@ type lying struct {
 	cancelled map[string]bool // by order id; false for one that is still on its way
 }
 
-// newLab starts one with a single strategy, or with none and not in teaching
-// mode if the name is empty.
+// newLab starts one with a single strategy, or with none and not in teaching mode if the name is empty.
 func newLab(t *testing.T, strategy string, promises bool) *lying {
 	t.Helper()
 	s := &lying{cancelled: map[string]bool{}}
@@ -89,8 +88,7 @@ func (s *lying) show(w http.ResponseWriter, r *http.Request) {
 	s.order(w, r.PathValue("id"))
 }
 
-// cancel answers nobody. An audit brings the first one about, and the end of it all
-// others.
+// cancel answers nobody. An audit brings the first one about, and the end of it all others.
 func (s *lying) cancel(_ http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

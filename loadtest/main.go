@@ -4,12 +4,12 @@
 //
 //	start shops -> put fresh SKUs up for sale -> race -> audit -> recheck -> verdict
 //
-// and reaches the shops over HTTP only. The verdict comes from the shop's own audit and
-// from the buyers' log together; neither is believed alone.
+// and reaches the shops over HTTP only. The verdict comes from the shop's own audit and from the buyers' log together;
+// neither is believed alone.
 //
-// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or
-// finds them, verdict judges, result is the model of what came of it, which the terminal,
-// JSON, compare and web show. step plays two buyers against each other.
+// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, verdict judges,
+// result is the model of what came of it, which the terminal, JSON, compare and web show. step plays two buyers against
+// each other.
 package main
 
 import (
@@ -27,8 +27,8 @@ import (
 	"example.com/shop/loadtest/step"
 )
 
-// commands is the command line. Each command is a struct of its flags that has Run, and
-// may have Validate, called by kong, and Footer, which stands below the flags in its help.
+// commands is the command line. Each command is a struct of its flags that has Run, and may have Validate, called by
+// kong, and Footer, which stands below the flags in its help.
 type commands struct {
 	Race    raceCommand    `cmd:"" default:"withargs" help:"${race}"`
 	Step    stepCommand    `cmd:"" help:"${step}"`
@@ -68,8 +68,8 @@ var (
 	errUsage  = errors.New("usage")                                      // the flags ask for what cannot be
 )
 
-// run is the whole program. It returns the exit code: exitOK if every strategy that is
-// designed to be correct was, and answered every buyer.
+// run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and
+// answered every buyer.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	helpShown := false
 	parser := kong.Must(new(commands),

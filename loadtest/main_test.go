@@ -98,8 +98,8 @@ func TestRun_embedded(t *testing.T) {
 	}
 }
 
-// wantShape compares the parts of two files that match a pattern: the picture and the table of the README show what
-// a run shows, with the figures of another one.
+// wantShape compares the parts of two files that match a pattern: the picture and the table of the README show what a
+// run shows, with the figures of another one.
 func wantShape(t *testing.T, got, want, pattern string) {
 	t.Helper()
 	var shapes [2][][]string
@@ -139,9 +139,8 @@ func sound(t *testing.T, s result.Strategy, crowd int64) {
 	}
 }
 
-// tells checks what the shop told of its requests: they read the stock one by one
-// under a lock that all share, and two of them the same where nothing keeps them
-// apart.
+// tells checks what the shop told of its requests: they read the stock one by one under a lock that all share, and two
+// of them the same where nothing keeps them apart.
 func tells(t *testing.T, s result.Strategy) {
 	t.Helper()
 	if s.Timeline == nil || len(s.Timeline.Requests) < 2 {
@@ -187,9 +186,9 @@ func parseReport(t *testing.T, text string) result.Report {
 	return r
 }
 
-// A shop that sells to everybody: exit 1 if it promises to be correct, 0 if that is what
-// it is for. One whose orders expire before they are counted is not judged: what they
-// held is for sale again. With --json - the JSON alone is on stdout.
+// A shop that sells to everybody: exit 1 if it promises to be correct, 0 if that is what it is for. One whose orders
+// expire before they are counted is not judged: what they held is for sale again. With --json - the JSON alone is on
+// stdout.
 func TestRun_target(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -325,8 +324,7 @@ func (c *cancelAt) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for
-// what still runs.
+// Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for what still runs.
 func TestRun_interrupted(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

@@ -92,8 +92,8 @@ func newTable(header table.Row) table.Writer {
 	return t
 }
 
-// rendered returns the lines of a table whose columns from..to stand at the right,
-// without the gap before the first column and without blanks at the ends.
+// rendered returns the lines of a table whose columns from..to stand at the right, without the gap before the first
+// column and without blanks at the ends.
 func rendered(t table.Writer, from, to int) string {
 	var right []table.ColumnConfig
 	for number := from; number <= to; number++ {
@@ -107,8 +107,7 @@ func rendered(t table.Writer, from, to int) string {
 	return b.String()
 }
 
-// verdict is the strategy's word. A wrong strategy that was not caught is neither good
-// nor bad news.
+// verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.
 func (s screen) verdict(strategy result.Strategy) string {
 	switch {
 	case strategy.NotCaught():
@@ -127,8 +126,8 @@ func (s screen) paint(colour text.Color, words string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words)
 }
 
-// explanation has, for each strategy, its lesson and what happened in plain words, and
-// at the end whether the strategies were as they are designed to be.
+// explanation has, for each strategy, its lesson and what happened in plain words, and at the end whether the
+// strategies were as they are designed to be.
 func (s screen) explanation(r result.Report) string {
 	indent := 0
 	for _, strategy := range r.Strategies {
@@ -232,8 +231,8 @@ func (p *progress) line() string {
 	return line
 }
 
-// newShopLog shows the first few errors of the shops that were started: an error of one
-// buyer is often that of a thousand.
+// newShopLog shows the first few errors of the shops that were started: an error of one buyer is often that of a
+// thousand.
 func newShopLog(w io.Writer) *slog.Logger {
 	handler := slog.NewTextHandler(&firstFew{to: w, left: 5}, &slog.HandlerOptions{Level: slog.LevelError})
 	return slog.New(handler).With("from", "shop")

@@ -191,8 +191,8 @@ redis     verdict     correct   correct
 	}
 }
 
-// Colour is for terminals alone, and not for those who say NO_COLOR or whose terminal is
-// dumb; there, progress is lines.
+// Colour is for terminals alone, and not for those who say NO_COLOR or whose terminal is dumb; there, progress is
+// lines.
 func Test_newScreen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

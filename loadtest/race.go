@@ -1,219 +1,305 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
+	"io"
+	"log/slog"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-	"github.com/dustin/go-humanize"
-
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
-	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/step"
+	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
 )
 
-// raceCommand holds one race per strategy.
-type raceCommand struct {
-	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, and wrong ones that their race does not catch are then played step by step."`
-	crowd.Load
-	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
-	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
-	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
-	servers.Servers
-	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
-	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
-	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
-	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
-	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
+const (
+	// operatorTimeout is the limit of a request outside of races.
+	operatorTimeout = 30 * time.Second
+
+	// buyTimeout is the limit of one try to buy. A shop gives up by itself before that, and its own answer says more
+	// than silence.
+	buyTimeout = 45 * time.Second
+
+	// An order or a cancellation whose answer was lost may still be on its way into the books. A shop ends each
+	// transaction within half a minute.
+	settlePause = 500 * time.Millisecond
+	settleLimit = time.Minute
+)
+
+// loadTest is one run of the program: a race for each strategy, or the page.
+type loadTest struct {
+	raceCommand
+	screen screen
+	log    *slog.Logger // errors of the shops that it starts
 }
 
-const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
-
-For each strategy it starts three instances of the shop on a fresh embedded database, puts 100 units
-up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
-
-'loadtest step' plays two buyers against each other, step by step, and 'loadtest compare' sets two
-reports side by side. Each has a --help of its own.`
-
-// Footer stands below the flags in the help.
-func (raceCommand) Footer() string {
-	var b strings.Builder
-	b.WriteString(`
-Examples:
-  go run ./loadtest                                   none, mutex and redis, compared
-  go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
-  go run ./loadtest --strategies none --think 0s      it oversells without a pause, too
-  go run ./loadtest --strategies all --buyers 5000    everything that needs no server
-  go run ./loadtest --strategies all --servers docker everything, on servers in containers
-  go run ./loadtest --html report.html                with charts and the timeline of the race
-  go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
-  go run ./loadtest --json -                          for programs
-  go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
-  go run ./loadtest --target http://localhost:8080    a shop that runs: shop serve --lab
-  go run ./loadtest --rate 200 --duration 10s         open model: orders come whatever the shop does
-  go run ./loadtest --requests 5000 --buyers 50       closed model: each orders again when answered
-  go run ./loadtest --skus 20 --skew 1.1 --lines 3 --cancel 0.1 --retry 0.2   a shop's daily mix
-  go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
-  go run ./loadtest step all                          why: two buyers, step by step (step --help)
-
-The columns:
-`)
-	for _, c := range result.Columns(result.Terminal) {
-		hang(&b, "  "+c.Name, 13, c.Help)
+// run holds one race per strategy and reports, or serves the page. It returns errUsage if the flags ask for what cannot
+// be, errBroken if a strategy was not as it is designed to be.
+func (l loadTest) run(ctx context.Context) (err error) {
+	stop, err := l.Start(ctx, l.screen.print)
+	if err != nil {
+		return err
 	}
-	hang(&b, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
-	b.WriteString(`
-With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
-send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
-
-Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
-answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense.
-That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
-the wrong moment and look correct in a race.
-`)
-	return b.String()
+	defer func() { err = errors.Join(err, stop()) }()
+	chosen, shop, err := l.choose(ctx)
+	if err != nil {
+		return err
+	}
+	if l.UI != "" {
+		return l.serve(ctx, chosen, shop)
+	}
+	r := l.report(shop)
+	if _, err := fmt.Fprintf(l.screen.out, "%s\nThink time between reading stock and writing it: %v.\nDatabase: %s. Redis: %s.\n\n",
+		wrap(r.Run.Lead(), screenWidth), l.Think, r.Machine.Database, r.Machine.Redis); err != nil {
+		return err
+	}
+	if err := l.races(ctx, chosen, &r); err != nil {
+		// Results up to here are worth showing; a file would pass for a whole report.
+		return errors.Join(err, l.screen.show(r))
+	}
+	if err := errors.Join(l.screen.show(r), l.save(r)); err != nil {
+		return err
+	}
+	if r.Broken() {
+		return errBroken
+	}
+	return nil
 }
 
-// Validate returns a flagError for the first flag that asks for too much, too little or
-// what another flag excludes.
-func (c *raceCommand) Validate() error {
-	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0
-	for _, check := range []struct {
-		wrong      bool
-		flag, want string
-	}{
-		{c.Buyers < 1 || c.Buyers > 100_000, "buyers", "want 1 to 100000"},
-		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
-		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
-		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
-		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
-		{c.Rate != 0 && !(c.Rate >= 0.1 && c.Rate <= 20_000), "rate", "want 0.1 to 20000 orders per second"},
-		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
-		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
-		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
-		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests) > c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
-		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
-		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
-		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
-		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
-		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
-		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
-		{len(c.Strategies) == 0, "strategies", "want at least one"},
-		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
-		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
-		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && !plain, "", "--ui shows buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel and --retry"},
-	} {
-		if check.wrong {
-			return &flagError{check.flag, check.want}
+// races holds them one after the other and adds their results to r.
+func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
+	for _, s := range chosen {
+		if !s.Available {
+			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
+			continue
 		}
-	}
-	if c.UI != "" {
-		if _, err := web.Address(c.UI); err != nil {
-			return &flagError{"ui", err.Error()}
+		held, err := l.race(ctx, s, l.screen.progressOf(s.Name, l.Buyers))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
+		r.Strategies = append(r.Strategies, held)
 	}
-	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
-}
-
-// checkFile finds out before the test whether a file can be written.
-func checkFile(flag, file string) error {
-	if file == "" || file == "-" && flag == "json" {
+	if l.Target != "" || !slices.Equal(l.Strategies, []string{all}) {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
-	if err != nil {
-		return &flagError{flag, err.Error()}
-	}
-	return f.Close()
+	return l.catch(ctx, r)
 }
 
-// Run holds the races, or serves the page on which they are held.
-func (c *raceCommand) Run(ctx context.Context, e environment) error {
-	s := newScreen(e, c.JSON)
-	return lab{raceCommand: *c, screen: s, log: newShopLog(e.stderr)}.run(ctx)
-}
-
-// asked is what the flags ask for, as the report has it.
-func (c *raceCommand) asked() result.Run {
-	r := result.Run{
-		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
-		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
-		Rate: c.Rate, Seconds: c.Duration.Seconds(), Requests: c.Requests,
-		Skew: c.Skew, Cancel: c.Cancel, Retry: c.Repeat,
-	}
-	if c.Target == "" {
-		r.Instances = c.Instances
-	}
-	if c.SKUs > 1 {
-		r.SKUs, r.Lines = c.SKUs, c.Lines
-	}
-	return r
-}
-
-// command repeats the run. Addresses of servers may hold passwords and are left out, and
-// so is where the report goes.
-func (c *raceCommand) command() string {
-	words := []string{"go run ./loadtest"}
-	for _, f := range kong.Must(c).Model.Flags {
-		text := fmt.Sprint(f.Target.Interface())
-		switch f.Name {
-		case "json", "html", "svg", "ui", "help":
+// catch plays the scenario of each wrong strategy that its race did not catch, when all are run: some mistakes need a
+// crash or a pause at one moment, which a crowd seldom brings about.
+func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
+	player := step.NewPlayer(l.shops(0))
+	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		mistake, wrong := step.MistakeOf(s.Name)
+		if !wrong || !s.Correct() {
 			continue
-		case "mysql", "redis", "redlock", "zookeeper":
-			if c.From == servers.Docker { // these have addresses of their own once they run
-				continue
-			}
-			text = f.PlaceHolder
-		case "strategies":
-			text = strings.Join(c.Strategies, ",")
-		case "target":
-			text = withoutPassword(c.Target)
 		}
-		if text != f.Default && (f.Default != "" || !f.Target.IsZero()) {
-			words = append(words, "--"+f.Name, text)
+		l.screen.print(fmt.Sprintf("%s was not caught by its race: two buyers play %s", s.Name, mistake.Scenario))
+		play, err := player.Play(ctx, s.Strategy, mistake.Scenario)
+		if err != nil {
+			return fmt.Errorf("step by step: %w", err)
 		}
+		note := "This race did not catch it, and neither did the play "
+		if !play.Passed {
+			s.CaughtIn, note = mistake.Scenario, "This race did not catch it. The play does, "
+		}
+		s.Notes = append(s.Notes, fmt.Sprintf("%sgo run ./loadtest step %s: %s", note, s.Name, play.Outcome))
 	}
-	return strings.Join(words, " ")
+	return nil
 }
 
-// wanted says what the buyers want, for people.
-func (c *raceCommand) wanted() string {
-	buyers, units := humanize.Comma(int64(c.Buyers)), humanize.Comma(c.Stock)
-	sentence := fmt.Sprintf("%s buyers want one of %s units each", buyers, units)
-	switch {
-	case c.Lines > 1:
-		sentence = fmt.Sprintf("%s buyers want carts of 1 to %d SKUs, of %d SKUs with %s units each", buyers, c.Lines, c.SKUs, units)
-	case c.SKUs > 1:
-		sentence = fmt.Sprintf("%s buyers want one of %s units of one of %d SKUs each", buyers, units, c.SKUs)
-	}
-	switch {
-	case c.Pace == crowd.Pace{}:
-		sentence += ", all at once"
-	case c.Rate > 0:
-		sentence += fmt.Sprintf(", %v orders per second", c.Rate)
-	default:
-		sentence += ", again and again"
-	}
-	if c.Duration > 0 {
-		sentence += ", for " + c.Duration.String()
-	}
-	if c.Requests > 0 {
-		sentence += ", up to " + humanize.Comma(int64(c.Requests)) + " orders"
-	}
-	return sentence
-}
-
-func withoutPassword(address string) string {
-	u, err := url.Parse(address)
+// choose resolves --strategies against the table of the shop, and returns the shop's description of itself as well. Of
+// "all", those without a server are not Available.
+func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
+	set, err := l.shops(1).Open(ctx)
 	if err != nil {
-		return "URL"
+		return nil, shop, err
 	}
-	return u.Redacted()
+	defer func() { err = errors.Join(err, set.Close()) }()
+
+	conns := shopclient.NewConnections(1, operatorTimeout)
+	defer conns.CloseIdleConnections()
+	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
+	if errors.Is(err, shopclient.ErrNotLab) {
+		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
+	}
+	if err != nil {
+		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
+	}
+	chosen, err = pick(shop.Strategies, l.Strategies)
+	return chosen, shop, err
+}
+
+// pick returns the strategies of these names; of the name "all", also those that are not available.
+func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, error) {
+	if slices.Equal(names, []string{all}) {
+		return table, nil
+	}
+	var known []string
+	for _, s := range table {
+		known = append(known, s.Name)
+	}
+	var chosen []shopclient.Strategy
+	for _, name := range names {
+		i, problem := slices.Index(known, strings.TrimSpace(name)), ""
+		if i < 0 {
+			problem = fmt.Sprintf("%.80q is not one of %s, or 'all' alone", name, strings.Join(known, ", "))
+		} else if !table[i].Available {
+			problem = name + " cannot be run: " + table[i].Reason
+		}
+		if problem != "" {
+			return nil, fmt.Errorf("%w: %w", errUsage, &flagError{"strategies", problem})
+		}
+		chosen = append(chosen, table[i])
+	}
+	return chosen, nil
+}
+
+// race holds the race of one strategy, in shops of its own, and judges it.
+func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (r result.Strategy, err error) {
+	set, err := l.shops(l.Instances).Open(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+
+	conns := shopclient.NewConnections(1, operatorTimeout)
+	defer conns.CloseIdleConnections()
+	operator := shopclient.New(set.URLs[0], conns)
+	race := crowd.Race{
+		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
+		RequestTimeout: buyTimeout, Retry: crowd.DefaultRetry(), Watcher: w,
+	}
+	for _, sku := range race.SKUs {
+		if err := operator.Create(ctx, sku, l.Stock); err != nil {
+			return r, err
+		}
+	}
+	log, err := race.Run(ctx)
+	if err != nil {
+		return r, err
+	}
+	books, err := audits(ctx, operator, race.SKUs, log.Unsettled())
+	if err != nil {
+		return r, fmt.Errorf("audit: %w", err)
+	}
+	// After the books have settled, or an order that is still on its way would be found by one of the two and not by
+	// the other.
+	if err := race.Recheck(ctx, log); err != nil {
+		return r, fmt.Errorf("recheck: %w", err)
+	}
+	skus := verdict.Race(l.Stock, books, log)
+	r = result.Strategy{Strategy: s, SKU: race.SKUs[0], Summary: log.Summary(), Judgement: verdict.Sum(skus), SKUs: skus}
+	r.Notes = append(log.Notes(), r.Notes...)
+	for _, sku := range skus {
+		r.Supplied += sku.Supplied
+		r.UnitsSold += sku.UnitsSold
+		r.Orders += sku.Orders
+	}
+	if l.Lines > 1 { // the books count an order once for each SKU
+		r.Orders = r.Acknowledged
+	}
+	return r, nil
+}
+
+// freshSKUs names SKUs that no earlier race has sold from.
+func freshSKUs(strategy string, n int) []string {
+	name := "lab-" + strategy + "-" + strings.ToLower(rand.Text()[:8])
+	if n == 1 {
+		return []string{name}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", name, i+1)
+	}
+	return names
+}
+
+// errUnsettled means that the books keep changing after the race.
+var errUnsettled = errors.New("the books still change, though nobody buys any more")
+
+// audits asks for the books of each SKU, until two audits in a row are alike where orders or cancellations may still be
+// on their way.
+func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, errUnsettled)
+	defer cancel()
+	var before []shopclient.Audit
+	for {
+		var books []shopclient.Audit
+		for _, sku := range skus {
+			audit, err := operator.Audit(ctx, sku)
+			if err != nil {
+				return nil, err
+			}
+			books = append(books, audit)
+		}
+		if !settle || reflect.DeepEqual(books, before) {
+			return books, nil
+		}
+		before = books
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// shops is where the shops of a race come from, so many instances where they are to be started.
+func (l loadTest) shops(instances int) shops.Instances {
+	return shops.Instances{Target: l.Target, Count: instances, Servers: l.Servers, Log: l.log}
+}
+
+// report is a report on no races yet.
+func (l loadTest) report(shop shopclient.Lab) result.Report {
+	m := result.ThisMachine()
+	m.DatabaseVersion, m.RedisVersion = shop.Database, shop.Redis
+	m.Database, m.Redis = l.Stores()
+	if l.Target != "" {
+		m.Database, m.Redis = "behind "+l.Target, "behind "+l.Target
+	}
+	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: l.asked()}
+}
+
+// save writes the report to the files that were asked for.
+func (l loadTest) save(r result.Report) error {
+	for _, to := range []struct {
+		file  string
+		write func(io.Writer, result.Report) error
+	}{
+		{l.HTML, web.WriteReport},
+		{l.SVG, web.WriteBars},
+		{l.JSON, func(w io.Writer, r result.Report) error { return r.WriteJSON(w) }},
+	} {
+		var b bytes.Buffer
+		if to.file == "" {
+			continue
+		}
+		err := to.write(&b, r)
+		if err == nil && to.file == "-" {
+			_, err = b.WriteTo(l.screen.json)
+		} else if err == nil {
+			err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
+		}
+		if err != nil {
+			return fmt.Errorf("save the report: %w", err)
+		}
+	}
+	if l.HTML != "" {
+		fmt.Fprintf(l.screen.out, "\nThe report is in %s\n", l.HTML)
+	}
+	return nil
 }

@@ -18,8 +18,8 @@ import (
 	"example.com/shop/loadtest/result"
 )
 
-// "all" on the embedded default: those that promise are correct, those that lack a
-// server are listed with the reason, and none of the others is left out.
+// "all" on the embedded default: those that promise are correct, those that lack a server are listed with the reason,
+// and none of the others is left out.
 func TestRun_all(t *testing.T) {
 	r, stdout, _ := raced(t, "--strategies", "all", "--buyers", "30", "--stock", "5")
 	wantRun(t, r, 30, "lanes", "redis", "redlock", "optimistic", "conditional",
@@ -47,8 +47,7 @@ func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *logbo
 	return loadReport(t, file), stdout, stderr
 }
 
-// wantRun fails unless these strategies were run, and kept their promises if they
-// gave any, or else were caught.
+// wantRun fails unless these strategies were run, and kept their promises if they gave any, or else were caught.
 func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
 	t.Helper()
 	var ran []string
@@ -85,8 +84,8 @@ func TestRun_docker(t *testing.T) {
 	}
 }
 
-// The main job on real servers, at its full size: the strategies that read and
-// then write oversell, the one that promises is correct.
+// The main job on real servers, at its full size: the strategies that read and then write oversell, the one that
+// promises is correct.
 func TestRun_servers(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {
@@ -112,8 +111,8 @@ func TestRun_servers(t *testing.T) {
 	}
 }
 
-// A day in a shop: several SKUs, carts, cancellations, orders sent twice. Who
-// promises is correct, each SKU by itself, and every repeat is one order.
+// A day in a shop: several SKUs, carts, cancellations, orders sent twice. Who promises is correct, each SKU by itself,
+// and every repeat is one order.
 func TestRun_daily(t *testing.T) {
 	r, stdout, _ := raced(t, []string{
 		"--strategies", "none,redis,lanes,optimistic", "--requests", "240", "--buyers", "24", "--stock", "30", "--skus", "4", "--skew", "1",
@@ -163,8 +162,7 @@ func addsUp(t *testing.T, s result.Strategy) {
 	}
 }
 
-// An open race on a shop that is too slow for it: what was not sent is said and
-// fails the run.
+// An open race on a shop that is too slow for it: what was not sent is said and fails the run.
 func TestRun_rateTooHigh(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	var stdout logbook.Book
@@ -180,9 +178,8 @@ func TestRun_rateTooHigh(t *testing.T) {
 	}
 }
 
-// An order whose answer was lost, and cancellations that nobody was told of, reach the
-// books with the first audit and after it: they count. Whoever leaves a buyer without an
-// answer has not kept its promise.
+// An order whose answer was lost, and cancellations that nobody was told of, reach the books with the first audit and
+// after it: they count. Whoever leaves a buyer without an answer has not kept its promise.
 func TestRun_late(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -260,8 +257,8 @@ func TestFlags_command(t *testing.T) {
 	}
 }
 
-// "Exit code: 0 if all of both runs could be compared and no verdict is worse than
-// before, 1 if not, 2 if a file cannot be read or is no report of this version."
+// "Exit code: 0 if all of both runs could be compared and no verdict is worse than before, 1 if not, 2 if a file cannot
+// be read or is no report of this version."
 func TestRun_compare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

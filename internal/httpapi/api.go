@@ -23,8 +23,8 @@ type Orders interface {
 	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
 }
 
-// Stock keeps SKUs and their ledger. Lists have at most limit items behind after: SKUs in the
-// sequence of their names, movements the earliest first.
+// Stock keeps SKUs and their ledger. Lists have at most limit items behind after: SKUs in the sequence of their names,
+// movements the earliest first.
 type Stock interface {
 	Auditor
 	SKU(ctx context.Context, name string) (stock.SKU, error)
@@ -40,14 +40,12 @@ type Observer interface {
 	// Request has been answered. The route is the pattern of its path, empty if none matched.
 	Request(method, route string, status int, took time.Duration)
 
-	// Order has been asked to be placed, paid or cancelled: action is place, pay or cancel. The
-	// outcome is placed, paid, cancelled, or replayed for what was so before, or else the last
-	// part of the problem's type.
+	// Order has been asked to be placed, paid or cancelled: action is place, pay or cancel. The outcome is placed,
+	// paid, cancelled, or replayed for what was so before, or else the last part of the problem's type.
 	Order(action, outcome string)
 }
 
-// Config is what the buyers' API needs: Orders, Stock and Log; the zero value of everything
-// else switches it off.
+// Config is what the buyers' API needs: Orders, Stock and Log; the zero value of everything else switches it off.
 type Config struct {
 	Orders Orders
 	Stock  Stock
@@ -131,8 +129,8 @@ type api struct {
 	ready readiness
 }
 
-// route is a row of the table of what is answered. A handler returns a status and a body that
-// becomes JSON, nil where it has answered itself, or fails.
+// route is a row of the table of what is answered. A handler returns a status and a body that becomes JSON, nil where
+// it has answered itself, or fails.
 type route struct {
 	method, path string
 	caller       caller
@@ -140,8 +138,8 @@ type route struct {
 	query        []string // parameters of the URL that it takes
 }
 
-// engine answers these routes, a GET also as HEAD, and everything else with a problem, on the
-// operator's listener to the operator alone.
+// engine answers these routes, a GET also as HEAD, and everything else with a problem, on the operator's listener to
+// the operator alone.
 func (a *api) engine(other caller, routes []route) http.Handler {
 	a.errors = errorTable()
 	gin.SetMode(gin.ReleaseMode) // before New, which prints in any other mode

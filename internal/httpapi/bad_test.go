@@ -19,8 +19,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// refusing is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another
-// currency; its requests must be refused and change no row.
+// refusing is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another currency; its requests
+// must be refused and change no row.
 type refusing struct {
 	*shop
 	asked http.Handler
@@ -49,8 +49,8 @@ func newRefusingOperator(t *testing.T) *refusing {
 	return r
 }
 
-// refuse sends a bad request and checks all that is promised of its answer. In the call, ANN
-// stands for the id of ann's order.
+// refuse sends a bad request and checks all that is promised of its answer. In the call, ANN stands for the id of ann's
+// order.
 func (s *refusing) refuse(t *testing.T, want, call, body string, headers ...string) {
 	t.Helper()
 	name := fmt.Sprintf("%.60s %.80q %.80q", call, body, headers)
@@ -136,8 +136,7 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// FuzzPlaceOrder_body: "Bad input never is a 5xx", and what was sold is what the body says, read
-// by another reader.
+// FuzzPlaceOrder_body: "Bad input never is a 5xx", and what was sold is what the body says, read by another reader.
 func FuzzPlaceOrder_body(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", goodOrder, line("1000"), line("1001"), line("-1"), line("1e400"), line("1.0"), line("NaN"), line(`"1"`),
@@ -247,8 +246,7 @@ func TestBadHeaders(t *testing.T) {
 	}
 }
 
-// URLs come without a body; the buyer is guest. Each path is asked with each method that it does
-// not take, too.
+// URLs come without a body; the buyer is guest. Each path is asked with each method that it does not take, too.
 func TestBadURLs(t *testing.T) {
 	t.Parallel()
 	s := newRefusing(t, newShop(t, nil))
@@ -306,8 +304,8 @@ func (s *refusing) refuseMethods(t *testing.T) {
 	}
 }
 
-// Tokens come with requests to buy, look, pay and cancel. "Without a good one it is a 401
-// that reads nothing else of the request", and Shop-Buyer counts for nothing.
+// Tokens come with requests to buy, look, pay and cancel. "Without a good one it is a 401 that reads nothing else of
+// the request", and Shop-Buyer counts for nothing.
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
 	s := newRefusing(t, newShop(t, withTokens(t)))
@@ -404,8 +402,7 @@ func TestBadRequests_operator(t *testing.T) {
 	s.refuseMethods(t)
 }
 
-// "Every request to the operator's part but GET /healthz shows the operator's token, or is a 401",
-// whatever the path.
+// "Every request to the operator's part but GET /healthz shows the operator's token, or is a 401", whatever the path.
 func TestBadTokens_operator(t *testing.T) {
 	t.Parallel()
 	s := newRefusingOperator(t)

@@ -73,8 +73,8 @@ const (
 	ours      = "Something went wrong that is not your fault. It was logged."
 )
 
-// errorTable turns errors into answers. The first row that matches counts, so that what
-// happened to an order stands before why a wait ended. Rows that a crowd meets stand first.
+// errorTable turns errors into answers. The first row that matches counts, so that what happened to an order stands
+// before why a wait ended. Rows that a crowd meets stand first.
 func errorTable() []row {
 	return []row{
 		{order.ErrUnknownOutcome, 503, "unknown-outcome", "Outcome unknown", lost, later},
@@ -130,8 +130,8 @@ func errorTable() []row {
 	}
 }
 
-// find returns the first row that matches err, or the one for errors that were not
-// thought of: it tells nothing of the cause.
+// find returns the first row that matches err, or the one for errors that were not thought of: it tells nothing of the
+// cause.
 func find(table []row, err error) row {
 	for _, r := range table {
 		if errors.Is(err, r.err) {

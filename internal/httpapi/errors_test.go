@@ -48,8 +48,8 @@ func failing(err error) fake {
 	return fake{read: err, place: func(context.Context, order.Request) (order.Order, bool, error) { return order.Order{}, false, err }}
 }
 
-// Every error that the service documents, as its row of the table answers it: status, the last
-// part of the type, what may be done again, and the level of the log.
+// Every error that the service documents, as its row of the table answers it: status, the last part of the type, what
+// may be done again, and the level of the log.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -249,8 +249,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// A request may bring an X-Request-Id along, "1 to 64 letters, digits or any of ._:/+=@- ."
-// Otherwise it gets one, a UUIDv7. The answer has it, and a problem too.
+// A request may bring an X-Request-Id along, "1 to 64 letters, digits or any of ._:/+=@- ." Otherwise it gets one, a
+// UUIDv7. The answer has it, and a problem too.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

@@ -20,8 +20,7 @@ const (
 	pathReadyz  = "/readyz"
 )
 
-// IsHealthCheck reports whether a request with this route asks how the shop does, as load
-// balancers do every second.
+// IsHealthCheck reports whether a request with this route asks how the shop does, as load balancers do every second.
 func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
 
 // healthz answers that the process lives.
@@ -39,8 +38,8 @@ func (a *api) readyz(c *call) (int, any, error) {
 	return http.StatusOK, gin.H{"status": "ready"}, nil
 }
 
-// Check is something that must answer for the shop to be ready. Ping is called by one
-// goroutine at a time, at most once in a second, and returns when ctx ends.
+// Check is something that must answer for the shop to be ready. Ping is called by one goroutine at a time, at most once
+// in a second, and returns when ctx ends.
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
@@ -51,8 +50,8 @@ const (
 	readyEvery   = time.Second     // from the beginning of a round to that of the next
 )
 
-// readiness runs the checks for all who ask, in one round at a time and one round in a second,
-// whose result they share: however many ask, the servers are asked once.
+// readiness runs the checks for all who ask, in one round at a time and one round in a second, whose result they share:
+// however many ask, the servers are asked once.
 type readiness struct {
 	checks []Check
 
@@ -61,8 +60,7 @@ type readiness struct {
 	failed []string  // in that
 }
 
-// failing returns the names of the checks that fail. A round goes on when the client that
-// asked first goes away.
+// failing returns the names of the checks that fail. A round goes on when the client that asked first goes away.
 func (r *readiness) failing(ctx context.Context) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,9 +101,8 @@ func (a *api) metrics(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
-// profile answers what `go tool pprof` asks for, below /debug/pprof/. The command line is not
-// told: it may hold the database's password. A profile moves the write deadline of its own
-// connection as far as it needs.
+// profile answers what `go tool pprof` asks for, below /debug/pprof/. The command line is not told: it may hold the
+// database's password. A profile moves the write deadline of its own connection as far as it needs.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

@@ -14,8 +14,7 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// Lab is teaching mode: requests choose a strategy, and can be traced, recorded and
-// stopped.
+// Lab is teaching mode: requests choose a strategy, and can be traced, recorded and stopped.
 type Lab struct {
 	Offers          []order.Offer // that Shop-Strategy may name, the default first
 	Recorder        *lab.Recorder
@@ -43,8 +42,7 @@ func (a *api) readLesson(c *call, r *order.Request) (err error) {
 	return nil
 }
 
-// placeTraced places an order with a trace, which is recorded if the request asks for that by
-// Shop-Tape.
+// placeTraced places an order with a trace, which is recorded if the request asks for that by Shop-Tape.
 func (a *api) placeTraced(c *call, r order.Request) (placed order.Order, replayed bool, err error) {
 	q := lab.Request{Name: c.value("Shop-Tape"), Stop: c.value("Shop-Stop")}
 	if q.Name == "" && q.Stop != "" {

@@ -12,8 +12,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// GET /v1/strategies lists what the service offers, and Shop-Strategy sells by each that is
-// available.
+// GET /v1/strategies lists what the service offers, and Shop-Strategy sells by each that is available.
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, teach)
@@ -52,8 +51,7 @@ func TestStrategies(t *testing.T) {
 	s.wantLevel(t, "mug", stock.Level{Supplied: 50, Available: 50 - sold, Reserved: sold})
 }
 
-// What is the operator's is not on the buyers' listener of a shop that sells, not even as a
-// method that it would take.
+// What is the operator's is not on the buyers' listener of a shop that sells, not even as a method that it would take.
 func TestLab_off(t *testing.T) {
 	t.Parallel()
 	for allow, change := range map[string]func(*httpapi.Config){"GET, HEAD": nil, "POST, GET, HEAD": teach} {
@@ -65,8 +63,8 @@ func TestLab_off(t *testing.T) {
 	}
 }
 
-// openapi.yaml: "In teaching mode alone: what placing this order, or finding the stock sold out,
-// took. A replay has none."
+// openapi.yaml: "In teaching mode alone: what placing this order, or finding the stock sold out, took. A replay has
+// none."
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, teach)
@@ -96,8 +94,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// openapi.yaml: "stop the request once, after a step of Shop-Trace", "It goes on when it is
-// resumed".
+// openapi.yaml: "stop the request once, after a step of Shop-Trace", "It goes on when it is resumed".
 func TestTape(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, teach)

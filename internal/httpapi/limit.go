@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// burstSeconds is for how long a buyer may save up requests: a program that sends one
-	// order fifty times at once is no reason for a 429.
+	// burstSeconds is for how long a buyer may save up requests: a program that sends one order fifty times at once is
+	// no reason for a 429.
 	burstSeconds = 5
 
 	countTimeout = 500 * time.Millisecond // that Redis has
 	countAgain   = time.Second            // after a failure, until Redis is asked again
 )
 
-// Limiter counts requests in two token buckets for each buyer. One is in this instance, so
-// that a burst costs no round trips, and the limit holds while Redis is away; the other is in
-// Redis, for all instances together. A nil Limiter limits nothing.
+// Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a burst costs no round
+// trips, and the limit holds while Redis is away; the other is in Redis, for all instances together. A nil Limiter
+// limits nothing.
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration // in which a bucket fills by one token
@@ -34,8 +34,8 @@ type Limiter struct {
 	away  time.Time            // when Redis is asked again after it failed
 }
 
-// NewLimiter returns a Limiter that counts in this Redis. Over all instances, a buyer has so many
-// requests per second, and five times as many in a burst.
+// NewLimiter returns a Limiter that counts in this Redis. Over all instances, a buyer has so many requests per second,
+// and five times as many in a burst.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	return &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
@@ -46,8 +46,7 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 	}
 }
 
-// allow takes a token from both of the buyer's buckets, or returns an errRateLimit if one of them
-// has none.
+// allow takes a token from both of the buyer's buckets, or returns an errRateLimit if one of them has none.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	if l == nil {
 		return nil
@@ -58,8 +57,8 @@ func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	return l.count(ctx, buyer)
 }
 
-// take takes a token from the bucket in this instance. The bucket is known by when it will be
-// full; one that is full is not kept.
+// take takes a token from the bucket in this instance. The bucket is known by when it will be full; one that is full is
+// not kept.
 func (l *Limiter) take(buyer string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +81,7 @@ func (l *Limiter) take(buyer string) error {
 	return nil
 }
 
-// count takes a token from the bucket in Redis. While Redis cannot count, the bucket of this
-// instance alone limits.
+// count takes a token from the bucket in Redis. While Redis cannot count, the bucket of this instance alone limits.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	l.mu.Lock()
 	away := time.Now().Before(l.away)

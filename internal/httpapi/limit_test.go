@@ -39,8 +39,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("unread")
 }
 
-// "Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else is
-// wrong with them." A token comes first, reading is not limited, nor is another buyer.
+// "Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else is wrong with them." A
+// token comes first, reading is not limited, nor is another buyer.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, func(c *httpapi.Config) { withTokens(t)(c); c.Limiter = limiterOn(t, miniredis.RunT(t), 1, c.Log) })
@@ -71,8 +71,8 @@ func TestLimiter(t *testing.T) {
 	wantStatus(t, s.buy(t, "key-1", goodOrder, bob), http.StatusCreated)
 }
 
-// A burst of one buyer, of which each request goes to another of two instances, is bounded by the
-// limit, also while Redis is away: then by one for each instance.
+// A burst of one buyer, of which each request goes to another of two instances, is bounded by the limit, also while
+// Redis is away: then by one for each instance.
 func TestLimiter_burst(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]bool{"Redis counts": false, "Redis is away": true} {
@@ -112,8 +112,8 @@ func TestLimiter_burst(t *testing.T) {
 	}
 }
 
-// An outage is logged, once in a second; the shop writes no line for each request that it turns
-// away. After a second Redis counts again.
+// An outage is logged, once in a second; the shop writes no line for each request that it turns away. After a second
+// Redis counts again.
 func TestLimiter_outage(t *testing.T) {
 	t.Parallel()
 	var log logbook.Book
@@ -146,7 +146,8 @@ func (g gate) hold() {
 	<-g.open
 }
 
-// "Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait." A busy shop writes no line for each request that it turns away.
+// "Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait." A busy shop writes no line for each
+// request that it turns away.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	const most = 3
@@ -200,8 +201,8 @@ func (g gatedStock) SKU(context.Context, string) (stock.SKU, error) {
 	return stock.SKU{Name: "mug", Price: stock.Money{Currency: "EUR"}}, nil
 }
 
-// "Reads that need no token have a quarter of it, and run a few at a time": a crowd of readers does
-// not keep an order out.
+// "Reads that need no token have a quarter of it, and run a few at a time": a crowd of readers does not keep an order
+// out.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

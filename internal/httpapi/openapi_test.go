@@ -55,9 +55,9 @@ func TestOpenAPI_routes(t *testing.T) {
 	}
 }
 
-// Each problem of the table is in the document, and the other way round. Each object is closed: an
-// unknown field would not be noticed in another. No name is that of two components, or generators
-// make two types of it. Limits are the shop's.
+// Each problem of the table is in the document, and the other way round. Each object is closed: an unknown field would
+// not be noticed in another. No name is that of two components, or generators make two types of it. Limits are the
+// shop's.
 func TestOpenAPI_components(t *testing.T) {
 	t.Parallel()
 	components := document(t, contract.Buyers).Components

@@ -23,8 +23,8 @@ const (
 // delivered returns a delivery of so many units.
 func delivered(units string) string { return `{"kind":"supply","units":` + units + `}` }
 
-// What the operator's API answers, beside what other tests ask it. Its token opens nothing of
-// the buyers'. A refused login is counted.
+// What the operator's API answers, beside what other tests ask it. Its token opens nothing of the buyers'. A refused
+// login is counted.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, withTokens(t))
@@ -67,8 +67,8 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// "A profile moves the write deadline of its own connection as far as it needs", and is not cut
-// by the limit of other requests.
+// "A profile moves the write deadline of its own connection as far as it needs", and is not cut by the limit of other
+// requests.
 func TestOperator_profile(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -88,8 +88,8 @@ func TestOperator_profile(t *testing.T) {
 	}
 }
 
-// The same delivery again is answered byte for byte as before, also when units were sold
-// meanwhile. The ledger tells of it.
+// The same delivery again is answered byte for byte as before, also when units were sold meanwhile. The ledger tells of
+// it.
 func TestRestock(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -137,8 +137,8 @@ func TestRestock(t *testing.T) {
 	}
 }
 
-// The operator limits a SKU when it is created and later, buyers see it, and one unit too many
-// is a 409. Only in teaching mode may a price be left out.
+// The operator limits a SKU when it is created and later, buyers see it, and one unit too many is a 409. Only in
+// teaching mode may a price be left out.
 func TestSKUs(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

@@ -39,8 +39,8 @@ type orderShown struct {
 	ExpiresAt         time.Time `json:"expires_at"`
 }
 
-// An order has one line for each SKU, as the buyer wrote them, and their total. It is read as it
-// was placed, and the same order said in other lines is the same request.
+// An order has one line for each SKU, as the buyer wrote them, and their total. It is read as it was placed, and the
+// same order said in other lines is the same request.
 func TestPlaceOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -86,9 +86,8 @@ func TestPlaceOrder(t *testing.T) {
 	}
 }
 
-// fromAll sends the same request many times at once, to all instances in turn, and those again
-// whose first is in progress. It returns the one answer that is no replay; all others must be
-// the same.
+// fromAll sends the same request many times at once, to all instances in turn, and those again whose first is in
+// progress. It returns the one answer that is no replay; all others must be the same.
 func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.ResponseRecorder) (first *httptest.ResponseRecorder) {
 	t.Helper()
 	answers := make([]*httptest.ResponseRecorder, 50)
@@ -126,9 +125,9 @@ func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.Respo
 	return first
 }
 
-// "A repeat has the status, the Location and, byte for byte, the body of the first answer, on
-// every instance and whatever became of the order meanwhile": 50 at once place one order, pay
-// it and cancel another; then the price changes, and an order expires.
+// "A repeat has the status, the Location and, byte for byte, the body of the first answer, on every instance and
+// whatever became of the order meanwhile": 50 at once place one order, pay it and cancel another; then the price
+// changes, and an order expires.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -191,8 +190,8 @@ func wantRefusal(t *testing.T, w *httptest.ResponseRecorder, slug, status string
 	}
 }
 
-// "An order ends once. Asking again for the end that it has come to is answered with the order;
-// for another end, it is a 409 whose order_status is the one it has."
+// "An order ends once. Asking again for the end that it has come to is answered with the order; for another end, it is
+// a 409 whose order_status is the one it has."
 func TestEndOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -218,8 +217,8 @@ func TestEndOrder(t *testing.T) {
 	s.wantLevel(t, "mug", stock.Level{Supplied: 9, Available: 7, Sold: 2})
 }
 
-// "It takes no body, for which an empty object is taken, too." A chunked request of no chunk has
-// no body, whatever its Content-Type says.
+// "It takes no body, for which an empty object is taken, too." A chunked request of no chunk has no body, whatever its
+// Content-Type says.
 func TestEndOrder_body(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -253,8 +252,7 @@ func TestEndOrder_body(t *testing.T) {
 	}
 }
 
-// "POST /v1/orders wants a key; pay and cancel take one", which no other request of the
-// buyer's may have had.
+// "POST /v1/orders wants a key; pay and cancel take one", which no other request of the buyer's may have had.
 func TestEndOrder_key(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -302,8 +300,8 @@ func (p orderPage) ids() (ids []string, next string) {
 	return ids, p.NextCursor
 }
 
-// The buyer's own orders, the latest first, none left out and none twice, wherever the pages
-// end. What is placed between two pages moves neither.
+// The buyer's own orders, the latest first, none left out and none twice, wherever the pages end. What is placed
+// between two pages moves neither.
 func TestListOrders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -337,8 +335,7 @@ func TestListOrders(t *testing.T) {
 	wantProblem(t, s.call(t, "GET /v1/skus?cursor="+first.NextCursor, ""), "400 malformed")
 }
 
-// One order too many is a 429, whose Retry-After is the time until the first pending order
-// expires. Replays come first.
+// One order too many is a 429, whose Retry-After is the time until the first pending order expires. Replays come first.
 func TestPlaceOrder_tooManyOpen(t *testing.T) {
 	t.Parallel()
 	s := newInstance(t, ordertest.New(t, storetest.SQLite(t), func(c *ordertest.Config) { c.MaxOpen = 1 }), nil)

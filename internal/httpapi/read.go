@@ -32,8 +32,8 @@ const maxBody = 64 << 10
 // noBody is what calls decode that take no body, or an empty object, which some clients send.
 type noBody struct{}
 
-// decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one
-// object, no unknown or repeated field, no null.
+// decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one object, no unknown or
+// repeated field, no null.
 func decode(c *call, v any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -80,8 +80,8 @@ func explain(err error) string {
 	return fmt.Sprintf("%s must not be %.40s", wrong.Field, wrong.Value)
 }
 
-// checkStrictly refuses what encoding/json lets pass in the next value, at any depth: null, a field that
-// comes twice, and "SKU" for "sku".
+// checkStrictly refuses what encoding/json lets pass in the next value, at any depth: null, a field that comes twice,
+// and "SKU" for "sku".
 func checkStrictly(d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil {
@@ -115,8 +115,8 @@ func checkStrictly(d *json.Decoder) error {
 	return err
 }
 
-// checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's,
-// and one that comes twice: a mistyped filter must not be answered as if there were none.
+// checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's, and one that comes
+// twice: a mistyped filter must not be answered as if there were none.
 func checkURL(c *call) error {
 	for _, p := range c.Params {
 		switch {
@@ -152,10 +152,9 @@ const (
 	maxPage     = 100
 )
 
-// page answers with the page of a list that the URL asks for, and the cursor of the next page. A
-// cursor has the key of the last item that was shown, behind the list's name, so that a cursor of
-// one list is refused by every other. page finds one item more than it shows: that tells whether
-// there is a next page.
+// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor has the key of
+// the last item that was shown, behind the list's name, so that a cursor of one list is refused by every other. page
+// finds one item more than it shows: that tells whether there is a next page.
 func page[T any](c *call, list string, valid func(key string) bool,
 	find func(ctx context.Context, after string, limit int) ([]T, error), toJSON func(T) (key string, item any),
 ) (status int, body any, err error) {

@@ -17,8 +17,7 @@ import (
 	"example.com/shop/internal/httpapi"
 )
 
-// readyz of a shop whose servers answer or not, and which drains, while the process lives and
-// sells.
+// readyz of a shop whose servers answer or not, and which drains, while the process lives and sells.
 func TestReadyz(t *testing.T) {
 	t.Parallel()
 	up := func(context.Context) error { return nil }
@@ -47,8 +46,7 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
-// "In one round at a time and one round in a second, whose result they share", and a round ends
-// after two seconds.
+// "In one round at a time and one round in a second, whose result they share", and a round ends after two seconds.
 func TestReadyz_shared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -38,14 +38,14 @@ type call struct {
 	err     error  // why it failed
 }
 
-// value returns a header's value, empty if it is absent. Of a header that comes twice it makes a
-// value that is refused wherever one is read.
+// value returns a header's value, empty if it is absent. Of a header that comes twice it makes a value that is refused
+// wherever one is read.
 func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is what the X-Request-Id of a request may look like, which is answered and logged:
-// 1 to 64 letters, digits or any of ._:/+=@- .
+// requestIDRule is what the X-Request-Id of a request may look like, which is answered and logged: 1 to 64 letters,
+// digits or any of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
 // serve takes a request of the route from its headers to its answer and its line of the log.
@@ -82,8 +82,8 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// inAPI tells requests that work from health checks, scrapes and profiles: those have no limit
-// and may bring parameters of their own.
+// inAPI tells requests that work from health checks, scrapes and profiles: those have no limit and may bring parameters
+// of their own.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
 // answer writes JSON. It fails only where the client is gone.
@@ -101,16 +101,15 @@ type limits struct {
 }
 
 const (
-	// readsPerCPU is how many reads without a token run at a time, for each CPU: more make
-	// none of them faster, and orders slower.
+	// readsPerCPU is how many reads without a token run at a time, for each CPU: more make none of them faster, and
+	// orders slower.
 	readsPerCPU = 4
 
 	// readShare is the part of MaxInFlight that reads without a token have: one in so many.
 	readShare = 4
 )
 
-// admit hands a request to its handler unless a limit, a missing token or its URL forbids that,
-// in this sequence.
+// admit hands a request to its handler unless a limit, a missing token or its URL forbids that, in this sequence.
 func (a *api) admit(c *call) (status int, body any, err error) {
 	if a.MaxInFlight > 0 && c.inAPI() {
 		defer a.inFlight.Add(-1)
@@ -197,9 +196,8 @@ func (a *api) identify(c *call) (err error) {
 	return err
 }
 
-// report counts the answer, and writes the request's line: at level info for changes, debug for
-// reads, refusals and what a crowd is turned away with, a warning or an error for the shop's own
-// faults.
+// report counts the answer, and writes the request's line: at level info for changes, debug for reads, refusals and
+// what a crowd is turned away with, a warning or an error for the shop's own faults.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
 	if a.Observer != nil {

@@ -37,8 +37,7 @@ type shop struct {
 	operator http.Handler
 }
 
-// newShop builds one. change may put fakes in where a real part cannot be made to fail;
-// nil changes nothing.
+// newShop builds one. change may put fakes in where a real part cannot be made to fail; nil changes nothing.
 func newShop(t testing.TB, change func(*httpapi.Config)) *shop {
 	t.Helper()
 	traced := func(c *ordertest.Config) { c.Store, c.Wrap = lab.Store(c.DB), lab.Locker }
@@ -137,8 +136,7 @@ func (s *shop) supplyAt(t testing.TB, price stock.Money, name string, units int6
 	}
 }
 
-// call sends a request to the buyers' API, such as "GET /v1/skus". headers are
-// "Name: value" lines.
+// call sends a request to the buyers' API, such as "GET /v1/skus". headers are "Name: value" lines.
 func (s *shop) call(t testing.TB, call, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return s.callOn(t, s.handler, call, body, headers...)
@@ -164,8 +162,8 @@ func (s *shop) callOn(t testing.TB, handler http.Handler, call, body string, hea
 	return s.serve(t, handler, r)
 }
 
-// serve lets the handler, which is that of s or some operator's, answer r, and fails unless
-// the answer is as openapi.yaml has it.
+// serve lets the handler, which is that of s or some operator's, answer r, and fails unless the answer is as
+// openapi.yaml has it.
 func (s *shop) serve(t testing.TB, handler http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	listener := contract.Operator
@@ -208,8 +206,7 @@ func (s *shop) place(t testing.TB, key, quantity string, headers ...string) (pat
 	return w.Header().Get("Location")
 }
 
-// wantStatus fails unless the answer has the status, the media type that goes with it,
-// and an end of line.
+// wantStatus fails unless the answer has the status, the media type that goes with it, and an end of line.
 func wantStatus(t testing.TB, w *httptest.ResponseRecorder, want int) {
 	t.Helper()
 	if w.Code != want {

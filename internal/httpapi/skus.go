@@ -125,15 +125,14 @@ type movementJSON struct {
 	CreatedAt time.Time `json:"created_at"` // UTC
 }
 
-// audit answers GET /v1/audit. Differences are its result, not its failure: the status is
-// 200 either way.
+// audit answers GET /v1/audit. Differences are its result, not its failure: the status is 200 either way.
 func (a *api) audit(c *call) (int, any, error) {
 	report, err := Audit(c.Request.Context(), a.Stock, c.Query("sku"))
 	return http.StatusOK, report, err
 }
 
-// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It
-// calls account once for each SKU, and difference for each broken invariant.
+// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account once for each
+// SKU, and difference for each broken invariant.
 type Auditor interface {
 	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
 }

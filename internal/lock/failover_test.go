@@ -14,7 +14,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
-	"example.com/shop/internal/testserver"
 )
 
 // failover is a Redis whose master can die, to be replaced by a replica.
@@ -200,7 +199,7 @@ func (r *renewals) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 
 func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
 	t.Parallel()
-	nodes := testserver.StartRedisCluster(t)
+	nodes := startCluster(t)
 	t.Run("MasterDies", func(t *testing.T) { masterDies(t, shard(t, nodes, 0)) })
 	t.Run("MasterDiesAhead", func(t *testing.T) { masterDiesAhead(t, shard(t, nodes, 1)) })
 }
@@ -221,8 +220,9 @@ func keyOn(t *testing.T, client *redis.ClusterClient, node string) string {
 }
 
 // shard is one master of the cluster with its replica, which takes over at once.
-func shard(t *testing.T, nodes []string, i int) failover {
+func shard(t *testing.T, g group, i int) failover {
 	t.Helper()
+	nodes := g.addrs
 	return failover{
 		ttl:      20 * time.Second,
 		connect:  cluster(nodes),
@@ -230,7 +230,7 @@ func shard(t *testing.T, nodes []string, i int) failover {
 		master:   nodes[i],
 		replicas: nodes[i+3 : i+4],
 		kill: func(t *testing.T) {
-			testserver.KillProcess(t, nodes[i])
+			g.kill(t, nodes[i])
 			if err := connect(t, nodes[i+3]).Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
 				t.Fatalf("TAKEOVER: %v", err)
 			}
@@ -252,19 +252,19 @@ func TestSentinel_MasterDiesAhead(t *testing.T) {
 // when it dies.
 func startTrio(t *testing.T) failover {
 	t.Helper()
-	master, sentinels := testserver.StartRedisSentinel(t)
-	first := redis.NewSentinelClient(&redis.Options{Addr: sentinels[0]})
+	g := startSentinel(t)
+	first := redis.NewSentinelClient(&redis.Options{Addr: g.addrs[3]})
 	defer func() { _ = first.Close() }()
-	replicas, err := first.Replicas(t.Context(), testserver.SentinelName).Result()
+	replicas, err := first.Replicas(t.Context(), sentinelName).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := failover{
 		ttl:     20 * time.Second, // time for a second election, should the first come to nothing
-		connect: sentinel(sentinels),
+		connect: sentinel(g.addrs[3:]),
 		key:     t.Name(),
-		master:  master,
-		kill:    func(t *testing.T) { testserver.KillSentinelMaster(t, master, sentinels) },
+		master:  g.addrs[0],
+		kill:    func(t *testing.T) { g.killMaster(t) },
 	}
 	for _, replica := range replicas {
 		f.replicas = append(f.replicas, net.JoinHostPort(replica["ip"], replica["port"]))

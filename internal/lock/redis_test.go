@@ -25,13 +25,12 @@ func TestRedis(t *testing.T) {
 			locktest.Run(t, func(t *testing.T) locktest.Harness {
 				connect := start(t)
 				return locktest.Harness{
-					Connect:         func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
-					Expires:         true,
-					Notifies:        true,
-					Fences:          true,
-					Raises:          true,
-					FirstInFirstOut: true,
-					Forget:          func(t testing.TB) { flush(t, connect(t)) },
+					Connect:  func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
+					Expires:  true,
+					Notifies: true,
+					Fences:   true,
+					Raises:   true,
+					Forget:   func(t testing.TB) { flush(t, connect(t)) },
 				}
 			})
 		})
@@ -45,11 +44,8 @@ var servers = map[string]func(t testing.TB) dial{
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
 	"redis 7":  func(t testing.TB) dial { return single(testserver.Redis7(t)) },
 	"valkey 9": func(t testing.TB) dial { return single(testserver.Valkey(t)) },
-	"cluster":  func(t testing.TB) dial { return cluster(testserver.StartRedisCluster(t)) },
-	"sentinel": func(t testing.TB) dial {
-		_, sentinels := testserver.StartRedisSentinel(t)
-		return sentinel(sentinels)
-	},
+	"cluster":  func(t testing.TB) dial { return cluster(startCluster(t).addrs) },
+	"sentinel": func(t testing.TB) dial { return sentinel(startSentinel(t).addrs[3:]) },
 }
 
 // startMiniredis returns an in-process server whose TTLs pass in real time.

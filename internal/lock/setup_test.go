@@ -31,7 +31,7 @@ func cluster(addrs []string) dial {
 func sentinel(addrs []string) dial {
 	return func(t testing.TB) redis.UniversalClient {
 		return closing(t, redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: testserver.SentinelName, SentinelAddrs: addrs, ContextTimeoutEnabled: true,
+			MasterName: sentinelName, SentinelAddrs: addrs, ContextTimeoutEnabled: true,
 		}))
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a caller can act on. Errors with the same
-// Code are the same to errors.Is, so that the variables below stand for all of
-// their kind. Unless its text says otherwise, nothing was changed.
+// Error is a refusal or a failure that a caller can act on. Errors with the same Code are the same to errors.Is, so
+// that the variables below stand for all of their kind. Unless its text says otherwise, nothing was changed.
 type Error struct {
 	Code string // also the last part of the problem's type over HTTP
 	Text string
@@ -66,34 +65,33 @@ var (
 	// ErrInProgress means that the first request with this key still runs.
 	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
 
-	// ErrBusy means that the database gave up waiting, kept choosing this transaction as a
-	// deadlock's victim, or was lost before the COMMIT was sent.
+	// ErrBusy means that the database gave up waiting, kept choosing this transaction as a deadlock's victim, or was
+	// lost before the COMMIT was sent.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
 	// ErrTooLate means that too little of a lease was left to start the COMMIT.
 	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
 
-	// ErrStaleFence means that the stock row was written under the same or a higher
-	// fence: this holder may no longer hold the lease.
+	// ErrStaleFence means that the stock row was written under the same or a higher fence: this holder may no longer
+	// hold the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
 
 	// ErrChanged means that the stock row is not what was read before.
 	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
-	// ErrUnknownOutcome means that a COMMIT was sent and its answer was lost, and could
-	// not be asked for: the change was made as a whole, or not at all. The same request
-	// again tells which.
+	// ErrUnknownOutcome means that a COMMIT was sent and its answer was lost, and could not be asked for: the change
+	// was made as a whole, or not at all. The same request again tells which.
 	ErrUnknownOutcome = &Error{Code: "unknown-outcome", Text: "outcome of the commit is unknown"}
 )
 
 // What only a store and the operator's calls meet.
 var (
-	// ErrKeyTaken means that the row of an idempotency key is there already: Replaying, a lane
-	// or the end of an order turns it into a replay or ErrKeyReused.
+	// ErrKeyTaken means that the row of an idempotency key is there already: Replaying, a lane or the end of an order
+	// turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
-	// ErrNotReserved means that fewer units are reserved than an order holds: the level
-	// is wrong, as after a lost update.
+	// ErrNotReserved means that fewer units are reserved than an order holds: the level is wrong, as after a lost
+	// update.
 	ErrNotReserved = &Error{Code: "not-reserved", Text: "fewer units are reserved than the order holds; run the audit"}
 
 	// ErrExists means that a SKU of this name is there already.

@@ -16,8 +16,7 @@ type EndRequest struct {
 	Buyer   string
 	OrderID string
 
-	// Key is the idempotency key; empty for none. Also without one it is safe to
-	// ask again: an order ends once.
+	// Key is the idempotency key; empty for none. Also without one it is safe to ask again: an order ends once.
 	Key string
 }
 
@@ -28,23 +27,22 @@ type Ended struct {
 	// First says that it was this call that ended it.
 	First bool
 
-	// Replayed says that the same request was answered with the order before, under the
-	// same key, or may have been: it is true also where a COMMIT's answer was lost.
+	// Replayed says that the same request was answered with the order before, under the same key, or may have been: it
+	// is true also where a COMMIT's answer was lost.
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid: its units become sold. An order that
-// is paid already is returned as it is, so that asking again is safe, whatever
-// the first answer was. A refusal leaves the key free.
+// Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it is,
+// so that asking again is safe, whatever the first answer was. A refusal leaves the key free.
 //
-// Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key
-// also ErrKeyInvalid, ErrKeyReused, ErrInProgress.
+// Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
+// ErrInProgress.
 func (s *Service) Pay(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Paid)
 }
 
-// Cancel makes the buyer's pending order cancelled: its units become available.
-// An order that is cancelled already is returned as it is. Errors: as those of Pay.
+// Cancel makes the buyer's pending order cancelled: its units become available. An order that is cancelled already is
+// returned as it is. Errors: as those of Pay.
 func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Cancelled)
 }
@@ -97,8 +95,8 @@ func (s *Service) endReplay(ctx context.Context, o Order, key, request string, a
 	return Ended{Order: claim.Order, Replayed: true}, nil
 }
 
-// endFingerprint is the fingerprint of the request that ends an order. It is no hash,
-// unlike that of a Request, and so cannot be taken for one; the audit reads it.
+// endFingerprint is the fingerprint of the request that ends an order. It is no hash, unlike that of a Request, and so
+// cannot be taken for one; the audit reads it.
 func endFingerprint(id string, as Status) string {
 	if as == Paid {
 		return "pay:" + id
@@ -139,10 +137,9 @@ const (
 	transitBound = 10 * time.Second // for all tries after the first
 )
 
-// transitSurely makes a transition and returns the status in which that left the order, and
-// whether it was this call that ended it. A COMMIT without an answer is asked for by
-// the same transition again: the order's row is locked until the first transaction has
-// ended, and then tells. (An order that another request ended in the same way in between
+// transitSurely makes a transition and returns the status in which that left the order, and whether it was this call
+// that ended it. A COMMIT without an answer is asked for by the same transition again: the order's row is locked until
+// the first transaction has ended, and then tells. (An order that another request ended in the same way in between
 // counts as ended by this one.)
 func (s *Service) transitSurely(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
 	now, moved, err = s.transit(ctx, o, to, claim)
@@ -167,13 +164,13 @@ func (s *Service) transitSurely(ctx context.Context, o Order, to Status, claim f
 	return now, moved && err == nil, err
 }
 
-// transit is one transaction: the order's row decides whether it may end, then the key is
-// claimed, its units move and the ledger says so. It returns the order's status, and whether
-// this transaction brought it there, or would have, where its outcome is unknown. The key is
-// claimed also where the order has ended in that way before, and may be taken then.
+// transit is one transaction: the order's row decides whether it may end, then the key is claimed, its units move and
+// the ledger says so. It returns the order's status, and whether this transaction brought it there, or would have,
+// where its outcome is unknown. The key is claimed also where the order has ended in that way before, and may be taken
+// then.
 //
-// Units come after the key because an order is placed in that sequence, too: of two
-// transactions one waits for the other, never each.
+// Units come after the key because an order is placed in that sequence, too: of two transactions one waits for the
+// other, never each.
 func (s *Service) transit(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
 	kind := stock.Release
 	if to == Paid {
@@ -216,24 +213,22 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	// sweepPage is how many due orders are looked up at a time, and how many a sweep
-	// fails to expire before it gives up.
+	// sweepPage is how many due orders are looked up at a time, and how many a sweep fails to expire before it gives
+	// up.
 	sweepPage = 100
 
-	// sweepWaits is how often a sweep waits for rows in vain before it gives up: each
-	// time takes as long as the database lets it wait.
+	// sweepWaits is how often a sweep waits for rows in vain before it gives up: each time takes as long as the
+	// database lets it wait.
 	sweepWaits = 5
 )
 
-// ExpireDue expires at most limit orders that are due, the longest due first,
-// each in a transaction of its own, and returns how many. Several instances may
-// run it at once: the order's row lets one of them credit its units.
+// ExpireDue expires at most limit orders that are due, the longest due first, each in a transaction of its own, and
+// returns how many. Several instances may run it at once: the order's row lets one of them credit its units.
 //
-// An order that cannot be expired does not keep others from it: it is skipped, and its
-// error returned in the end. After one that waited in vain for a SKU's row, orders of
-// the same SKUs are skipped, too. A sweep that fails to expire too many, or waits too
-// often, gives up, and the next one begins behind them. A database that does not
-// answer, or the end of ctx, ends the sweep.
+// An order that cannot be expired does not keep others from it: it is skipped, and its error returned in the end. After
+// one that waited in vain for a SKU's row, orders of the same SKUs are skipped, too. A sweep that fails to expire too
+// many, or waits too often, gives up, and the next one begins behind them. A database that does not answer, or the end
+// of ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {

@@ -41,8 +41,8 @@ func TestService_Place_expiresAt(t *testing.T) {
 	})
 }
 
-// "Pay makes the buyer's pending order paid: its units become sold. An order that
-// is paid already is returned as it is."
+// "Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it
+// is."
 func TestService_Pay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -72,8 +72,7 @@ func TestService_Pay(t *testing.T) {
 	})
 }
 
-// "Cancel makes the buyer's pending order cancelled: its units become available",
-// once, and can be sold again.
+// "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
 func TestService_Cancel(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -96,8 +95,8 @@ func TestService_Cancel(t *testing.T) {
 	})
 }
 
-// "A late payment of an expired order is refused clearly", also of one that "is
-// due, and the sweeper has not come by yet: who finds it expires it".
+// "A late payment of an expired order is refused clearly", also of one that "is due, and the sweeper has not come by
+// yet: who finds it expires it".
 func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -141,8 +140,8 @@ func (b *bundle) awaitDue(t *testing.T, o order.Order) {
 	}
 }
 
-// "Pay against expiry at the same instant ends as exactly one of the two": the
-// first has changed the rows and is about to commit when the second begins.
+// "Pay against expiry at the same instant ends as exactly one of the two": the first has changed the rows and is about
+// to commit when the second begins.
 func TestService_payAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -154,8 +153,7 @@ func TestService_payAgainstExpiry(t *testing.T) {
 		}
 		b.wantEnd(t, o, order.Expired, "expiry", stock.Level{Supplied: 5, Available: 5})
 
-		// The payment must be in time, and then its time must be over: on a slow
-		// machine that takes another try.
+		// The payment must be in time, and then its time must be over: on a slow machine that takes another try.
 		for left := 500 * time.Millisecond; ; left *= 2 {
 			name := fmt.Sprint("pay-", left)
 			b.Supply(t, name, 5)
@@ -173,8 +171,8 @@ func TestService_payAgainstExpiry(t *testing.T) {
 	})
 }
 
-// race pays an order that has some time left, and sweeps when that is over. The
-// second begins when the first has changed the rows and not yet committed.
+// race pays an order that has some time left, and sweeps when that is over. The second begins when the first has
+// changed the rows and not yet committed.
 func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst bool) (pay, sweep error) {
 	t.Helper()
 	one, two := b.another(t), b.another(t)
@@ -203,9 +201,8 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	return pay, sweep
 }
 
-// The same in a crowd: orders expire while their buyers pay and cancel them, on
-// three instances that all sweep. Each ends as one thing, and as what its buyers
-// were told.
+// The same in a crowd: orders expire while their buyers pay and cancel them, on three instances that all sweep. Each
+// ends as one thing, and as what its buyers were told.
 func TestService_endsOnce(t *testing.T) {
 	t.Parallel()
 	const orders = 30
@@ -284,8 +281,8 @@ func (b *bundle) wantKeys(t *testing.T, want int64) {
 	}
 }
 
-// "A payment and a cancellation may have a key, under the same rules and beside
-// the keys of orders: none is good for two requests."
+// "A payment and a cancellation may have a key, under the same rules and beside the keys of orders: none is good for
+// two requests."
 func TestService_end_key(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -324,8 +321,7 @@ func TestService_end_key(t *testing.T) {
 	})
 }
 
-// "A refusal, of an order or of its end, leaves its key free." An order that has
-// ended so already is no refusal.
+// "A refusal, of an order or of its end, leaves its key free." An order that has ended so already is no refusal.
 func TestService_end_keyOfARefusal(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -373,8 +369,7 @@ func TestService_end_keyOfARefusal(t *testing.T) {
 	})
 }
 
-// Between a request's look for its key and its transaction, a twin or another
-// request may come with the same key.
+// Between a request's look for its key and its transaction, a twin or another request may come with the same key.
 func TestService_end_keyTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -405,8 +400,8 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 	})
 }
 
-// A payment whose commit is not answered is asked for again, and does not take
-// its own key for another's, nor what was paid before for its own doing.
+// A payment whose commit is not answered is asked for again, and does not take its own key for another's, nor what was
+// paid before for its own doing.
 func TestService_end_keyUnanswered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -435,8 +430,7 @@ func TestService_end_keyUnanswered(t *testing.T) {
 	})
 }
 
-// "Once it is purged, it may be used again and makes a new order; until then it
-// counts, however old it is."
+// "Once it is purged, it may be used again and makes a new order; until then it counts, however old it is."
 func TestService_Place_purgedKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -461,8 +455,8 @@ func TestService_Place_purgedKey(t *testing.T) {
 	})
 }
 
-// A key may be purged between the transaction that finds it taken and the look
-// for what it made: then nothing was changed, and asking again is safe.
+// A key may be purged between the transaction that finds it taken and the look for what it made: then nothing was
+// changed, and asking again is safe.
 func TestService_keyPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -501,8 +495,7 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 	})
 }
 
-// "ExpireDue expires at most limit orders that are due, the longest due first",
-// and leaves the others.
+// "ExpireDue expires at most limit orders that are due, the longest due first", and leaves the others.
 func TestService_ExpireDue(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -549,8 +542,8 @@ func TestService_ExpireDue_passesOver(t *testing.T) {
 	})
 }
 
-// "A sweep that fails to expire too many gives up, and the next one begins behind
-// them", the one after the last of them at the front again.
+// "A sweep that fails to expire too many gives up, and the next one begins behind them", the one after the last of them
+// at the front again.
 func TestService_ExpireDue_manyStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -580,9 +573,8 @@ func TestService_ExpireDue_manyStuck(t *testing.T) {
 	})
 }
 
-// "It is passed over": also an order whose row, or whose SKU's row, somebody holds
-// for longer than the database waits. "So are orders of the same SKUs", which would
-// wait as long.
+// "It is passed over": also an order whose row, or whose SKU's row, somebody holds for longer than the database waits.
+// "So are orders of the same SKUs", which would wait as long.
 func TestService_ExpireDue_locked(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -663,8 +655,8 @@ func TestService_ExpireDue_lost(t *testing.T) {
 	})
 }
 
-// The audit of a live database sees one moment of it: while buyers of three
-// instances buy, pay, cancel and let expire, it never finds a difference.
+// The audit of a live database sees one moment of it: while buyers of three instances buy, pay, cancel and let expire,
+// it never finds a difference.
 func TestAudit_live(t *testing.T) {
 	t.Parallel()
 	const buyers, orders = 6, 10

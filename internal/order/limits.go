@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Limits are what a transaction that places orders checks about their buyers. Limits on
-// units are those of the levels by which the orders were priced.
+// Limits are what a transaction that places orders checks about their buyers. Limits on units are those of the levels
+// by which the orders were priced.
 type Limits struct {
 	MaxOpen int              // pending orders of a buyer; 0 for any number
 	units   map[string]int64 // that a buyer may have, by SKU, where that is limited
@@ -24,10 +24,9 @@ func NewLimits(maxOpen int, levels Levels) Limits {
 	return l
 }
 
-// Lock makes other transactions with orders of these buyers wait, so that orders are counted
-// one by one. It comes before the units are taken: of two orders of a buyer, the one that waits
-// here holds no row that the other needs. Units need no such lock: who takes some has the
-// SKU's row.
+// Lock makes other transactions with orders of these buyers wait, so that orders are counted one by one. It comes
+// before the units are taken: of two orders of a buyer, the one that waits here holds no row that the other needs.
+// Units need no such lock: who takes some has the SKU's row.
 func (l Limits) Lock(tx Tx, orders ...Order) error {
 	if l.MaxOpen == 0 {
 		return nil
@@ -35,9 +34,9 @@ func (l Limits) Lock(tx Tx, orders ...Order) error {
 	return tx.LockBuyers(buyers(orders)...)
 }
 
-// Check returns why orders are over a limit, by their index. They are inserted, and each counts
-// for those behind it. It comes after the units, because some databases refuse to update a
-// row that has changed since the transaction first read anything.
+// Check returns why orders are over a limit, by their index. They are inserted, and each counts for those behind it. It
+// comes after the units, because some databases refuse to update a row that has changed since the transaction first
+// read anything.
 func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	open := map[string]OpenOrders{}
 	if l.MaxOpen > 0 {

@@ -25,8 +25,8 @@ func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words st
 	}
 }
 
-// "A buyer has at most Config.MaxOpen pending orders." "How an order ends makes
-// room." "A replay is answered also at the limit."
+// "A buyer has at most Config.MaxOpen pending orders." "How an order ends makes room." "A replay is answered also at
+// the limit."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -71,8 +71,8 @@ func TestService_maxOpen(t *testing.T) {
 	})
 }
 
-// "A buyer has, of each SKU, at most its LimitPerBuyer units in orders that are
-// pending or paid." What is cancelled or expired may be bought again.
+// "A buyer has, of each SKU, at most its LimitPerBuyer units in orders that are pending or paid." What is cancelled or
+// expired may be bought again.
 func TestService_purchaseLimit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -140,9 +140,8 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 	}
 }
 
-// "No buyer gets over a limit, by any strategy, however many instances there are
-// and however many orders come at once": 64 of one buyer, of eight SKUs, so that no
-// lease keeps them in line.
+// "No buyer gets over a limit, by any strategy, however many instances there are and however many orders come at once":
+// 64 of one buyer, of eight SKUs, so that no lease keeps them in line.
 func TestService_maxOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	const orders, skus, most = 64, 8, 5
@@ -206,8 +205,7 @@ func TestService_purchaseLimitAtOnce(t *testing.T) {
 	})
 }
 
-// Orders that come and go while others are counted: none waits for another for
-// ever, and never is there one too many.
+// Orders that come and go while others are counted: none waits for another for ever, and never is there one too many.
 func TestService_maxOpenComingAndGoing(t *testing.T) {
 	t.Parallel()
 	const buyers, rounds, most = 8, 12, 3
@@ -249,9 +247,9 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	})
 }
 
-// "It comes after the units, because of databases that refuse to update a row
-// that has changed since the transaction first read anything": MariaDB from 11.6
-// on. There, buyers of one SKU would come again and again, and be told to be busy.
+// "It comes after the units, because of databases that refuse to update a row that has changed since the transaction
+// first read anything": MariaDB from 11.6 on. There, buyers of one SKU would come again and again, and be told to be
+// busy.
 func TestService_limitsOnSnapshots(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

@@ -53,14 +53,14 @@ func (o Order) SKUs() []string {
 	return names
 }
 
-// Sorted returns the lines in the order of their SKUs' names, in which all transactions
-// take the rows of the stock: two of them never wait for each other.
+// Sorted returns the lines in the order of their SKUs' names, in which all transactions take the rows of the stock: two
+// of them never wait for each other.
 func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
 
-// Movements are the ledger's rows of what becomes of the order's units: stock.Reserve, with
-// the fence of each SKU where there is one, stock.Sell or stock.Release.
+// Movements are the ledger's rows of what becomes of the order's units: stock.Reserve, with the fence of each SKU where
+// there is one, stock.Sell or stock.Release.
 func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) ([]stock.Movement, error) {
 	movements := make([]stock.Movement, len(o.Lines))
 	for i, line := range o.Sorted() {
@@ -141,8 +141,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// merged returns one line for each SKU, at the place of its first, with the units of
-// all of them.
+// merged returns one line for each SKU, at the place of its first, with the units of all of them.
 func (r Request) merged() []Line {
 	lines := make([]Line, 0, len(r.Lines))
 	for _, line := range r.Lines {
@@ -156,8 +155,8 @@ func (r Request) merged() []Line {
 	return lines
 }
 
-// CheckKey returns ErrKeyMissing for an empty idempotency key and ErrKeyInvalid
-// for one that is not printable ASCII or longer than MaxKey.
+// CheckKey returns ErrKeyMissing for an empty idempotency key and ErrKeyInvalid for one that is not printable ASCII or
+// longer than MaxKey.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -170,8 +169,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer for what cannot be a buyer's name: it has 1 to 64 letters,
-// digits, '.', '_', '@' and '-', and begins with a letter or a digit.
+// CheckBuyer returns ErrBuyer for what cannot be a buyer's name: it has 1 to 64 letters, digits, '.', '_', '@' and '-',
+// and begins with a letter or a digit.
 func CheckBuyer(name string) error {
 	valid := name != "" && len(name) <= maxBuyer
 	for i := range len(name) { // as a regular expression it shows in profiles
@@ -195,8 +194,7 @@ type Draft struct {
 	Fingerprint string // of the request
 	Think       time.Duration
 
-	// Replayed is set, and Order filled, by a strategy that found that the order was
-	// placed before.
+	// Replayed is set, and Order filled, by a strategy that found that the order was placed before.
 	Replayed bool
 
 	hold time.Duration // how long the order holds its units
@@ -226,8 +224,7 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price fills in the prices and times that the levels give. SKUs in two currencies are
-// ErrInvalid.
+// Price fills in the prices and times that the levels give. SKUs in two currencies are ErrInvalid.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // a lane prices a draft anew, beside a reader of the last one
 	total := stock.Money{Currency: levels.Of(lines[0].SKU).Price.Currency}
@@ -257,8 +254,7 @@ func (l Levels) Of(name string) stock.SKU {
 	return l.SKUs[i]
 }
 
-// Cover returns ErrSoldOut for the first line of the draft that wants more than is
-// available.
+// Cover returns ErrSoldOut for the first line of the draft that wants more than is available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {
 		if l.Of(line.SKU).Level.Available < line.Units {

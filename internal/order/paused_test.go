@@ -29,10 +29,9 @@ const (
 	holderArgs = "SHOP_TEST_HOLDER" // "redis address|SQLite file": this process is the holder
 )
 
-// "a paused process can act late; the fence, checked by the database inside the
-// same transaction, is what makes it safe": a process that holds the lease is
-// stopped until another has had it. When it goes on, it knows before it starts a
-// commit that its time is over; and if it did not, the database would refuse.
+// "a paused process can act late; the fence, checked by the database inside the same transaction, is what makes it
+// safe": a process that holds the lease is stopped until another has had it. When it goes on, it knows before it starts
+// a commit that its time is over; and if it did not, the database would refuse.
 func TestPausedHolder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stops a process 100 times; not with -short")

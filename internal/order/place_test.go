@@ -20,8 +20,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "Never oversold, by every strategy that Promises it", and never undersold: 40
-// buyers, 10 units, three instances.
+// "Never oversold, by every strategy that Promises it", and never undersold: 40 buyers, 10 units, three instances.
 func TestService_Place_neverOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -50,8 +49,8 @@ func TestService_Place_neverOversold(t *testing.T) {
 	})
 }
 
-// The mistake that the load test shows, the same every time: two buyers read the
-// same stock before either writes, and both are sold the one unit.
+// The mistake that the load test shows, the same every time: two buyers read the same stock before either writes, and
+// both are sold the one unit.
 func TestService_Place_lostUpdate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -74,8 +73,7 @@ func TestService_Place_lostUpdate(t *testing.T) {
 	})
 }
 
-// "The commit is not started with too little of the lease left", and "A refused
-// order changes no row."
+// "The commit is not started with too little of the lease left", and "A refused order changes no row."
 func TestService_Place_tooLate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -94,8 +92,7 @@ func TestService_Place_tooLate(t *testing.T) {
 	})
 }
 
-// A database that has seen a higher fence than the lock's store remembers costs
-// a retry, not the order.
+// A database that has seen a higher fence than the lock's store remembers costs a retry, not the order.
 func TestService_Place_overtakesFence(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -119,8 +116,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 	})
 }
 
-// Where the lock's store cannot give a higher fence, nothing was sold, and asking
-// again is safe.
+// Where the lock's store cannot give a higher fence, nothing was sold, and asking again is safe.
 func TestService_Place_overtakesInVain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -141,8 +137,8 @@ func TestService_Place_overtakesInVain(t *testing.T) {
 	})
 }
 
-// A holder that was cut off from the lock's store while it held the lease sells
-// nothing after its time; the next one does.
+// A holder that was cut off from the lock's store while it held the lease sells nothing after its time; the next one
+// does.
 func TestService_Place_leaseLost(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -221,8 +217,7 @@ func TestService_Order(t *testing.T) {
 	})
 }
 
-// "The same request again gets the same order; another request with the same key
-// is refused."
+// "The same request again gets the same order; another request with the same key is refused."
 func TestService_Place_replay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -254,8 +249,8 @@ func TestService_Place_replay(t *testing.T) {
 	})
 }
 
-// "A buyer's idempotency key makes at most one order": 50 requests at once, by
-// every strategy, also the wrong ones, on three instances.
+// "A buyer's idempotency key makes at most one order": 50 requests at once, by every strategy, also the wrong ones, on
+// three instances.
 func TestService_Place_twins(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -287,8 +282,7 @@ func TestService_Place_twins(t *testing.T) {
 	})
 }
 
-// While a request waits, its twin may take the last units: then it is not sold
-// out but replayed.
+// While a request waits, its twin may take the last units: then it is not sold out but replayed.
 func TestService_Place_twinTookTheLast(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -311,9 +305,8 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 	})
 }
 
-// "Lines of the same SKU count as one line", others stay in the buyer's order, and
-// the total is the shop's own. "The same request again gets the same order", also
-// where it says the same in other lines.
+// "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "The
+// same request again gets the same order", also where it says the same in other lines.
 func TestService_Place_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -365,8 +358,8 @@ func TestService_Place_lines(t *testing.T) {
 	})
 }
 
-// "A refused order changes no row", whichever of its lines is refused, and by
-// every strategy, also the wrong ones. The error names the SKU.
+// "A refused order changes no row", whichever of its lines is refused, and by every strategy, also the wrong ones. The
+// error names the SKU.
 func TestService_Place_allOrNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -408,8 +401,8 @@ func TestService_Place_allOrNothing(t *testing.T) {
 	})
 }
 
-// All or nothing also where the units of one line go between the reading and the
-// transaction, after those of the other were taken in it.
+// All or nothing also where the units of one line go between the reading and the transaction, after those of the other
+// were taken in it.
 func TestService_Place_lastLineGone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -439,8 +432,8 @@ func TestService_Place_lastLineGone(t *testing.T) {
 	})
 }
 
-// The wrong strategies stay wrong: of two buyers on two instances who read the
-// same stock, each is sold the only unit of both SKUs.
+// The wrong strategies stay wrong: of two buyers on two instances who read the same stock, each is sold the only unit
+// of both SKUs.
 func TestService_Place_linesOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -512,8 +505,8 @@ func TestService_endsLines(t *testing.T) {
 	})
 }
 
-// "two of them never wait for each other": half of a crowd on two instances wants
-// the same SKUs in the opposite order, and all are served.
+// "two of them never wait for each other": half of a crowd on two instances wants the same SKUs in the opposite order,
+// and all are served.
 func TestService_Place_oppositeOrder(t *testing.T) {
 	t.Parallel()
 	const buyers = 64
@@ -587,8 +580,7 @@ func TestService_rowOrder(t *testing.T) {
 	})
 }
 
-// A fence that the database refuses costs a retry, on whichever line, and the
-// other's fence stays its lease's.
+// A fence that the database refuses costs a retry, on whichever line, and the other's fence stays its lease's.
 func TestService_Place_overtakesLine(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -645,9 +637,8 @@ func TestService_Place_leaseMissing(t *testing.T) {
 	})
 }
 
-// "The right lock, given back before the COMMIT: the next buyer reads stock that
-// is about to change." The same every time: the second takes the lock and reads
-// before the first has committed.
+// "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change." The same every
+// time: the second takes the lock and reads before the first has committed.
 func TestService_Place_releaseEarly(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -705,8 +696,8 @@ func wantTimes(t *testing.T, o order.Order, created time.Time) {
 	}
 }
 
-// "An order's times go by the database's clock as it was when the stock was
-// read", so that a step of that clock is followed by the next order.
+// "An order's times go by the database's clock as it was when the stock was read", so that a step of that clock is
+// followed by the next order.
 func TestService_Place_clockSteps(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

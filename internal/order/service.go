@@ -38,8 +38,7 @@ type Config struct {
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration
 
-	// Think is the teaching shop's pause between reading the stock and writing it, for
-	// requests that name none.
+	// Think is the teaching shop's pause between reading the stock and writing it, for requests that name none.
 	Think time.Duration
 }
 
@@ -60,12 +59,12 @@ func New(c Config) *Service {
 	return &Service{Config: c, now: time.Now}
 }
 
-// Place places an order. It is safe to ask again with the same key, whatever the
-// first answer was: replayed says that the order was placed before. A replay
-// returns the order as it was placed, pending, whatever has become of it; Order tells.
+// Place places an order. It is safe to ask again with the same key, whatever the first answer was: replayed says that
+// the order was placed before. A replay returns the order as it was placed, pending, whatever has become of it; Order
+// tells.
 //
-// Errors: those of this package that Request.Validate and a Strategy return, and the
-// lock's: lock.ErrNotAcquired, lock.ErrNoAnswer, lock.ErrLost.
+// Errors: those of this package that Request.Validate and a Strategy return, and the lock's: lock.ErrNotAcquired,
+// lock.ErrNoAnswer, lock.ErrLost.
 func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
@@ -87,9 +86,8 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// checkNames returns ErrUnknownSKU for an order of what was never for sale, before it takes
-// a lock or a place in a queue. Names that were found once are not asked for again: no SKU is
-// ever deleted.
+// checkNames returns ErrUnknownSKU for an order of what was never for sale, before it takes a lock or a place in a
+// queue. Names that were found once are not asked for again: no SKU is ever deleted.
 func (s *Service) checkNames(ctx context.Context, d *Draft) error {
 	var unseen []string
 	for _, name := range d.SKUs() {
@@ -129,8 +127,8 @@ func (s *Service) offer(name string) (Offer, error) {
 		"unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))}
 }
 
-// Replaying answers a request whose key is on record with the order it made, and sells to
-// others by Next, which by itself would return ErrKeyTaken.
+// Replaying answers a request whose key is on record with the order it made, and sells to others by Next, which by
+// itself would return ErrKeyTaken.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -162,9 +160,8 @@ func (r Replaying) replay(ctx context.Context, d *Draft) error {
 	return d.Replay(claim)
 }
 
-// Replay makes the draft the answer to a request that was answered before, with the order
-// as it was then: of what the answer shows, an order changes nothing but its status.
-// ErrKeyReused: the key came with another request.
+// Replay makes the draft the answer to a request that was answered before, with the order as it was then: of what the
+// answer shows, an order changes nothing but its status. ErrKeyReused: the key came with another request.
 func (d *Draft) Replay(claim Claim) error {
 	if claim.Fingerprint != d.Fingerprint {
 		return ErrKeyReused
@@ -187,8 +184,7 @@ func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error)
 	return claim, nil
 }
 
-// Order returns the buyer's order with this id. Another buyer's order is
-// ErrNotFound, like one that does not exist.
+// Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	o, err := s.Store.Order(ctx, id)
 	if err == nil && o.Buyer != buyer {
@@ -200,9 +196,9 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	return o, nil
 }
 
-// Orders returns at most limit of the buyer's orders, the latest first, those
-// before the one with the id before, or from the latest on if that is empty. It
-// need not be the id of an order. Orders that are placed meanwhile move no page.
+// Orders returns at most limit of the buyer's orders, the latest first, those before the one with the id before, or
+// from the latest on if that is empty. It need not be the id of an order. Orders that are placed meanwhile move no
+// page.
 func (s *Service) Orders(ctx context.Context, buyer, before string, limit int) ([]Order, error) {
 	if err := CheckBuyer(buyer); err != nil {
 		return nil, err

@@ -66,8 +66,8 @@ func threeShops(t *testing.T, db *store.Store, change ...func(*ordertest.Config)
 	return []*bundle{first, first.another(t), first.another(t)}
 }
 
-// locks are those that all instances share beside Redis': on five Redis, and where the
-// database is a server, in it and in a ZooKeeper.
+// locks are those that all instances share beside Redis': on five Redis, and where the database is a server, in it and
+// in a ZooKeeper.
 func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	t.Helper()
 	lockers := map[string]strategy.Locker{}

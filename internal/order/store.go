@@ -7,69 +7,63 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Store keeps orders and stock. *store.Store is one. Reads of a database that does
-// not answer are ErrBusy.
+// Store keeps orders and stock. *store.Store is one. Reads of a database that does not answer are ErrBusy.
 type Store interface {
-	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the
-	// first that is not there.
+	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that is not there.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
-	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx
-	// failed. Errors come back as they are, after a rollback. A deadlock runs fn again, a few
-	// times. The COMMIT does not heed the cancellation of ctx. ErrBusy: nothing was changed.
+	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx failed. Errors come back as
+	// they are, after a rollback. A deadlock runs fn again, a few times. The COMMIT does not heed the cancellation of
+	// ctx. ErrBusy: nothing was changed.
 	//
-	// A COMMIT whose answer is lost is asked for where the transaction places an order,
-	// placed, by writing the row of its idempotency key on another connection: a commit that
-	// was done is no error, one that was rolled back is run again. Where there is no answer
-	// to that either, and where placed is nil, it is ErrUnknownOutcome.
+	// A COMMIT whose answer is lost is asked for where the transaction places an order, placed, by writing the row of
+	// its idempotency key on another connection: a commit that was done is no error, one that was rolled back is run
+	// again. Where there is no answer to that either, and where placed is nil, it is ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
-	// Claims returns the orders that these keys are about. A key that is not on record is
-	// not in the answer.
+	// Claims returns the orders that these keys are about. A key that is not on record is not in the answer.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
 	// Order returns the order with this id, whoever's it is, or ErrNotFound.
 	Order(ctx context.Context, id string) (Order, error)
 
-	// OfBuyer returns at most limit of the buyer's orders, the latest first, those
-	// before the one with the id before, or from the latest on if that is empty.
+	// OfBuyer returns at most limit of the buyer's orders, the latest first, those before the one with the id before,
+	// or from the latest on if that is empty.
 	OfBuyer(ctx context.Context, buyer, before string, limit int) ([]Order, error)
 
-	// Due returns at most limit orders that are pending and due by the database's
-	// clock, by ExpiresAt and ID, those behind after.
+	// Due returns at most limit orders that are pending and due by the database's clock, by ExpiresAt and ID, those
+	// behind after.
 	Due(ctx context.Context, after Order, limit int) ([]Order, error)
 }
 
-// Tx is one attempt of a transaction. The first call that fails decides: later calls do
-// nothing and return its error, and the transaction is rolled back, so that a caller may
-// write its statements one after the other and look at the last error only.
+// Tx is one attempt of a transaction. The first call that fails decides: later calls do nothing and return its error,
+// and the transaction is rolled back, so that a caller may write its statements one after the other and look at the
+// last error only.
 type Tx interface {
-	// ClaimKeys writes the rows of the idempotency keys with which orders are placed,
-	// all or none, in the sequence of their primary key. ErrKeyTaken: one of them is on
-	// record. ErrInProgress: another transaction holds one for longer than the database
-	// waits.
+	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none, in the sequence of
+	// their primary key. ErrKeyTaken: one of them is on record. ErrInProgress: another transaction holds one for longer
+	// than the database waits.
 	ClaimKeys(drafts ...*Draft) error
 
-	// ClaimEnd does so for the key with which the buyer of o ends it. ErrKeyTaken lets
-	// the transaction go on.
+	// ClaimEnd does so for the key with which the buyer of o ends it. ErrKeyTaken lets the transaction go on.
 	ClaimEnd(o Order, key, fingerprint string) error
 
-	// LockBuyers makes other orders of these buyers wait, where they call it, until this
-	// transaction has ended. Buyers are locked in the sequence of their names.
+	// LockBuyers makes other orders of these buyers wait, where they call it, until this transaction has ended. Buyers
+	// are locked in the sequence of their names.
 	LockBuyers(buyers ...string) error
 
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
 	LockLevels(skus []string) (Levels, error)
 
-	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged
-	// or ErrUnknownSKU: nothing was moved.
+	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was
+	// moved.
 	Take(mode stock.TakeMode, t stock.Take) error
 
 	// Open counts the pending orders of these buyers. It is exact behind LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought adds up the units of these SKUs in pending and paid orders of these buyers.
-	// It is exact behind the Take of those SKUs.
+	// Bought adds up the units of these SKUs in pending and paid orders of these buyers. It is exact behind the Take of
+	// those SKUs.
 	Bought(buyers, skus []string) (map[BuyerSKU]int64, error)
 
 	// Insert writes the orders with their lines.
@@ -78,13 +72,11 @@ type Tx interface {
 	// Record appends movements to the ledger.
 	Record(movements ...stock.Movement) error
 
-	// Move ends a pending order: as Expired if it is due by the database's clock,
-	// as anything else if it is not. It returns the order's status, also where that
-	// did not change.
+	// Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
+	// returns the order's status, also where that did not change.
 	Move(id string, to Status) (now Status, moved bool, err error)
 
-	// Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved:
-	// nothing was moved.
+	// Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved.
 	Settle(kind stock.Kind, sku string, units int64) error
 }
 
@@ -108,15 +100,13 @@ type BuyerSKU struct{ Buyer, SKU string }
 
 type requestsKey struct{}
 
-// WithRequests returns a ctx for work that is done for several requests at once, such as
-// a lane's batch, or for none: what observes the work finds the contexts of the requests
-// in it. requests is asked at every step, by many goroutines.
+// WithRequests returns a ctx for work that is done for several requests at once, such as a lane's batch, or for none:
+// what observes the work finds the contexts of the requests in it. requests is asked at every step, by many goroutines.
 func WithRequests(ctx context.Context, requests func() []context.Context) context.Context {
 	return context.WithValue(ctx, requestsKey{}, requests)
 }
 
-// Requests returns the contexts of the requests that ctx works for: those of
-// WithRequests, or ctx itself.
+// Requests returns the contexts of the requests that ctx works for: those of WithRequests, or ctx itself.
 func Requests(ctx context.Context) []context.Context {
 	if requests, ok := ctx.Value(requestsKey{}).(func() []context.Context); ok {
 		return requests()

@@ -23,9 +23,8 @@ import (
 
 type fates []storetest.Fate
 
-// scene is what becomes of the first, second, ... statement of a kind that an
-// order sends; those beyond pass. Every transaction claims the order's key first,
-// also one that asks what the last one came to.
+// scene is what becomes of the first, second, ... statement of a kind that an order sends; those beyond pass. Every
+// transaction claims the order's key first, also one that asks what the last one came to.
 type scene struct {
 	commits, claims fates
 	before          func(claim int) // is called before the first (0), second, ... claim passes
@@ -60,8 +59,7 @@ func (of fates) at(n int) storetest.Fate {
 	return of[n-1]
 }
 
-// "A COMMIT whose answer is lost is asked for": each order ends as exactly one
-// outcome, and the buyer's retry gets it.
+// "A COMMIT whose answer is lost is asked for": each order ends as exactly one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = storetest.Pass, storetest.Drop, storetest.Mute, storetest.Hang
@@ -132,8 +130,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 	})
 }
 
-// If another order has the key meanwhile, this one is not placed: it comes in between the
-// question and the second run.
+// If another order has the key meanwhile, this one is not placed: it comes in between the question and the second run.
 func TestService_Place_ambiguousTwin(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -162,8 +159,8 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	})
 }
 
-// The same for the end of an order. Whatever the asking says, "nothing was
-// changed" is no answer: the unanswered commit may have been done.
+// The same for the end of an order. Whatever the asking says, "nothing was changed" is no answer: the unanswered commit
+// may have been done.
 func TestService_Pay_unanswered(t *testing.T) {
 	t.Parallel()
 	lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
@@ -214,9 +211,8 @@ func TestService_Pay_unanswered(t *testing.T) {
 	})
 }
 
-// 500 COMMITs that were done and 500 that were not, none of them answered, on
-// three instances, while buyers place, pay and cancel: "each order ends as exactly
-// one outcome, the buyer's retry gets it."
+// 500 COMMITs that were done and 500 that were not, none of them answered, on three instances, while buyers place, pay
+// and cancel: "each order ends as exactly one outcome, the buyer's retry gets it."
 func TestService_ambiguousCommits(t *testing.T) {
 	t.Parallel()
 	const (
@@ -329,8 +325,7 @@ func (m *market) buy(ctx context.Context, t *testing.T, dice *rand.Rand, buyer, 
 	m.answered[o.ID] = o
 }
 
-// end pays the order, cancels it, tries both at once, or neither. It returns the
-// status that the answers agree on.
+// end pays the order, cancels it, tries both at once, or neither. It returns the status that the answers agree on.
 func (m *market) end(ctx context.Context, t *testing.T, dice *rand.Rand, o order.Order) order.Status {
 	wishes := [][]order.Status{nil, {order.Paid}, {order.Cancelled}, {order.Paid, order.Cancelled}}[dice.IntN(4)]
 	ended := make([]error, len(wishes))

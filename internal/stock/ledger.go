@@ -19,8 +19,7 @@ const (
 	Release Kind = "release"
 )
 
-// Movement is one row of the append-only ledger: what changed a SKU, by how
-// much, for which order, under which fence.
+// Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence.
 type Movement struct {
 	ID      string // UUIDv7
 	SKU     string
@@ -49,19 +48,17 @@ func (k Kind) Change(units int64) Level {
 type TakeMode string
 
 const (
-	// Overwrite writes back what an earlier read minus the units gives. Two
-	// buyers that read the same number sell the same units: the lost update.
+	// Overwrite writes back what an earlier read minus the units gives. Two buyers that read the same number sell the
+	// same units: the lost update.
 	Overwrite TakeMode = "overwrite"
 
 	// Conditional subtracts in the database, where enough are available.
 	Conditional TakeMode = "conditional"
 
-	// Fenced subtracts in the database, where enough are available and the row
-	// was last written under a lower fence.
+	// Fenced subtracts in the database, where enough are available and the row was last written under a lower fence.
 	Fenced TakeMode = "fenced"
 
-	// Optimistic writes back what an earlier read minus the units gives, if the
-	// row still is what was read.
+	// Optimistic writes back what an earlier read minus the units gives, if the row still is what was read.
 	Optimistic TakeMode = "optimistic"
 )
 
@@ -74,8 +71,8 @@ type Take struct {
 	Terms *Terms // for Fenced: what the SKU must still be sold at; nil for any
 }
 
-// Delivery brings new units of a SKU in. Its key, chosen by the operator, keeps a
-// delivery that is sent twice from counting twice.
+// Delivery brings new units of a SKU in. Its key, chosen by the operator, keeps a delivery that is sent twice from
+// counting twice.
 type Delivery struct {
 	SKU   string
 	Key   string // one per delivery and SKU; never forgotten
@@ -83,8 +80,8 @@ type Delivery struct {
 	At    time.Time
 }
 
-// NewDelivery checks the units and returns a delivery. The error is an
-// ErrInvalid. How many units a SKU can have in all is checked when it is booked.
+// NewDelivery checks the units and returns a delivery. The error is an ErrInvalid. How many units a SKU can have in all
+// is checked when it is booked.
 func NewDelivery(sku, key string, units int64, now time.Time) (Delivery, error) {
 	if units < 1 || units > MaxUnits {
 		return Delivery{}, fmt.Errorf("%w: sku %q: units: want 1 to %d", ErrInvalid, sku, int64(MaxUnits))
@@ -92,8 +89,8 @@ func NewDelivery(sku, key string, units int64, now time.Time) (Delivery, error) 
 	return Delivery{SKU: sku, Key: key, Units: units, At: now.UTC()}, nil
 }
 
-// Account is everything that is known about the units of one SKU, from three
-// sources that must agree: the level, the ledger and the orders.
+// Account is everything that is known about the units of one SKU, from three sources that must agree: the level, the
+// ledger and the orders.
 type Account struct {
 	SKU          string
 	Level        Level
@@ -106,8 +103,8 @@ type Account struct {
 	LedgerFence  int64 // the highest of all movements
 }
 
-// Oversold is the number of units in orders beyond what was ever supplied. It
-// is counted from orders: a lost update oversells while the level reads zero.
+// Oversold is the number of units in orders beyond what was ever supplied. It is counted from orders: a lost update
+// oversells while the level reads zero.
 func (a Account) Oversold() int64 {
 	return max(0, a.OrderedUnits-a.Level.Supplied)
 }

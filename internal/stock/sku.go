@@ -1,16 +1,13 @@
-// Package stock has the values that a shop counts: SKUs with their levels, the
-// movements between them, and money. It knows no database; package store keeps
-// them in one.
+// Package stock has the values that a shop counts: SKUs with their levels, the movements between them, and money. It
+// knows no database; package store keeps them in one.
 //
-// A SKU is one thing for sale, counted in whole units. Its Level says where
-// every unit ever supplied is now: available to buy, reserved by a pending
-// order, or sold. Units move between those three and never vanish:
+// A SKU is one thing for sale, counted in whole units. Its Level says where every unit ever supplied is now: available
+// to buy, reserved by a pending order, or sold. Units move between those three and never vanish:
 //
 //	Supplied = Available + Reserved + Sold, none of them negative.
 //
-// Each change is written down as a Movement in an append-only ledger, in the
-// transaction that makes the change. Level and ledger are two accounts of the
-// same units; an Account sets them beside the orders, for the audit.
+// Each change is written down as a Movement in an append-only ledger, in the transaction that makes the change. Level
+// and ledger are two accounts of the same units; an Account sets them beside the orders, for the audit.
 package stock
 
 import (
@@ -70,8 +67,8 @@ func (s SKU) Terms() Terms { return Terms{Price: s.Price, LimitPerBuyer: s.Limit
 
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// NewSKU checks its arguments and returns a SKU with all units available. The
-// error is an ErrInvalid that names what is wrong.
+// NewSKU checks its arguments and returns a SKU with all units available. The error is an ErrInvalid that names what is
+// wrong.
 func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	switch {
 	case name == "":
@@ -93,8 +90,8 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	}, nil
 }
 
-// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits,
-// '.', '_' and '-', the first a letter or a digit.
+// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits, '.', '_' and '-', the first a
+// letter or a digit.
 func ValidName(name string) bool {
 	for i := range len(name) { // as a regular expression it shows in profiles
 		switch c := name[i]; {
@@ -126,8 +123,7 @@ func (m Money) Times(n int64) Money {
 	return Money{Minor: m.Minor * n, Currency: m.Currency}
 }
 
-// String returns an amount that is not negative as people write it: 10.00 EUR,
-// 1000 JPY, 1.000 KWD.
+// String returns an amount that is not negative as people write it: 10.00 EUR, 1000 JPY, 1.000 KWD.
 func (m Money) String() string {
 	switch m.Currency {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":

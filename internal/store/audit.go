@@ -14,16 +14,16 @@ import (
 
 // Audit compares levels, ledger, orders, deliveries and idempotency keys of one SKU, or of all for an empty name, as
 // they are at one moment; buyers are not held up. It hands each SKU's account to account, in the order of names, and
-// every broken invariant to difference. Their errors end the audit and come back as they are. A SKU that does not
-// exist is order.ErrUnknownSKU, also where the database takes its name for another. Memory does not grow with the
-// number of orders.
+// every broken invariant to difference. Their errors end the audit and come back as they are. A SKU that does not exist
+// is order.ErrUnknownSKU, also where the database takes its name for another. Memory does not grow with the number of
+// orders.
 //
 // The audit of one SKU looks at the orders that have a line of it; what belongs to no SKU at all, such as an order
 // without lines, is found by the audit of all.
 //
 // Two invariants it cannot check in full. I3, that every acknowledged order exists, takes the buyers' own record. Of
-// I4, that fences strictly increase, it checks what stays true later: that the level was last written under the
-// highest fence of its movements, and that all reservations under one fence are from the same moment, as those of one
+// I4, that fences strictly increase, it checks what stays true later: that the level was last written under the highest
+// fence of its movements, and that all reservations under one fence are from the same moment, as those of one
 // transaction are. That the times of movements rise with their fences is not checked: they are from clocks that may
 // step.
 func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error {

@@ -72,8 +72,8 @@ func TestStore_Audit_callbackFails(t *testing.T) {
 	})
 }
 
-// "As they are at one moment; buyers are not held up": while the audit runs, a buyer places an order
-// and a row is deleted. It sees neither.
+// "As they are at one moment; buyers are not held up": while the audit runs, a buyer places an order and a row is
+// deleted. It sees neither.
 func TestStore_Audit_snapshot(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -1,7 +1,7 @@
 package store
 
-// check looks for one kind of difference. Its query returns the SKU and the order that a difference concerns, NULL
-// for none, then what detail mentions.
+// check looks for one kind of difference. Its query returns the SKU and the order that a difference concerns, NULL for
+// none, then what detail mentions.
 type check struct {
 	invariant string
 	detail    string // a format with one %s for each further column
@@ -12,8 +12,8 @@ type check struct {
 // key, and another request may have it now.
 const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 
-// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that place an order: those
-// that end one have no hash as their fingerprint.
+// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that place an order: those that
+// end one have no hash as their fingerprint.
 const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
 
 // orderHasSKU narrows a query on orders AS o to those with a line of the SKU.

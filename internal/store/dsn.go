@@ -57,8 +57,8 @@ func mysqlConfig(dsn string, secure *tls.Config) (*mysql.Config, error) {
 	c.ParseTime, c.Loc = true, time.UTC
 	c.ClientFoundRows = true // 0 rows affected: nothing matched
 
-	// One round trip a statement instead of prepare, execute, close. The driver quotes the bound values itself; that
-	// is safe because the character set stays utf8mb4, in which no character has a quote or a backslash as its second
+	// One round trip a statement instead of prepare, execute, close. The driver quotes the bound values itself; that is
+	// safe because the character set stays utf8mb4, in which no character has a quote or a backslash as its second
 	// byte.
 	c.InterpolateParams = true
 	_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error

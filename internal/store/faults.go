@@ -119,8 +119,8 @@ func unavailable(err error) bool {
 	return slices.Contains([]fault{lost, refused, conflict, lockWait}, classify(err))
 }
 
-// explain turns an error of the database into one of the package's: order.ErrBusy if the database may answer later,
-// or the reason why ctx ended. Those of the domain stay what they are.
+// explain turns an error of the database into one of the package's: order.ErrBusy if the database may answer later, or
+// the reason why ctx ended. Those of the domain stay what they are.
 func explain(ctx context.Context, what string, err error) error {
 	if err == nil || isDomain(err) {
 		return err

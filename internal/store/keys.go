@@ -11,10 +11,9 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// ClaimKeys implements order.Tx. A transaction with the same key that still runs holds its row: the statement waits
-// for it. Then the key is either taken, or free again because that transaction rolled back. The rows come in the
-// sequence of their primary key, so that of two transactions with some keys in common one waits for the other, never
-// each.
+// ClaimKeys implements order.Tx. A transaction with the same key that still runs holds its row: the statement waits for
+// it. Then the key is either taken, or free again because that transaction rolled back. The rows come in the sequence
+// of their primary key, so that of two transactions with some keys in common one waits for the other, never each.
 func (t *tx) ClaimKeys(drafts ...*order.Draft) error {
 	sorted := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
@@ -92,8 +91,8 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 const purgeBatch = 100
 
 // PurgeKeys deletes the idempotency keys that were written longer than keep ago, by the database's clock, the oldest
-// first, and returns how many. Until then a key counts, however old it is. Several purges may run at once. keep must
-// be longer than any order takes to be placed.
+// first, and returns how many. Until then a key counts, however old it is. Several purges may run at once. keep must be
+// longer than any order takes to be placed.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -113,8 +112,8 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 }
 
 // purge finds keys by their age and deletes each by its name: a DELETE by age, or of many names, for which MariaDB
-// reads the whole table, would lock the gaps between them, where buyers write. The age is compared again because a
-// key may be in use again since it was found.
+// reads the whole table, would lock the gaps between them, where buyers write. The age is compared again because a key
+// may be in use again since it was found.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").

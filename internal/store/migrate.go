@@ -15,8 +15,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// versionTable is what goose would make, but for UNIQUE and IF NOT EXISTS: goose goes on with no table that lacks the row
-// of version 0, as one does whose maker was killed. SQLite skips the hint and numbers the rows by itself.
+// versionTable is what goose would make, but for UNIQUE and IF NOT EXISTS: goose goes on with no table that lacks the
+// row of version 0, as one does whose maker was killed. SQLite skips the hint and numbers the rows by itself.
 const (
 	versionTable = `CREATE TABLE IF NOT EXISTS goose_db_version (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,

@@ -25,8 +25,8 @@ func wantPending(t *testing.T, s *store.Store, want bool) {
 	}
 }
 
-// "Migrate applies the migrations that the database lacks and returns how many." "Pending reports
-// whether the database lacks a migration. It only reads. A database that is ahead lacks nothing."
+// "Migrate applies the migrations that the database lacks and returns how many." "Pending reports whether the database
+// lacks a migration. It only reads. A database that is ahead lacks nothing."
 func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -49,8 +49,7 @@ func TestStore_Migrate(t *testing.T) {
 	})
 }
 
-// "Several may run at once, from several processes: one migrates, the others wait and find nothing
-// to do."
+// "Several may run at once, from several processes: one migrates, the others wait and find nothing to do."
 func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4
@@ -76,8 +75,8 @@ func TestStore_Migrate_atOnce(t *testing.T) {
 	})
 }
 
-// cutAfterEach loses the answer to each statement that may change something, the first time that it
-// comes, and nothing else.
+// cutAfterEach loses the answer to each statement that may change something, the first time that it comes, and nothing
+// else.
 type cutAfterEach struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -102,8 +101,8 @@ func (c *cutAfterEach) cuts() int {
 	return len(c.seen)
 }
 
-// "A migration that was interrupted can be run again": after each statement the next migration goes
-// on, and in the end the schema is that of a migration without a crash.
+// "A migration that was interrupted can be run again": after each statement the next migration goes on, and in the end
+// the schema is that of a migration without a crash.
 func TestStore_Migrate_afterACrash(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -163,8 +162,8 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 	return found
 }
 
-// "Text compares byte by byte everywhere, trailing spaces included", also in a database that was
-// created with another collation, and in every table.
+// "Text compares byte by byte everywhere, trailing spaces included", also in a database that was created with another
+// collation, and in every table.
 func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

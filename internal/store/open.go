@@ -55,15 +55,14 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	pool := o.pool(connector, cmp.Or(o.MaxConns, 32))
 	pool.SetConnMaxIdleTime(time.Minute)
 	pool.SetConnMaxLifetime(5 * time.Minute) // a new server behind the address gets its share
-	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need
-	// it.
+	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
 	return s.connect(ctx, dialect)
 }
 
-// SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode
-// 0600, and what SQLite keeps beside it has the same. Several processes may have it open.
+// SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode 0600,
+// and what SQLite keeps beside it has the same. Several processes may have it open.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	dsn, err := sqliteDSN(path)
 	if err != nil {

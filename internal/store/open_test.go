@@ -20,8 +20,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows
-// a password.
+// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows a password.
 func TestMySQL_refusesDSN(t *testing.T) {
 	t.Parallel()
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -59,9 +58,8 @@ func TestMySQL_refusesDSN(t *testing.T) {
 	}
 }
 
-// "A server that is not up yet is waited for until ctx ends"; then the error says which address did
-// not answer, for how long, and why. "An answer such as access denied is an error at once. No error
-// shows the password."
+// "A server that is not up yet is waited for until ctx ends"; then the error says which address did not answer, for how
+// long, and why. "An answer such as access denied is an error at once. No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
@@ -103,8 +101,8 @@ func TestMySQL_waits(t *testing.T) {
 	}
 }
 
-// Settings that would change what a statement means arrive on each connection, whatever the DSN
-// says; the user's lock wait wins.
+// Settings that would change what a statement means arrive on each connection, whatever the DSN says; the user's lock
+// wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
 	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
@@ -143,19 +141,15 @@ func TestMySQL_session(t *testing.T) {
 // refused at once, before it is sent the user's name.
 func TestMySQL_tls(t *testing.T) {
 	t.Parallel()
-	plaintextMySQL := func(t testing.TB) string { return testserver.StartMySQLPlaintext(t).DSN(t) }
-	for name, kind := range map[string]struct {
-		start     func(testing.TB, testserver.Certificate) *testserver.Server
-		plaintext func(testing.TB) (dsn string)
-	}{
-		"MySQL":   {testserver.StartMySQLTLS, plaintextMySQL},
-		"MariaDB": {testserver.StartMariaDBTLS, testserver.MariaDB},
+	plaintext := testserver.MariaDB(t) // without a certificate of its own, unlike MySQL
+	for name, start := range map[string]func(testing.TB, testserver.Certificate) *testserver.Server{
+		"MySQL": testserver.StartMySQLTLS, "MariaDB": testserver.StartMariaDBTLS,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ca := testserver.NewCA(t)
-			with := func(c testserver.Certificate) string { return kind.start(t, c).DSN(t) }
-			good, expired, plaintext := with(ca.Issue(t, "localhost")), with(ca.IssueExpired(t, "localhost")), kind.plaintext(t)
+			with := func(c testserver.Certificate) string { return start(t, c).DSN(t) }
+			good, expired := with(ca.Issue(t, "localhost")), with(ca.IssueExpired(t, "localhost"))
 			for name, c := range map[string]struct {
 				dsn, host string
 				ca        *testserver.CA // nil: tls=true in the DSN

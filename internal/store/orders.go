@@ -135,9 +135,9 @@ func (t *tx) Insert(orders ...order.Order) error {
 	})
 }
 
-// Move implements order.Tx. One statement compares and writes, so that of several requests that would end the order
-// one does: the others wait for its row, and then find it pending no more. The database's clock decides on which side
-// of expires_at they are, whatever the instances' clocks say.
+// Move implements order.Tx. One statement compares and writes, so that of several requests that would end the order one
+// does: the others wait for its row, and then find it pending no more. The database's clock decides on which side of
+// expires_at they are, whatever the instances' clocks say.
 func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err error) {
 	inTime := "expires_at > "
 	if to == order.Expired {
@@ -178,9 +178,9 @@ func (t *tx) LockBuyers(buyers ...string) error {
 
 // Open implements order.Tx.
 //
-// It may be a plain SELECT, and so may that of Bought. REPEATABLE READ answers both from the snapshot that the first
-// of them takes, and by then LockBuyers and Take keep every transaction out that could add to these numbers. Locking
-// reads would keep other buyers out, too: they lock the gaps between rows.
+// It may be a plain SELECT, and so may that of Bought. REPEATABLE READ answers both from the snapshot that the first of
+// them takes, and by then LockBuyers and Take keep every transaction out that could add to these numbers. Locking reads
+// would keep other buyers out, too: they lock the gaps between rows.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string

@@ -21,8 +21,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// An order is read back as it was placed, by id and by key. "A key that is not on record is not in
-// the answer."
+// An order is read back as it was placed, by id and by key. "A key that is not on record is not in the answer."
 func TestStore_Claims(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -154,8 +153,7 @@ func TestStore_OfBuyer(t *testing.T) {
 	})
 }
 
-// "At most limit orders that are pending and due by the database's clock, by ExpiresAt and ID,
-// those behind after."
+// "At most limit orders that are pending and due by the database's clock, by ExpiresAt and ID, those behind after."
 func TestStore_Due(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -186,8 +184,8 @@ func TestStore_Due(t *testing.T) {
 	})
 }
 
-// "Move ends a pending order: as Expired if it is due by the database's clock, as anything else if
-// it is not. It returns the order's status, also where that did not change."
+// "Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
+// returns the order's status, also where that did not change."
 func TestTx_Move(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -226,8 +224,8 @@ func TestTx_Move(t *testing.T) {
 	})
 }
 
-// "LockBuyers makes other orders of these buyers wait", and no other buyer's: neither while the row
-// is made nor when it is there, and in no gap beside it.
+// "LockBuyers makes other orders of these buyers wait", and no other buyer's: neither while the row is made nor when it
+// is there, and in no gap beside it.
 func TestTx_LockBuyers(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -257,8 +255,7 @@ func TestTx_LockBuyers(t *testing.T) {
 	})
 }
 
-// Open "is exact behind LockBuyers": a transaction that has waited there counts the order that it
-// waited for.
+// Open "is exact behind LockBuyers": a transaction that has waited there counts the order that it waited for.
 func TestTx_Open(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -321,9 +318,8 @@ func (s shop) purge(t testing.TB, keep time.Duration, want int) {
 	}
 }
 
-// "PurgeKeys deletes the idempotency keys that were written longer than keep ago", in more than one
-// batch, and then they may be used again. An audit that runs meanwhile sees all of them or knows of
-// the mark.
+// "PurgeKeys deletes the idempotency keys that were written longer than keep ago", in more than one batch, and then
+// they may be used again. An audit that runs meanwhile sees all of them or knows of the mark.
 func TestStore_PurgeKeys(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -352,8 +348,8 @@ func TestStore_PurgeKeys(t *testing.T) {
 	})
 }
 
-// To the audit, an order that is younger than the purge's mark and lacks its key is a difference; an
-// older one is not. The mark never goes back.
+// To the audit, an order that is younger than the purge's mark and lacks its key is a difference; an older one is not.
+// The mark never goes back.
 func TestStore_PurgeKeys_mark(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -373,8 +369,8 @@ func TestStore_PurgeKeys_mark(t *testing.T) {
 	})
 }
 
-// The purge locks no gap "where buyers write": before it commits, they place orders with keys beside
-// those that it has deleted. A key that was found old and is in use again when it is deleted stays.
+// The purge locks no gap "where buyers write": before it commits, they place orders with keys beside those that it has
+// deleted. A key that was found old and is in use again when it is deleted stays.
 func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -400,8 +396,7 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	})
 }
 
-// "ClaimDay reports whether no caller had before. UnclaimDay lets the job of this day be claimed
-// again."
+// "ClaimDay reports whether no caller had before. UnclaimDay lets the job of this day be claimed again."
 func TestStore_ClaimDay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

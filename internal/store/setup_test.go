@@ -198,8 +198,8 @@ func (s shop) wantUntouched(t testing.TB, units int64) {
 	s.wantRows(t, rows{Movements: int64(len(accounts))})
 }
 
-// at is a proxy that calls before, if there is one, at the statements with a word in them, and
-// then does this to them. The others pass.
+// at is a proxy that calls before, if there is one, at the statements with a word in them, and then does this to them.
+// The others pass.
 func at(word string, fate storetest.Fate, before func()) *storetest.Proxy {
 	return &storetest.Proxy{Judge: func(statement string) storetest.Fate {
 		if !strings.Contains(statement, word) {

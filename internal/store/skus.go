@@ -141,9 +141,9 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 	}))
 }
 
-// SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then
-// is. What buyers have already stays theirs. order.ErrUnknownSKU, or stock.ErrInvalid for what stock.CheckLimit
-// refuses: nothing was changed. After order.ErrUnknownOutcome, the same call again is safe.
+// SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then is.
+// What buyers have already stays theirs. order.ErrUnknownSKU, or stock.ErrInvalid for what stock.CheckLimit refuses:
+// nothing was changed. After order.ErrUnknownOutcome, the same call again is safe.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -159,8 +159,8 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
-// delivery again changes nothing and returns what the first returned, with replayed true; with another number of
-// units it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
+// delivery again changes nothing and returns what the first returned, with replayed true; with another number of units
+// it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
 // stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, the same call again is safe and has the answer.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
 	err = s.inTx(ctx, func(t *tx) error {
@@ -235,8 +235,8 @@ func (t *tx) Record(movements ...stock.Movement) error {
 	})
 }
 
-// Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at
-// the first. Ids sort by the time at which they were made, which is a little before the row is there: of changes that
+// Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at the
+// first. Ids sort by the time at which they were made, which is a little before the row is there: of changes that
 // happen meanwhile, one may come to stand before a row that was returned already. A SKU that does not exist is
 // order.ErrUnknownSKU.
 func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error) {

@@ -18,8 +18,8 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is
-// there already is order.ErrExists."
+// "Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
+// order.ErrExists."
 func TestStore_Create(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -45,8 +45,7 @@ func TestStore_Create(t *testing.T) {
 	})
 }
 
-// "Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that is
-// not there."
+// "Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that is not there."
 func TestStore_Levels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -75,8 +74,7 @@ func TestStore_Levels(t *testing.T) {
 	})
 }
 
-// "List returns at most limit SKUs whose names sort after the given one, in the order of their
-// names."
+// "List returns at most limit SKUs whose names sort after the given one, in the order of their names."
 func TestStore_List(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -107,8 +105,7 @@ func TestStore_List(t *testing.T) {
 	})
 }
 
-// "SetLimitPerBuyer sets how many units of a SKU a buyer may have, and returns the SKU as it then
-// is."
+// "SetLimitPerBuyer sets how many units of a SKU a buyer may have, and returns the SKU as it then is."
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -149,8 +146,8 @@ func (s shop) ledger(t *testing.T, sku string) []stock.Movement {
 	return movements
 }
 
-// "The same delivery again changes nothing and returns what the first returned, with replayed true;
-// with another number of units it is order.ErrKeyReused."
+// "The same delivery again changes nothing and returns what the first returned, with replayed true; with another number
+// of units it is order.ErrKeyReused."
 func TestStore_Supply(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -188,8 +185,8 @@ func TestStore_Supply(t *testing.T) {
 	})
 }
 
-// "A SKU that does not exist is order.ErrUnknownSKU, one that would have more than stock.MaxUnits is
-// stock.ErrInvalid." The key of a refused delivery is free.
+// "A SKU that does not exist is order.ErrUnknownSKU, one that would have more than stock.MaxUnits is stock.ErrInvalid."
+// The key of a refused delivery is free.
 func TestStore_Supply_refused(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -3,14 +3,13 @@
 // All SQL goes through gorm with bound parameters, and reads the same on the three databases. Where they differ, this
 // package levels it:
 //
-//   - Text compares byte by byte everywhere, trailing spaces included. MySQL's own
-//     default would take the idempotency keys "ABC" and "abc" for one.
+//   - Text compares byte by byte everywhere, trailing spaces included. MySQL's own default would take the idempotency
+//     keys "ABC" and "abc" for one.
 //   - Times are UTC, to the microsecond.
-//   - "Rows affected" counts the rows that a WHERE matched, so that 0 means that
-//     nothing matched, never that nothing changed.
+//   - "Rows affected" counts the rows that a WHERE matched, so that 0 means that nothing matched, never that nothing
+//     changed.
 //   - Text is never cut: MySQL refuses what is too long.
-//   - TLS is verified or is none: a DSN that falls back to plaintext or trusts any
-//     server is refused.
+//   - TLS is verified or is none: a DSN that falls back to plaintext or trusts any server is refused.
 //   - Errors are told apart by their numbers (faults.go), never by their text.
 //
 // Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.

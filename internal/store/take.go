@@ -33,9 +33,9 @@ func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
 	})
 }
 
-// overwrite is WRONG, and is how it is usually written: look whether there is enough, subtract, save. What it saves
-// was computed from a read that may be long out of date. Of two buyers who read 1, each saves 0: two orders, one
-// unit. The transaction does not help, and neither does the CHECK constraint: the number never falls below zero.
+// overwrite is WRONG, and is how it is usually written: look whether there is enough, subtract, save. What it saves was
+// computed from a read that may be long out of date. Of two buyers who read 1, each saves 0: two orders, one unit. The
+// transaction does not help, and neither does the CHECK constraint: the number never falls below zero.
 func overwrite(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -44,8 +44,8 @@ func overwrite(db *gorm.DB, t stock.Take) error {
 		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units, t.SKU)
 }
 
-// conditional compares and subtracts in one statement. The database locks the row for it and sees its latest
-// committed numbers, so that no two buyers subtract from the same ones.
+// conditional compares and subtracts in one statement. The database locks the row for it and sees its latest committed
+// numbers, so that no two buyers subtract from the same ones.
 func conditional(db *gorm.DB, t stock.Take) error {
 	err := mustMatch(db, errNoRow, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
 		t.Units, t.Units, t.SKU, t.Units)
@@ -73,10 +73,10 @@ func fenced(db *gorm.DB, t stock.Take) error {
 }
 
 // optimistic is overwrite with a compare-and-swap: it saves what it computed if the row still is what it was computed
-// from. What is compared is the whole level and not a version number. A version is exact only while every writer of
-// the row raises it, and orders that are paid, cancelled or expired, and deliveries, do not; comparing the available
-// units alone would take 5 that became 4 and 5 again for unchanged, and save a number of reserved units that is out
-// of date. All that is saved depends on these four numbers alone.
+// from. What is compared is the whole level and not a version number. A version is exact only while every writer of the
+// row raises it, and orders that are paid, cancelled or expired, and deliveries, do not; comparing the available units
+// alone would take 5 that became 4 and 5 again for unchanged, and save a number of reserved units that is out of date.
+// All that is saved depends on these four numbers alone.
 func optimistic(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -102,9 +102,9 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 // refusal returns why an UPDATE matched no row.
 //
 // It reads FOR UPDATE. A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT
-// took, which may be older than the row that the UPDATE has just refused: it would show units that are gone. A
-// locking read sees the row as the UPDATE saw it; InnoDB has it locked already. (SQLite leaves the words out: its
-// transaction has been the only writer since it began.)
+// took, which may be older than the row that the UPDATE has just refused: it would show units that are gone. A locking
+// read sees the row as the UPDATE saw it; InnoDB has it locked already. (SQLite leaves the words out: its transaction
+// has been the only writer since it began.)
 //
 // A stale fence comes first: a holder that lost its lease must not answer anything about the stock. Other terms come
 // before sold out: a plan by the old ones has to be made anew anyway.
@@ -121,13 +121,13 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	case t.Terms != nil && row.sku().Terms() != *t.Terms:
 		return order.ErrChanged
 	}
-	// Fences only grow, so the units were what was missing, at the time of the UPDATE. There may be enough by now:
-	// READ COMMITTED lets go of a row that an UPDATE does not match.
+	// Fences only grow, so the units were what was missing, at the time of the UPDATE. There may be enough by now: READ
+	// COMMITTED lets go of a row that an UPDATE does not match.
 	return order.ErrSoldOut
 }
 
-// Settle implements order.Tx. As in conditional, the database compares and counts in one statement, so that no unit
-// is moved that is not reserved. The fence stays: whether the order may move its units is decided by its own row.
+// Settle implements order.Tx. As in conditional, the database compares and counts in one statement, so that no unit is
+// moved that is not reserved. The fence stays: whether the order may move its units is decided by its own row.
 func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
 	what := fmt.Sprintf("%s %d units of sku %q", kind, units, sku)
 	return t.do(what, func() error {

@@ -11,8 +11,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// Of two buyers who read the same number, overwrite sells to both: "the lost update". All
-// others refuse the second.
+// Of two buyers who read the same number, overwrite sells to both: "the lost update". All others refuse the second.
 func TestTx_Take_twoWhoReadTheSame(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -87,8 +86,8 @@ func TestTx_Take_refusals(t *testing.T) {
 	})
 }
 
-// "A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT
-// took": the reason for a refusal must be the row's present.
+// "A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT took": the reason for a
+// refusal must be the row's present.
 func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -109,8 +108,8 @@ func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	})
 }
 
-// "Comparing the available units alone would take 5 that became 4 and 5 again for unchanged":
-// one unit was sold and one delivered between read and write.
+// "Comparing the available units alone would take 5 that became 4 and 5 again for unchanged": one unit was sold and one
+// delivered between read and write.
 func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -129,8 +128,8 @@ func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	})
 }
 
-// "LockLevels is Levels in this transaction, which keeps the rows locked until it ends": a second
-// buyer waits, and then sees what is left.
+// "LockLevels is Levels in this transaction, which keeps the rows locked until it ends": a second buyer waits, and then
+// sees what is left.
 func TestTx_LockLevels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -167,8 +166,7 @@ func TestTx_LockLevels(t *testing.T) {
 	})
 }
 
-// "Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was
-// moved."
+// "Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved."
 func TestTx_Settle(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -83,8 +83,8 @@ func TestStore_Audit_seesEachDifference(t *testing.T) {
 	})
 }
 
-// wantInAuditOfOne checks the audits of single SKUs: each difference that has a SKU is in its audit,
-// and none in that of the other one.
+// wantInAuditOfOne checks the audits of single SKUs: each difference that has a SKU is in its audit, and none in that
+// of the other one.
 func (s shop) wantInAuditOfOne(t *testing.T, name string, all []stock.Difference) {
 	t.Helper()
 	for _, sku := range []string{"hat", "mug"} {

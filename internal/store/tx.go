@@ -24,8 +24,7 @@ const (
 	askBound    = 10 * time.Second // for all questions
 )
 
-// InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most
-// (busy_timeout).
+// InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
 	for range placeTries {
 		err := s.inTx(ctx, func(t *tx) error { return fn(t) })
@@ -51,8 +50,8 @@ var (
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read proves nothing: it may come before
 // that COMMIT has been done. Another transaction that writes the row of the order's key waits until the first has
-// ended, and only then is the order there or not. A lost connection, or a lock that the first transaction still
-// holds, proves nothing either: the question is repeated. As the COMMIT, it does not heed the cancellation of ctx.
+// ended, and only then is the order there or not. A lost connection, or a lock that the first transaction still holds,
+// proves nothing either: the question is repeated. As the COMMIT, it does not heed the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askBound)
 	defer cancel()
@@ -187,8 +186,8 @@ type tx struct {
 
 var _ order.Tx = (*tx)(nil)
 
-// do runs a step unless one failed before, and remembers a failure. Deadlocks and lost connections stay what they
-// are, for inTx.
+// do runs a step unless one failed before, and remembers a failure. Deadlocks and lost connections stay what they are,
+// for inTx.
 func (t *tx) do(what string, step func() error) error {
 	if t.failed != nil {
 		return t.failed

@@ -17,9 +17,9 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// Whatever ends a transaction before its COMMIT changes no row and leaves no lock: an error of
-// fn, which comes back as it is, a panic, a refusal or failure that fn dropped, and a context
-// that ends: "the error then holds ctx.Err() and its cause".
+// Whatever ends a transaction before its COMMIT changes no row and leaves no lock: an error of fn, which comes back as
+// it is, a panic, a refusal or failure that fn dropped, and a context that ends: "the error then holds ctx.Err() and
+// its cause".
 func TestStore_InTx_rollsBack(t *testing.T) {
 	t.Parallel()
 	mine, lost := errors.New("mine"), errors.New("lease lost")
@@ -108,8 +108,8 @@ func TestStore_InTx_neverCommitsAfterAFailure(t *testing.T) {
 	})
 }
 
-// "A deadlock runs fn again, a few times": two orders take the same SKUs in opposite order, and
-// neither takes its second before both have their first.
+// "A deadlock runs fn again, a few times": two orders take the same SKUs in opposite order, and neither takes its
+// second before both have their first.
 func TestStore_InTx_retriesADeadlock(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -174,9 +174,8 @@ func TestStore_InTx_rowChangedSinceSnapshot(t *testing.T) {
 	})
 }
 
-// "ErrInProgress: another transaction holds one for longer than the database waits"; the same for
-// a SKU is ErrBusy. In MySQL the transaction "is STILL OPEN" after that: a COMMIT would save what
-// its earlier statements did.
+// "ErrInProgress: another transaction holds one for longer than the database waits"; the same for a SKU is ErrBusy. In
+// MySQL the transaction "is STILL OPEN" after that: a COMMIT would save what its earlier statements did.
 func TestStore_InTx_lockWait(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -230,8 +229,8 @@ func TestStore_InTx_fileIsBusy(t *testing.T) {
 	s.wantUntouched(t, 10)
 }
 
-// A context that ends cuts off a BEGIN without an answer and a statement that waits for a lock,
-// and does not cut off a COMMIT.
+// A context that ends cuts off a BEGIN without an answer and a statement that waits for a lock, and does not cut off a
+// COMMIT.
 func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -271,8 +270,8 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	})
 }
 
-// "Where placed is nil, it is ErrUnknownOutcome": the transaction was done, or not. A connection
-// that is lost before the COMMIT is ErrBusy: nothing was changed.
+// "Where placed is nil, it is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost before
+// the COMMIT is ErrBusy: nothing was changed.
 func TestStore_InTx_connectionIsLost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -1,14 +1,14 @@
 package testserver
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"strings"
+	"net"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/testcontainers/testcontainers-go/exec"
 )
 
 // Redis returns the host:port of a Redis that the tests of this package share. Keys and channels are shared with it: a
@@ -41,6 +41,30 @@ func StartRedis(t testing.TB) *Server {
 	return own(t, redisKind())
 }
 
+// StartRedisGroup starts, for this test alone, a shell script that starts n Redis in one container. Its arguments are their
+// ports; they reach each other, and the test reaches them, at the addresses returned.
+func StartRedisGroup(t testing.TB, script string, n int) (s *Server, addrs []string) {
+	t.Helper()
+	k := redisKind()
+	k.processes, k.command = n, []string{"sh", "-c", script, "sh"}
+	s = own(t, k)
+	for _, port := range s.ports {
+		addrs = append(addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	return s, addrs
+}
+
+// Exec runs a shell command in the container.
+func (s *Server) Exec(t testing.TB, command string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), faultLimit)
+	defer cancel()
+	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
+	if err != nil || code != 0 {
+		t.Fatalf("testserver: %s: code %d, %v", command, code, err)
+	}
+}
+
 func redisKind() kind {
 	return kind{
 		name:     "Redis",
@@ -49,36 +73,13 @@ func redisKind() kind {
 		port:     6379,
 		command:  []string{"redis-server", "--save", "", "--appendonly", "no"},
 		memory:   "/data",
-		version:  redisVersion,
+		ready: func(ctx context.Context, addr string) error {
+			rdb := redis.NewClient(&redis.Options{
+				Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+				DialerRetries: 1, // the default waits 0.4 s over a refused connection
+			})
+			defer func() { _ = rdb.Close() }()
+			return rdb.Ping(ctx).Err()
+		},
 	}
-}
-
-func redisVersion(ctx context.Context, addr string) (string, error) {
-	info, err := ask(ctx, addr, "INFO", "server").Text()
-	// What a Valkey reports as redis_version is the last Redis that it is compatible with.
-	version := cmp.Or(field(info, "valkey_version"), field(info, "redis_version"))
-	if err == nil && version == "" {
-		err = errors.New("INFO server has no version")
-	}
-	return version, err
-}
-
-// ask sends a command on a connection of its own, and neither retries nor waits.
-func ask(ctx context.Context, addr string, args ...any) *redis.Cmd {
-	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
-		DialerRetries: 1, // the default waits 0.4 s over a refused connection
-	})
-	defer func() { _ = rdb.Close() }()
-	return rdb.Do(ctx, args...)
-}
-
-// field returns a field of INFO or CLUSTER INFO, "" if there is none of that name.
-func field(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -44,8 +45,7 @@ type kind struct {
 	network   string
 	alias     string // the server's name on the network
 
-	// version returns the version that a server reports; an error means that it is not ready.
-	version func(ctx context.Context, addr string) (string, error)
+	ready func(ctx context.Context, addr string) error // nil if the server at the address answers
 }
 
 func (k kind) imageName() string { return cmp.Or(os.Getenv(k.variable), k.image) }
@@ -62,12 +62,11 @@ type Server struct {
 	container *testcontainers.DockerContainer
 	ports     []int // on this machine, one for each process; kept over a restart
 	addr      string
-	version   string
 }
 
-// String names the server and its version.
+// String names the server.
 func (s *Server) String() string {
-	return fmt.Sprintf("%s %s at %s, image %s", s.kind.name, s.version, s.addr, s.kind.imageName())
+	return fmt.Sprintf("%s at %s, image %s", s.kind.name, s.addr, s.kind.imageName())
 }
 
 // Addr is the server's host:port, as the test reaches it.
@@ -78,6 +77,47 @@ func (s *Server) Close() error {
 	return testcontainers.TerminateContainer(s.container, testcontainers.StopTimeout(0))
 }
 
+// OpenRedis starts a Redis for a program that is no test. The caller closes it; where the process is killed before, the
+// reaper of testcontainers does.
+func OpenRedis(ctx context.Context) (*Server, error) { return open(ctx, redisKind()) }
+
+// OpenMySQL is OpenRedis of a MySQL, whose commits are on disk when they return.
+func OpenMySQL(ctx context.Context) (*Server, error) { return open(ctx, mysqlKind().durable()) }
+
+// OpenMariaDB is OpenMySQL of a MariaDB.
+func OpenMariaDB(ctx context.Context) (*Server, error) { return open(ctx, mariadbKind().durable()) }
+
+// OpenZooKeeper is OpenRedis of a ZooKeeper.
+func OpenZooKeeper(ctx context.Context) (*Server, error) { return open(ctx, zookeeperKind().durable()) }
+
+func open(ctx context.Context, k kind) (*Server, error) {
+	if err := findImage(ctx, k); err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	s.addr = s.direct(ctx)
+	return s, nil
+}
+
+// direct returns the container's own address where that can be reached, as on a Linux where Docker runs: it spares each
+// byte the way through Docker's proxy. A restart may change it.
+func (s *Server) direct(ctx context.Context) string {
+	ip, err := s.container.ContainerIP(ctx)
+	if err != nil || ip == "" {
+		return s.addr
+	}
+	direct := net.JoinHostPort(ip, strconv.Itoa(s.kind.port))
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct)
+	if err != nil {
+		return s.addr
+	}
+	_ = conn.Close()
+	return direct
+}
+
 // start runs a container and returns when the server answers.
 func start(ctx context.Context, k kind) (*Server, error) {
 	for try := 1; ; try++ {
@@ -86,32 +126,54 @@ func start(ctx context.Context, k kind) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		if try == 3 || !portTaken(err) { // another process may have taken a port that was free
+		// Another process may have taken a port that was free. A server that says so of a port inside writes a capital A.
+		taken := strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "address already in use")
+		if try == 3 || !taken {
 			return nil, fmt.Errorf("start %s from %s: %w; %s names another image", k.name, k.imageName(), err, k.variable)
 		}
 	}
 }
 
 func (s *Server) run(ctx context.Context) (err error) {
-	// Not with ctx: a request to create that is cut off may leave a container that the client does not know.
-	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
+	// Not bound by ctx: a start that is cut off may leave a container that the client does not know.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if s.ports, err = freePorts(max(1, s.kind.processes)); err != nil {
 		return err
 	}
-	running, err := testcontainers.Run(creating, s.kind.imageName(), s.options(ctx)...)
-	if err != nil {
-		if running != nil {
-			err = fmt.Errorf("%w; its log ends:\n%s", err, lastLog(running))
-		}
-		return errors.Join(err, testcontainers.TerminateContainer(running))
+	s.container, err = testcontainers.Run(starting, s.kind.imageName(), s.options()...)
+	if err = cmp.Or(err, ctx.Err()); err == nil {
+		return nil
 	}
-	s.container = running
-	return nil
+	if s.container != nil {
+		if logs, failed := s.container.Logs(context.WithoutCancel(ctx)); failed == nil {
+			text, _ := io.ReadAll(logs)
+			err = fmt.Errorf("%w; its log:\n%s", err, text)
+		}
+	}
+	return errors.Join(err, s.Close())
 }
 
-// options returns how the container is run, and waited for until ctx ends.
-func (s *Server) options(ctx context.Context) []testcontainers.ContainerCustomizer {
+// freePorts returns TCP ports that nothing listens on. They are below 32768, where Linux begins to take the ports of
+// outgoing connections and Docker those that it chooses: neither takes one before the server binds it, or while what
+// listened there is killed. They are above 12000, for a Redis Cluster's buses below.
+func freePorts(n int) (ports []int, err error) {
+	for range 100 * n { // most are free
+		port := 12000 + rand.IntN(20000)
+		listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if err != nil {
+			continue
+		}
+		defer func() { _ = listener.Close() }()
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("found %d of %d free ports", len(ports), n)
+}
+
+// options returns how the container is run.
+func (s *Server) options() []testcontainers.ContainerCustomizer {
 	k, bindings, command := s.kind, dockernet.PortMap{}, s.kind.command
 	exposed := make([]string, len(s.ports))
 	for i, port := range s.ports {
@@ -129,13 +191,7 @@ func (s *Server) options(ctx context.Context) []testcontainers.ContainerCustomiz
 		testcontainers.WithCmd(command...),
 		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = bindings }),
-		// The strategies that come with testcontainers are for one kind of server each, and tell no version.
-		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(func(waiting context.Context, target wait.StrategyTarget) error {
-			waiting, cancel := context.WithCancel(waiting)
-			defer cancel()
-			defer context.AfterFunc(ctx, cancel)()
-			return s.awaitReady(waiting, target)
-		})),
+		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)), // also after a restart
 	}
 	if k.memory != "" {
 		options = append(options, testcontainers.WithTmpfs(map[string]string{k.memory: "rw"}))
@@ -151,7 +207,7 @@ func (s *Server) options(ctx context.Context) []testcontainers.ContainerCustomiz
 	return options
 }
 
-// awaitReady polls until each process reports its version.
+// awaitReady polls until each process answers.
 func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) error {
 	host, err := target.Host(ctx)
 	if err != nil {
@@ -166,28 +222,12 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 			return fmt.Errorf("the container ended with code %d", state.ExitCode)
 		}
 		for _, port := range s.ports {
-			version, err := s.kind.version(ctx, net.JoinHostPort(host, strconv.Itoa(port)))
-			if err != nil {
+			if err := s.kind.ready(ctx, net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
 				return fmt.Errorf("not ready: %w", err)
 			}
-			s.version = version
 		}
 		return nil
 	})
-}
-
-// lastLog returns the end of the container's log.
-func lastLog(c testcontainers.Container) string {
-	ctx, cancel := context.WithTimeout(context.Background(), faultLimit)
-	defer cancel()
-	logs, err := c.Logs(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = logs.Close() }()
-	text, _ := io.ReadAll(logs)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
 // Pause freezes the server: connections stay open and nobody answers.
@@ -216,11 +256,14 @@ func (s *Server) Kill(t testing.TB) {
 
 func (s *Server) fault(t testing.TB, f func(context.Context, client.APIClient, string) (any, error)) {
 	t.Helper()
-	err := withDocker(context.Background(), faultLimit, func(ctx context.Context, docker client.APIClient) error {
-		_, err := f(ctx, docker, s.container.GetContainerID())
-		return err
-	})
+	ctx, cancel := context.WithTimeout(context.Background(), faultLimit)
+	defer cancel()
+	docker, err := findDocker(ctx)
 	if err != nil {
+		t.Fatalf("testserver: %v", err)
+	}
+	defer func() { _ = docker.Close() }()
+	if _, err := f(ctx, docker, s.container.GetContainerID()); err != nil {
 		t.Fatalf("testserver: %s: %v", s, err)
 	}
 }
@@ -233,10 +276,4 @@ func (s *Server) Restart(t testing.TB) {
 	if err := s.container.Start(ctx); err != nil {
 		t.Fatalf("testserver: restart %s: %v", s, err)
 	}
-}
-
-// portTaken reports whether Docker did not start a container because one of its ports is in use. A server that says so of
-// a port inside writes a capital A.
-func portTaken(err error) bool {
-	return strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "address already in use")
 }

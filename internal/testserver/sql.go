@@ -57,7 +57,11 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		command:  append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"),
 		memory:   "/var/lib/mysql",
-		version:  sqlVersion,
+		ready: func(ctx context.Context, addr string) error {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			return withSQL(addr, func(db *sql.DB) error { return db.PingContext(ctx) })
+		},
 	}
 }
 
@@ -93,15 +97,6 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 		_, err := db.ExecContext(ctx, statement)
 		return err
 	})
-}
-
-func sqlVersion(ctx context.Context, addr string) (version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	err = withSQL(addr, func(db *sql.DB) error {
-		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	})
-	return version, err
 }
 
 func withSQL(addr string, f func(*sql.DB) error) error {

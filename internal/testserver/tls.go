@@ -17,18 +17,17 @@ import (
 	"time"
 )
 
-// CA signs certificates for tests.
+// CA signs certificates for tests. No system trusts it.
 type CA struct {
+	PEM  []byte // its own certificate
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	PEM  []byte // its own certificate
 }
 
-// NewCA makes a CA that no system trusts.
+// NewCA makes a CA.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
-	key := newKey(t)
-	template := &x509.Certificate{
+	ca := &CA{key: newKey(t), cert: &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "CA of " + t.Name()},
 		NotBefore:             time.Now().Add(-48 * time.Hour),
@@ -36,67 +35,53 @@ func NewCA(t testing.TB) *CA {
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
-	}
-	der := sign(t, template, template, key, key)
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &CA{cert: cert, key: key, PEM: block("CERTIFICATE", der)}
+	}}
+	ca.PEM = ca.sign(t, ca.cert, ca.key)
+	return ca
 }
 
 // Certificate is one that a CA has signed, and its private key, for servers and clients. All are PEM.
 type Certificate struct{ CA, Cert, Key []byte }
 
-// Issue makes a certificate for hosts, names or IP addresses, that is valid now.
-func (ca *CA) Issue(t testing.TB, hosts ...string) Certificate {
+// Issue makes a certificate for a host name that is valid now.
+func (ca *CA) Issue(t testing.TB, host string) Certificate {
 	t.Helper()
-	return ca.issue(t, time.Now().Add(24*time.Hour), hosts)
+	return ca.issue(t, host, time.Now().Add(24*time.Hour))
 }
 
 // IssueExpired makes one that was valid until an hour ago.
-func (ca *CA) IssueExpired(t testing.TB, hosts ...string) Certificate {
+func (ca *CA) IssueExpired(t testing.TB, host string) Certificate {
 	t.Helper()
-	return ca.issue(t, time.Now().Add(-time.Hour), hosts)
+	return ca.issue(t, host, time.Now().Add(-time.Hour))
 }
 
-func (ca *CA) issue(t testing.TB, end time.Time, hosts []string) Certificate {
+func (ca *CA) issue(t testing.TB, host string, end time.Time) Certificate {
 	t.Helper()
 	key := newKey(t)
-	template := &x509.Certificate{
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := ca.sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: t.Name()},
 		NotBefore:    time.Now().Add(-24 * time.Hour),
 		NotAfter:     end,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+		DNSNames:     []string{host},
+	}, key)
+	return Certificate{CA: ca.PEM, Cert: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
+}
+
+// sign makes a certificate of the key's owner.
+func (ca *CA) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &key.PublicKey, ca.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Certificate{
-		CA:   ca.PEM,
-		Cert: block("CERTIFICATE", sign(t, template, ca.cert, key, ca.key)),
-		Key:  block("PRIVATE KEY", private),
-	}
-}
-
-// File writes PEM to a file that goes with the test.
-func File(t testing.TB, text []byte) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "file.pem")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
@@ -108,17 +93,14 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func sign(t testing.TB, template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) []byte {
+// File writes PEM to a file that goes with the test.
+func File(t testing.TB, text []byte) (path string) {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by)
-	if err != nil {
+	path = filepath.Join(t.TempDir(), "file.pem")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return der
-}
-
-func block(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	return path
 }
 
 // TLS returns the address of a server that speaks nothing but TLS and passes everything on to the one given.
@@ -149,12 +131,4 @@ func (k kind) withTLS(c Certificate) kind {
 	k.files = map[string][]byte{ca: c.CA, cert: c.Cert, key: c.Key}
 	k.command = append(k.command, "--ssl-ca="+ca, "--ssl-cert="+cert, "--ssl-key="+key)
 	return k
-}
-
-// StartMySQLPlaintext starts a MySQL for this test alone that has no TLS. By default it would make its own certificate.
-func StartMySQLPlaintext(t testing.TB) *Server {
-	t.Helper()
-	k := mysqlKind()
-	k.command = append(k.command, "--tls-version=")
-	return own(t, k)
 }

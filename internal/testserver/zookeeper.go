@@ -46,11 +46,9 @@ func zookeeperKind() kind {
 			"JVMFLAGS":                   "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1", // little work beside a test
 		},
 		memory: "/data",
-		version: func(ctx context.Context, addr string) (string, error) {
-			status, err := zookeeperStatus(ctx, addr)
-			first, _, _ := strings.Cut(strings.TrimPrefix(status, "Zookeeper version: "), "\n")
-			version, _, _ := strings.Cut(first, "-") // what follows names the build
-			return version, err
+		ready: func(ctx context.Context, addr string) error {
+			_, err := zookeeperStatus(ctx, addr)
+			return err
 		},
 	}
 }
@@ -99,7 +97,7 @@ func StartZooKeeperEnsemble(t testing.TB) []*Server {
 	all.Wait()
 	for _, s := range servers {
 		if s != nil {
-			s.ownedBy(t)
+			testcontainers.CleanupContainer(t, s.container, testcontainers.StopTimeout(0))
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -127,14 +125,14 @@ func memberKind(n int, network string) kind {
 // ZooKeeperLeader returns the server that leads the others. It waits until one does.
 func ZooKeeperLeader(t testing.TB, servers []*Server) (leader *Server) {
 	t.Helper()
-	eventually(t, "a leader", func(ctx context.Context) error {
+	Until(t, "one of the servers leads", startLimit, func() bool {
 		for _, s := range servers {
-			if answer, err := zookeeperStatus(ctx, s.addr); err == nil && strings.Contains(answer, "\nMode: leader") {
+			answer, err := zookeeperStatus(t.Context(), s.addr)
+			if err == nil && strings.Contains(answer, "\nMode: leader") {
 				leader = s
-				return nil
 			}
 		}
-		return errors.New("none of the servers leads")
+		return leader != nil
 	})
 	return leader
 }

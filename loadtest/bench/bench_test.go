@@ -72,8 +72,8 @@ func bench(t *testing.T, args ...string) ([]contest, string) {
 	return held, out.String()
 }
 
-// Every case, short: shops as processes, of two programs beside each other, a clean
-// audit, and as many orders as acknowledged.
+// Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many orders as
+// acknowledged.
 func TestCommand_cases(t *testing.T) {
 	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,aged", "--aged=10", "--buyers=2", "--time=50ms", "--rounds=1",
 		"--strategies=redis,conditional", "--against=SHOP")
@@ -111,8 +111,8 @@ func TestCommand_floor(t *testing.T) {
 	}
 }
 
-// "10,000 buyers can wait for one instance at once: each takes less than 64 KB,
-// connection included, and all are answered": the whole process grows by no more.
+// "10,000 buyers can wait for one instance at once: each takes less than 64 KB, connection included, and all are
+// answered": the whole process grows by no more.
 func TestCommand_crowd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("10,000 orders")
@@ -134,8 +134,8 @@ func TestDisagree(t *testing.T) {
 	}
 }
 
-// "Figures are medians over the rounds; ratios are taken within each round first", and
-// what went wrong in any round stands below the table.
+// "Figures are medians over the rounds; ratios are taken within each round first", and what went wrong in any round
+// stands below the table.
 func TestContest_print(t *testing.T) {
 	t.Parallel()
 	rates := func(all ...float64) (rounds []round) {

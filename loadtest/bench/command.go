@@ -1,10 +1,8 @@
-// Package bench measures how many orders a second the shop sells over HTTP, by
-// each strategy, beside a handler that does nothing. README.md says how, and what
-// the figures are worth.
+// Package bench measures how many orders a second the shop sells over HTTP, by each strategy, beside a handler that
+// does nothing. README.md says how, and what the figures are worth.
 //
-// A run goes: servers, three shop processes, case by case, round by round,
-// strategy by strategy, tables. Each strategy of a round goes: fresh SKUs, load,
-// audit.
+// A run goes: servers, three shop processes, case by case, round by round, strategy by strategy, tables. Each strategy
+// of a round goes: fresh SKUs, load, audit.
 package bench
 
 import (

@@ -61,9 +61,8 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 	return embedded.Addrs()[0], nil
 }
 
-// openDatabase connects to the server given, or to a container. A commit survives a
-// power cut if it is flushed in the log of the engine, and in the binary log if there
-// is one.
+// openDatabase connects to the server given, or to a container. A commit survives a power cut if it is flushed in the
+// log of the engine, and in the binary log if there is one.
 func (e *environment) openDatabase(ctx context.Context) (err error) {
 	if e.Database == "sqlite" {
 		e.durable = "one file for all shops (synchronous=NORMAL: a power cut may take the last commits)"
@@ -121,8 +120,8 @@ type fleet struct {
 	procs     []*child.Process
 }
 
-// startFleet starts the shops of a program: a file, or a folder to build it in. The
-// fleet without a name has the database that was given, the others a new one.
+// startFleet starts the shops of a program: a file, or a folder to build it in. The fleet without a name has the
+// database that was given, the others a new one.
 func (e *environment) startFleet(ctx context.Context, name, program string) (*fleet, error) {
 	redisAddr, err := e.startRedis(ctx)
 	if err != nil {

@@ -18,10 +18,9 @@ const (
 	floorWriters = 2   // one inserts while the other commits
 )
 
-// floor writes the rows that orders of one unit leave, as fast as the database takes
-// them from a program without HTTP and lock: the limit of this machine. The shop places
-// one order first, by a strategy without fences. Its rows are the pattern of the others,
-// so that the audit holds for them, too.
+// floor writes the rows that orders of one unit leave, as fast as the database takes them from a program without HTTP
+// and lock: the limit of this machine. The shop places one order first, by a strategy without fences. Its rows are the
+// pattern of the others, so that the audit holds for them, too.
 func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 	answer, err := r.buyOne(ctx, f, "conditional", sku)
 	if err != nil {
@@ -69,8 +68,7 @@ func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 	}, err
 }
 
-// pattern is the row of an order in one table, to be written again with other
-// identities.
+// pattern is the row of an order in one table, to be written again with other identities.
 type pattern struct {
 	table, key string // key: the column with the order's id
 	columns    []string
@@ -120,8 +118,7 @@ func (p *pattern) insert(ctx context.Context, tx *sql.Tx, orders []string) error
 	return err
 }
 
-// writeBatch commits a batch of orders. The row of the SKU comes last: it is locked
-// until the commit.
+// writeBatch commits a batch of orders. The row of the SKU comes last: it is locked until the commit.
 func writeBatch(ctx context.Context, db *sql.DB, patterns []*pattern, sku string) error {
 	orders := make([]string, floorBatch)
 	for i := range orders {

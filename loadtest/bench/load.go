@@ -13,8 +13,7 @@ import (
 // patience is for one answer, and for the first of each buyer: more than a shop's own limit.
 const patience = 2 * time.Minute
 
-// round is what came of a load. Durations are in milliseconds, processor time is a
-// part of the machine's.
+// round is what came of a load. Durations are in milliseconds, processor time is a part of the machine's.
 type round struct {
 	Orders     int64 // in all, those of the warm-up and after the end included
 	Refusals   int64
@@ -36,10 +35,9 @@ type round struct {
 
 func (r round) perSecond() float64 { return r.OrdersPerSecond + r.RefusalsPerSecond }
 
-// race lets a crowd buy: each buyer one unit at the same moment for a length of 0, and again and
-// again for any other. That begins when each buyer has had an answer, and a fifth of the length has
-// passed: before, the shop's own connections would be dialled, and a strategy with a long queue
-// had not shown its pace.
+// race lets a crowd buy: each buyer one unit at the same moment for a length of 0, and again and again for any other.
+// That begins when each buyer has had an answer, and a fifth of the length has passed: before, the shop's own
+// connections would be dialled, and a strategy with a long queue had not shown its pace.
 func race(ctx context.Context, who *row, sku string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, SKUs: []string{sku}, Warm: length / 5,
@@ -60,8 +58,8 @@ func race(ctx context.Context, who *row, sku string, length time.Duration) (roun
 	return sum(log, length), err
 }
 
-// sum counts the answers, and for rates and latencies those of the length that counts: rates are
-// of the answers in that time, latencies of the orders that were sent since it began.
+// sum counts the answers, and for rates and latencies those of the length that counts: rates are of the answers in that
+// time, latencies of the orders that were sent since it began.
 func sum(log crowd.Log, length time.Duration) (r round) {
 	took := []time.Duration{0} // what stays where nothing was sent
 	for _, a := range log.Records {

@@ -38,23 +38,21 @@ func startNothing(ctx context.Context, n int) (*child.Process, error) {
 	return start(ctx, n, self, []string{"bench", "--nothing"}, nil, nothingReady)
 }
 
-// start gives one of n processes its part of the processors, one at least: each would use
-// all of them, and keep waking threads for it.
+// start gives one of n processes its part of the processors, one at least: each would use all of them, and keep waking
+// threads for it.
 func start(ctx context.Context, n int, program string, args, variables []string, ready string) (*child.Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
 	return child.Start(ctx, cmd, ready)
 }
 
-// environ is the environment of a child: this one's without the variables of a shop, and
-// these.
+// environ is the environment of a child: this one's without the variables of a shop, and these.
 func environ(variables []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
 	return append(own, variables...)
 }
 
-// cpu is the processor time that processes have used since their start; 0 where the
-// system does not say.
+// cpu is the processor time that processes have used since their start; 0 where the system does not say.
 func cpu(pids ...int) (sum time.Duration) {
 	for _, pid := range pids {
 		p := process.Process{Pid: int32(pid)}
@@ -65,8 +63,8 @@ func cpu(pids ...int) (sum time.Duration) {
 	return sum
 }
 
-// memory returns the resident bytes of the process, now and at their peak since
-// forgetPeak or the start; 0 where there is no Linux to say so.
+// memory returns the resident bytes of the process, now and at their peak since forgetPeak or the start; 0 where there
+// is no Linux to say so.
 func memory(pid int) (now, peak int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -88,8 +86,8 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers each order with 201 and the same body. That is what gin and net/http
-// cost: the ceiling for a shop.
+// serveNothing answers each order with 201 and the same body. That is what gin and net/http cost: the ceiling for a
+// shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	body := []byte(anOrder)
 	gin.SetMode(gin.ReleaseMode)

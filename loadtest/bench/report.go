@@ -159,8 +159,7 @@ func (r *row) right() string {
 	return "yes"
 }
 
-// newTable has a line under the header and nothing else; all columns but the first
-// and the last are numbers.
+// newTable has a line under the header and nothing else; all columns but the first and the last are numbers.
 func newTable(header table.Row) table.Writer {
 	t := table.NewWriter()
 	s := table.StyleLight

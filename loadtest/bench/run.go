@@ -64,8 +64,7 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	return r, nil
 }
 
-// operator speaks to the first shop of the fleet. It sees what the others sold: they
-// share the database.
+// operator speaks to the first shop of the fleet. It sees what the others sold: they share the database.
 func (r *run) operator(f *fleet) *shopclient.Client {
 	return shopclient.New("http://"+f.procs[0].Addr, r.conns)
 }
@@ -122,8 +121,8 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// age starts shops on a database and a Redis of their own and sells as many orders there as --aged
-// says, by the first of the strategies.
+// age starts shops on a database and a Redis of their own and sells as many orders there as --aged says, by the first
+// of the strategies.
 func (r *run) age(ctx context.Context, c contest) (err error) {
 	if r.aged, err = r.startFleet(ctx, "_aged", r.own.program); err != nil {
 		return err
@@ -159,8 +158,8 @@ func (r *run) grow(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// crowd lets all buyers come to a process that was started for this and that has
-// answered a few orders, so that the memory it gains is theirs.
+// crowd lets all buyers come to a process that was started for this and that has answered a few orders, so that the
+// memory it gains is theirs.
 func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err error) {
 	var fresh *child.Process
 	if who.shops == nil {
@@ -188,8 +187,8 @@ func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err e
 	return one, err
 }
 
-// measure puts a fresh SKU up for sale, lets it be bought for this length and compares what the
-// buyers were answered with the shop's books.
+// measure puts a fresh SKU up for sale, lets it be bought for this length and compares what the buyers were answered
+// with the shop's books.
 func (r *run) measure(ctx context.Context, who *row, units int64, length time.Duration) (one round, err error) {
 	var pids []int
 	for _, p := range who.procs {

@@ -33,8 +33,7 @@ func newBuyer(r *run, i int) *buyer {
 	return b
 }
 
-// order sends the order of this number, which was due at that moment, and what its
-// buyer does with it afterwards.
+// order sends the order of this number, which was due at that moment, and what its buyer does with it afterwards.
 func (b *buyer) order(ctx context.Context, number int64, due time.Time) {
 	wanted := b.run.wanted(number)
 	p := shopclient.Purchase{
@@ -77,18 +76,16 @@ func DefaultRetry() Retry {
 	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second}
 }
 
-// pause returns how long to wait after a number of tries; the shop asked for so long, if
-// it did. Up to half is added at random, or all who were turned away together would come
-// back together.
+// pause returns how long to wait after a number of tries; the shop asked for so long, if it did. Up to half is added at
+// random, or all who were turned away together would come back together.
 func (r Retry) pause(tries int, asked time.Duration) time.Duration {
 	wait := min(cmp.Or(asked, r.Base<<min(tries-1, 16)), r.Limit)
 	return wait + time.Duration(rand.Float64()*float64(wait/2))
 }
 
-// buy tries until there is a definite answer, the tries are used up or ctx ends, and
-// returns when the last answer came. Each try goes to the next shop, as behind a load
-// balancer: the one before may be gone. maybe says that there may be an order with this
-// key by now.
+// buy tries until there is a definite answer, the tries are used up or ctx ends, and returns when the last answer came.
+// Each try goes to the next shop, as behind a load balancer: the one before may be gone. maybe says that there may be
+// an order with this key by now.
 func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (record Record, answered time.Time) {
 	retry := b.run.Retry
 	record = Record{Buyer: b.name, Lines: p.Lines}
@@ -126,8 +123,8 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 	}
 }
 
-// repeat sends an order that was placed a second time, with the same key: as the
-// impatient do, and programs that lost the answer.
+// repeat sends an order that was placed a second time, with the same key: as the impatient do, and programs that lost
+// the answer.
 func (b *buyer) repeat(ctx context.Context, p shopclient.Purchase, r *Record) {
 	second, _ := b.buy(ctx, p, true)
 	switch {
@@ -140,8 +137,8 @@ func (b *buyer) repeat(ctx context.Context, p shopclient.Purchase, r *Record) {
 	}
 }
 
-// cancelTries is how often a buyer tries to cancel. A shop that has oversold may
-// refuse it for ever: fewer units are reserved than its orders hold.
+// cancelTries is how often a buyer tries to cancel. A shop that has oversold may refuse it for ever: fewer units are
+// reserved than its orders hold.
 const cancelTries = 3
 
 // cancel ends an order.
@@ -180,8 +177,8 @@ func meaningOf(a shopclient.Answer, err error) meaning {
 		return soldOut
 	case a.Status == http.StatusTooManyRequests:
 		return busy
-	// Also 503: it comes from a busy shop, but as well from a load balancer that lost
-	// the shop in mid-request, or from a shop that lost its database.
+	// Also 503: it comes from a busy shop, but as well from a load balancer that lost the shop in mid-request, or from
+	// a shop that lost its database.
 	case a.Status >= http.StatusInternalServerError:
 		return unclear
 	// The first request with this key still runs, for example.
@@ -191,8 +188,8 @@ func meaningOf(a shopclient.Answer, err error) meaning {
 	return rejected
 }
 
-// explain says in one line how a try ended, alike for like causes: without the port
-// numbers that make each such error a different text.
+// explain says in one line how a try ended, alike for like causes: without the port numbers that make each such error a
+// different text.
 func explain(a shopclient.Answer, err error) string {
 	var (
 		timeout net.Error

@@ -20,8 +20,8 @@ import (
 type fakeShop struct {
 	*httptest.Server
 
-	// before, if set, may answer a try itself, by returning true, before anything
-	// is sold; after, once it is. tries counts from 1 for each buyer.
+	// before, if set, may answer a try itself, by returning true, before anything is sold; after, once it is. tries
+	// counts from 1 for each buyer.
 	before, after func(w http.ResponseWriter, r *http.Request, tries int) bool
 
 	// refuseCancel, if set, may answer a cancellation itself, by returning true.

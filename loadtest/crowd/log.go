@@ -82,8 +82,8 @@ type Summary struct {
 	Timeline          *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
 }
 
-// Latency is how long buyers waited, in milliseconds from the moment their order was
-// due: the common start, where all order at once.
+// Latency is how long buyers waited, in milliseconds from the moment their order was due: the common start, where all
+// order at once.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -91,8 +91,7 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
-// Wait is a point of the latency curve: this percentage of the buyers waited at most
-// that long.
+// Wait is a point of the latency curve: this percentage of the buyers waited at most that long.
 type Wait struct {
 	Percentile float64 `json:"percentile"`
 	MS         float64 `json:"ms"`
@@ -163,8 +162,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return Milliseconds(sorted[max(0, rank-1)])
 }
 
-// curve has more points towards its end, where it is steep, and no more than there are
-// buyers to tell points apart.
+// curve has more points towards its end, where it is steep, and no more than there are buyers to tell points apart.
 func curve(sorted []time.Duration) []Wait {
 	var points []Wait
 	finest := 100 - 100/float64(max(1, len(sorted)))
@@ -221,16 +219,16 @@ func (l Log) Notes() []string {
 	return notes
 }
 
-// ErrExpired means that a race cannot be judged: units of an order that expired are
-// for sale again, so that the number of units sold at the same time is unknown.
+// ErrExpired means that a race cannot be judged: units of an order that expired are for sale again, so that the number
+// of units sold at the same time is unknown.
 var ErrExpired = errors.New("it expired before it was checked; start the shop with a longer --pay-within")
 
 // checkers is how many orders Recheck asks for at a time.
 const checkers = 32
 
-// Recheck asks for each acknowledged order, as its buyer. In log, it notes which the shop
-// does not know or shows otherwise than they were bought or cancelled (Lost), and settles
-// which are Cancelled after all. It fails if the shop cannot be asked, and with ErrExpired.
+// Recheck asks for each acknowledged order, as its buyer. In log, it notes which the shop does not know or shows
+// otherwise than they were bought or cancelled (Lost), and settles which are Cancelled after all. It fails if the shop
+// cannot be asked, and with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) error {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()

@@ -48,8 +48,7 @@ func TestLog_Summary(t *testing.T) {
 	}
 }
 
-// The curve never falls, ends with the longest wait, and is no closer than there are
-// buyers to tell its points apart.
+// The curve never falls, ends with the longest wait, and is no closer than there are buyers to tell its points apart.
 func TestSummary_Waits(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 10, 1000, 20_000} {
@@ -84,8 +83,7 @@ func traced(traces ...shopclient.Trace) Log {
 	return log
 }
 
-// A timeline shows the first two requests that read the same and wrote the same, and
-// what was around them.
+// A timeline shows the first two requests that read the same and wrote the same, and what was around them.
 func TestLog_timeline(t *testing.T) {
 	t.Parallel()
 	// wrote read the stock at a moment and wrote one unit less.
@@ -125,8 +123,8 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-// "An order has 1 to so many SKUs, one unit each", different ones; "the n-th order is
-// the same in every race of the same Race".
+// "An order has 1 to so many SKUs, one unit each", different ones; "the n-th order is the same in every race of the
+// same Race".
 func TestRace_wanted(t *testing.T) {
 	t.Parallel()
 	race := Race{Load: Load{Lines: 3, Skew: 1, Cancel: 0.25, Repeat: 0.5}}
@@ -170,8 +168,7 @@ func TestRace_wanted(t *testing.T) {
 	}
 }
 
-// "With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
-// first ten two thirds."
+// "With 100 SKUs and 1.1, the first one gets a quarter of all orders, the first ten two thirds."
 func Test_draw(t *testing.T) {
 	t.Parallel()
 	const orders = 20_000

@@ -1,23 +1,21 @@
-// Package crowd sends a crowd of buyers to a shop: all at the same moment, at a rate,
-// or each again and again.
+// Package crowd sends a crowd of buyers to a shop: all at the same moment, at a rate, or each again and again.
 //
 // A race goes
 //
 //	connect every buyer -> all wait at the barrier -> released at once ->
 //	each asks until it has an answer -> log -> recheck
 //
-// Each buyer has a connection of its own, which stands before the race begins, so
-// that the shop is measured and not the dialling. A latency counts from the moment at
-// which an order was due: the common start, where all order at once; a moment that
-// does not depend on the shop, in an open race (Rate); the answer to the order
-// before, in a closed one. So the time in a queue counts, and retries count.
+// Each buyer has a connection of its own, which stands before the race begins, so that the shop is measured and not the
+// dialling. A latency counts from the moment at which an order was due: the common start, where all order at once; a
+// moment that does not depend on the shop, in an open race (Rate); the answer to the order before, in a closed one. So
+// the time in a queue counts, and retries count.
 //
-// A buyer retries, with the same idempotency key, when the shop is too busy (429, 503,
-// or any answer with Retry-After, which is honoured up to a limit) and when the outcome
-// is unknown (no answer, a broken one, another 5xx), up to a number of tries.
+// A buyer retries, with the same idempotency key, when the shop is too busy (429, 503, or any answer with Retry-After,
+// which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx), up to a
+// number of tries.
 //
-// The Log has what the buyers were told. It is written without a look at the shop's
-// books, so that the two can be compared.
+// The Log has what the buyers were told. It is written without a look at the shop's books, so that the two can be
+// compared.
 package crowd
 
 import (
@@ -47,8 +45,8 @@ type Race struct {
 	Retry          Retry
 	Watcher        Watcher // nil for none
 
-	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an
-	// answer, and before so much time has passed. 0: it begins at once.
+	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an answer, and
+	// before so much time has passed. 0: it begins at once.
 	Warm time.Duration
 }
 
@@ -64,13 +62,11 @@ type Load struct {
 	Timeout time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }
 
-// Pace says when orders are sent. The zero value has each buyer order once, all at
-// the same moment.
+// Pace says when orders are sent. The zero value has each buyer order once, all at the same moment.
 //
-// With a Rate the load is open: orders are due at random moments that do not depend
-// on each other (Poisson), whatever the shop does, and any buyer who does not wait for
-// an answer sends them. Without one it is closed: each buyer orders again as soon as
-// there is an answer to the order before.
+// With a Rate the load is open: orders are due at random moments that do not depend on each other (Poisson), whatever
+// the shop does, and any buyer who does not wait for an answer sends them. Without one it is closed: each buyer orders
+// again as soon as there is an answer to the order before.
 type Pace struct {
 	Rate     float64       `placeholder:"N" help:"Open model: so many orders per second are due, at random moments that do not depend on each other (Poisson), however slow the shop is. Waits count from the moment an order is due. One that finds all --buyers waiting for an answer is not sent and counts as an error. Needs --duration or --requests (0.1 to 20000)."`
 	Duration time.Duration `placeholder:"D" help:"Let buyers order for so long (100ms to 10m): with --rate when orders are due, without it each again as soon as there is an answer (closed model, in which a slow shop has fewer orders to answer)."`
@@ -115,9 +111,8 @@ func (t *Tally) add(o Outcome) {
 	}
 }
 
-// Run holds the race and returns what became of each order. It fails if a buyer
-// cannot connect, before anything is bought, and if ctx ends. All connections are
-// closed when it returns.
+// Run holds the race and returns what became of each order. It fails if a buyer cannot connect, before anything is
+// bought, and if ctx ends. All connections are closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
 	run := &run{Race: r, tally: new(Tally), limit: int64(cmp.Or(r.Requests, MaxRequests))}
 	if (r.Pace == Pace{}) {
@@ -165,8 +160,7 @@ type run struct {
 	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
 }
 
-// dialling is how many buyers connect at a time, well inside the queue of connections
-// that a listener keeps.
+// dialling is how many buyers connect at a time, well inside the queue of connections that a listener keeps.
 const dialling = 100
 
 func (r *run) connect(ctx context.Context) error {
@@ -210,8 +204,7 @@ func (r *run) together(ctx context.Context, work func(context.Context, *buyer)) 
 	done.Wait()
 }
 
-// next has the buyer send an order that was due at that moment, and reports whether
-// there was one left to send.
+// next has the buyer send an order that was due at that moment, and reports whether there was one left to send.
 func (r *run) next(ctx context.Context, b *buyer, due time.Time) bool {
 	number := r.sent.Add(1)
 	if number > r.limit {
@@ -240,8 +233,8 @@ func (r *run) over() bool {
 	return time.Since(r.start) >= time.Duration(began)+r.Duration
 }
 
-// open has orders sent when they are due. One that finds all buyers waiting for an
-// answer is not sent: it is counted, and the shop does not have to serve it.
+// open has orders sent when they are due. One that finds all buyers waiting for an answer is not sent: it is counted,
+// and the shop does not have to serve it.
 func (r *run) open(ctx context.Context) {
 	ctx, cancel := r.begin(ctx)
 	defer cancel()
@@ -290,8 +283,8 @@ type wanted struct {
 	cancel, repeat bool // if it is placed
 }
 
-// wanted draws the order of this number, which is the same in every race of the same
-// Race, whoever sends it and whenever.
+// wanted draws the order of this number, which is the same in every race of the same Race, whoever sends it and
+// whenever.
 func (r Race) wanted(number int64) wanted {
 	random := rand.New(rand.NewPCG(uint64(number), 2))
 	var w wanted
@@ -303,10 +296,9 @@ func (r Race) wanted(number int64) wanted {
 	return w
 }
 
-// draw draws so many of the ranks 0 to n-1, in ascending order, rank k in proportion to
-// 1/(k+1)^skew. With 100 SKUs and 1.1, the first one gets a quarter of all orders, the
-// first ten two thirds. Each rank is due after an exponential time with its weight as
-// the rate; those that are due first are drawn.
+// draw draws so many of the ranks 0 to n-1, in ascending order, rank k in proportion to 1/(k+1)^skew. With 100 SKUs and
+// 1.1, the first one gets a quarter of all orders, the first ten two thirds. Each rank is due after an exponential time
+// with its weight as the rate; those that are due first are drawn.
 func draw(random *rand.Rand, n int, skew float64, count int) []int {
 	ranks, due := make([]int, n), make([]float64, n)
 	for k := range ranks {

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Each buyer's tries go by a script, whose last line is for all further ones: "sell" or
-// "sell, X" or X, where X is an answer that is not an order.
+// Each buyer's tries go by a script, whose last line is for all further ones: "sell" or "sell, X" or X, where X is an
+// answer that is not an order.
 func TestRace_Run(t *testing.T) {
 	t.Parallel()
 	const crowd, units = 40, 10
@@ -84,8 +84,7 @@ func TestRace_Run(t *testing.T) {
 	}
 }
 
-// doc.go: "Each buyer has a connection of its own, which stands before the race
-// begins".
+// doc.go: "Each buyer has a connection of its own, which stands before the race begins".
 func TestRace_Run_barrier(t *testing.T) {
 	t.Parallel()
 	const crowd = 250
@@ -104,8 +103,7 @@ func TestRace_Run_barrier(t *testing.T) {
 	}
 }
 
-// doc.go: "Every latency counts from the common start, also that of a buyer whom
-// the shop got round to last".
+// doc.go: "Every latency counts from the common start, also that of a buyer whom the shop got round to last".
 func TestRace_Run_latency(t *testing.T) {
 	t.Parallel()
 	const crowd, each = 10, 5 * time.Millisecond
@@ -176,8 +174,7 @@ func TestRace_Run_shop_dies(t *testing.T) {
 	}
 }
 
-// "It is closed: each buyer orders again as soon as there is an answer to the
-// order before."
+// "It is closed: each buyer orders again as soon as there is an answer to the order before."
 func TestRace_Run_requests(t *testing.T) {
 	t.Parallel()
 	const crowd, units, requests = 5, 40, 100
@@ -223,8 +220,8 @@ func TestRace_Run_warm(t *testing.T) {
 	}
 }
 
-// "With a Rate the load is open: orders are due at random moments that do not
-// depend on each other, whatever the shop does."
+// "With a Rate the load is open: orders are due at random moments that do not depend on each other, whatever the shop
+// does."
 func TestRace_Run_rate(t *testing.T) {
 	t.Parallel()
 	const orders = 200

@@ -7,26 +7,26 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// Timeline is what some requests of a race did, by the shop's own account, ordered by
-// the moment at which each read the stock.
+// Timeline is what some requests of a race did, by the shop's own account, ordered by the moment at which each read the
+// stock.
 type Timeline struct {
 	Requests []Request `json:"requests"`
 
-	// Pair is empty, or the indexes of two requests that read the same stock and both
-	// wrote back what they computed from it: the first two that did so.
+	// Pair is empty, or the indexes of two requests that read the same stock and both wrote back what they computed
+	// from it: the first two that did so.
 	Pair []int `json:"pair,omitempty"`
 }
 
-// Request is one request. Its times are in microseconds since the earliest of its
-// Timeline; 0 for steps that it did not take.
+// Request is one request. Its times are in microseconds since the earliest of its Timeline; 0 for steps that it did not
+// take.
 type Request struct {
 	Buyer    string `json:"buyer"`
 	Accepted bool   `json:"accepted"`
 	shopclient.Trace
 }
 
-// timeline shows at most n requests for the most wanted SKU, around the first pair if
-// there is one; nil if the shop reported no steps.
+// timeline shows at most n requests for the most wanted SKU, around the first pair if there is one; nil if the shop
+// reported no steps.
 func (l Log) timeline(n int) *Timeline {
 	var all []Request
 	for _, r := range l.Records {

@@ -69,11 +69,10 @@ const (
 
 var errHung = errors.New("hung")
 
-// run lets the peer take turns for as long as length says. A turn is an acquisition, a
-// pass through what the lock guards, and the release. A turn that began in time is
-// waited for, so that starvation shows in the longest wait, but it is counted only if
-// it ended in time. The error tells that the peer could not be measured; what it did
-// wrong is in the round.
+// run lets the peer take turns for as long as length says. A turn is an acquisition, a pass through what the lock
+// guards, and the release. A turn that began in time is waited for, so that starvation shows in the longest wait, but
+// it is counted only if it ended in time. The error tells that the peer could not be measured; what it did wrong is in
+// the round.
 func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.Duration) (round, error) {
 	clients := make([]client, l.clients)
 	for i := range clients {
@@ -126,8 +125,7 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 	return r, nil
 }
 
-// collect waits for the workers. Where no turn ends for too long, it cancels them and
-// waits for those that return.
+// collect waits for the workers. Where no turn ends for too long, it cancels them and waits for those that return.
 func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64) (workers []*worker, hung error) {
 	tick := time.NewTicker(patience / 10)
 	defer tick.Stop()

@@ -1,5 +1,5 @@
-// Peers compares internal/lock with other lock libraries, and with bare Redis commands,
-// on one Redis in one run. README.md says how, and what the figures are worth.
+// Peers compares internal/lock with other lock libraries, and with bare Redis commands, on one Redis in one run.
+// README.md says how, and what the figures are worth.
 //
 // peer.go has an adapter for each library, load.go the cases and what is measured.
 package main
@@ -236,8 +236,8 @@ func ratio(a, b []float64) string {
 	return "-"
 }
 
-// leastFair shows the round in which turns were spread worst: those of the client that
-// got the most and of the one that got the least.
+// leastFair shows the round in which turns were spread worst: those of the client that got the most and of the one that
+// got the least.
 func leastFair(rounds []round) string {
 	shown, worst := "-", 0.0
 	for _, r := range rounds {

@@ -30,8 +30,8 @@ type peer struct {
 	open   func(addr string) (client, error)
 }
 
-// client is what one process has of a peer: its own connections and its own locker. It
-// is used by many goroutines at once.
+// client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
+// once.
 type client interface {
 	// acquire waits for the key until ctx ends, which has a deadline.
 	acquire(ctx context.Context, key string) (release func() error, err error)
@@ -54,16 +54,15 @@ func allPeers() []peer {
 	}
 }
 
-// connect returns the client of all peers over go-redis: with a connection for every
-// goroutine, so that none waits for the pool, and bound by contexts.
+// connect returns the client of all peers over go-redis: with a connection for every goroutine, so that none waits for
+// the pool, and bound by contexts.
 func connect(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true})
 }
 
 var errNotHeld = errors.New("release: another one held the key")
 
-// rawClient is the recipe of Redis' documentation without a library: the least that a
-// lock over Redis can do.
+// rawClient is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
 type rawClient struct {
 	redis *redis.Client
 	del   *redis.Script
@@ -157,8 +156,8 @@ func openRueidislock(addr string) (client, error) {
 		KeyValidity:    ttl,
 		KeyMajority:    1,
 		NoLoopTracking: true,
-		// Until it gives up on a request and tries the next Redis. There is none, and on a
-		// busy machine the default of 20 ms passes: it then hangs although the key is free.
+		// Until it gives up on a request and tries the next Redis. There is none, and on a busy machine the default of
+		// 20 ms passes: it then hangs although the key is free.
 		TryNextAfter: time.Second,
 	})
 	return rueidislockClient{locker}, err

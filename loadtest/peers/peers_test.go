@@ -26,8 +26,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// redisAddr starts a Redis that ends with the test. On a machine that cannot have one
-// the test skips; with CI=true it fails where there is one that does not start.
+// redisAddr starts a Redis that ends with the test. On a machine that cannot have one the test skips; with CI=true it
+// fails where there is one that does not start.
 func redisAddr(t *testing.T) string {
 	t.Helper()
 	addr, _, stop, err := startRedis(t.Context())
@@ -41,8 +41,8 @@ func redisAddr(t *testing.T) string {
 	return addr
 }
 
-// The whole program, as short as can be: every peer in every case. That a library hangs
-// now and then where several want a key is reported, and none of ours to mend.
+// The whole program, as short as can be: every peer in every case. That a library hangs now and then where several want
+// a key is reported, and none of ours to mend.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -128,8 +128,8 @@ func (f *fake) acquire(ctx context.Context, _ string) (func() error, error) {
 
 func (f *fake) close() error { return nil }
 
-// A lock does 500 turns of 2 ms in a second. What one does wrong is found out, and a hang
-// ends when the library is cancelled, or is left behind.
+// A lock does 500 turns of 2 ms in a second. What one does wrong is found out, and a hang ends when the library is
+// cancelled, or is left behind.
 func TestLoad_run(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -168,8 +168,8 @@ func TestLoad_run(t *testing.T) {
 	}
 }
 
-// What went wrong in any round is shown, a round in which a peer hung does not make it
-// look slower, and raw is no library that others are compared with.
+// What went wrong in any round is shown, a round in which a peer hung does not make it look slower, and raw is no
+// library that others are compared with.
 func TestResult_print(t *testing.T) {
 	t.Parallel()
 	r := &result{load: load{name: "hot"}, peers: allPeers(), rows: map[string][]round{

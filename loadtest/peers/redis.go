@@ -18,8 +18,8 @@ import (
 // errNoRedis means that this machine has neither program.
 var errNoRedis = errors.New("neither redis-server nor docker is on PATH")
 
-// startRedis starts a Redis that forgets everything when stop is called: a redis-server
-// process or, where that program is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
+// startRedis starts a Redis that forgets everything when stop is called: a redis-server process or, where that program
+// is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
 func startRedis(ctx context.Context) (addr, kind string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package servers has the servers of the shops that are started: those of the user, or
-// real ones in containers: MySQL, six Redis, of which five are for Redlock, and a ZooKeeper.
-// Containers keep nothing: they are removed at the end, and where the process is killed before
-// that, the reaper of testcontainers removes them.
+// Package servers has the servers of the shops that are started: those of the user, or real ones in containers: MySQL,
+// six Redis, of which five are for Redlock, and a ZooKeeper. Containers keep nothing: they are removed at the end, and
+// where the process is killed before that, the reaper of testcontainers removes them.
 package servers
 
 import (
@@ -46,8 +45,7 @@ func (s *Servers) Named() bool {
 	return s.MySQL != "" || s.Redis != "" || len(s.Redlock) > 0 || s.ZooKeeper != ""
 }
 
-// Stores names the database and the Redis, without user and password. The addresses were
-// checked.
+// Stores names the database and the Redis, without user and password. The addresses were checked.
 func (s *Servers) Stores() (database, redis string) {
 	database, redis = "SQLite, embedded", "Redis protocol, embedded"
 	if s.MySQL != "" {
@@ -61,8 +59,8 @@ func (s *Servers) Stores() (database, redis string) {
 	return database, redis
 }
 
-// Start starts containers, if they are asked for, all at the same time, and notes their
-// addresses. It returns when they answer, or none is left. stop removes them.
+// Start starts containers, if they are asked for, all at the same time, and notes their addresses. It returns when they
+// answer, or none is left. stop removes them.
 func (s *Servers) Start(ctx context.Context, report func(line string)) (stop func() error, err error) {
 	if s.From != Docker {
 		return func() error { return nil }, nil

@@ -1,8 +1,7 @@
 // Package shopclient speaks a shop's HTTP API, as a buyer or an operator would.
 //
-// It sends each request once: no call retries, so that callers can count requests. An
-// answer that the API foresees is no error, whatever its status: Buy returns it as an
-// Answer. An error means that no readable answer came.
+// It sends each request once: no call retries, so that callers can count requests. An answer that the API foresees is
+// no error, whatever its status: Buy returns it as an Answer. An error means that no readable answer came.
 //
 // A Client may be used by many goroutines at once.
 package shopclient
@@ -22,9 +21,8 @@ import (
 	"time"
 )
 
-// NewConnections returns connections to shops: at most n that rest per shop, and
-// a limit for each request from its first byte to the last of the answer. Close
-// them with CloseIdleConnections.
+// NewConnections returns connections to shops: at most n that rest per shop, and a limit for each request from its
+// first byte to the last of the answer. Close them with CloseIdleConnections.
 func NewConnections(n int, timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout: timeout,
@@ -51,8 +49,8 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// Connect makes sure that a connection to the shop stands, by a request that
-// costs the shop nothing. Any answer will do.
+// Connect makes sure that a connection to the shop stands, by a request that costs the shop nothing. Any answer will
+// do.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.do(ctx, http.MethodGet, "/healthz", nil, nil)
 	return err
@@ -77,8 +75,8 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		if err != nil {
 			return response{}, err
 		}
-		// Without GetBody the transport cannot send the request a second time on
-		// its own account, which it does for one with an Idempotency-Key.
+		// Without GetBody the transport cannot send the request a second time on its own account, which it does for one
+		// with an Idempotency-Key.
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -94,8 +92,8 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	return response{resp.StatusCode, resp.Header, read, at}, nil
 }
 
-// get sends a request for which only one kind of answer is of use, and reads it into v
-// unless that is nil. ErrNotFound: the status is 404.
+// get sends a request for which only one kind of answer is of use, and reads it into v unless that is nil. ErrNotFound:
+// the status is 404.
 func (c *Client) get(ctx context.Context, method, path string, header http.Header, body, v any) error {
 	r, err := c.do(ctx, method, path, header, body)
 	switch {

@@ -85,8 +85,8 @@ func TestClient_Buy_answer(t *testing.T) {
 	}
 }
 
-// doc.go: "It sends each request once". net/http would by itself send one with
-// an Idempotency-Key again when a connection breaks that was used before.
+// doc.go: "It sends each request once". net/http would by itself send one with an Idempotency-Key again when a
+// connection breaks that was used before.
 func TestClient_Buy_once(t *testing.T) {
 	t.Parallel()
 	var orders atomic.Int64

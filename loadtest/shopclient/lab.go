@@ -97,8 +97,8 @@ type TapeEvent struct {
 	Answer string `json:"answer"`
 }
 
-// Tape returns what was recorded under a name as soon as its version is higher
-// than seen, or after a while as it is. ErrNotFound: nothing was, by now.
+// Tape returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
+// ErrNotFound: nothing was, by now.
 func (c *Client) Tape(ctx context.Context, name string, seen int) (t Tape, err error) {
 	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, nil, &t)
 	return t, err

@@ -91,8 +91,8 @@ func (c *Client) Order(ctx context.Context, buyer, id string) (o Order, err erro
 	return o, err
 }
 
-// Cancel asks for the end of an order, once. The status is 200 if it was cancelled. An
-// error means that the outcome is unknown.
+// Cancel asks for the end of an order, once. The status is 200 if it was cancelled. An error means that the outcome is
+// unknown.
 func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
 	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", http.Header{"Shop-Buyer": {buyer}}, nil)
 	if err != nil {
@@ -110,9 +110,8 @@ func (r response) answer() Answer {
 	return a
 }
 
-// Trace is when a request took which step, in microseconds by the shop's clock; 0 for
-// steps that it did not take, the last time for repeated ones. It is about the SKU of
-// the order's first line.
+// Trace is when a request took which step, in microseconds by the shop's clock; 0 for steps that it did not take, the
+// last time for repeated ones. It is about the SKU of the order's first line.
 type Trace struct {
 	Seen  int64  `json:"seen"`            // units that it read as available
 	Wrote *int64 `json:"wrote,omitempty"` // units that it wrote back; absent where the database subtracts
@@ -135,8 +134,8 @@ func (t *Trace) Steps() map[string]*int64 {
 	}
 }
 
-// parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks
-// both the read and the commit: traces are for pictures, an odd one is no error.
+// parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks both the read and the commit:
+// traces are for pictures, an odd one is no error.
 func parseTrace(header, sku string) *Trace {
 	if header == "" {
 		return nil

@@ -1,10 +1,9 @@
 // Package contract checks answers of the shop's HTTP API against openapi.yaml, in tests.
 //
-// An answer is off the contract if its operation does not list its status, if a header is
-// missing, wrong or not listed, if its media type is another one, or if its body does not match
-// the schema: every object there is closed. What is answered at a path or to a method that the
-// document does not have must be the response NoSuchPath or MethodNotAllowed; at the operator's
-// listener it may be OperatorUnauthorized.
+// An answer is off the contract if its operation does not list its status, if a header is missing, wrong or not listed,
+// if its media type is another one, or if its body does not match the schema: every object there is closed. What is
+// answered at a path or to a method that the document does not have must be the response NoSuchPath or
+// MethodNotAllowed; at the operator's listener it may be OperatorUnauthorized.
 package contract
 
 import (
@@ -28,8 +27,7 @@ import (
 	"example.com/shop/internal/httpapi"
 )
 
-// Contract is what the document has of one listener. It may be used by many goroutines at
-// once.
+// Contract is what the document has of one listener. It may be used by many goroutines at once.
 type Contract struct {
 	Doc     *openapi3.T // with the operations of this listener alone, not to be changed
 	refusal string      // the response to a caller without the right token; empty for none
@@ -38,8 +36,7 @@ type Contract struct {
 // Listener reads what the document has of one listener.
 type Listener func() (*Contract, error)
 
-// Buyers and Operator read the document that this program serves, once. They fail if that
-// is not valid OpenAPI 3.1.
+// Buyers and Operator read the document that this program serves, once. They fail if that is not valid OpenAPI 3.1.
 var (
 	Buyers   Listener = sync.OnceValues(func() (*Contract, error) { return load("/", "") })
 	Operator Listener = sync.OnceValues(func() (*Contract, error) { return load("http://{operator}", "OperatorUnauthorized") })
@@ -82,8 +79,8 @@ func (c *Contract) Check(r *http.Request, status int, header http.Header, body [
 	return nil
 }
 
-// check leaves to the library what that looks for: listed headers, media type, body. It lets the
-// answers to HEAD pass unseen, so that it is shown each as one to GET.
+// check leaves to the library what that looks for: listed headers, media type, body. It lets the answers to HEAD pass
+// unseen, so that it is shown each as one to GET.
 func (c *Contract) check(r *http.Request, status int, header http.Header, body []byte) error {
 	route := c.find(r)
 	response := route.Operation.Responses.Status(status)
@@ -141,8 +138,8 @@ func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	return &openapi3.Operation{Responses: responses}
 }
 
-// match compares a path of the document with one of a request, as the shop's router does: a
-// parameter may be empty except at the end.
+// match compares a path of the document with one of a request, as the shop's router does: a parameter may be empty
+// except at the end.
 func match(template, path string) bool {
 	wanted, parts := strings.Split(template, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(wanted, parts, func(want, part string) bool {
@@ -150,8 +147,8 @@ func match(template, path string) bool {
 	}) && (parts[len(parts)-1] != "" || wanted[len(wanted)-1] == "")
 }
 
-// Transport sends requests by next to a listener and fails the test on each answer that is off
-// the contract. It may be used by many goroutines at once, until the test ends.
+// Transport sends requests by next to a listener and fails the test on each answer that is off the contract. It may be
+// used by many goroutines at once, until the test ends.
 func Transport(t testing.TB, to Listener, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	c, err := to()

@@ -25,8 +25,7 @@ const (
 	wrong   = `{"type":"/problems/method-not-allowed","title":"No","status":405,"detail":"not this","retry_safe":false}`
 )
 
-// exchange is a request and its answer. One whose name begins with "operator" is
-// with the operator's listener.
+// exchange is a request and its answer. One whose name begins with "operator" is with the operator's listener.
 type exchange struct {
 	call   string
 	status int
@@ -165,8 +164,7 @@ func (r *recorded) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// "Transport fails the test on each answer that is off the contract", and hands
-// the answer on as it came.
+// "Transport fails the test on each answer that is off the contract", and hands the answer on as it came.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	const good = `{"status":"ok"}`

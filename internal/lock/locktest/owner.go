@@ -1,14 +1,13 @@
 package locktest
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/lock"
 )
-
-var errShopClosed = errors.New("the shop closes")
 
 // owner is one claim on a backend, without a Locker.
 type owner struct {
@@ -57,6 +56,57 @@ func (o owner) frees(t *testing.T) {
 	}
 }
 
+// cannotRenew fails the test unless Renew reports a loss.
+func (o owner) cannotRenew(t *testing.T) {
+	t.Helper()
+	if _, err := o.Renew(bounded(t), o.claim); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Renew by %s: %v, want ErrLost", o.claim.Owner, err)
+	}
+}
+
+// renewal: Renew gives a lease its full TTL again.
+func renewal(t *testing.T, h Harness) {
+	need(t, h.Expires, "Expires")
+	b, k, ctx := h.backend(t), key(t), bounded(t)
+	holder := owner{b, lock.Claim{Key: k, Owner: "holder", TTL: short}}
+	renewed := holder
+	renewed.claim.TTL = long
+	holder.gets(t)
+	_, err := renewed.Renew(ctx, renewed.claim)
+	for errors.Is(err, lock.ErrLost) && ctx.Err() == nil { // the machine stood still: once more
+		holder.gets(t)
+		_, err = renewed.Renew(ctx, renewed.claim)
+	}
+	if err != nil {
+		t.Fatalf("Renew: %v", err)
+	}
+	time.Sleep(2 * short)
+	owner{b, lock.Claim{Key: k, Owner: "other", TTL: short}}.queues(t)
+	renewed.frees(t)
+}
+
+// renewalNeverRevives: "Renew never takes a key that is free", nor one that another owner holds.
+func renewalNeverRevives(t *testing.T, h Harness) {
+	need(t, h.Expires, "Expires")
+	b, k := h.backend(t), key(t)
+	first := owner{b, lock.Claim{Key: k, Owner: "first", TTL: short}}
+	first.gets(t)
+	// Renewals with a long TTL would keep the key for ever once they revive it.
+	second := owner{b, lock.Claim{Key: k, Owner: "second", TTL: long, Queue: true}}
+	for g, err := b.Acquire(bounded(t), second.claim); g.Held || err != nil; g, err = b.Acquire(bounded(t), second.claim) {
+		if err == nil {
+			err = b.Wait(bounded(t), second.claim, g)
+		}
+		if err != nil {
+			t.Fatalf("Acquire or Wait: %v", err)
+		}
+	}
+	first.cannotRenew(t)
+	second.frees(t)
+	first.cannotRenew(t)
+	second.gets(t)
+}
+
 // ownerAsksAgain: "asking again after a lost reply [...] finds the owner's own lease".
 func ownerAsksAgain(t *testing.T, h Harness) {
 	o := owner{h.backend(t), lock.Claim{Key: key(t), Owner: "me", TTL: long}}
@@ -82,9 +132,7 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	for _, name := range []string{"abc", "abcdefg", "ABCDEF", "abcdef ", "*"} {
 		other := owner{b, lock.Claim{Key: k, Owner: name, TTL: long, Fence: holder.claim.Fence}}
 		other.queues(t) // in none: its claim has no Queue
-		if _, err := b.Renew(bounded(t), other.claim); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Renew by %q: %v, want ErrLost", name, err)
-		}
+		other.cannotRenew(t)
 		if err := b.Release(bounded(t), other.claim); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Release by %q: %v, want ErrLost", name, err)
 		}
@@ -92,57 +140,101 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	holder.frees(t)
 }
 
-// lostReply: a key that was granted by an answer that got lost is given back, long before its TTL.
-func lostReply(t *testing.T, h Harness) {
-	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
-	ps[0].tap.LoseAnswer(Acquire)
-	if _, err := ps[0].Acquire(bounded(t), k); !isNotAcquired(err, ErrAnswerLost) {
-		t.Fatalf("Acquire: %v, want ErrNotAcquired and the store's error", err)
+// wokenByRelease: "One who waits is woken by the release, not by polling", and "at most one process is woken by each", in
+// the order in which they came: the holder's TTL is longer than the test.
+func wokenByRelease(t *testing.T, h Harness) {
+	need(t, h.Notifies, "Notifies")
+	const waiters = 8
+	ps, k := h.processes(t, 1+waiters, lock.Options{TTL: long}), key(t)
+	lease := acquire(t, ps[0], k)
+	type grant struct {
+		*lock.Lease
+		waiter int
 	}
-	release(t, acquire(t, ps[1], k))
-}
-
-// releaseAfterCancel: Release "works whatever became of any context", and a second call does nothing.
-func releaseAfterCancel(t *testing.T, h Harness) {
-	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
-	ctx, cancel := context.WithCancelCause(bounded(t))
-	lease, err := ps[0].Acquire(ctx, k)
-	if err != nil {
-		t.Fatalf("Acquire: %v", err)
+	grants := make(chan grant, waiters)
+	for i, p := range ps[1:] {
+		go func() {
+			next, err := p.Acquire(bounded(t), k)
+			if err != nil {
+				t.Errorf("Acquire: %v", err)
+			}
+			grants <- grant{next, i}
+		}()
+		wait(t, "waiter", p.tap.Seen(Wait, 1))
 	}
-	cancel(errShopClosed)
-	if !errors.Is(context.Cause(lease.Context()), errShopClosed) {
-		t.Errorf("cause %v, want that of the parent", context.Cause(lease.Context()))
+	asked := func() (n int) {
+		for _, p := range ps[1:] {
+			n += p.tap.Count(Acquire)
+		}
+		return n
 	}
-	release(t, lease)
-	release(t, lease)
-	next := acquire(t, ps[1], k)
-	release(t, lease) // not the next one's
-	if left := next.Remaining(); left == 0 {
-		t.Error("a second Release ended another lease")
-	}
-	release(t, next)
-	if !errors.Is(context.Cause(next.Context()), lock.ErrReleased) {
-		t.Errorf("cause %v, want ErrReleased", context.Cause(next.Context()))
-	}
-}
-
-// releaseReportsLoss: "ErrLost: the lease was over before."
-func releaseReportsLoss(t *testing.T, h Harness) {
-	need(t, h.Forget != nil, "Forget")
-	p, k := h.processes(t, 1, lock.Options{TTL: long})[0], key(t)
-	lease := acquire(t, p, k)
-	h.Forget(t)
-	for range 2 {
-		if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Release: %v, want ErrLost", err)
+	for i := range waiters {
+		before := asked()
+		release(t, lease)
+		next := <-grants
+		if lease = next.Lease; lease == nil {
+			return
+		}
+		if next.waiter != i {
+			t.Errorf("served waiter %d in the place of %d", next.waiter, i)
+		}
+		if n := asked() - before; n != 1 {
+			t.Errorf("a release made %d ask again, want 1", n)
 		}
 	}
-	err := p.Do(bounded(t), k, func(context.Context, *lock.Lease) error {
-		h.Forget(t)
-		return errShopClosed
-	})
-	if !errors.Is(err, lock.ErrLost) || !errors.Is(err, errShopClosed) {
-		t.Errorf("Do: %v, want the function's error and ErrLost", err)
+	release(t, lease)
+}
+
+// givingUpLeavesQueue: an owner that gives up has left the queue when Release returns. No later release notifies it in
+// place of an owner that stays: that one is notified at once, where a lost notification would take the TTL, longer than the
+// test.
+func givingUpLeavesQueue(t *testing.T, h Harness) {
+	need(t, h.Notifies, "Notifies")
+	for name, queue := range map[string]string{ // s stays, q gives up, Q gives up when it is notified
+		"in front":            "qs",
+		"behind":              "sq",
+		"in front and behind": "qsq",
+		"two in front":        "qqs",
+		"in its turn":         "Qs",
+		"two in their turns":  "QQs",
+	} {
+		one := h.backend(t)
+		for whose, connect := range map[string]func() lock.Backend{
+			"several processes": func() lock.Backend { return h.backend(t) },
+			"one process":       func() lock.Backend { return one },
+		} {
+			t.Run(name+", "+whose, func(t *testing.T) { giveUp(t, queue, connect) })
+		}
 	}
+}
+
+func giveUp(t *testing.T, queue string, connect func() lock.Backend) {
+	k := key(t)
+	holder := owner{connect(), lock.Claim{Key: k, Owner: "holder", TTL: long}}
+	holder.gets(t)
+	var all []owner
+	for i := range queue {
+		o := owner{connect(), lock.Claim{Key: k, Owner: fmt.Sprint("waiter", i), TTL: long, Queue: true}}
+		o.queues(t)
+		all = append(all, o)
+	}
+	for i, o := range all {
+		if queue[i] == 'q' {
+			o.givesUp(t)
+		}
+	}
+	holder.frees(t)
+	for i, o := range all {
+		switch queue[i] {
+		case 'Q':
+			o.isNotified(t)
+			o.givesUp(t)
+		case 's':
+			o.isNotified(t)
+			o.gets(t)
+			o.frees(t)
+		}
+	}
+	holder.gets(t)
+	holder.frees(t)
 }

@@ -15,40 +15,27 @@ import (
 
 // Acquire implements lock.Backend. It outlasts lost connections and sessions for as long as ctx allows.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	grant, err := b.acquire(ctx, c)
-	if err != nil {
-		return lock.Grant{}, fmt.Errorf("zookeeper: acquire: %w", err)
-	}
-	return grant, nil
-}
-
-func (b *Backend) acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for {
 		p, err := b.place(ctx, c)
 		if err != nil {
 			return lock.Grant{}, err
 		}
-		grant, err := do(ctx, b, p, func() (lock.Grant, error) { return b.persist(ctx, p, c) })
+		grant, err := do(ctx, b, p, func() (grant lock.Grant, err error) {
+			for grant, err = b.ask(ctx, p, c); again(err) && ctx.Err() == nil && b.open.Err() == nil; {
+				grant, err = b.ask(ctx, p, c)
+			}
+			return grant, err
+		})
 		switch {
 		case errors.Is(err, lock.ErrLost): // the owner was leaving
 			continue
 		case err != nil || !grant.Held || c.Queue:
 			return grant, err
 		}
-		if err := b.leave(ctx, p); !errors.Is(err, lock.ErrLost) {
+		if err := b.giveUp(ctx, p); !errors.Is(err, lock.ErrLost) {
 			return grant, err
 		}
 		return grant, nil
-	}
-}
-
-// persist asks until there is an answer.
-func (b *Backend) persist(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
-	for {
-		grant, err := b.ask(ctx, p, c)
-		if !again(err) || ctx.Err() != nil || b.closed() {
-			return grant, err
-		}
 	}
 }
 
@@ -69,12 +56,12 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		}
 	}
 	created := p.path == ""
-	if created {
-		if !c.Queue {
-			if busy, err := b.busy(p); busy || err != nil {
-				return held, err
-			}
+	if created && !c.Queue {
+		if others, err := b.line(p.key); len(others) > 0 || err != nil {
+			return held, err
 		}
+	}
+	if created {
 		if err := b.create(p); err != nil {
 			return lock.Grant{}, err
 		}
@@ -89,7 +76,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		return lock.Grant{}, zk.ErrSessionExpired
 	case !ok:
 		p.path, p.held = "", false
-		return lock.Grant{}, errVanished
+		return lock.Grant{}, errChanged
 	case next != "":
 		p.held, p.before = false, b.dir(p.key)+"/"+next
 		return held, nil
@@ -102,44 +89,26 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 // the last change of the line is at least as late; it cost no further request, and the next holder's is later, since
 // the line has changed by then. For a node that was made by an earlier request, the write is made up for.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
-	zxid := changed
 	if !created {
-		var err error
-		zxid, err = b.touch(p)
+		zxid, err := b.touch(p)
 		if errors.Is(err, lock.ErrLost) {
 			p.path, p.held = "", false
-			err = errVanished
+			err = errChanged
 		}
 		if err != nil {
 			return lock.Grant{}, err
 		}
+		changed = zxid
 	}
 	if b.sessions.now() != s {
 		return lock.Grant{}, zk.ErrSessionExpired
 	}
-	fence, err := fenceOf(zxid)
+	fence, err := fenceOf(changed)
 	if err != nil {
 		return lock.Grant{}, err
 	}
 	p.held, p.before = true, ""
 	return lock.Grant{Fence: fence, Lost: s.ended}, nil
-}
-
-// busy reports whether another owner stands in line. The server asked may lag behind the others: a yes is not believed
-// before it has caught up.
-func (b *Backend) busy(p *place) (bool, error) {
-	dir := b.dir(p.key)
-	children, _, err := b.conn.Children(dir)
-	if err == nil && len(children) > 0 {
-		if _, err := b.conn.Sync(dir); err != nil {
-			return false, err
-		}
-		children, _, err = b.conn.Children(dir)
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
-	}
-	return len(children) > 0, err
 }
 
 // Wait implements lock.Backend. It returns when the node that stands before the owner's is gone: no other waiter is
@@ -162,14 +131,12 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, lock.ErrLost), again(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("zookeeper: wait: %w", err)
+		return err
 	}
 	jitter := time.Duration(rand.Int64N(int64(g.Retry/10 + 5*time.Millisecond)))
-	net := time.NewTimer(g.Retry + jitter)
-	defer net.Stop()
 	select {
 	case <-gone:
-	case <-net.C:
+	case <-time.After(g.Retry + jitter):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -197,7 +164,8 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	}
 	done := make(chan struct{})
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.watches[path] = done
+	b.mu.Unlock()
 	begun := b.background(func() {
 		<-events
 		b.mu.Lock()
@@ -210,7 +178,6 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	if !begun {
 		return nil, lock.ErrClosed
 	}
-	b.watches[path] = done
 	return done, nil
 }
 
@@ -221,28 +188,22 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	if p == nil {
 		return 0, lock.ErrLost
 	}
-	fence, err := do(ctx, b, p, func() (int64, error) { return b.renew(p, c) })
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		return 0, fmt.Errorf("zookeeper: renew: %w", err)
-	}
-	return fence, err
-}
-
-func (b *Backend) renew(p *place, c lock.Claim) (int64, error) {
-	s := b.sessions.now()
-	if !p.held || p.session != s.id {
-		return 0, lock.ErrLost
-	}
-	if err := s.bears(c.TTL); err != nil {
-		return 0, err
-	}
-	zxid, err := b.touch(p)
-	if err != nil {
-		return 0, err
-	}
-	fence, err := fenceOf(zxid)
-	if err == nil && c.Fence > fence {
-		return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
-	}
-	return fence, err
+	return do(ctx, b, p, func() (int64, error) {
+		s := b.sessions.now()
+		if !p.held || p.session != s.id {
+			return 0, lock.ErrLost
+		}
+		if err := s.bears(c.TTL); err != nil {
+			return 0, err
+		}
+		zxid, err := b.touch(p)
+		if err != nil {
+			return 0, err
+		}
+		fence, err := fenceOf(zxid)
+		if err == nil && c.Fence > fence {
+			return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
+		}
+		return fence, err
+	})
 }

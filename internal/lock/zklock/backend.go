@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"path"
 	"strings"
@@ -12,8 +14,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"example.com/shop/internal/lock"
 )
 
 var (
@@ -41,19 +41,19 @@ type Options struct {
 	// to exclude each other use the same. Default "/locks".
 	Root string
 
-	// ACL is set on each node that is made. Default: all rights for every client.
-	ACL []zk.ACL
-
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 }
 
 // Validate reports the first option that cannot work, by name.
 func (o Options) Validate() error {
-	switch d := o.withDefaults(); {
-	case d.SessionTimeout < time.Millisecond:
+	o = o.withDefaults()
+	// ZooKeeper's own tree is refused here, other illegal names by the server.
+	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
+	switch {
+	case o.SessionTimeout < time.Millisecond:
 		return fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	case !legalRoot(d.Root):
+	case !legal:
 		return fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
 	}
 	return nil
@@ -62,27 +62,17 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
 	o.Root = cmp.Or(o.Root, "/locks")
-	if len(o.ACL) == 0 {
-		o.ACL = zk.WorldACL(zk.PermAll)
-	}
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
 	return o
 }
 
-// legalRoot refuses what is no path, and ZooKeeper's own tree. Other illegal names are refused by the server.
-func legalRoot(root string) bool {
-	return len(root) > 1 && root[0] == '/' && path.Clean(root) == root && !strings.HasPrefix(root+"/", "/zookeeper/")
-}
-
-// Backend is a lock.Backend that keeps leases in ZooKeeper 3.6 or later. See the package comment for its promises. It
-// may be used by many goroutines at once.
+// Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt      Options
 	conn     *zk.Conn
 	events   <-chan zk.Event
-	dialer   *dialer
 	sessions sessions
 
 	open context.Context // ends with Close
@@ -94,9 +84,8 @@ type Backend struct {
 	mu      sync.Mutex // never held during I/O
 	places  map[ticket]*place
 	watches map[string]<-chan struct{} // by path; closed when the node is gone
+	last    net.Conn                   // that was dialled
 }
-
-var _ lock.Backend = (*Backend)(nil)
 
 // maxSequence leaves room below the largest number that ZooKeeper counts to, at which it gives out the same one again
 // and again.
@@ -106,9 +95,6 @@ const maxSequence = 2_000_000_000
 // does not wait for a connection: the calls do. The error is that of an option, or of a host name that cannot be looked
 // up.
 func New(servers []string, o Options) (*Backend, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("zklock: servers: want at least one")
-	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -118,15 +104,14 @@ func New(servers []string, o Options) (*Backend, error) {
 		lastSequence: maxSequence,
 		places:       make(map[ticket]*place),
 		watches:      make(map[string]<-chan struct{}),
+		sessions:     sessions{changed: make(chan struct{})},
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
-	patience := min(max(o.SessionTimeout/3, time.Second), 5*time.Second)
-	b.dialer = &dialer{dial: o.Dial, patience: patience, granted: b.sessions.set}
 	var err error
 	// Its events are not read: each thing that they tell shows in an answer, in a watch, or in the handshake. The
 	// library drops those that are not read.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
-		zk.WithDialer(b.dialer.open), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		b.shut()
 		return nil, err
@@ -138,27 +123,23 @@ func New(servers []string, o Options) (*Backend, error) {
 // meanwhile keeps them for the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
-	if b.closed() {
-		b.mu.Unlock()
-		return nil
-	}
 	b.shut()
 	b.mu.Unlock()
 	b.conn.Close()
-	b.dialer.close()
+	b.hangUp()
 	for range b.events { // closed by the library's last goroutine
 	}
 	b.work.Wait()
-	b.sessions.set(session{})
+	b.sessions.set(0, 0)
 	return nil
 }
 
-func (b *Backend) closed() bool { return b.open.Err() != nil }
-
 // background runs fn in a goroutine that Close waits for. It reports false, without running it, if the Backend is
-// closed. The caller holds b.mu.
+// closed.
 func (b *Backend) background(fn func()) bool {
-	if b.closed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open.Err() != nil {
 		return false
 	}
 	b.work.Go(fn)
@@ -167,8 +148,3 @@ func (b *Backend) background(fn func()) bool {
 
 // dir is the path of a key's node.
 func (b *Backend) dir(key string) string { return b.opt.Root + "/" + escape(key) }
-
-// silent drops what the library logs.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}

@@ -11,12 +11,12 @@
 // TryAcquire looks first, and makes a node only if no other owner has one.
 //
 // A connection that is lost while a node is made leaves open whether it was. The owner's name in the node tells: the
-// Backend looks for it, before it makes another and before it believes to have left. A node that is not wanted any more
+// Backend looks for it before it makes another and before it believes to have left. A node that is not wanted any more
 // is deleted in the background, until the server has confirmed it or the session has ended.
 //
-// The Backend has a session of its own, because how long a session lasts is the server's decision, and without it no
-// TTL can be said to be safe. The client library does not report what it was: the Backend reads it from the server's
-// first answer on each connection.
+// The Backend has a session of its own, because without knowing how long that lasts no TTL can be said to be safe. The
+// server decides on it, and the client library does not report it: the Backend reads it from the first answer on each
+// connection.
 //
 // # The TTL and the session
 //
@@ -35,8 +35,7 @@
 //     half a tick.
 //
 // The price is that a holder which crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs.
-// Where that matters, choose a short TTL: a server with the default tick of 2 s grants sessions of 4 s and more, for a
-// TTL of 1.3 s.
+// A server with the default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
 // A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it.
 // Grant.Lost of all leases of a session is closed when a server tells that it has expired. Waiters make a node in the
@@ -57,20 +56,14 @@
 //   - A release wakes one waiter. One that hears nothing looks at the line once a TTL.
 //   - A connection lost at any time leaves no node that is not wanted for longer than it takes to connect again, or
 //     than the session.
-//   - A holder that is cut off stops trusting its lease before another is granted the key.
 //   - Any text is a key and an owner: names are escaped as in URLs.
 //   - Each call ends with its context, though the library's do not; what was begun goes on in the background. Close
 //     waits for that, a few seconds at most. A call whose context has ended before begins nothing, but for Release.
 //
-// # What is not
-//
-// A process can be paused between its last look at its lease and what it does under it, and the session may end
-// meanwhile. The fence, compared by the database, is what makes that safe; see package lock. Each grant and renewal is
-// a write that most of the servers put to disk.
-//
-// A key's node stays when its line is empty. It is a container: a server removes those that had children, once a minute
-// by default. A key can be used for 2 billion acquisitions without its node being removed in between; the next ones get
-// ErrSequence, until the line is empty and its node is removed.
+// Each grant and renewal is a write that most of the servers put to disk. A key's node stays when its line is empty. It
+// is a container: a server removes those that had children, once a minute by default. A key can be used for 2 billion
+// acquisitions without its node being removed in between; the next ones get ErrSequence, until the line is empty and its
+// node is removed.
 //
 // # Sources
 //

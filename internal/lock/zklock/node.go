@@ -16,71 +16,81 @@ import (
 	"example.com/shop/internal/lock"
 )
 
+func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+
 // create puts the owner's node at the end of the line. If the connection is lost before the answer, the node may be
 // there or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
-	const tries = 5 // the server may remove an empty parent at any time
-	for range tries {
+	p.doubt = true
+	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
+	if now := b.sessions.now().id; now != p.session {
+		// The library keeps what it could not send for the next session. If there is one, the node may be in that.
+		p.enter(now)
 		p.doubt = true
-		made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.opt.ACL)
-		if now := b.sessions.now().id; now != p.session {
-			// The library keeps what it could not send for the next session. If there is one, the node may be in that.
-			p.enter(now)
-			p.doubt = true
-			return zk.ErrSessionExpired
-		}
-		switch {
-		case err == nil:
-			p.path, p.doubt = made, false
-			return b.checkSequence(p)
-		case errors.Is(err, zk.ErrNoNode):
-			p.doubt = false
-			if err := b.makeDir(dir); err != nil {
-				return err
-			}
-		default:
-			p.doubt = again(err)
-			return err
-		}
+		return zk.ErrSessionExpired
 	}
-	return fmt.Errorf("create in %s: %w", dir, zk.ErrNoNode)
+	p.doubt = again(err)
+	switch {
+	case err == nil:
+		p.path = made
+		return b.checkSequence(p)
+	case errors.Is(err, zk.ErrNoNode):
+		return cmp.Or(b.makeDir(dir), errChanged)
+	}
+	return err
 }
 
-// find ends a doubt: it looks whether the owner has a node. Sync first: a creation that was under way to the leader
-// over the lost connection shows on another server only when that has caught up.
+// find ends a doubt: it looks whether the owner has a node.
 func (b *Backend) find(p *place) error {
-	dir := b.dir(p.key)
-	if _, err := b.conn.Sync(dir); err != nil {
+	names, err := b.line(p.key)
+	if err != nil {
 		return err
 	}
-	children, _, err := b.conn.Children(dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	mine := ""
-	for _, name := range ownedBy(children, p.owner) {
-		exists, stat, err := b.conn.Exists(dir + "/" + name)
+	p.path = ""
+	for _, name := range names {
+		if owner, _, legal := parse(name); !legal || owner != escape(p.owner) {
+			continue
+		}
+		node := b.dir(p.key) + "/" + name
+		exists, stat, err := b.conn.Exists(node)
 		if err != nil {
 			return err
 		}
 		if exists && stat.EphemeralOwner == p.session { // not one that is about to go with a former session
-			mine = dir + "/" + name
+			p.path = node
 		}
 	}
-	p.path, p.doubt = mine, false
+	p.doubt = false
 	return nil
 }
 
-// makeDir makes a key's node, and the root above it. The key's is a container: the server removes it some time after
-// its last child.
-func (b *Backend) makeDir(dir string) error {
-	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.opt.ACL)
+// line returns the nodes of a key's line. Sync first: what the leader has confirmed, or what was under way to it over a
+// lost connection, shows on another server only when that has caught up.
+func (b *Backend) line(key string) ([]string, error) {
+	if _, err := b.conn.Sync(b.dir(key)); err != nil {
+		return nil, err
+	}
+	names, _, err := b.conn.Children(b.dir(key))
 	if errors.Is(err, zk.ErrNoNode) {
-		if err := b.makeRoot(); err != nil {
-			return err
+		err = nil
+	}
+	return names, err
+}
+
+// makeDir makes a key's node, or the root above it if that is missing, too. The key's is a container: the server removes
+// it some time after its last child.
+func (b *Backend) makeDir(dir string) error {
+	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody())
+	if errors.Is(err, zk.ErrNoNode) {
+		made := ""
+		for _, name := range strings.Split(b.opt.Root, "/")[1:] {
+			made += "/" + name
+			_, err = b.conn.Create(made, nil, zk.FlagPersistent, everybody())
+			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				return err
+			}
 		}
-		_, err = b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.opt.ACL)
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
@@ -88,22 +98,10 @@ func (b *Backend) makeDir(dir string) error {
 	return err
 }
 
-func (b *Backend) makeRoot() error {
-	made := ""
-	for _, name := range strings.Split(b.opt.Root, "/")[1:] {
-		made += "/" + name
-		_, err := b.conn.Create(made, nil, zk.FlagPersistent, b.opt.ACL)
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkSequence refuses a node whose number comes close to the largest. The line empties then, since no owner gets in,
 // and its node can be removed.
 func (b *Backend) checkSequence(p *place) error {
-	if mine, ok := parse(path.Base(p.path)); ok && mine.sequence <= b.lastSequence {
+	if _, sequence, ok := parse(path.Base(p.path)); ok && sequence <= b.lastSequence {
 		return nil
 	}
 	if err := b.conn.Delete(p.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -148,50 +146,28 @@ func escape(text string) string {
 	return cmp.Or(strings.ReplaceAll(url.PathEscape(text), ".", "%2E"), "%") // "." and ".." are no names
 }
 
-// digits is how many ZooKeeper writes behind the name of a sequential node.
-const digits = 10
-
-// entry is one node of a key's line: <owner>-<sequence>.
-type entry struct {
-	owner    string // escaped
-	sequence int32
-}
-
-// parse takes a node's name apart from behind, since an owner may contain anything. It refuses names that no Backend
-// makes.
-func parse(name string) (entry, bool) {
+// parse takes the name of a node in a line apart, <owner>-<sequence>, from behind, since an owner may contain anything.
+// The owner is escaped. It refuses names that no Backend makes.
+func parse(name string) (owner string, sequence int32, ok bool) {
+	const digits = 10 // that ZooKeeper writes behind the name of a sequential node
 	at := len(name) - digits - 1
 	if at < 1 || name[at] != '-' {
-		return entry{}, false
+		return "", 0, false
 	}
-	sequence, err := strconv.ParseUint(name[at+1:], 10, 31)
-	if err != nil {
-		return entry{}, false
-	}
-	return entry{owner: name[:at], sequence: int32(sequence)}, true
-}
-
-// ownedBy returns the owner's nodes among the children of a key's node. The whole owner is compared.
-func ownedBy(children []string, owner string) (names []string) {
-	owner = escape(owner)
-	for _, name := range children {
-		if e, legal := parse(name); legal && e.owner == owner {
-			names = append(names, name)
-		}
-	}
-	return names
+	n, err := strconv.ParseUint(name[at+1:], 10, 31)
+	return name[:at], int32(n), err == nil
 }
 
 // before returns the node that stands in line right before mine, "" if mine is the first. Without mine, ok is false.
 func before(children []string, mine string) (next string, ok bool) {
-	me, legal := parse(mine)
+	_, me, legal := parse(mine)
 	if !legal || !slices.Contains(children, mine) {
 		return "", false
 	}
 	last := int32(-1)
 	for _, name := range children {
-		if e, legal := parse(name); legal && e.sequence < me.sequence && e.sequence > last {
-			next, last = name, e.sequence
+		if _, n, legal := parse(name); legal && n < me && n > last {
+			next, last = name, n
 		}
 	}
 	return next, true

@@ -3,9 +3,10 @@ package zklock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -29,8 +30,10 @@ type place struct {
 	held    bool   // the key was granted
 	before  string // path of the node before it
 
-	left chan struct{} // guarded by Backend.mu: not nil once it leaves; closed when it has
-	err  error         // of leaving
+	leave   sync.Once
+	leaving chan struct{} // closed when it begins to leave: no call begins after that
+	left    chan struct{} // closed when it has left
+	err     error         // of leaving
 }
 
 // enter forgets what was true in another session only: with it went its nodes.
@@ -48,19 +51,32 @@ func (b *Backend) place(ctx context.Context, c lock.Claim) (*place, error) {
 		b.mu.Lock()
 		p := b.places[t]
 		if p == nil {
-			p = &place{ticket: t, turn: make(chan struct{}, 1)}
+			p = &place{
+				ticket: t, turn: make(chan struct{}, 1),
+				leaving: make(chan struct{}), left: make(chan struct{}),
+			}
 			b.places[t] = p
 		}
-		left := p.left
 		b.mu.Unlock()
-		if left == nil {
+		if !p.isLeaving() {
 			return p, nil
 		}
 		select {
-		case <-left:
+		case <-p.left:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-b.open.Done():
+			return nil, lock.ErrClosed
 		}
+	}
+}
+
+func (p *place) isLeaving() bool {
+	select {
+	case <-p.leaving:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -71,13 +87,6 @@ func (b *Backend) known(c lock.Claim) *place {
 	return b.places[ticket{c.Key, c.Owner}]
 }
 
-// leaving reports whether the place is being given up, or was.
-func (b *Backend) leaving(p *place) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return p.left != nil
-}
-
 // do makes a call that the library does not bound, in the place's turn. If ctx ends first, do returns, and the call
 // goes on and keeps the turn. ErrLost: the place is being left.
 func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)) (T, error) {
@@ -85,11 +94,10 @@ func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)
 	if ctx.Err() != nil { // nothing is begun
 		return none, context.Cause(ctx)
 	}
-	if b.leaving(p) { // which keeps the turn for as long as it takes
-		return none, lock.ErrLost
-	}
 	select {
 	case p.turn <- struct{}{}:
+	case <-p.leaving:
+		return none, lock.ErrLost
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
@@ -98,19 +106,15 @@ func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)
 		err   error
 	}
 	answers := make(chan answer, 1)
-	b.mu.Lock()
-	leaving := p.left != nil
-	begun := !leaving && b.background(func() {
+	begun := b.background(func() {
 		defer func() { <-p.turn }()
-		value, err := call()
-		answers <- answer{value, err}
+		a := answer{err: lock.ErrLost}
+		if !p.isLeaving() {
+			a.value, a.err = call()
+		}
+		answers <- a
 	})
-	b.mu.Unlock()
-	switch {
-	case leaving:
-		<-p.turn
-		return none, lock.ErrLost
-	case !begun:
+	if !begun {
 		<-p.turn
 		return none, lock.ErrClosed
 	}
@@ -130,37 +134,28 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	if p == nil {
 		return lock.ErrLost
 	}
-	err := b.leave(ctx, p)
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		return fmt.Errorf("zookeeper: release: %w", err)
-	}
-	return err
+	return b.giveUp(ctx, p)
 }
 
-// leave waits until the place is given up, by this call or another. ErrLost: it was not the holder's.
-func (b *Backend) leave(ctx context.Context, p *place) error {
-	b.mu.Lock()
-	if p.left == nil {
-		left := make(chan struct{})
-		begun := b.background(func() {
+// giveUp waits until the place is left, by this call or another. ErrLost: it was not the holder's.
+func (b *Backend) giveUp(ctx context.Context, p *place) error {
+	p.leave.Do(func() {
+		close(p.leaving)
+		b.background(func() {
 			p.err = b.remove(p)
 			b.mu.Lock()
 			delete(b.places, p.ticket)
 			b.mu.Unlock()
-			close(left)
+			close(p.left)
 		})
-		if !begun {
-			b.mu.Unlock()
-			return lock.ErrClosed
-		}
-		p.left = left
-	}
-	b.mu.Unlock()
+	})
 	select {
 	case <-p.left:
 		return p.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-b.open.Done():
+		return lock.ErrClosed
 	}
 }
 
@@ -206,19 +201,18 @@ func (b *Backend) delete(p *place, sent bool) error {
 	return err
 }
 
-// errVanished means that the owner's node is gone though its session lives: another client removed it.
-var errVanished = errors.New("node removed by another client")
+// errChanged means that another client, or the server, has removed a node meanwhile.
+var errChanged = errors.New("node removed by another client")
 
 // again reports whether the request that failed so may be sent again: whether it did anything is unknown, or it did
 // nothing.
 func again(err error) bool {
-	for _, known := range []error{
+	unknown := []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,
-		errVanished, io.EOF, io.ErrUnexpectedEOF,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
+		errChanged, io.EOF, io.ErrUnexpectedEOF,
+	}
+	if slices.ContainsFunc(unknown, func(known error) bool { return errors.Is(err, known) }) {
+		return true
 	}
 	var network net.Error
 	return errors.As(err, &network)

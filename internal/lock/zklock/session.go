@@ -8,13 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"example.com/shop/internal/lock"
 )
-
-// perTTL is how many times the TTL a session has to last; the package comment says why.
-const perTTL = 3
 
 // session is what a server has granted. The zero value is none.
 type session struct {
@@ -23,9 +18,9 @@ type session struct {
 	ended   chan struct{} // closed when the Backend is told that it has ended
 }
 
-// bears returns an ErrTTL if leases of this TTL could outlive the session.
+// bears returns an ErrTTL if leases of this TTL could outlive the session: the package comment says when.
 func (s session) bears(ttl time.Duration) error {
-	if ttl <= s.timeout/perTTL {
+	if ttl <= s.timeout/3 {
 		return nil
 	}
 	return fmt.Errorf("%w: TTL %v is more than a third of %v, which the server granted", ErrTTL, ttl, s.timeout)
@@ -35,29 +30,23 @@ func (s session) bears(ttl time.Duration) error {
 type sessions struct {
 	mu      sync.Mutex
 	current session
-	changed chan struct{} // closed at the next change; nil without a waiter
+	changed chan struct{} // closed at the next change
 }
 
 // set is called before any request can be sent in the session. One that goes on over another connection stays the same;
-// any other, or none, ends the former.
-func (s *sessions) set(granted session) (goesOn bool) {
+// any other, or none, which is 0, ends the former.
+func (s *sessions) set(id int64, timeout time.Duration) (goesOn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if goesOn = granted.id == s.current.id; goesOn {
-		granted.ended = s.current.ended
-	} else {
-		if s.current.ended != nil {
+	if goesOn = id == s.current.id; !goesOn {
+		if s.current.id != 0 {
 			close(s.current.ended)
 		}
-		if granted.id != 0 {
-			granted.ended = make(chan struct{})
-		}
+		s.current = session{id: id, ended: make(chan struct{})}
 	}
-	s.current = granted
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
+	s.current.timeout = timeout
+	close(s.changed)
+	s.changed = make(chan struct{})
 	return goesOn
 }
 
@@ -71,11 +60,7 @@ func (s *sessions) now() session {
 func (s *sessions) wait(ctx, open context.Context) (session, error) {
 	for {
 		s.mu.Lock()
-		current := s.current
-		if s.changed == nil {
-			s.changed = make(chan struct{})
-		}
-		changed := s.changed
+		current, changed := s.current, s.changed
 		s.mu.Unlock()
 		if current.id != 0 {
 			return current, nil
@@ -90,55 +75,36 @@ func (s *sessions) wait(ctx, open context.Context) (session, error) {
 	}
 }
 
-// dialer opens the client library's connections, one at a time, and reads from each what the server grants: the library
-// does not report the session's timeout.
-type dialer struct {
-	dial     zk.Dialer
-	patience time.Duration // for a server's first answer
-	granted  func(session) (goesOn bool)
-
-	mu     sync.Mutex
-	last   net.Conn
-	closed bool
-}
-
-func (d *dialer) open(network, address string, timeout time.Duration) (net.Conn, error) {
-	if !d.replace(nil) { // the library leaves the last one open when a session has expired
-		return nil, net.ErrClosed
-	}
-	conn, err := d.dial(network, address, timeout)
+// dial opens the client library's connections, one at a time.
+func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	b.hangUp() // the library leaves the last one open when a session has expired
+	conn, err := b.opt.Dial(network, address, timeout)
 	if err != nil {
 		return nil, err
 	}
-	if !d.replace(conn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open.Err() != nil {
+		_ = conn.Close()
 		return nil, net.ErrClosed
 	}
-	return &handshake{Conn: conn, patience: d.patience, granted: d.granted, told: make(chan struct{})}, nil
+	b.last = conn
+	patience := min(max(b.opt.SessionTimeout/3, time.Second), 5*time.Second)
+	return &handshake{Conn: conn, patience: patience, granted: b.sessions.set, told: make(chan struct{})}, nil
 }
 
-// replace closes the last connection. It reports whether there may be another.
-func (d *dialer) replace(conn net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.last != nil {
-		_ = d.last.Close() // mostly closed already
+// hangUp closes the last connection, which mostly is closed already.
+func (b *Backend) hangUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last != nil {
+		_ = b.last.Close()
 	}
-	if d.last = conn; d.closed && conn != nil {
-		_ = conn.Close()
-	}
-	return !d.closed
 }
 
-// close ends the connection, and keeps the library from opening another.
-func (d *dialer) close() {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	d.replace(nil)
-}
-
-// handshake is a connection that reads along in the server's first answer, which is: length, protocol version, timeout
-// in milliseconds (4 bytes each), session (8 bytes), and a password. The session is 0 if the former one has expired.
+// handshake is a connection that reads along in the server's first answer, since the library does not report the session's
+// timeout. The answer is: length, protocol version, timeout in milliseconds (4 bytes each), session (8 bytes), and a
+// password. The session is 0 if the former one has expired.
 //
 // The library waits for that answer 6.7 session timeouts long, and for its second part for ever; a handshake is as
 // patient as it is told to be.
@@ -149,7 +115,7 @@ func (d *dialer) close() {
 type handshake struct {
 	net.Conn
 	patience time.Duration
-	granted  func(session) (goesOn bool)
+	granted  func(session int64, timeout time.Duration) (goesOn bool)
 
 	// These belong to the goroutine that reads.
 	answer  []byte
@@ -185,15 +151,9 @@ func (h *handshake) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if h.answer = append(h.answer, p[:n]...); len(h.answer) >= answerLen {
-		s := session{
-			id:      int64(binary.BigEndian.Uint64(h.answer[12:])),
-			timeout: time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond,
-		}
-		if s.id == 0 {
-			s.timeout = 0
-		}
+		timeout := time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond
+		h.resumes = h.granted(int64(binary.BigEndian.Uint64(h.answer[12:])), timeout)
 		h.over, h.answer = true, nil
-		h.resumes = h.granted(s)
 	}
 	return n, err
 }

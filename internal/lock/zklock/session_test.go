@@ -15,12 +15,6 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// The least that a session has to be for the TTL.
-const (
-	shortTTL     = 300 * time.Millisecond
-	shortSession = 3 * shortTTL
-)
-
 // A waiter whose session ends stands in line again in the next one.
 func TestBackend_SessionExpiresInLine(t *testing.T) {
 	t.Parallel()
@@ -39,36 +33,6 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	mustRelease(t, lease)
 	if err := wait(t, "the waiter", done); err != nil {
 		t.Errorf("Do: %v", err)
-	}
-}
-
-// "A holder that is cut off silently stops trusting its lease before anybody
-// else is granted the key", however often.
-func TestBackend_Partition(t *testing.T) {
-	t.Parallel()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	o := lock.Options{TTL: shortTTL}
-	other := newLocker(t, connect(t, addr, zklock.Options{Root: root, SessionTimeout: shortSession}), o)
-	for range 10 {
-		proxy := newProxy(t, addr)
-		b := connect(t, proxy.addr, zklock.Options{Root: root, SessionTimeout: shortSession})
-		locker := newLocker(t, b, o)
-		lease := acquire(t, locker, "key")
-		began := time.Now()
-		proxy.freeze()
-		next := acquire(t, other, "key")
-		if lease.Context().Err() == nil {
-			t.Error("two live holders")
-		}
-		if next.Fence() <= lease.Fence() {
-			t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
-		}
-		t.Logf("granted to the other after %v", time.Since(began).Round(time.Millisecond))
-		proxy.thaw()
-		if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Release of the lost lease: %v, want ErrLost", err)
-		}
-		mustRelease(t, next)
 	}
 }
 

@@ -197,9 +197,8 @@ func TestBackend(t *testing.T) {
 			Cut: func(b lock.Backend) { b.(*onDemand).proxy.freeze() },
 			// Not Expires: a lease outlives its TTL for as long as its session is
 			// heard of, also without renewals. Not Raises: zxids cannot be set.
-			Notifies:        true,
-			FirstInFirstOut: true,
-			Fences:          true,
+			Notifies: true,
+			Fences:   true,
 			Forget: func(t testing.TB) {
 				t.Helper()
 				lookAt(t, addr).clear(root)

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// batchLimit is how many buyers are served in one transaction. All of them wait
-	// for all: a few hundred share what a commit costs well enough.
+	// batchLimit is how many buyers are served in one transaction. All of them wait for all: a few hundred share what a
+	// commit costs well enough.
 	batchLimit = 256
 
-	// batchTries is how often a batch is planned: the snapshot may be stale, and a buyer
-	// without a lease may be faster with the units, or with a key.
+	// batchTries is how often a batch is planned: the snapshot may be stale, and a buyer without a lease may be faster
+	// with the units, or with a key.
 	batchTries = 4
 
-	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a
-	// refusal is in no hurry, and more of them share the reads.
+	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a refusal is in no
+	// hurry, and more of them share the reads.
 	gather = time.Millisecond
 
 	// batchBound ends a batch none of whose buyers has a deadline.
 	batchBound = 30 * time.Second
 )
 
-// serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for
-// the buyers of the batch who have no answer.
+// serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for the buyers of the
+// batch who have no answer.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	// Traces show the batch under its first buyer, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
@@ -71,9 +71,8 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	return err
 }
 
-// sellUnderLease places the orders of a batch while the leases are held. earlyErr is why its early
-// transaction failed; nil if it had none. It answers all buyers, unless it fails: then the error is
-// for those without an answer.
+// sellUnderLease places the orders of a batch while the leases are held. earlyErr is why its early transaction failed;
+// nil if it had none. It answers all buyers, unless it fails: then the error is for those without an answer.
 func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error) error {
 	mayReuse := earlyErr == nil // the snapshot
 	if earlyErr != nil {
@@ -114,8 +113,8 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 	return nil
 }
 
-// finish is the rest of a batch's transaction, behind the orders' rows. It takes its
-// locks in the sequence in which that of a single order does.
+// finish is the rest of a batch's transaction, behind the orders' rows. It takes its locks in the sequence in which
+// that of a single order does.
 func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	orders := b.inserts(0)
 	limits := order.NewLimits(l.MaxOpen, b.levels)
@@ -151,8 +150,8 @@ type overError struct{ orders map[int]error }
 
 func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
 
-// conclude answers what a transaction decided. Without done, the buyers that are left are to be
-// planned again; with an error, all of them get that.
+// conclude answers what a transaction decided. Without done, the buyers that are left are to be planned again; with an
+// error, all of them get that.
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var over *overError
 	switch {
@@ -181,9 +180,8 @@ func (l *Lanes) succeed(b *batch) {
 	b.replyPlanned()
 }
 
-// turnAway takes all who stand in a lane for which there is no lease into the batch, and answers
-// those whose key has bought before with their order. Those who come meanwhile wait for the next
-// try.
+// turnAway takes all who stand in a lane for which there is no lease into the batch, and answers those whose key has
+// bought before with their order. Those who come meanwhile wait for the next try.
 func (l *Lanes) turnAway(q *queue, b *batch) {
 	l.take(q, func(*buyer) bool { return true }, &b.buyers)
 	for buyers := range slices.Chunk(b.buyers, batchLimit) {
@@ -196,8 +194,8 @@ func (l *Lanes) turnAway(q *queue, b *batch) {
 // errStale ends an early transaction whose plan is no good any more.
 var errStale = errors.New("the plan of the batch is stale")
 
-// planEarly plans an early transaction for the buyers who stand in the queue, by a snapshot
-// that can be used for as long as left.
+// planEarly plans an early transaction for the buyers who stand in the queue, by a snapshot that can be used for as
+// long as left.
 func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
 	levels, left, ok := l.snapshots.of(q.sku)
 	if !ok || len(b.buyers) > 0 { // they were planned by what was read just now
@@ -216,16 +214,16 @@ func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
 	return left, true
 }
 
-// fill takes buyers from the head of the queue whose orders fit into the plan of the batch.
-// They are in no hurry: a buyer of teaching mode who thinks waits until the lease is held.
+// fill takes buyers from the head of the queue whose orders fit into the plan of the batch. They are in no hurry: a
+// buyer of teaching mode who thinks waits until the lease is held.
 func (l *Lanes) fill(q *queue, b *batch) {
 	l.take(q, func(w *buyer) bool {
 		return len(b.buyers) < batchLimit && w.draft.Think == 0 && b.add(w) == nil
 	}, &b.buyers)
 }
 
-// sellEarly is the transaction of a batch that begins before the lease is held. While it waits,
-// it writes the orders of those who stand in the queue, also of those who join it.
+// sellEarly is the transaction of a batch that begins before the lease is held. While it waits, it writes the orders of
+// those who stand in the queue, also of those who join it.
 func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease, left time.Duration) error {
 	defer func() { <-l.slots }()
 	stale := time.NewTimer(left)
@@ -280,8 +278,8 @@ func (l *Lanes) planUnread(b *batch) bool {
 
 // readAndPlan reads the stock and the keys, answers replays, and plans what the others are sold.
 //
-// The stock is read first: a request that took the missing units then had its key on
-// record before, and no buyer is refused the units that its own twin has bought.
+// The stock is read first: a request that took the missing units then had its key on record before, and no buyer is
+// refused the units that its own twin has bought.
 func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	ctx = order.WithRequests(ctx, func() []context.Context { return contextsOf(b.buyers) })
 	levels, err := l.Store.Levels(ctx, []string{b.sku})

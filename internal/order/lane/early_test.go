@@ -36,8 +36,8 @@ func (n *counts) want(t *testing.T, what string, reads, begun int) {
 	*n = counts{}
 }
 
-// recently returns an instance that has just sold a mug by a lane, and whose clock stands still
-// unless the test sets it.
+// recently returns an instance that has just sold a mug by a lane, and whose clock stands still unless the test sets
+// it.
 func recently(t *testing.T, db *store.Store, known func(l *line), change ...func(*ordertest.Config)) (l *line, n *counts, clock *atomic.Int64) {
 	t.Helper()
 	start, clock := time.Now(), new(atomic.Int64)
@@ -78,8 +78,8 @@ func TestLanes_snapshot(t *testing.T) {
 	})
 }
 
-// "Where the plan proves stale, the batch reads after all: the snapshot is used only to accept
-// orders, never to refuse them." Nothing is sold, refused or priced by what was true before.
+// "Where the plan proves stale, the batch reads after all: the snapshot is used only to accept orders, never to refuse
+// them." Nothing is sold, refused or priced by what was true before.
 func TestLanes_staleSnapshot(t *testing.T) {
 	t.Parallel()
 	other := func(units int64) func(t *testing.T, l *line) {
@@ -90,8 +90,8 @@ func TestLanes_staleSnapshot(t *testing.T) {
 	sql := func(statement string) func(t *testing.T, l *line) {
 		return func(t *testing.T, l *line) { l.Exec(t, statement) }
 	}
-	// What is so before and what happens on another instance after the lane read, what
-	// is asked for then, and how often that reads and begins a transaction.
+	// What is so before and what happens on another instance after the lane read, what is asked for then, and how often
+	// that reads and begins a transaction.
 	cases := map[string]struct {
 		limit     int64
 		meanwhile func(t *testing.T, l *line)
@@ -153,8 +153,8 @@ func (w watched) Insert(orders ...order.Order) error {
 	return err
 }
 
-// early is a line whose next batch begins its transaction before it has the lease: one
-// of 20 mugs was sold a moment ago, and the lease is held again.
+// early is a line whose next batch begins its transaction before it has the lease: one of 20 mugs was sold a moment
+// ago, and the lease is held again.
 type early struct {
 	*line
 	inserted chan int   // orders, as they are
@@ -211,8 +211,8 @@ func (e *early) wantOver(t *testing.T, want error) {
 	}
 }
 
-// "Such a batch also begins its transaction while it waits for the lease, and writes its orders
-// [...] and those of buyers who arrive meanwhile."
+// "Such a batch also begins its transaction while it waits for the lease, and writes its orders [...] and those of
+// buyers who arrive meanwhile."
 func TestLanes_early(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -235,8 +235,7 @@ func TestLanes_early(t *testing.T) {
 	})
 }
 
-// Where something changed since the snapshot, or an order does not fit it, all get the answer of
-// a batch that reads.
+// Where something changed since the snapshot, or an order does not fit it, all get the answer of a batch that reads.
 func TestLanes_earlyInVain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -315,8 +314,8 @@ func TestLanes_earlyLimits(t *testing.T) {
 	})
 }
 
-// A lane that gets no lease rolls its early transaction back, whether it has waited too long
-// or is closed, or the snapshot is too old.
+// A lane that gets no lease rolls its early transaction back, whether it has waited too long or is closed, or the
+// snapshot is too old.
 func TestLanes_earlyEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -355,8 +354,8 @@ func TestLanes_earlyEnds(t *testing.T) {
 	}
 }
 
-// "Early is how many lanes at a time may begin a transaction": the lane of another SKU sells
-// all the same while this one has the only one.
+// "Early is how many lanes at a time may begin a transaction": the lane of another SKU sells all the same while this
+// one has the only one.
 func TestLanes_earlyBound(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -373,8 +372,8 @@ func TestLanes_earlyBound(t *testing.T) {
 	})
 }
 
-// "A COMMIT whose answer is lost is asked for": each buyer of a batch gets one outcome, and so
-// does its retry, also where the transaction began early.
+// "A COMMIT whose answer is lost is asked for": each buyer of a batch gets one outcome, and so does its retry, also
+// where the transaction began early.
 func TestLanes_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const buyers = 5

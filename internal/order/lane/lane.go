@@ -1,32 +1,30 @@
 // Package lane sells to many buyers of a SKU with one lease and one commit.
 //
-// The buyers of a SKU on one instance stand in a queue, the SKU's lane, in the order of their
-// arrival. A leader takes the lease of the SKU, sells to all who stand there by then, 256 at most,
-// in one transaction, answers each, and gives the lease back:
+// The buyers of a SKU on one instance stand in a queue, the SKU's lane, in the order of their arrival. A leader takes
+// the lease of the SKU, sells to all who stand there by then, 256 at most, in one transaction, answers each, and gives
+// the lease back:
 //
 //	lease -> read stock and keys -> plan -> one transaction {orders, keys, buyers, one
 //	update of the units, limits, movements} -> commit -> answers -> release
 //
-// Consecutive batches reuse the snapshot of the stock, for a second at most: where all of a
-// batch can have what they want by it, nothing is read, and the transaction compares. The
-// update asks for the units, the price and the limit as they were; the keys are primary keys.
-// Where the plan proves stale, the batch reads after all: the snapshot is used only to accept
-// orders, never to refuse them. Such a batch also begins its transaction while it waits for
-// the lease, and writes its orders, rows that no other transaction waits for, and those
-// of buyers who arrive meanwhile. On a store with one writer, the lease comes first.
+// Consecutive batches reuse the snapshot of the stock, for a second at most: where all of a batch can have what they
+// want by it, nothing is read, and the transaction compares. The update asks for the units, the price and the limit as
+// they were; the keys are primary keys. Where the plan proves stale, the batch reads after all: the snapshot is used
+// only to accept orders, never to refuse them. Such a batch also begins its transaction while it waits for the lease,
+// and writes its orders, rows that no other transaction waits for, and those of buyers who arrive meanwhile. On a store
+// with one writer, the lease comes first.
 //
-// A lone buyer is served at once: no batch waits to be filled. One failed order does not fail
-// the batch: a repeated key is answered with its order, an order over a limit is left out.
-// Where a row of one buyer is locked by another transaction, the batch falls back to single
-// orders. Between two batches the lease is given back, so that other instances get their turn.
+// A lone buyer is served at once: no batch waits to be filled. One failed order does not fail the batch: a repeated key
+// is answered with its order, an order over a limit is left out. Where a row of one buyer is locked by another
+// transaction, the batch falls back to single orders. Between two batches the lease is given back, so that other
+// instances get their turn.
 //
-// A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has
-// taken waits for the result, for as long as the batch's most patient buyer at most. Orders of
-// several SKUs stand in no lane; they wait for the same leases.
+// A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has taken waits for the
+// result, for as long as the batch's most patient buyer at most. Orders of several SKUs stand in no lane; they wait for
+// the same leases.
 //
-// Where the last batch found nothing left, the next one reads stock and keys before it asks for the
-// lease, and refuses all of its buyers if that is still so: a crowd that comes too late costs two
-// reads for each 256 of it.
+// Where the last batch found nothing left, the next one reads stock and keys before it asks for the lease, and refuses
+// all of its buyers if that is still so: a crowd that comes too late costs two reads for each 256 of it.
 package lane
 
 import (
@@ -43,18 +41,16 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-// Config is what lanes need. Its functions may be nil; they are called by many goroutines at
-// once, and must not block.
+// Config is what lanes need. Its functions may be nil; they are called by many goroutines at once, and must not block.
 type Config struct {
 	strategy.Shop
 	Locker strategy.Locker
 
-	// MaxQueue is how many buyers of one SKU may wait in this instance; 0 means
-	// DefaultMaxQueue.
+	// MaxQueue is how many buyers of one SKU may wait in this instance; 0 means DefaultMaxQueue.
 	MaxQueue int
 
-	// Early is how many lanes at a time may begin a transaction before they have the lease.
-	// Each keeps a connection of the store. It is 0 for a store with one writer.
+	// Early is how many lanes at a time may begin a transaction before they have the lease. Each keeps a connection of
+	// the store. It is 0 for a store with one writer.
 	Early int
 
 	Now         func() time.Time // the clock of this process; nil for time.Now
@@ -169,8 +165,8 @@ func gone(w *buyer) error {
 	return fmt.Errorf("lane of sku %q: %w: %w: %w", w.draft.Lines[0].SKU, lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
 }
 
-// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being
-// sold, and lets no more buyers in. Calling it again is safe.
+// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
+// buyers in. Calling it again is safe.
 func (l *Lanes) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -212,8 +208,7 @@ func (l *Lanes) join(w *buyer) error {
 	return nil
 }
 
-// leave takes a buyer out of its lane and reports whether it was still there. If
-// not, its answer is on the way.
+// leave takes a buyer out of its lane and reports whether it was still there. If not, its answer is on the way.
 func (l *Lanes) leave(w *buyer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,8 +225,8 @@ func (l *Lanes) removeLocked(q *queue, w *buyer) {
 	l.waiting--
 }
 
-// head returns the first buyer of a queue. With nobody there it closes the queue and returns
-// nil: the next buyer opens another.
+// head returns the first buyer of a queue. With nobody there it closes the queue and returns nil: the next buyer opens
+// another.
 func (l *Lanes) head(q *queue) *buyer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,8 +237,8 @@ func (l *Lanes) head(q *queue) *buyer {
 	return nil
 }
 
-// take moves buyers from the head of a queue to into, while accept says so, which may plan them
-// at once. Those who are gone are answered.
+// take moves buyers from the head of a queue to into, while accept says so, which may plan them at once. Those who are
+// gone are answered.
 func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,8 +265,8 @@ func (l *Lanes) lead(q *queue) {
 	}
 }
 
-// guard runs f and returns a panic of it as an error, which OnPanic gets with the stack: no
-// buyer stays without an answer, and no lane without a leader, because of another's order.
+// guard runs f and returns a panic of it as an error, which OnPanic gets with the stack: no buyer stays without an
+// answer, and no lane without a leader, because of another's order.
 func (l *Lanes) guard(sku string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

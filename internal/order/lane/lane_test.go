@@ -24,8 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// line is a lane of mugs in front of which the lease is held, so that a test decides who is in
-// the next batch.
+// line is a lane of mugs in front of which the lease is held, so that a test decides who is in the next batch.
 type line struct {
 	*ordertest.Shop
 	spy   *ordertest.Spy
@@ -108,8 +107,8 @@ func buy(buyer, key string, units int64) order.Request {
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
 
-// "A leader takes the lease of the SKU, sells to all who stand there by then": those who stand in
-// the queue together cost one transaction, and each is answered with its own order.
+// "A leader takes the lease of the SKU, sells to all who stand there by then": those who stand in the queue together
+// cost one transaction, and each is answered with its own order.
 func TestLanes_oneTransaction(t *testing.T) {
 	t.Parallel()
 	const buyers, units = 200, 120
@@ -167,8 +166,7 @@ func TestLanes_crowd(t *testing.T) {
 	})
 }
 
-// "One failed order does not fail the batch." "A buyer whose ctx ends in the queue leaves it, and
-// nothing was changed."
+// "One failed order does not fail the batch." "A buyer whose ctx ends in the queue leaves it, and nothing was changed."
 func TestLanes_oneFails(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -218,8 +216,8 @@ func TestLanes_oneFails(t *testing.T) {
 	})
 }
 
-// "In the order of their arrival"; "one that wants more than is left is refused; a smaller order
-// behind it may still fit".
+// "In the order of their arrival"; "one that wants more than is left is refused; a smaller order behind it may still
+// fit".
 func TestLanes_arrival(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -242,8 +240,8 @@ func TestLanes_arrival(t *testing.T) {
 	})
 }
 
-// What the batch has read may be stale when it writes: a buyer without a lease took
-// units, or used a key. It reads again, and goes on.
+// What the batch has read may be stale when it writes: a buyer without a lease took units, or used a key. It reads
+// again, and goes on.
 func TestLanes_readsAgain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -286,8 +284,8 @@ func TestLanes_readsAgain(t *testing.T) {
 	})
 }
 
-// "Where a row of one buyer is locked by another transaction, the batch falls back to single
-// orders": that buyer alone waits in vain.
+// "Where a row of one buyer is locked by another transaction, the batch falls back to single orders": that buyer alone
+// waits in vain.
 func TestLanes_rowOfOneBuyer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -378,8 +376,8 @@ func (l logged) Insert(orders ...order.Order) error {
 	return l.Tx.Insert(orders...)
 }
 
-// "Between two batches the lease is given back": a cart that came while the first batch
-// stood in the queue is served before the second. A batch has 256 buyers at most.
+// "Between two batches the lease is given back": a cart that came while the first batch stood in the queue is served
+// before the second. A batch has 256 buyers at most.
 func TestLanes_fairToCarts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -428,8 +426,8 @@ func TestLanes_goneWhileServed(t *testing.T) {
 	})
 }
 
-// Without a lease, a buyer whose key has bought before is answered with its order; the
-// others are told why there is none.
+// Without a lease, a buyer whose key has bought before is answered with its order; the others are told why there is
+// none.
 func TestLanes_noLease(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -471,9 +469,8 @@ func TestLanes_allFail(t *testing.T) {
 	})
 }
 
-// "MaxQueue is how many buyers of one SKU may wait": one more is refused at once, and
-// those of another SKU have a lane of their own. "Close answers the waiting buyers with
-// lock.ErrClosed [...] and lets no more buyers in."
+// "MaxQueue is how many buyers of one SKU may wait": one more is refused at once, and those of another SKU have a lane
+// of their own. "Close answers the waiting buyers with lock.ErrClosed [...] and lets no more buyers in."
 func TestLanes_fullThenClosed(t *testing.T) {
 	t.Parallel()
 	l := stand(t, storetest.SQLite(t), func(c *ordertest.Config) { c.Lane.MaxQueue = 2 })
@@ -520,9 +517,8 @@ func (l panickingLocker) AcquireAll(ctx context.Context, keys ...string) (strate
 	return l.Locker.AcquireAll(ctx, keys...)
 }
 
-// "No buyer stays without an answer, and no lane without a leader, because of another's
-// order": a panic is reported with its stack, the lease is free, and the same requests again
-// get one result each.
+// "No buyer stays without an answer, and no lane without a leader, because of another's order": a panic is reported
+// with its stack, the lease is free, and the same requests again get one result each.
 func TestLanes_panic(t *testing.T) {
 	t.Parallel()
 	const buyers = 5

@@ -32,8 +32,7 @@ func (b *batch) begin(levels order.Levels) {
 	b.byKey, b.refused = map[order.BuyerKey]int{}, map[*buyer]error{}
 }
 
-// plan plans for all buyers. One that wants more than is left is refused; a smaller order
-// behind it may still fit.
+// plan plans for all buyers. One that wants more than is left is refused; a smaller order behind it may still fit.
 func (b *batch) plan(levels order.Levels) {
 	b.begin(levels)
 	for _, w := range b.buyers {

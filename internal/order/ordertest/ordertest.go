@@ -20,8 +20,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Config says how an instance of a shop is wired. Instances with the same DB and Backend are
-// instances of one shop.
+// Config says how an instance of a shop is wired. Instances with the same DB and Backend are instances of one shop.
 type Config struct {
 	DB      *store.Store
 	Store   order.Store // what the instance sells with; nil for DB
@@ -47,8 +46,7 @@ type Shop struct {
 	Config Config
 }
 
-// New returns an instance over a database, with a lock in memory, and all strategies that need
-// nothing else.
+// New returns an instance over a database, with a lock in memory, and all strategies that need nothing else.
 func New(t testing.TB, db *store.Store, change ...func(*Config)) *Shop {
 	t.Helper()
 	return Config{DB: db, Backend: lock.NewMemory()}.Open(t, change...)

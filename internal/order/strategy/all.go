@@ -14,9 +14,9 @@ const (
 	ZooKeeperLock = "zookeeper"
 )
 
-// Offers returns all strategies, the default first: the table to which a new one is added.
-// lanes sells by the strategy of this name; nil for none. A strategy whose locker is nil, or
-// for which missing has a reason, is listed and cannot be used.
+// Offers returns all strategies, the default first: the table to which a new one is added. lanes sells by the strategy
+// of this name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed and cannot
+// be used.
 func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing map[string]string) []order.Offer {
 	redis, memory := lockers[RedisLock], lockers[MemoryLock]
 	offers := []order.Offer{

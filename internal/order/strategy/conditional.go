@@ -8,8 +8,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Conditional has no lock: the database compares and subtracts in one statement, and every
-// buyer waits for the row.
+// Conditional has no lock: the database compares and subtracts in one statement, and every buyer waits for the row.
 type Conditional struct {
 	Shop
 }

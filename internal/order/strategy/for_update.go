@@ -8,9 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ForUpdate is none made right by the database's own lock: from SELECT ... FOR UPDATE until
-// the transaction ends, no other buyer reads or writes the row. Each buyer keeps a connection
-// and the row while it thinks.
+// ForUpdate is none made right by the database's own lock: from SELECT ... FOR UPDATE until the transaction ends, no
+// other buyer reads or writes the row. Each buyer keeps a connection and the row while it thinks.
 type ForUpdate struct {
 	Shop
 }

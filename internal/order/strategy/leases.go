@@ -7,15 +7,14 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Locker takes locks. Lease makes one of a *lock.Locker; the wrong locks of teaching mode
-// are others.
+// Locker takes locks. Lease makes one of a *lock.Locker; the wrong locks of teaching mode are others.
 type Locker interface {
 	// AcquireAll takes the locks of these keys, all or none, in sorted order.
 	AcquireAll(ctx context.Context, keys ...string) (Leases, error)
 }
 
-// Leases are held until Release. Those of a lock without fences have the fence 0, and
-// those of a lock without leases never end by themselves.
+// Leases are held until Release. Those of a lock without fences have the fence 0, and those of a lock without leases
+// never end by themselves.
 type Leases interface {
 	// Context ends when one of the leases does.
 	Context() context.Context

@@ -8,10 +8,9 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Locked is none under a lock without fences. With stock.Overwrite it is as correct as the lock:
-// whatever the lock lets through sells too much. So it sells with the locks that are WRONG, each by
-// one well-known mistake. With stock.Conditional the guarded UPDATE is what is correct, as under
-// Redlock.
+// Locked is none under a lock without fences. With stock.Overwrite it is as correct as the lock: whatever the lock lets
+// through sells too much. So it sells with the locks that are WRONG, each by one well-known mistake. With
+// stock.Conditional the guarded UPDATE is what is correct, as under Redlock.
 type Locked struct {
 	Shop
 	Locker Locker

@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Redis keeps buyers in line by a lease; the fenced UPDATE is what cannot oversell. The same
-// code sells under leases of MySQL and ZooKeeper.
+// Redis keeps buyers in line by a lease; the fenced UPDATE is what cannot oversell. The same code sells under leases of
+// MySQL and ZooKeeper.
 type Redis struct {
 	Shop
 	Locker Locker

@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ReleaseBeforeCommit is WRONG: it has the right lock and gives it back before the COMMIT,
-// so that the next buyer reads stock that is about to change.
+// ReleaseBeforeCommit is WRONG: it has the right lock and gives it back before the COMMIT, so that the next buyer reads
+// stock that is about to change.
 type ReleaseBeforeCommit struct {
 	Shop
 	Locker Locker

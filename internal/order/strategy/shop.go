@@ -1,13 +1,11 @@
-// Package strategy has every way to sell under concurrency, right and wrong side by
-// side: short files, each to be read from top to bottom. Start with none.go, which
-// oversells, and redis.go, which does not; what differs between the two files is
-// the whole lesson.
+// Package strategy has every way to sell under concurrency, right and wrong side by side: short files, each to be read
+// from top to bottom. Start with none.go, which oversells, and redis.go, which does not; what differs between the two
+// files is the whole lesson.
 //
-// All strategies of this package take the same steps in a transaction, in this sequence: the
-// idempotency key, the buyer's row, the units, then the order with its movements.
-// The key comes before the units and their fence, or a buyer's own committed order
-// would look like another holder's newer write. SKUs come in the order of their
-// names, so that two orders never wait for each other.
+// All strategies of this package take the same steps in a transaction, in this sequence: the idempotency key, the
+// buyer's row, the units, then the order with its movements. The key comes before the units and their fence, or a
+// buyer's own committed order would look like another holder's newer write. SKUs come in the order of their names, so
+// that two orders never wait for each other.
 package strategy
 
 import (
@@ -77,8 +75,8 @@ func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels,
 	return nil
 }
 
-// insert writes the order with its lines, checks its buyer's limits, and appends its movements
-// to the ledger. leases are those whose fences the units were taken under; nil for none.
+// insert writes the order with its lines, checks its buyer's limits, and appends its movements to the ledger. leases
+// are those whose fences the units were taken under; nil for none.
 func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
 	if err := tx.Insert(d.Order); err != nil {
 		return err
@@ -101,8 +99,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	return tx.Record(movements...)
 }
 
-// InTime is the last check before a COMMIT: order.ErrTooLate if less than the margin is left
-// of a lease.
+// InTime is the last check before a COMMIT: order.ErrTooLate if less than the margin is left of a lease.
 func (s Shop) InTime(leases Leases) error {
 	if leases.Remaining() < s.Margin {
 		return order.ErrTooLate
@@ -110,9 +107,9 @@ func (s Shop) InTime(leases Leases) error {
 	return nil
 }
 
-// RaisingFence runs sell, and once more after a stale fence if the leases are still held: then
-// the database has seen a higher number than the lock's store remembers, which lost its memory.
-// The leases get fences above those of the stock rows.
+// RaisingFence runs sell, and once more after a stale fence if the leases are still held: then the database has seen a
+// higher number than the lock's store remembers, which lost its memory. The leases get fences above those of the stock
+// rows.
 func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []string, sell func() error) error {
 	err := sell()
 	if !errors.Is(err, order.ErrStaleFence) {
@@ -137,8 +134,8 @@ func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []
 	return sell()
 }
 
-// backOff is a random time, longer after each try, so that buyers who met do not
-// meet again. It soon gets long: each failed try delays the others.
+// backOff is a random time, longer after each try, so that buyers who met do not meet again. It soon gets long: each
+// failed try delays the others.
 func backOff(try int) time.Duration {
 	return 1 + rand.N(min(10*time.Millisecond<<min(try, 16), 2*time.Second))
 }

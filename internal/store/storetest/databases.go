@@ -1,6 +1,5 @@
-// Package storetest gives a test each database that a shop can have: SQLite always, MySQL and
-// MariaDB in containers. A promise that holds in one and not in another is no promise; Each runs
-// the same test on all of them.
+// Package storetest gives a test each database that a shop can have: SQLite always, MySQL and MariaDB in containers. A
+// promise that holds in one and not in another is no promise; Each runs the same test on all of them.
 //
 // Proxy breaks the connection to a server at a statement that a test picks.
 //
@@ -47,8 +46,7 @@ func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
 	each(t, Kinds(), test)
 }
 
-// EachServer is EachKind without SQLite, for what is about row locks, the network or a
-// server's clock.
+// EachServer is EachKind without SQLite, for what is about row locks, the network or a server's clock.
 func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) {
 	t.Helper()
 	each(t, Kinds()[1:], test)
@@ -67,8 +65,8 @@ func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
 // Database is an empty database of the test's own.
 type Database struct{ dsn, path string }
 
-// New makes a database that goes with the test. The params are added to a server's DSN, such
-// as "innodb_lock_wait_timeout=1".
+// New makes a database that goes with the test. The params are added to a server's DSN, such as
+// "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
 	t.Helper()
 	if !k.Server {

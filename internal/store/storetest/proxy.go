@@ -24,14 +24,14 @@ const (
 	Hang             // as Drop, but the server does not notice until LetGo: its transaction stays open
 )
 
-// Proxy stands between a client and its MySQL or MariaDB and breaks connections.
-// Its fields are set before the first connection.
+// Proxy stands between a client and its MySQL or MariaDB and breaks connections. Its fields are set before the first
+// connection.
 type Proxy struct {
 	// Refuse tells whether to hang up on a new connection; nil refuses none.
 	Refuse func() bool
 
-	// Judge decides about a statement before it is passed on, and may do
-	// something at that moment; nil lets all pass. Connections ask it at once.
+	// Judge decides about a statement before it is passed on, and may do something at that moment; nil lets all pass.
+	// Connections ask it at once.
 	Judge func(statement string) Fate
 
 	target string
@@ -40,8 +40,7 @@ type Proxy struct {
 	hanging []net.Conn
 }
 
-// Through starts the proxy and returns the DSN that leads through it, until the
-// test ends.
+// Through starts the proxy and returns the DSN that leads through it, until the test ends.
 func (p *Proxy) Through(t testing.TB, dsn string) string {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -82,8 +81,8 @@ func (p *Proxy) serve(client net.Conn) {
 	answers.Wait()
 }
 
-// requests passes on what the client sends, packet by packet, until one of the
-// sides ends or a statement's fate is to be the last.
+// requests passes on what the client sends, packet by packet, until one of the sides ends or a statement's fate is to
+// be the last.
 func (p *Proxy) requests(client, server net.Conn) {
 	defer client.Close()
 	in := bufio.NewReader(client)
@@ -123,8 +122,8 @@ func (p *Proxy) judge(packet []byte) Fate {
 	return p.Judge(string(packet[header+1:]))
 }
 
-// readPacket reads a packet with its header: three bytes of length, the lowest
-// first, and its number within the command, 0 for a new one.
+// readPacket reads a packet with its header: three bytes of length, the lowest first, and its number within the
+// command, 0 for a new one.
 func readPacket(in io.Reader) ([]byte, error) {
 	packet := make([]byte, 4)
 	if _, err := io.ReadFull(in, packet); err != nil {

@@ -57,11 +57,9 @@ func (h *History) Add(e Lease) {
 	h.leases = append(h.leases, e)
 }
 
-// Forgot records that the store lost its memory of leases, or took them for older than they were.
-func (h *History) Forgot(at time.Time) { h.ForgotBetween(at, at) }
-
-// ForgotBetween is Forgot for a caller that knows only when it asked the store to forget, and when it was answered.
-func (h *History) ForgotBetween(from, to time.Time) {
+// Forgot records that the store lost its memory of leases, or took them for older than they were, at some instant from one
+// time to the other.
+func (h *History) Forgot(from, to time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forgot = append(h.forgot, span{from, to})

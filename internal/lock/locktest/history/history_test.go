@@ -53,10 +53,10 @@ func TestHistory_Check(t *testing.T) {
 				h.Add(e)
 			}
 			for _, second := range c.forgot {
-				h.Forgot(at(second))
+				h.Forgot(at(second), at(second))
 			}
 			if span := c.forgotBetween; span != nil {
-				h.ForgotBetween(at(span[0]), at(span[1]))
+				h.Forgot(at(span[0]), at(span[1]))
 			}
 			got := h.Check()
 			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || got[0].Rule != c.want) {

@@ -114,10 +114,10 @@ var lockerMutants = []mutant{
 	{"the last release frees a key: an inner one does", sim, []edit{
 		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.first:"},
 	}},
-	{"a lease that was taken again ends with the first: goes on", "TestMemory/ReentrantEnds", []edit{
+	{"a lease that was taken again ends with the first: goes on", sim, []edit{
 		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
-	{"the last release frees a key: that of the first lease does", "TestMemory/ReentrantEnds", []edit{
+	{"the last release frees a key: that of the first lease does", sim, []edit{
 		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.first:"},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
@@ -158,7 +158,7 @@ var storeMutants = []mutant{
 	{"Redis: a lease never runs out", "TestRedis/CrashedHolder", []edit{
 		{"redis_acquire.lua", "if left > 0 then", "if true then"},
 	}},
-	{"Redis: fences are counted, and the count is lost", "TestRedis/FenceSurvivesForgetting", []edit{
+	{"Redis: fences are counted, and the count is lost", "TestRedis/StoreForgets", []edit{
 		{"redis_acquire.lua", "time[1] .. string.rep('0', 6 - #time[2]) .. time[2]", "'1'"},
 	}},
 	{"Redis: fences come from the clock alone", "TestRedis/FenceRaised", []edit{
@@ -188,7 +188,7 @@ var storeMutants = []mutant{
 	{"Redis: a release does not know of the queue", "TestRedis/WokenByRelease", []edit{
 		{"redis_acquire.lua", "last .. '*' .. holder", "last .. '+' .. holder"},
 	}},
-	{"Redis: the queue is not in order", "TestRedis/StoreQueue", []edit{
+	{"Redis: the queue is not in order", "TestRedis/WokenByRelease", []edit{
 		{"redis_release.lua", "'ZRANGE', KEYS[2], 0, 0", "'ZRANGE', KEYS[2], -1, -1"},
 	}},
 }

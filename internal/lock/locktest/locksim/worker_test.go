@@ -3,9 +3,9 @@ package locksim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -14,7 +14,8 @@ import (
 // worker is a goroutine of a process that takes turns under the lock.
 type worker struct {
 	*client
-	who string
+	who    string
+	giveUp atomic.Pointer[context.CancelFunc] // ends its wait; nil while it does not wait
 }
 
 func (w *worker) log(what string, args ...any) { w.note(w.who, what, args...) }
@@ -23,7 +24,7 @@ func (w *worker) broke(rule string, args ...any) { w.sim.broke(w.who, rule, args
 
 // work takes turns until the faults are over, and then a last one.
 func (w *worker) work() {
-	for n := 0; !w.healed() && !w.crashed.Load(); n++ {
+	for n := 0; !w.healed(); n++ {
 		d := w.plan.draw("turn", w.who, strconv.Itoa(n))
 		time.Sleep(d.between(0, oneOf(d, prompt, 50*time.Millisecond, w.options.TTL)))
 		w.turn(d)
@@ -49,9 +50,9 @@ func (w *worker) turn(d draw) {
 		acquire, waiting = w.locker.TryAcquire, time.Time{}
 	}
 	w.log("wants %s until %v, waits: %v", key, end.Sub(w.start), kind != 0)
-	w.waits(w.who, cancel)
+	w.giveUp.Store(&cancel)
 	got, err := acquire(ctx, key)
-	w.waits(w.who, nil)
+	w.giveUp.Store(nil)
 	w.checkReturn(ctx, key, asked, end, err)
 	if err == nil {
 		w.hold(w.begin(key, waiting, got), d)
@@ -98,7 +99,9 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 	}
 	for _, e := range leases {
 		time.Sleep(w.holdTime(d))
-		e.trusted()
+		if !e.trusted() {
+			w.checkEnded(all.Context(), e.Lease)
+		}
 	}
 	for _, e := range leases {
 		e.ends()
@@ -112,8 +115,8 @@ func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Ti
 	if most := asked.Add(w.options.MaxWait); w.options.MaxWait >= 0 && most.Before(until) {
 		until = most
 	}
-	if at := w.closedAt(); !at.IsZero() && at.After(asked) && at.Before(until) {
-		until = at
+	if at := w.closed.Load(); at != nil && at.After(asked) && at.Before(until) {
+		until = *at
 	}
 	if late := now.Sub(until); late > 0 {
 		w.broke("Acquire of %s returned %v late", key, late)
@@ -128,7 +131,7 @@ func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Ti
 	if now.Equal(end) && w.plan.grain == time.Nanosecond && !errors.Is(err, context.Canceled) {
 		w.broke("Acquire of %s: %v, want context.Canceled", key, err)
 	}
-	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty)) && !w.crashed.Load()
+	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty))
 	held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: held by another
 	own := errors.Is(err, lock.ErrTimeout) || errors.Is(err, lock.ErrQueueFull) || errors.Is(err, lock.ErrClosed)
 	if well && ctx.Err() == nil && !own && !held {
@@ -145,42 +148,72 @@ func (w *worker) holdTime(d draw) time.Duration {
 // hold does under a lease what shops do, and what they should not do.
 func (w *worker) hold(e *lease, d draw) {
 	time.Sleep(w.holdTime(d))
-	if d.chance(0.15) {
-		w.takeAgain(e, d)
+	if d.chance(0.15) && e.trusted() && w.takeAgain(e, d) {
+		return
 	}
 	if d.chance(0.1) { // does not look at its context
 		time.Sleep(2 * w.options.TTL)
 	}
 	e.trusted()
-	if other := fmt.Sprintf("%s/w%d", w.name, 1+d.IntN(w.workers)); d.chance(0.3) && w.interrupt(other) {
-		w.log("makes %s give up", other) // it may be the next in the queue
+	other := oneOf(d, w.staff...) // it may be the next in the queue
+	if giveUp := other.giveUp.Load(); giveUp != nil && d.chance(0.3) {
+		w.log("makes %s give up", other.who)
+		(*giveUp)()
 	}
 	w.release(e)
 }
 
-// takeAgain: "A key that is held can be taken again, under the lease's context".
-func (w *worker) takeAgain(e *lease, d draw) {
-	if !e.trusted() {
-		return
+// takeAgain: "A key that is held can be taken again under the lease's context [...]; the last release frees it". It reports
+// whether e was released, as the first of the two.
+func (w *worker) takeAgain(e *lease, d draw) (released bool) {
+	ctx, before := e.Context(), time.Now()
+	if released = d.chance(0.5); released {
+		ctx = context.WithoutCancel(ctx)
 	}
-	before := time.Now()
-	again, err := w.locker.Acquire(e.Context(), e.key)
-	if err != nil {
-		if e.trusted() {
-			w.broke("takes %s again: %v", e.key, err)
+	again, err := w.locker.Acquire(ctx, e.key)
+	switch {
+	case !e.trusted(): // lost in the same instant, so that again is nothing or a lease of its own
+		if err == nil {
+			_ = again.Release()
 		}
-		return
+		return false
+	case err != nil:
+		w.broke("takes %s again: %v", e.key, err)
+		return false
 	}
 	if now := time.Now(); now.After(before) || again.Fence() != e.Fence() {
 		w.broke("took %s again after %v, fence %d, want %d at once", e.key, now.Sub(before), again.Fence(), e.Fence())
 	}
-	time.Sleep(w.holdTime(d))
-	trusted := e.trusted()
-	if err := again.Release(); err != nil && trusted {
-		w.broke("inner release of %s: %v", e.key, err)
+	first, last := again, e.Lease
+	if released {
+		first, last = last, first
+		e.over()
+	} else {
+		time.Sleep(w.holdTime(d))
 	}
-	if trusted && !e.trusted() {
-		w.broke("an inner release freed %s", e.key)
+	trusted := last.Remaining() > 0
+	if err := first.Release(); err != nil && trusted {
+		w.broke("first release of %s, which was taken twice: %v", e.key, err)
+	}
+	if trusted && last.Remaining() == 0 {
+		w.broke("the first release freed %s, which was taken twice", e.key)
+	}
+	if released {
+		time.Sleep(w.holdTime(d))
+		if last.Remaining() == 0 {
+			w.checkEnded(last.Context(), last)
+		}
+		e.ends()
+		w.log("releases %s, taken again: %v", e.key, last.Release())
+	}
+	return released
+}
+
+// checkEnded: the context ends with the lease, unless an answer of the same instant renews it.
+func (w *worker) checkEnded(ctx context.Context, e *lock.Lease) {
+	time.Sleep(time.Nanosecond)
+	if e.Remaining() == 0 && ctx.Err() == nil {
+		w.broke("%s is over, and its context goes on", e.Key())
 	}
 }
 
@@ -202,8 +235,10 @@ func (w *worker) release(e *lease) {
 	if again := e.Release(); !errors.Is(again, err) {
 		w.broke("second Release of %s: %v, want %v", e.key, again, err)
 	}
-	if e.Context().Err() == nil || e.Remaining() > 0 {
+	if cause := context.Cause(e.Context()); cause == nil || e.Remaining() > 0 {
 		w.broke("%s goes on after Release", e.key)
+	} else if trusted && !errors.Is(cause, lock.ErrReleased) && !errors.Is(cause, context.Canceled) {
+		w.broke("cause %v after Release of %s, want ErrReleased", cause, e.key)
 	}
 }
 
@@ -211,7 +246,7 @@ func (w *worker) release(e *lease) {
 func (w *worker) lastTurn() {
 	d := w.plan.draw("last", w.who)
 	key := oneOf(d, w.plan.keys...)
-	if !w.closedAt().IsZero() || w.crashed.Load() {
+	if w.closed.Load() != nil {
 		return
 	}
 	began := time.Now()

@@ -3,6 +3,8 @@ package locksim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,23 +17,22 @@ import (
 type client struct {
 	processPlan
 	*sim
-	locker  *lock.Locker
-	watch   watch
-	crashed atomic.Bool
+	locker *lock.Locker
+	watch  watch
+	staff  []*worker
+	closed atomic.Pointer[time.Time] // when close was called; nil: it is open
 
 	mu     sync.Mutex
-	counts map[string]int    // of calls, by kind and key
-	giveUp map[string]func() // by worker: ends its wait
-	closed time.Time         // when close was called
+	counts map[string]int // of calls, by kind and key
 }
 
 func newClient(s *sim, p processPlan) *client {
-	c := &client{
-		processPlan: p, sim: s,
-		counts: make(map[string]int), giveUp: make(map[string]func()),
-	}
+	c := &client{processPlan: p, sim: s, counts: make(map[string]int)}
 	c.watch = watch{client: c, owners: make(map[string]*requests), tenures: make(map[string][]*tenure)}
 	c.locker = lock.New(c, p.options)
+	for n := range p.workers {
+		c.staff = append(c.staff, &worker{client: c, who: fmt.Sprintf("%s/w%d", p.name, n+1)})
+	}
 	return c
 }
 
@@ -47,13 +48,8 @@ func (c *client) count(what string) string {
 
 // close closes the Locker, once.
 func (c *client) close() {
-	c.mu.Lock()
-	again := !c.closed.IsZero()
-	if !again {
-		c.closed = time.Now()
-	}
-	c.mu.Unlock()
-	if again {
+	now := time.Now()
+	if !c.closed.CompareAndSwap(nil, &now) {
 		return
 	}
 	c.log("close")
@@ -61,31 +57,6 @@ func (c *client) close() {
 		c.broke(c.name, "Close: %v", err)
 	}
 	c.log("closed")
-}
-
-// closedAt returns when the Locker was closed; zero: it is open.
-func (c *client) closedAt() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
-// waits remembers how to end a worker's wait; nil: it does not wait any more.
-func (c *client) waits(worker string, giveUp func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.giveUp[worker] = giveUp
-}
-
-// interrupt makes a worker give up, if it waits.
-func (c *client) interrupt(worker string) bool {
-	c.mu.Lock()
-	giveUp := c.giveUp[worker]
-	c.mu.Unlock()
-	if giveUp != nil {
-		giveUp()
-	}
-	return giveUp != nil
 }
 
 // Acquire implements lock.Backend.
@@ -132,9 +103,12 @@ func (c *client) Wait(ctx context.Context, claim lock.Claim, g lock.Grant) error
 	defer cancel()
 	never := lock.Grant{Held: true, Retry: 1000 * time.Hour}
 	if c.store.of(claim.Key).Wait(enough, claim, never) == nil {
-		lost := c.cut(cutBack) || !c.healed() && d.chance(c.plan.profile.deaf)
-		pause(enough, d.between(50*time.Microsecond, prompt))
-		if enough.Err() == nil && !lost && !c.cut(cutBack) {
+		lost := c.cut() || !c.healed() && d.chance(c.plan.profile.deaf)
+		select {
+		case <-time.After(d.between(50*time.Microsecond, prompt)):
+		case <-enough.Done():
+		}
+		if enough.Err() == nil && !lost && !c.cut() {
 			c.log("wait %s by %s: notified", claim.Key, claim.Owner)
 			return nil
 		}
@@ -151,28 +125,12 @@ func (c *client) Wait(ctx context.Context, claim lock.Claim, g lock.Grant) error
 // Close implements lock.Backend.
 func (c *client) Close() error { return nil }
 
-// pause sleeps until ctx ends, and no longer than d.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// cut reports whether messages in this direction are lost now.
-func (c *client) cut(direction string) bool {
-	if c.crashed.Load() {
-		return true
-	}
+// cut reports whether messages are lost now.
+func (c *client) cut() bool {
 	now := time.Since(c.start)
-	for _, f := range c.plan.faults {
-		if c.clients[f.process] == c && (f.kind == cutBoth || f.kind == direction) && now >= f.at && now < f.at+f.length {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.plan.faults, func(f fault) bool {
+		return f.kind == cutOff && c.clients[f.process] == c && now >= f.at && now < f.at+f.length
+	})
 }
 
 // errReset is what a process sees of a lost connection.
@@ -214,14 +172,9 @@ func (c *client) fate(kind, key string) fate {
 		f.repeat = d.between(0, ttl*3/2)
 	}
 	if d.chance(p.lose) {
-		switch d.IntN(4) {
-		case 0:
-			f.loseRequest = true
-		case 1:
-			f.loseAnswer = true
-		case 2:
-			f.loseRequest, f.reset = true, d.between(0, prompt)
-		case 3: // though the request arrives
+		f.loseRequest = d.chance(0.5)
+		f.loseAnswer = !f.loseRequest
+		if d.chance(0.5) {
 			f.reset = d.between(0, prompt)
 		}
 	}
@@ -261,9 +214,9 @@ func deliver[T any](
 	c *client, kind string, claim lock.Claim, f fate,
 	do func(context.Context, lock.Claim) (T, error), answers chan<- answer[T],
 ) {
-	lost := c.cut(cutThere)
+	lost := c.cut()
 	time.Sleep(f.there)
-	if lost || f.loseRequest || c.cut(cutThere) {
+	if lost || f.loseRequest || c.cut() {
 		c.log("%s %s by %s: request lost", kind, claim.Key, claim.Owner)
 		return
 	}
@@ -271,15 +224,15 @@ func deliver[T any](
 	if f.repeat > 0 {
 		c.inFlight.Go(func() {
 			time.Sleep(f.repeat)
-			if !c.cut(cutThere) {
+			if !c.cut() {
 				_, err := do(context.Background(), claim)
 				c.log("%s %s by %s: arrived once more: %v", kind, claim.Key, claim.Owner, err)
 			}
 		})
 	}
-	lost = c.cut(cutBack)
+	lost = c.cut()
 	time.Sleep(f.back)
-	if lost || f.loseAnswer || c.cut(cutBack) {
+	if lost || f.loseAnswer || c.cut() {
 		c.log("%s %s by %s: answer lost", kind, claim.Key, claim.Owner)
 		return
 	}

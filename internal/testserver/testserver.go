@@ -1,0 +1,230 @@
+// Package testserver gives tests real servers in containers: Redis, Valkey, MySQL, MariaDB and ZooKeeper. Its few other
+// helpers, for networks that fail and for polling, need no container.
+//
+// The tests of a package share one container of each kind, which the first test that asks for it starts. TestMain removes
+// them:
+//
+//	func TestMain(m *testing.M) { os.Exit(testserver.Main(m)) }
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) } // and looks for leaked goroutines
+//
+// A test asks for an address or a data source name:
+//
+//	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
+//	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
+//
+// A test that breaks its server starts one of its own, as by StartRedis, which keeps its address over a restart. A program
+// that is no test, as the load test, calls OpenRedis and its like. The shared servers are tuned for tests and lose
+// everything in a crash; those of StartMariaDB and StartZooKeeper are durable.
+//
+// # Without Docker
+//
+// The test skips and says what it needs. With CI=true it fails instead: there, a skipped test is a test that nobody ran.
+// -short skips too, except with CI=true.
+//
+// # Images
+//
+// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_REDIS7_IMAGE, SHOP_TEST_VALKEY_IMAGE,
+// SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand the
+// official images' variables and options. The value none says that this machine has no such image: the tests skip even
+// with CI=true.
+//
+// A run that is killed, by go test's -timeout or an interrupt, leaves its containers to testcontainers' reaper. Where that
+// is switched off, remove them by their label org.testcontainers=true.
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+)
+
+// pool holds the servers that the tests of this package share. It is a global because nothing but TestMain spans these
+// tests, and TestMain cannot hand them anything.
+var pool struct {
+	mu     sync.Mutex
+	starts map[string]func() (*Server, error) // each starts its server once; nil outside of Runner.Run
+}
+
+// Runner is what goleak.VerifyTestMain and os.Exit need of a *testing.M.
+type Runner struct{ m *testing.M }
+
+// Main runs the tests and removes the containers that they shared. It returns the exit code.
+func Main(m *testing.M) int { return Wrap(m).Run() }
+
+// Wrap is Main for goleak.VerifyTestMain, which calls Run itself and looks for leaks after it.
+func Wrap(m *testing.M) Runner { return Runner{m: m} }
+
+// Run runs the tests, then removes the containers. The code is not 0 if a test failed or a container is left.
+func (r Runner) Run() int {
+	pool.starts = map[string]func() (*Server, error){}
+	code := r.m.Run()
+	for _, started := range pool.starts {
+		server, err := started()
+		if err != nil {
+			continue // a test has failed with it
+		}
+		if err := server.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "testserver: a container is left behind:", err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// share returns the package's server of a kind. The first call starts it; a failure is kept, so that each test fails with
+// it at once.
+func share(t testing.TB, k kind) *Server {
+	t.Helper()
+	need(t, k)
+	pool.mu.Lock()
+	started := pool.starts[k.name]
+	if started == nil {
+		started = sync.OnceValues(func() (*Server, error) { return start(context.Background(), k) })
+		pool.starts[k.name] = started
+	}
+	pool.mu.Unlock()
+	server, err := started()
+	if err != nil {
+		t.Fatalf("testserver: %v", err)
+	}
+	return server
+}
+
+// own starts a server that is removed when t ends.
+func own(t testing.TB, k kind) *Server {
+	t.Helper()
+	need(t, k)
+	s, err := start(t.Context(), k)
+	if err != nil {
+		t.Fatalf("testserver: %v", err)
+	}
+	testcontainers.CleanupContainer(t, s.container, testcontainers.StopTimeout(0))
+	return s
+}
+
+// need skips the test, or fails it with CI=true, where Docker or the image is missing.
+func need(t testing.TB, k kind) {
+	t.Helper()
+	if pool.starts == nil {
+		t.Fatal("testserver: TestMain of this package has to call testserver.Main or Wrap, which remove the containers")
+	}
+	ci := os.Getenv("CI") == "true"
+	if testing.Short() && !ci {
+		t.Skipf("needs %s in a container: skipped with -short", k.name)
+	}
+	if k.imageName() == "none" {
+		t.Skipf("needs %s: %s=none says that this machine has no image of it", k.name, k.variable)
+	}
+	err := findImage(context.Background(), k)
+	switch {
+	case err != nil && ci:
+		t.Fatalf("%v; CI=true makes that a failure", err)
+	case err != nil:
+		t.Skip(err)
+	}
+}
+
+var (
+	imagesMu sync.Mutex
+	images   = map[string]error{}
+)
+
+// findImage returns why no container of the kind can be started, nil if it can. Docker is asked once for each image.
+func findImage(ctx context.Context, k kind) error {
+	imagesMu.Lock()
+	defer imagesMu.Unlock()
+	image := k.imageName()
+	err, known := images[image]
+	if !known {
+		if len(images) == 0 { // before testcontainers does anything
+			log.SetDefault(silent{})
+		}
+		err = pull(ctx, image)
+		images[image] = err
+	}
+	if err != nil {
+		return fmt.Errorf("needs %s in a container: %w; see that `docker pull %s` works, or name another image in %s",
+			k.name, err, image, k.variable)
+	}
+	return nil
+}
+
+// pull pulls an image that is not there: once, where testcontainers would go on trying for a quarter of an hour.
+func pull(ctx context.Context, image string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	docker, err := findDocker(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = docker.Close() }()
+	if _, err := docker.ImageInspect(ctx, image); err == nil {
+		return nil
+	}
+	pulling, err := docker.ImagePull(ctx, image, client.ImagePullOptions{})
+	if err != nil {
+		return fmt.Errorf("pull %s: %w", image, err)
+	}
+	return pulling.Wait(ctx)
+}
+
+// silent drops testcontainers' progress lines.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// findDocker returns a client of the daemon that testcontainers uses, too.
+func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
+	// Looking for the daemon's address panics in some environments, instead of failing.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("looking for Docker: %v", r)
+		}
+	}()
+	docker, err = testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("no Docker daemon found: %w", err)
+	}
+	return docker, nil
+}
+
+// Until polls a condition that has no way to signal. It fails the test after the limit.
+func Until(t testing.TB, what string, limit time.Duration, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := poll(ctx, func(context.Context) error {
+		if condition() {
+			return nil
+		}
+		return errors.New("the condition does not hold")
+	})
+	if err != nil {
+		t.Fatalf("not within %v: %s", limit, what)
+	}
+}
+
+// poll asks until the answer is no error. When ctx ends it returns the last error.
+func poll(ctx context.Context, ask func(context.Context) error) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+
+	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/web"
+)
+
+// raceCommand holds one race per strategy.
+type raceCommand struct {
+	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, and wrong ones that their race does not catch are then played step by step."`
+	crowd.Load
+	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
+	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
+	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
+	servers.Servers
+	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
+	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
+	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
+	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
+}
+
+const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
+
+For each strategy it starts three instances of the shop on a fresh embedded database, puts 100 units
+up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
+
+'loadtest step' plays two buyers against each other, step by step, and 'loadtest compare' sets two
+reports side by side. Each has a --help of its own.`
+
+// Footer stands below the flags in the help.
+func (raceCommand) Footer() string {
+	var b strings.Builder
+	b.WriteString(`
+Examples:
+  go run ./loadtest                                   none, mutex and redis, compared
+  go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
+  go run ./loadtest --strategies none --think 0s      it oversells without a pause, too
+  go run ./loadtest --strategies all --buyers 5000    everything that needs no server
+  go run ./loadtest --strategies all --servers docker everything, on servers in containers
+  go run ./loadtest --html report.html                with charts and the timeline of the race
+  go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
+  go run ./loadtest --json -                          for programs
+  go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
+  go run ./loadtest --target http://localhost:8080    a shop that runs: shop serve --lab
+  go run ./loadtest --rate 200 --duration 10s         open model: orders come whatever the shop does
+  go run ./loadtest --requests 5000 --buyers 50       closed model: each orders again when answered
+  go run ./loadtest --skus 20 --skew 1.1 --lines 3 --cancel 0.1 --retry 0.2   a shop's daily mix
+  go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
+  go run ./loadtest step all                          why: two buyers, step by step (step --help)
+
+The columns:
+`)
+	for _, c := range result.Columns(result.Terminal) {
+		hang(&b, "  "+c.Name, 13, c.Help)
+	}
+	hang(&b, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
+	b.WriteString(`
+With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
+send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
+
+Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
+answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense.
+That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
+the wrong moment and look correct in a race.
+`)
+	return b.String()
+}
+
+// Validate returns a flagError for the first flag that asks for too much, too little or what another flag excludes.
+func (c *raceCommand) Validate() error {
+	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0
+	for _, check := range []struct {
+		wrong      bool
+		flag, want string
+	}{
+		{c.Buyers < 1 || c.Buyers > 100_000, "buyers", "want 1 to 100000"},
+		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
+		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
+		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
+		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
+		{c.Rate != 0 && !(c.Rate >= 0.1 && c.Rate <= 20_000), "rate", "want 0.1 to 20000 orders per second"},
+		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
+		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
+		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
+		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests) > c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
+		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
+		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
+		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
+		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
+		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
+		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
+		{len(c.Strategies) == 0, "strategies", "want at least one"},
+		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
+		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
+		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
+		{c.UI != "" && !plain, "", "--ui shows buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel and --retry"},
+	} {
+		if check.wrong {
+			return &flagError{check.flag, check.want}
+		}
+	}
+	if c.UI != "" {
+		if _, err := web.Address(c.UI); err != nil {
+			return &flagError{"ui", err.Error()}
+		}
+	}
+	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+}
+
+// checkFile finds out before the test whether a file can be written.
+func checkFile(flag, file string) error {
+	if file == "" || file == "-" && flag == "json" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
+	if err != nil {
+		return &flagError{flag, err.Error()}
+	}
+	return f.Close()
+}
+
+// Run holds the races, or serves the page on which they are held.
+func (c *raceCommand) Run(ctx context.Context, e environment) error {
+	s := newScreen(e, c.JSON)
+	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr)}.run(ctx)
+}
+
+// asked is what the flags ask for, as the report has it.
+func (c *raceCommand) asked() result.Run {
+	r := result.Run{
+		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
+		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
+		Rate: c.Rate, Seconds: c.Duration.Seconds(), Requests: c.Requests,
+		Skew: c.Skew, Cancel: c.Cancel, Retry: c.Repeat,
+	}
+	if c.Target == "" {
+		r.Instances = c.Instances
+	}
+	if c.SKUs > 1 {
+		r.SKUs, r.Lines = c.SKUs, c.Lines
+	}
+	return r
+}
+
+// command repeats the run. Addresses of servers may hold passwords and are left out, and so is where the report goes.
+func (c *raceCommand) command() string {
+	words := []string{"go run ./loadtest"}
+	for _, f := range kong.Must(c).Model.Flags {
+		text := fmt.Sprint(f.Target.Interface())
+		switch f.Name {
+		case "json", "html", "svg", "ui", "help":
+			continue
+		case "mysql", "redis", "redlock", "zookeeper":
+			if c.From == servers.Docker { // these have addresses of their own once they run
+				continue
+			}
+			text = f.PlaceHolder
+		case "strategies":
+			text = strings.Join(c.Strategies, ",")
+		case "target":
+			text = withoutPassword(c.Target)
+		}
+		if text != f.Default && (f.Default != "" || !f.Target.IsZero()) {
+			words = append(words, "--"+f.Name, text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// wanted says what the buyers want, for people.
+func (c *raceCommand) wanted() string {
+	buyers, units := humanize.Comma(int64(c.Buyers)), humanize.Comma(c.Stock)
+	sentence := fmt.Sprintf("%s buyers want one of %s units each", buyers, units)
+	switch {
+	case c.Lines > 1:
+		sentence = fmt.Sprintf("%s buyers want carts of 1 to %d SKUs, of %d SKUs with %s units each", buyers, c.Lines, c.SKUs, units)
+	case c.SKUs > 1:
+		sentence = fmt.Sprintf("%s buyers want one of %s units of one of %d SKUs each", buyers, units, c.SKUs)
+	}
+	switch {
+	case c.Pace == crowd.Pace{}:
+		sentence += ", all at once"
+	case c.Rate > 0:
+		sentence += fmt.Sprintf(", %v orders per second", c.Rate)
+	default:
+		sentence += ", again and again"
+	}
+	if c.Duration > 0 {
+		sentence += ", for " + c.Duration.String()
+	}
+	if c.Requests > 0 {
+		sentence += ", up to " + humanize.Comma(int64(c.Requests)) + " orders"
+	}
+	return sentence
+}
+
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "URL"
+	}
+	return u.Redacted()
+}
