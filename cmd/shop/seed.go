@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -37,10 +38,10 @@ Examples:
 func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	skus, err := s.skus(time.Now())
 	if err != nil {
-		return usage("seed", err)
+		return usageError{err}
 	}
 	s.Log = p.log
-	database, err := create(ctx, "seed", s.DatabaseSettings)
+	database, err := openDatabase(ctx, true, s.DatabaseSettings)
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,11 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	if len(s.SKU) != len(s.Units) {
 		return nil, fmt.Errorf("got %d --sku and %d --units: want one of each for every SKU", len(s.SKU), len(s.Units))
 	}
-	seen := map[string]bool{}
 	skus := make([]stock.SKU, len(s.SKU))
 	for i, name := range s.SKU {
-		if seen[name] {
+		if slices.Index(s.SKU, name) < i {
 			return nil, fmt.Errorf("--sku %s comes twice", name)
 		}
-		seen[name] = true
 		sku, err := stock.NewSKU(name, stock.Money{Minor: s.Price, Currency: s.Currency}, s.Units[i], now)
 		if err != nil {
 			return nil, err

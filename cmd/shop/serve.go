@@ -64,7 +64,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	if err := s.Check(); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
 	if s.Data != "" {
 		if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
@@ -92,7 +92,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 
 // prepareFolder makes the folder of a shop, with demo SKUs if it is new.
 func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
-	db, err := create(ctx, "serve", s)
+	db, err := openDatabase(ctx, true, s)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
 // secrets reads the secrets that were given, and makes those that a shop without servers lacks.
 func (s *serveCommand) secrets(g *greeting) (err error) {
 	if s.TokenSecret, err = readSecret("--token-secret-file", s.TokenSecretFile, "SHOP_TOKEN_SECRET"); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
 	if s.OperatorToken, err = readSecret("--operator-token-file", s.OperatorTokenFile, "SHOP_OPERATOR_TOKEN"); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
 	if !s.Alone() {
 		return nil

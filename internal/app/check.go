@@ -146,7 +146,12 @@ func (s Settings) validMode() error {
 	if !s.TokenSecret.IsZero() {
 		fail("token-secret: is not for teaching mode, which believes buyers: leave out --lab, or --token-secret-file and SHOP_TOKEN_SECRET")
 	}
-	return errors.Join(append(errs, s.validRedlock(), s.validZooKeeper(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
+	if s.ZooKeeper != "" {
+		for address := range strings.SplitSeq(s.ZooKeeper, ",") {
+			errs = append(errs, validAddress("zookeeper", address))
+		}
+	}
+	return errors.Join(append(errs, s.validRedlock(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
 }
 
 // endpoint is what a DSN or an address says of a server.
@@ -175,27 +180,9 @@ func (s Settings) validRedlock() error {
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
 	}
-	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		options, err := redisOptions(address)
-		switch {
-		case err != nil:
+		if _, err := redisOptions(address); err != nil {
 			return fmt.Errorf("redlock: %w", err)
-		case seen[options.Addr]:
-			return fmt.Errorf("redlock: %s is there twice: a server has one vote", options.Addr)
-		}
-		seen[options.Addr] = true
-	}
-	return nil
-}
-
-func (s Settings) validZooKeeper() error {
-	if s.ZooKeeper == "" {
-		return nil
-	}
-	for address := range strings.SplitSeq(s.ZooKeeper, ",") {
-		if err := validAddress("zookeeper", address); err != nil || strings.HasPrefix(address, ":") {
-			return fmt.Errorf("zookeeper: %q: want host:port such as 127.0.0.1:2181", address)
 		}
 	}
 	return nil

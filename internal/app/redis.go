@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +100,8 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	info, _ := client.Info(ctx, "server").Result()
 	version := "Redis protocol, version not told"
-	lines := bufio.NewScanner(strings.NewReader(info))
-	for lines.Scan() {
-		switch name, value, _ := strings.Cut(lines.Text(), ":"); name {
+	for line := range strings.Lines(info) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
 		case "valkey_version":
 			return "Valkey " + value // which also has a redis_version
 		case "redis_version":

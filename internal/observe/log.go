@@ -30,14 +30,8 @@ func Took(d time.Duration) slog.Attr {
 // handler adds to each record what its context knows.
 type handler struct{ slog.Handler }
 
-// NewHandler returns a handler that adds request and trace to what next logs. A handler that does so already is
-// returned as it is.
-func NewHandler(next slog.Handler) slog.Handler {
-	if _, done := next.(handler); done {
-		return next
-	}
-	return handler{next}
-}
+// NewHandler returns a handler that adds request and trace to what next logs.
+func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 // Handle implements slog.Handler.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {

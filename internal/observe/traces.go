@@ -34,8 +34,8 @@ type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A
-// variable that cannot be used is an error; a collector that does not answer is none.
+// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A variable
+// that cannot be used is an error; a collector that does not answer is none.
 func StartTraces(ctx context.Context, version string) (*Traces, error) {
 	exporter, err := newExporter(ctx)
 	if exporter == nil || err != nil {
@@ -76,11 +76,6 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	if u, err := url.Parse(os.Getenv(address)); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", address)
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
-		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, fmt.Errorf("traces: %s=%s: want http/protobuf, the only one", name, protocol)
-		}
-	}
 	return otlptracehttp.New(ctx)
 }
 
@@ -94,8 +89,8 @@ func (t *Traces) Close(ctx context.Context) error {
 	return nil
 }
 
-// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each
-// would be a trace of its own that explains nothing.
+// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each would
+// be a trace of its own that explains nothing.
 type ofRequests struct{ sdk.SpanProcessor }
 
 // OnEnd implements sdk.SpanProcessor.
@@ -138,8 +133,8 @@ func opensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
 }
 
-// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse
-// and PostgreSQL along, and does not see a COMMIT.
+// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse and
+// PostgreSQL along, and does not see a COMMIT.
 func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	return func(c driver.Connector) *sql.DB {
 		return otelsql.OpenDB(c,

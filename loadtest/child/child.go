@@ -1,5 +1,4 @@
-// Package child runs servers in processes of their own, which can be measured, paused and
-// killed.
+// Package child runs servers in processes of their own, which can be measured, paused and killed.
 package child
 
 import (
@@ -29,9 +28,8 @@ type Process struct {
 	ended chan struct{} // closed when it is gone
 }
 
-// Start runs a program and returns when it prints a line that begins with ready, the rest
-// of which is its address. Its stderr goes to this one's. Its stdin is open until Stop, or
-// until this process is gone.
+// Start runs a program and returns when it prints a line that begins with ready, the rest of which is its address. Its
+// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone.
 func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 	cmd.Stderr = os.Stderr
 	stdin, inErr := cmd.StdinPipe()
@@ -67,8 +65,8 @@ func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 	}
 }
 
-// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it
-// has. One that has ended already, as Ctrl-C ends a whole group, is as good.
+// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it has. One that has ended
+// already, as Ctrl-C ends a whole group, is as good.
 func (p *Process) Stop() error {
 	_ = p.Signal(syscall.SIGTERM)
 	_ = p.stdin.Close()

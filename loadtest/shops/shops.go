@@ -1,9 +1,8 @@
 // Package shops starts the shops that a race is held in, or finds one that runs already.
 //
-// Instances that it starts are as separate as processes would be: each has its own
-// connections, lockers and HTTP server, and they share one database and one Redis. Unless
-// real servers are named, these are embedded ones, fresh for each race, in a temporary
-// folder that Close removes.
+// Instances that it starts are as separate as processes would be: each has its own connections, lockers and HTTP
+// server, and they share one database and one Redis. Unless real servers are named, these are embedded ones, fresh for
+// each race, in a temporary folder that Close removes.
 package shops
 
 import (
@@ -28,8 +27,8 @@ type Instances struct {
 }
 
 const (
-	// payWithin is for how long unpaid orders keep their units: longer than any race
-	// takes, so that they are there when it is judged.
+	// payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when
+	// it is judged.
 	payWithin = 2 * time.Hour
 
 	stopTimeout = 15 * time.Second // of one shop
@@ -83,9 +82,8 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 	return set, nil
 }
 
-// Prepare starts what no server is named for and migrates the database. It returns the
-// settings of an instance in teaching mode, and what closes the stores once no instance
-// uses them.
+// Prepare starts what no server is named for and migrates the database. It returns the settings of an instance in
+// teaching mode, and what closes the stores once no instance uses them.
 func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeStores func() error, err error) {
 	var undo closers
 	defer func() {
@@ -117,9 +115,8 @@ func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeSto
 	return settings, undo.run, migrate(ctx, settings)
 }
 
-// migrate brings the schema up to date, which a shop does by itself only on a
-// SQLite file. Check comes first: it refuses a server that looks like
-// production's.
+// migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it
+// refuses a server that looks like production's.
 func migrate(ctx context.Context, settings app.Settings) (err error) {
 	if settings.MySQL == "" {
 		return nil
