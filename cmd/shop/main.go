@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.opentelemetry.io/otel"
 
 	"example.com/shop/internal/app"
@@ -132,8 +132,8 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 	if p.json {
 		p.log = slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}
-	// Both libraries have one logger for the whole process.
-	redis.SetLogger(redisLog{p.log})
+	// Both libraries have one logger for the whole process. What go-redis would print it also returns.
+	logging.Disable()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
 	return selected(nil, parsed), parsed.Run(p)
 }
@@ -161,13 +161,6 @@ func selected(err error, parsed *kong.Context) string {
 		return parsed.Selected().FullPath()
 	}
 	return "shop"
-}
-
-// redisLog logs what go-redis would print, at debug: its errors are returned, and logged where they matter.
-type redisLog struct{ log *slog.Logger }
-
-func (r redisLog) Printf(ctx context.Context, format string, args ...any) {
-	r.log.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }
 
 type versionCommand struct{}

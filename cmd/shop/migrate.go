@@ -37,10 +37,6 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	if applied == 0 {
-		fmt.Fprintf(p.stdout, "%s: the schema is up to date\n", database.Name())
-		return nil
-	}
 	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil
 }

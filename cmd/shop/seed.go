@@ -12,7 +12,6 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
-	"example.com/shop/internal/store"
 )
 
 type seedCommand struct {
@@ -88,25 +87,27 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	return skus, nil
 }
 
-// seedDemo creates the demo SKUs in a database that has no SKU at all.
-func seedDemo(ctx context.Context, database *store.Store) error {
+// prepareFolder makes the folder of a shop, with demo SKUs in a database that has no SKU at all.
+func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
+	database, err := openDatabase(ctx, true, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if err := app.Prepare(ctx, database); err != nil {
+		return err
+	}
 	found, err := database.List(ctx, "", 1)
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	var demo []stock.SKU
-	for _, one := range []struct {
-		name         string
-		cents, units int64
-	}{{"demo-mug", 1250, 1_000}, {"demo-shirt", 1900, 100}, {"demo-print", 4900, 1}} {
-		sku, err := stock.NewSKU(one.name, stock.Money{Minor: one.cents, Currency: "EUR"}, one.units, time.Now())
-		if err != nil {
-			return err
-		}
-		demo = append(demo, sku)
+	demo := seedCommand{SKU: []string{"demo-mug", "demo-shirt", "demo-print"}, Units: []int64{1_000, 100, 1}, Price: 1250, Currency: "EUR"}
+	skus, err := demo.skus(time.Now())
+	if err != nil {
+		return err
 	}
 	// Another shop on the same folder may create them at the same time.
-	if err := database.Create(ctx, demo...); err != nil && !errors.Is(err, order.ErrExists) {
+	if err := database.Create(ctx, skus...); err != nil && !errors.Is(err, order.ErrExists) {
 		return err
 	}
 	return nil

@@ -78,13 +78,7 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 	if c.traces, err = observe.StartTraces(ctx, ThisBuild().Version); c.traces == nil || err != nil {
 		return err
 	}
-	c.onClose("traces", func() error {
-		// Spans that the collector does not take are no reason to call the shop's end a failure.
-		if err := c.traces.Close(context.Background()); err != nil {
-			c.log.Warn("traces were lost", "error", err)
-		}
-		return nil
-	})
+	c.onClose("traces", func() error { c.traces.Close(); return nil })
 	return nil
 }
 
@@ -127,12 +121,12 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 
 func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 	if s.Redis == "" {
-		embedded, err := StartEmbedded(1)
+		addrs, stop, err := StartEmbedded(1)
 		if err != nil {
 			return err
 		}
-		c.onClose("embedded redis", embedded.Close)
-		s.Redis = embedded.Addrs()[0]
+		c.onClose("embedded redis", stop)
+		s.Redis = addrs[0]
 	}
 	if c.redis, err = c.openClient(ctx, s, s.Redis); err != nil {
 		return err
@@ -144,26 +138,19 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 	return nil
 }
 
-// openClient opens a client whose commands the lab records.
-func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
-	client, err := openRedis(ctx, s, address)
-	if err != nil {
-		return nil, err
-	}
-	c.onClose("redis", client.Close)
-	if c.lab != nil {
-		client.AddHook(c.lab.recorder.Redis(scriptName))
-	}
-	return client, nil
-}
-
 func (c *components) openLockers(ctx context.Context, s Settings) error {
 	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
 	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
-	if c.lab == nil {
+	if c.lab == nil { // in a shop for buyers there is no wrong lock
 		return nil
 	}
-	return c.openLab(ctx, s)
+	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
+	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openZooKeeper} {
+		if err := step(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addLocker opens a locker that is observed by its name.

@@ -123,13 +123,27 @@ const labPassword = "lab-only"
 func (s Settings) validMode() error {
 	var errs []error
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	endpoints := s.endpoints()
-	if !s.Lab {
-		for _, server := range endpoints {
-			if server.labPassword {
-				fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", server.name, labPassword)
-			}
+	// What cannot be read is reported elsewhere.
+	server := func(name string, tls bool, password string) {
+		switch {
+		case s.Lab && tls: // the lab's servers have none, production's do
+			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", name)
+		case !s.Lab && password == labPassword:
+			fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", name, labPassword)
 		}
+	}
+	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
+		server("mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd)
+	}
+	if o, err := redisOptions(s.Redis); err == nil {
+		server("redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password)
+	}
+	for _, address := range s.Redlock {
+		if o, err := redisOptions(address); err == nil {
+			server("redlock", o.TLSConfig != nil, o.Password)
+		}
+	}
+	if !s.Lab {
 		if s.TokenSecret.IsZero() {
 			fail("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
 		}
@@ -137,11 +151,6 @@ func (s Settings) validMode() error {
 			fail("think, redlock, zookeeper: are for teaching mode; add --lab or leave them out")
 		}
 		return errors.Join(errs...)
-	}
-	for _, server := range endpoints {
-		if server.tls { // the lab's servers have none, production's do
-			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", server.name)
-		}
 	}
 	if !s.TokenSecret.IsZero() {
 		fail("token-secret: is not for teaching mode, which believes buyers: leave out --lab, or --token-secret-file and SHOP_TOKEN_SECRET")
@@ -152,28 +161,6 @@ func (s Settings) validMode() error {
 		}
 	}
 	return errors.Join(append(errs, s.validRedlock(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
-}
-
-// endpoint is what a DSN or an address says of a server.
-type endpoint struct {
-	name             string
-	tls, labPassword bool
-}
-
-// endpoints returns those that are named by readable settings; Check complains about the others.
-func (s Settings) endpoints() (all []endpoint) {
-	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
-		all = append(all, endpoint{"mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd == labPassword})
-	}
-	if o, err := redisOptions(s.Redis); err == nil {
-		all = append(all, endpoint{"redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password == labPassword})
-	}
-	for _, address := range s.Redlock {
-		if o, err := redisOptions(address); err == nil {
-			all = append(all, endpoint{"redlock", o.TLSConfig != nil, o.Password == labPassword})
-		}
-	}
-	return all
 }
 
 func (s Settings) validRedlock() error {

@@ -140,7 +140,13 @@ func (s *Shop) shutdown(ctx context.Context) error {
 		cut = fmt.Errorf("orders in flight were cut off: %w", err)
 	}
 	<-s.done
-	s.closeBack(ctx)
+	if s.back != nil { // a profile must not keep the shop open, and a restock that is cut off can be sent again
+		second, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := s.back.close(second); err != nil {
+			s.log.Warn("operator's requests were cut off", "error", err)
+		}
+	}
 	s.serving.Wait()
 	select {
 	case <-s.jobsEnded:
@@ -152,19 +158,6 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	}
 	s.log.Info("shop is closed")
 	return nil
-}
-
-// closeBack gives the operator's requests one more second: a profile must not keep the shop from closing, and a
-// restock that is cut off can be sent again.
-func (s *Shop) closeBack(ctx context.Context) {
-	if s.back == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := s.back.close(ctx); err != nil {
-		s.log.Warn("operator's requests were cut off", "error", err)
-	}
 }
 
 // requestTimeout leaves an order its wait for the lease and then some for the database.

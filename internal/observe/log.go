@@ -72,11 +72,7 @@ func (o *Outage) Note(ctx context.Context, err error) {
 	case err != nil:
 		o.errors++
 		if o.errors&(o.errors-1) == 0 { // a power of two
-			text := err.Error()
-			if len(text) > 1000 { // such as the errors of a hundred orders
-				text = text[:1000] + "..."
-			}
-			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", text)
+			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", err)
 		}
 	case o.errors > 0:
 		o.Log.InfoContext(ctx, o.Message+": over", "errors", o.errors)

@@ -79,14 +79,12 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	return otlptracehttp.New(ctx)
 }
 
-// Close sends the spans that are left, for five seconds at most. Close what makes spans first.
-func (t *Traces) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// Close sends the spans that are left, for five seconds at most. Close what makes spans first. Spans that the collector
+// does not take are reported to OpenTelemetry's error handler alone.
+func (t *Traces) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("send the last traces: %w", err)
-	}
-	return nil
+	_ = t.provider.Shutdown(ctx)
 }
 
 // ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each would

@@ -14,10 +14,7 @@ import (
 	"time"
 )
 
-const (
-	startLimit = 2 * time.Minute
-	stopLimit  = 20 * time.Second // then it is killed
-)
+const stopLimit = 20 * time.Second // then it is killed
 
 // Process is a server that was started.
 type Process struct {
@@ -53,7 +50,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = cmd.Wait()
 	}()
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	select {
 	case p.Addr = <-addr:
