@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -50,7 +49,7 @@ Examples:
 // Run audits.
 func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
 	a.Log = p.log
-	database, err := existing(ctx, "audit", a.DatabaseSettings)
+	database, err := openDatabase(ctx, false, a.DatabaseSettings)
 	if err != nil {
 		return err
 	}
@@ -82,48 +81,37 @@ func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.S
 
 // asLines prints as it goes, so that memory does not grow with what is found.
 func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.Store) error {
-	var sum summary
+	var skus, lines, ordered, differences int
+	var supplied, oversold int64
 	err := database.Audit(ctx, a.SKU,
 		func(account stock.Account) error {
-			sum.add(account)
+			skus++
+			lines += int(account.Orders) // of several SKUs an order has a line of each
+			ordered += int(account.OrderedUnits)
+			supplied += account.Level.Supplied
+			oversold += account.Oversold()
 			return nil
 		},
 		func(d stock.Difference) error {
-			sum.differences++
-			return printDifference(p.stdout, d)
+			differences++
+			where := ""
+			if d.SKU != "" {
+				where += " sku " + d.SKU
+			}
+			if d.OrderID != "" {
+				where += " order " + d.OrderID
+			}
+			_, err := fmt.Fprintf(p.stdout, "%s%s: %s\n", d.Invariant, where, d.Detail)
+			return err
 		})
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "%s, %s, %s ordered of %d supplied, %d oversold: %s\n",
-		english.Plural(int(sum.skus), "SKU", ""), english.Plural(int(sum.lines), "order line", ""), english.Plural(int(sum.ordered), "unit", ""),
-		sum.supplied, sum.oversold, english.Plural(int(sum.differences), "difference", ""))
-	if sum.differences > 0 {
+		english.Plural(skus, "SKU", ""), english.Plural(lines, "order line", ""), english.Plural(ordered, "unit", ""),
+		supplied, oversold, english.Plural(differences, "difference", ""))
+	if differences > 0 {
 		return errDifferences
 	}
 	return nil
-}
-
-type summary struct {
-	skus, lines, ordered, supplied, oversold, differences int64
-}
-
-func (s *summary) add(a stock.Account) {
-	s.skus++
-	s.lines += a.Orders // of several SKUs an order has a line of each
-	s.ordered += a.OrderedUnits
-	s.supplied += a.Level.Supplied
-	s.oversold += a.Oversold()
-}
-
-func printDifference(w io.Writer, d stock.Difference) error {
-	where := ""
-	if d.SKU != "" {
-		where += " sku " + d.SKU
-	}
-	if d.OrderID != "" {
-		where += " order " + d.OrderID
-	}
-	_, err := fmt.Fprintf(w, "%s%s: %s\n", d.Invariant, where, d.Detail)
-	return err
 }

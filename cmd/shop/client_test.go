@@ -80,12 +80,12 @@ func buy(url, key string, lines ...string) answer {
 // lockServer starts a Redis-protocol server that outlives the shops of a test.
 func lockServer(t *testing.T) (addr string) {
 	t.Helper()
-	e, err := app.StartEmbedded(1)
+	addrs, stop, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
-	return e.Addrs()[0]
+	t.Cleanup(func() { _ = stop() })
+	return addrs[0]
 }
 
 // awaitHolder returns once somebody holds the lease of a SKU, or the order that was

@@ -3,12 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
@@ -24,9 +20,9 @@ type greeting struct {
 func (g greeting) print(w io.Writer, shop *app.Shop) error {
 	var text strings.Builder
 	s := g.settings
-	fmt.Fprintf(&text, "The shop is open %s\n", place(shop.Addr()))
+	fmt.Fprintf(&text, "The shop is open at %s\n", shop.URL())
 	if operator := shop.OperatorAddr(); operator != "" {
-		fmt.Fprintf(&text, "The operator's API is %s\n", place(operator))
+		fmt.Fprintf(&text, "The operator's API is at http://%s\n", operator)
 	} else if !s.Lab {
 		text.WriteString("It has no operator's API: --operator-listen adds one, with metrics.\n")
 	}
@@ -49,11 +45,7 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 		fmt.Fprintf(&text, "  OPERATOR='%s'\n", s.OperatorToken.Reveal())
 	}
 	if g.madeSecret {
-		tokens, err := auth.New(s.TokenSecret)
-		if err != nil {
-			return err
-		}
-		token, _, err := tokens.Mint("ann", 24*time.Hour)
+		token, _, err := auth.New(s.TokenSecret).Mint("ann", 24*time.Hour)
 		if err != nil {
 			return err
 		}
@@ -62,21 +54,7 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 			fmt.Fprintf(&text, "For other buyers: shop token --data %s --buyer NAME\n", s.Data)
 		}
 	}
-	stop := "SIGTERM"
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		stop = "Ctrl-C"
-	}
-	fmt.Fprintf(&text, "\nStop it with %s.\n", stop)
+	text.WriteString("\nStop it with Ctrl-C or SIGTERM.\n")
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// place describes an address. One that stands for all of a machine's addresses has no URL that holds everywhere:
-// inside a container, localhost is the container.
-func place(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return "on all addresses, port " + port
-	}
-	return "at http://" + addr
 }

@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.opentelemetry.io/otel"
 
 	"example.com/shop/internal/app"
@@ -55,12 +55,12 @@ func main() {
 
 // run maps the outcome of the program to an exit code.
 func run(ctx context.Context, args []string) int {
-	err := execute(ctx, args)
+	command, err := execute(ctx, args)
 	if err == nil {
 		return exitDone
 	}
-	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
-		fmt.Fprintf(os.Stderr, "shop: %v\nRun `%s --help` for what is right.\n", wrong.cause, wrong.command)
+	if errors.As(err, new(usageError)) {
+		fmt.Fprintf(os.Stderr, "shop: %v\nRun `%s --help` for what is right.\n", err, command)
 		return exitUsage
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -94,8 +94,8 @@ type program struct {
 	json   bool // the log is
 }
 
-// execute reads the command line and runs the command.
-func execute(ctx context.Context, args []string) error {
+// execute reads the command line and runs the command, which it returns by name.
+func execute(ctx context.Context, args []string) (command string, err error) {
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
 			_ = os.Unsetenv(name) // as compose files leave them
@@ -112,30 +112,30 @@ func execute(ctx context.Context, args []string) error {
 		kong.Vars{"version": version()},
 	)
 	if err != nil {
-		return err
+		return "shop", err
 	}
 	if len(args) == 0 || args[0] == "help" { // shop help serve
 		args = slices.Concat(args[min(1, len(args)):], []string{"--help"})
 	}
 	parsed, err := parser.Parse(args)
 	if answered {
-		return nil
+		return "shop", nil
 	}
 	if err == nil {
 		err = refuseEmpty(parsed)
 	}
 	if err != nil {
-		return &usageError{command: selected(err, parsed), cause: err}
+		return selected(err, parsed), usageError{err}
 	}
 	options := &slog.HandlerOptions{Level: line.LogLevel}
 	p := &program{stdout: os.Stdout, log: slog.New(slog.NewTextHandler(os.Stderr, options)), json: line.LogFormat == "json"}
 	if p.json {
 		p.log = slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}
-	// Both libraries have one logger for the whole process.
-	redis.SetLogger(redisLog{p.log})
+	// Both libraries have one logger for the whole process. What go-redis would print it also returns.
+	logging.Disable()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
-	return parsed.Run(p)
+	return selected(nil, parsed), parsed.Run(p)
 }
 
 // refuseEmpty refuses a flag that was typed with an empty value: a script whose variable is not set would get, for
@@ -150,20 +150,9 @@ func refuseEmpty(parsed *kong.Context) error {
 }
 
 // usageError is a mistake on the command line or in the environment.
-type usageError struct {
-	command string // whose --help says what is right
-	cause   error
-}
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.cause.Error() }
-func (e *usageError) Unwrap() error { return e.cause }
-
-// usage makes err a mistake in the use of a command.
-func usage(command string, err error) error {
-	return &usageError{command: "shop " + command, cause: err}
-}
-
-// selected returns the command that was used wrongly.
+// selected returns the command that was typed.
 func selected(err error, parsed *kong.Context) string {
 	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
 		parsed = wrong.Context
@@ -172,13 +161,6 @@ func selected(err error, parsed *kong.Context) string {
 		return parsed.Selected().FullPath()
 	}
 	return "shop"
-}
-
-// redisLog logs what go-redis would print, at debug: its errors are returned, and logged where they matter.
-type redisLog struct{ log *slog.Logger }
-
-func (r redisLog) Printf(ctx context.Context, format string, args ...any) {
-	r.log.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }
 
 type versionCommand struct{}

@@ -28,7 +28,7 @@ Example:
 // Run migrates.
 func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	m.Log = p.log
-	database, err := create(ctx, "migrate", m.DatabaseSettings)
+	database, err := openDatabase(ctx, true, m.DatabaseSettings)
 	if err != nil {
 		return err
 	}
@@ -37,33 +37,23 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	if applied == 0 {
-		fmt.Fprintf(p.stdout, "%s: the schema is up to date\n", database.Name())
-		return nil
-	}
 	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil
 }
 
-// create opens the database of a command that begins a shop: it makes the data folder.
-func create(ctx context.Context, command string, s app.DatabaseSettings) (*store.Store, error) {
+// openDatabase opens the database of a command. One that may begin a shop makes its data folder; to others a folder
+// without a shop is an error.
+func openDatabase(ctx context.Context, mayBegin bool, s app.DatabaseSettings) (*store.Store, error) {
 	if err := s.Check(); err != nil {
-		return nil, usage(command, err)
+		return nil, usageError{err}
 	}
-	if s.Data != "" {
+	switch {
+	case s.Data == "":
+	case mayBegin:
 		if err := os.MkdirAll(s.Data, 0o750); err != nil {
 			return nil, fmt.Errorf("data folder: %w", err)
 		}
-	}
-	return app.OpenDatabase(ctx, s)
-}
-
-// existing opens the database of a command that works on a shop.
-func existing(ctx context.Context, command string, s app.DatabaseSettings) (*store.Store, error) {
-	if err := s.Check(); err != nil {
-		return nil, usage(command, err)
-	}
-	if s.Data != "" {
+	default:
 		if _, err := os.Stat(app.DatabaseFile(s.Data)); err != nil {
 			return nil, fmt.Errorf("no shop in %s: %w; check --data", s.Data, err)
 		}

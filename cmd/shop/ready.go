@@ -26,11 +26,11 @@ Example:
 func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return usage("ready", fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL))
+		return usageError{fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL)}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("readyz").String(), nil)
 	if err != nil {
-		return usage("ready", err)
+		return usageError{err}
 	}
 	// Without proxies: the question is about this very instance.
 	client := &http.Client{Timeout: r.Timeout, Transport: &http.Transport{}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -11,7 +12,6 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
-	"example.com/shop/internal/store"
 )
 
 type seedCommand struct {
@@ -37,10 +37,10 @@ Examples:
 func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	skus, err := s.skus(time.Now())
 	if err != nil {
-		return usage("seed", err)
+		return usageError{err}
 	}
 	s.Log = p.log
-	database, err := create(ctx, "seed", s.DatabaseSettings)
+	database, err := openDatabase(ctx, true, s.DatabaseSettings)
 	if err != nil {
 		return err
 	}
@@ -72,13 +72,11 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	if len(s.SKU) != len(s.Units) {
 		return nil, fmt.Errorf("got %d --sku and %d --units: want one of each for every SKU", len(s.SKU), len(s.Units))
 	}
-	seen := map[string]bool{}
 	skus := make([]stock.SKU, len(s.SKU))
 	for i, name := range s.SKU {
-		if seen[name] {
+		if slices.Index(s.SKU, name) < i {
 			return nil, fmt.Errorf("--sku %s comes twice", name)
 		}
-		seen[name] = true
 		sku, err := stock.NewSKU(name, stock.Money{Minor: s.Price, Currency: s.Currency}, s.Units[i], now)
 		if err != nil {
 			return nil, err
@@ -89,25 +87,27 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	return skus, nil
 }
 
-// seedDemo creates the demo SKUs in a database that has no SKU at all.
-func seedDemo(ctx context.Context, database *store.Store) error {
+// prepareFolder makes the folder of a shop, with demo SKUs in a database that has no SKU at all.
+func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
+	database, err := openDatabase(ctx, true, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if err := app.Prepare(ctx, database); err != nil {
+		return err
+	}
 	found, err := database.List(ctx, "", 1)
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	var demo []stock.SKU
-	for _, one := range []struct {
-		name         string
-		cents, units int64
-	}{{"demo-mug", 1250, 1_000}, {"demo-shirt", 1900, 100}, {"demo-print", 4900, 1}} {
-		sku, err := stock.NewSKU(one.name, stock.Money{Minor: one.cents, Currency: "EUR"}, one.units, time.Now())
-		if err != nil {
-			return err
-		}
-		demo = append(demo, sku)
+	demo := seedCommand{SKU: []string{"demo-mug", "demo-shirt", "demo-print"}, Units: []int64{1_000, 100, 1}, Price: 1250, Currency: "EUR"}
+	skus, err := demo.skus(time.Now())
+	if err != nil {
+		return err
 	}
 	// Another shop on the same folder may create them at the same time.
-	if err := database.Create(ctx, demo...); err != nil && !errors.Is(err, order.ErrExists) {
+	if err := database.Create(ctx, skus...); err != nil && !errors.Is(err, order.ErrExists) {
 		return err
 	}
 	return nil

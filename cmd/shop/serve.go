@@ -64,7 +64,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	if err := s.Check(); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
 	if s.Data != "" {
 		if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
@@ -90,28 +90,15 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return shop.Err()
 }
 
-// prepareFolder makes the folder of a shop, with demo SKUs if it is new.
-func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
-	db, err := create(ctx, "serve", s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := app.Prepare(ctx, db); err != nil {
-		return err
-	}
-	return seedDemo(ctx, db)
-}
-
 // secrets reads the secrets that were given, and makes those that a shop without servers lacks.
 func (s *serveCommand) secrets(g *greeting) (err error) {
 	if s.TokenSecret, err = readSecret("--token-secret-file", s.TokenSecretFile, "SHOP_TOKEN_SECRET"); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
 	if s.OperatorToken, err = readSecret("--operator-token-file", s.OperatorTokenFile, "SHOP_OPERATOR_TOKEN"); err != nil {
-		return usage("serve", err)
+		return usageError{err}
 	}
-	if !s.Alone() {
+	if s.MySQL != "" || s.Redis != "" {
 		return nil
 	}
 	if err := os.MkdirAll(s.Data, 0o750); err != nil {
@@ -137,9 +124,9 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 // at a free one if the shop is at one.
 func nextPort(listen string) string {
 	_, text, _ := net.SplitHostPort(listen)
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || port == 0 || port == math.MaxUint16 {
-		return "127.0.0.1:0" // Check refuses what is no address
+	port, _ := strconv.Atoi(text) // Check refuses what is no address
+	if port == 0 || port == math.MaxUint16 {
+		return "127.0.0.1:0"
 	}
 	return fmt.Sprintf("127.0.0.1:%d", port+1)
 }

@@ -52,15 +52,11 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 		err = order.CheckBuyer(c.Buyer)
 	}
 	if err != nil {
-		return usage("token", err)
+		return usageError{err}
 	}
-	tokens, err := auth.New(secret)
-	if err != nil {
-		return err
-	}
-	token, expires, err := tokens.Mint(c.Buyer, c.TTL)
+	token, expires, err := auth.New(secret).Mint(c.Buyer, c.TTL)
 	if errors.Is(err, auth.ErrLifetime) {
-		return usage("token", err)
+		return usageError{err}
 	}
 	if err != nil {
 		return err

@@ -49,10 +49,7 @@ func TestToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := auth.New(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := auth.New(secret)
 	path := secretFile(t, 0o600)
 	for name, r := range map[string]result{
 		"file":             shop(t, "token", "--buyer", "ann", "--token-secret-file", path),

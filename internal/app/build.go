@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +27,7 @@ import (
 // several run in one process.
 type components struct {
 	log      *slog.Logger
-	closers  []closer
+	closers  []func() error
 	metrics  *observe.Metrics
 	traces   *observe.Traces // nil: off
 	lab      *teaching       // nil: off
@@ -38,26 +39,22 @@ type components struct {
 	orders   *order.Service
 }
 
-// closer closes one component.
-type closer struct {
-	name  string
-	close func() error
-}
-
 func (c *components) onClose(name string, shut func() error) {
-	c.closers = append(c.closers, closer{name, shut})
+	c.closers = append(c.closers, func() error {
+		if err := shut(); err != nil {
+			return fmt.Errorf("close %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // close closes what is open, the last first, so that each component can still use those that it was built on: a
 // lane's leader has a lease, and a locker gives its leases back to Redis.
 func (c *components) close() error {
 	var errs []error
-	for i := len(c.closers) - 1; i >= 0; i-- {
-		if err := c.closers[i].close(); err != nil {
-			errs = append(errs, fmt.Errorf("close %s: %w", c.closers[i].name, err))
-		}
+	for _, shut := range slices.Backward(c.closers) {
+		errs = append(errs, shut())
 	}
-	c.closers = nil
 	return errors.Join(errs...)
 }
 
@@ -81,13 +78,7 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 	if c.traces, err = observe.StartTraces(ctx, ThisBuild().Version); c.traces == nil || err != nil {
 		return err
 	}
-	c.onClose("traces", func() error {
-		// Spans that the collector does not take are no reason to call the shop's end a failure.
-		if err := c.traces.Close(context.Background()); err != nil {
-			c.log.Warn("traces were lost", "error", err)
-		}
-		return nil
-	})
+	c.onClose("traces", func() error { c.traces.Close(); return nil })
 	return nil
 }
 
@@ -130,12 +121,12 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 
 func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 	if s.Redis == "" {
-		embedded, err := StartEmbedded(1)
+		addrs, stop, err := StartEmbedded(1)
 		if err != nil {
 			return err
 		}
-		c.onClose("embedded redis", embedded.Close)
-		s.Redis = embedded.Addrs()[0]
+		c.onClose("embedded redis", stop)
+		s.Redis = addrs[0]
 	}
 	if c.redis, err = c.openClient(ctx, s, s.Redis); err != nil {
 		return err
@@ -147,26 +138,19 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 	return nil
 }
 
-// openClient opens a client whose commands the lab records.
-func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
-	client, err := openRedis(ctx, s, address)
-	if err != nil {
-		return nil, err
-	}
-	c.onClose("redis", client.Close)
-	if c.lab != nil {
-		client.AddHook(c.lab.recorder.Redis(scriptName))
-	}
-	return client, nil
-}
-
 func (c *components) openLockers(ctx context.Context, s Settings) error {
 	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
 	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
-	if c.lab == nil {
+	if c.lab == nil { // in a shop for buyers there is no wrong lock
 		return nil
 	}
-	return c.openLab(ctx, s)
+	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
+	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openZooKeeper} {
+		if err := step(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addLocker opens a locker that is observed by its name.
@@ -223,7 +207,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 }
 
 // handler wires the buyers' API over the components.
-func (c *components) handler(s Settings, draining func() bool) (http.Handler, error) {
+func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	config := httpapi.Config{
 		Orders: c.orders,
 		Stock:  c.database,
@@ -244,16 +228,12 @@ func (c *components) handler(s Settings, draining func() bool) (http.Handler, er
 		config.Limiter = httpapi.NewLimiter(c.redis, rate, c.log)
 	}
 	if !s.TokenSecret.IsZero() {
-		tokens, err := auth.New(s.TokenSecret)
-		if err != nil {
-			return nil, err
-		}
-		config.Buyers = tokens
+		config.Buyers = auth.New(s.TokenSecret)
 	}
 	if c.lab != nil {
 		config.Lab = &httpapi.Lab{Offers: c.orders.Offers, Recorder: c.lab.recorder, Database: c.lab.database, Redis: c.lab.redis}
 	}
-	return httpapi.New(config), nil
+	return httpapi.New(config)
 }
 
 // check pings a server that the shop needs to be ready.
@@ -278,34 +258,18 @@ func (c *components) operator(s Settings) http.Handler {
 	})
 }
 
-// locks says where locks and rate limits are, without a password.
-func (s Settings) locks() string {
-	if s.Redis == "" {
-		return "process"
-	}
-	address, _ := RedisAddress(s.Redis) // the settings are valid
-	return "redis at " + address
-}
-
-// ThisBuild returns the version and commit of the running program. The commit ends in "+changes" if files were changed.
-// What is not known is empty: `go run` leaves the commit out.
+// ThisBuild returns the version and commit of the running program. What is not known is empty: `go run` leaves the
+// commit out. The version ends in "+dirty" if files were changed.
 func ThisBuild() (b observe.Build) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	changed := false
+	b.Version = info.Main.Version
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
+		if s.Key == "vcs.revision" {
 			b.Commit = s.Value
-		case "vcs.modified":
-			changed = s.Value == "true"
 		}
 	}
-	if changed && b.Commit != "" {
-		b.Commit += "+changes"
-	}
-	b.Version = info.Main.Version
 	return b
 }

@@ -123,13 +123,27 @@ const labPassword = "lab-only"
 func (s Settings) validMode() error {
 	var errs []error
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	endpoints := s.endpoints()
-	if !s.Lab {
-		for _, server := range endpoints {
-			if server.labPassword {
-				fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", server.name, labPassword)
-			}
+	// What cannot be read is reported elsewhere.
+	server := func(name string, tls bool, password string) {
+		switch {
+		case s.Lab && tls: // the lab's servers have none, production's do
+			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", name)
+		case !s.Lab && password == labPassword:
+			fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", name, labPassword)
 		}
+	}
+	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
+		server("mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd)
+	}
+	if o, err := redisOptions(s.Redis); err == nil {
+		server("redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password)
+	}
+	for _, address := range s.Redlock {
+		if o, err := redisOptions(address); err == nil {
+			server("redlock", o.TLSConfig != nil, o.Password)
+		}
+	}
+	if !s.Lab {
 		if s.TokenSecret.IsZero() {
 			fail("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
 		}
@@ -138,64 +152,24 @@ func (s Settings) validMode() error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, server := range endpoints {
-		if server.tls { // the lab's servers have none, production's do
-			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", server.name)
-		}
-	}
 	if !s.TokenSecret.IsZero() {
 		fail("token-secret: is not for teaching mode, which believes buyers: leave out --lab, or --token-secret-file and SHOP_TOKEN_SECRET")
 	}
-	return errors.Join(append(errs, s.validRedlock(), s.validZooKeeper(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
-}
-
-// endpoint is what a DSN or an address says of a server.
-type endpoint struct {
-	name             string
-	tls, labPassword bool
-}
-
-// endpoints returns those that are named by readable settings; Check complains about the others.
-func (s Settings) endpoints() (all []endpoint) {
-	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
-		all = append(all, endpoint{"mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd == labPassword})
-	}
-	if o, err := redisOptions(s.Redis); err == nil {
-		all = append(all, endpoint{"redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password == labPassword})
-	}
-	for _, address := range s.Redlock {
-		if o, err := redisOptions(address); err == nil {
-			all = append(all, endpoint{"redlock", o.TLSConfig != nil, o.Password == labPassword})
+	if s.ZooKeeper != "" {
+		for address := range strings.SplitSeq(s.ZooKeeper, ",") {
+			errs = append(errs, validAddress("zookeeper", address))
 		}
 	}
-	return all
+	return errors.Join(append(errs, s.validRedlock(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
 }
 
 func (s Settings) validRedlock() error {
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
 	}
-	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		options, err := redisOptions(address)
-		switch {
-		case err != nil:
+		if _, err := redisOptions(address); err != nil {
 			return fmt.Errorf("redlock: %w", err)
-		case seen[options.Addr]:
-			return fmt.Errorf("redlock: %s is there twice: a server has one vote", options.Addr)
-		}
-		seen[options.Addr] = true
-	}
-	return nil
-}
-
-func (s Settings) validZooKeeper() error {
-	if s.ZooKeeper == "" {
-		return nil
-	}
-	for address := range strings.SplitSeq(s.ZooKeeper, ",") {
-		if err := validAddress("zookeeper", address); err != nil || strings.HasPrefix(address, ":") {
-			return fmt.Errorf("zookeeper: %q: want host:port such as 127.0.0.1:2181", address)
 		}
 	}
 	return nil

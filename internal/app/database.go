@@ -16,9 +16,6 @@ func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error)
 }
 
 func openDatabase(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
 	if s.MySQL == "" {

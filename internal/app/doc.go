@@ -26,8 +26,8 @@
 //     audits all SKUs, logs what differs and changes nothing. It runs once a day, also where a Redis forgets or
 //     instances change; a night on which no instance ran is made up for. The run of an instance that is killed in
 //     the middle of it is not repeated.
-//   - An instance on which a job fails leaves the job to others, for longer each time: up to ten times as long as the
-//     job usually waits between runs.
+//   - An instance on which a job fails leaves the job to others, for twice as long as the job usually waits between
+//     runs.
 //   - One instance deletes the idempotency keys that are older than Settings.KeepKeys, at most ten minutes later.
 //   - Each job reports in the log and in the metrics what it did. An error that repeats is logged ever more rarely, with
 //     a count.

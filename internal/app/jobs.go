@@ -85,10 +85,10 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began := time.Now()
-	var skus, lines, units int64
+	skus := 0
 	err = db.Audit(ctx, "",
-		func(a stock.Account) error {
-			skus, lines, units = skus+1, lines+a.Orders, units+a.OrderedUnits
+		func(stock.Account) error {
+			skus++
 			return nil
 		},
 		func(d stock.Difference) error {
@@ -104,35 +104,23 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	if differences > 0 {
 		level = slog.LevelError
 	}
-	log.Log(ctx, level, "accounts compared", "skus", skus, "lines", lines, "units", units, "differences", differences, observe.Took(time.Since(began)))
+	log.Log(ctx, level, "accounts compared", "skus", skus, "differences", differences, observe.Took(time.Since(began)))
 	return differences, nil
 }
 
-// jobs run until end.
-type jobs struct {
-	stop    context.CancelFunc
-	running sync.WaitGroup
-}
-
-// start lets jobs run until end, whatever becomes of the context that the shop was started with.
-func (all *jobs) start(c *components, list ...job) {
-	ctx, stop := context.WithCancel(context.Background())
-	all.stop = stop
+// runJobs runs jobs until ctx ends. The channel is closed when all have given their leases back, which takes as long
+// as a database or Redis that hangs is waited for.
+func (c *components) runJobs(ctx context.Context, list ...job) (ended <-chan struct{}) {
+	var running sync.WaitGroup
 	for _, j := range list {
 		log := c.log.With("job", j.name)
 		r := &runner{job: j, locker: c.lockers[strategy.RedisLock], metrics: c.metrics.Job(j.name), log: log,
 			outage: observe.Outage{Log: log, Message: "job fails here"}}
-		all.running.Go(func() { r.loop(ctx) })
+		running.Go(func() { r.loop(ctx) })
 	}
-}
-
-// end lets all give their leases back, and returns at once. The channel is closed when they have, which takes as long
-// as a database or Redis that hangs is waited for.
-func (all *jobs) end() (ended <-chan struct{}) {
-	all.stop()
 	done := make(chan struct{})
 	go func() {
-		all.running.Wait()
+		running.Wait()
 		close(done)
 	}()
 	return done
@@ -151,33 +139,25 @@ type runner struct {
 const standBy = time.Second
 
 // loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. An instance on which
-// a run fails gives the lease up, as its database may be the only one that does not answer, and waits longer each
-// time before it tries again.
+// a run fails leaves the job to the others for a while, as its database may be the only one that does not answer.
 func (r *runner) loop(ctx context.Context) {
-	shortest, longest := max(r.every, standBy), max(10*r.every, standBy)
-	for away := shortest; ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
 		held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: another instance has it
-		if err != nil {
-			if !held && ctx.Err() == nil {
-				r.outage.Note(ctx, err)
+		switch {
+		case err == nil:
+			if failed := r.lead(lease); failed {
+				pause(ctx, 2*max(r.every, standBy))
 			}
-			pause(ctx, standBy)
-			continue
+		case !held && ctx.Err() == nil:
+			r.outage.Note(ctx, err)
 		}
-		done, failed := r.lead(lease)
-		if done {
-			away = shortest
-		}
-		if failed {
-			pause(ctx, away)
-			away = min(2*away, longest)
-		}
+		pause(ctx, standBy)
 	}
 }
 
-// lead runs the job until its lease ends or a run fails, and reports whether a run has done something.
-func (r *runner) lead(lease *lock.Lease) (done, failed bool) {
+// lead runs the job until its lease ends or a run fails.
+func (r *runner) lead(lease *lock.Lease) (failed bool) {
 	defer lease.Release() //nolint:errcheck // it goes on in the background
 	r.log.Info("job runs here")
 	r.metrics.Leads(true)
@@ -187,18 +167,17 @@ func (r *runner) lead(lease *lock.Lease) (done, failed bool) {
 		items, err := r.run(ctx)
 		r.metrics.Ran(items, err)
 		if err != nil && ctx.Err() != nil {
-			return done, false // it was ended from outside
+			return false // it was ended from outside
 		}
 		r.outage.Note(ctx, err)
-		done = done || err == nil || items > 0
 		if items > 0 {
 			r.log.Info("job ran", "items", items, observe.Took(time.Since(began)))
 		}
 		if err != nil {
-			return done, true
+			return true
 		}
 	}
-	return done, false
+	return false
 }
 
 // pause waits, and reports whether ctx still runs.

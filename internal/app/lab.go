@@ -59,26 +59,14 @@ func notOffered(s Settings) map[string]string {
 	return missing
 }
 
-// openLab opens the locks of teaching mode, as far as their servers were named. In a shop for buyers there is no
-// wrong lock.
-func (c *components) openLab(ctx context.Context, s Settings) error {
-	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
-	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openZooKeeper} {
-		if err := step(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *components) openRedlock(ctx context.Context, s Settings) error {
 	if len(s.Redlock) == 0 && s.Redis == "" {
-		embedded, err := StartEmbedded(5)
+		addrs, stop, err := StartEmbedded(5)
 		if err != nil {
 			return err
 		}
-		c.onClose("embedded redlock", embedded.Close)
-		s.Redlock = embedded.Addrs()
+		c.onClose("embedded redlock", stop)
+		s.Redlock = addrs
 	}
 	if len(s.Redlock) == 0 {
 		return nil

@@ -78,13 +78,13 @@ func TestStart_labWithoutServers(t *testing.T) {
 
 // With all servers, every strategy is available.
 func TestStart_labWithAllServers(t *testing.T) {
-	e, err := app.StartEmbedded(5)
+	addrs, stop, err := app.StartEmbedded(5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
+	t.Cleanup(func() { _ = stop() })
 	s := onMySQL(t, embedded(t, 1))
-	s.Redlock = e.Addrs()
+	s.Redlock = addrs
 	s.ZooKeeper = testserver.ZooKeeper(t)
 	shop := start(t, s)
 	all := reasons(t, shop)

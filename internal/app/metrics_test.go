@@ -72,7 +72,7 @@ func TestShop_Metrics(t *testing.T) {
 		`# TYPE shop_job_last_success_timestamp_seconds gauge`,
 		`go_sql_max_open_connections{db_name="shop"} 4`,
 		`# TYPE shop_redis_pool_connections gauge`,
-		`# TYPE shop_redis_pool_hits_total counter`,
+		`# TYPE shop_redis_pool_timeouts_total counter`,
 		`# TYPE shop_build_info gauge`,
 		`# TYPE go_goroutines gauge`,
 		`# TYPE process_start_time_seconds gauge`,

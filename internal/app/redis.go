@@ -1,7 +1,7 @@
 package app
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,17 +50,17 @@ func redisOptions(address string) (*redis.Options, error) {
 	return options, nil
 }
 
-// openRedis returns a client of a Redis that has answered. It asks until ctx ends.
-func openRedis(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
+// openClient returns a client of a Redis that has answered, whose commands the lab records. It asks until ctx ends.
+func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
 	options, err := redisOptions(address)
 	if err != nil {
 		return nil, err
 	}
-	if config, err := s.redisTLS().config(); err != nil {
+	config, err := s.redisTLS().config()
+	if err != nil {
 		return nil, err
-	} else if config != nil {
-		options.TLSConfig = config // go-redis adds the host name
 	}
+	options.TLSConfig = cmp.Or(config, options.TLSConfig) // go-redis adds the host name
 	defer s.announce("redis at " + options.Addr)()
 	if err := awaitRedis(ctx, *options); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -68,7 +68,12 @@ func openRedis(ctx context.Context, s Settings, address string) (redis.Universal
 		}
 		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", options.Addr, err)
 	}
-	return redis.NewClient(options), nil
+	client := redis.NewClient(options)
+	c.onClose("redis", client.Close)
+	if c.lab != nil {
+		client.AddHook(c.lab.recorder.Redis(scriptName))
+	}
+	return client, nil
 }
 
 // awaitRedis asks with a client that does not retry by itself, so that its error is the server's answer and not that
@@ -86,8 +91,8 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		// A wrong password stays wrong, and so does a certificate.
-		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
+		// A wrong password stays wrong.
+		if redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
 			return last
 		}
 		if !pause(ctx, 100*time.Millisecond) {
@@ -101,9 +106,8 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	info, _ := client.Info(ctx, "server").Result()
 	version := "Redis protocol, version not told"
-	lines := bufio.NewScanner(strings.NewReader(info))
-	for lines.Scan() {
-		switch name, value, _ := strings.Cut(lines.Text(), ":"); name {
+	for line := range strings.Lines(info) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
 		case "valkey_version":
 			return "Valkey " + value // which also has a redis_version
 		case "redis_version":
@@ -113,39 +117,25 @@ func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	return version
 }
 
-// Embedded are Redis-protocol servers inside this process, for shops that have none.
-type Embedded struct {
-	servers []*miniredis.Miniredis
-}
-
-// StartEmbedded starts n servers that know nothing of each other, each on a free port of the loopback interface. One
-// is enough for Settings.Redis; Settings.Redlock is usually five.
-func StartEmbedded(n int) (*Embedded, error) {
-	e := &Embedded{}
+// StartEmbedded starts n Redis-protocol servers inside this process that know nothing of each other, each on a free
+// port of the loopback interface. One is enough for Settings.Redis; Settings.Redlock is usually five. Shut down the
+// shops before calling stop.
+func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
+	var servers []*miniredis.Miniredis
+	stop = func() error {
+		for _, server := range servers {
+			server.Close()
+		}
+		return nil
+	}
 	for range n {
 		server := miniredis.NewMiniRedis()
 		if err := server.StartAddr("127.0.0.1:0"); err != nil {
-			return nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), e.Close())
+			return nil, nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), stop())
 		}
 		server.ClockTTL(true) // or the leases of a crashed holder would never end
-		e.servers = append(e.servers, server)
+		servers = append(servers, server)
+		addrs = append(addrs, server.Addr())
 	}
-	return e, nil
-}
-
-// Addrs returns the host:port of each server.
-func (e *Embedded) Addrs() []string {
-	addrs := make([]string, len(e.servers))
-	for i, server := range e.servers {
-		addrs[i] = server.Addr()
-	}
-	return addrs
-}
-
-// Close stops the servers. Shut down the shops first.
-func (e *Embedded) Close() error {
-	for _, server := range e.servers {
-		server.Close()
-	}
-	return nil
+	return addrs, stop, nil
 }

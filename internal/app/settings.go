@@ -101,9 +101,6 @@ func (s Settings) limit(given *int, normally int) int {
 	return normally
 }
 
-// Alone reports whether the shop has no server that other instances could share.
-func (s Settings) Alone() bool { return s.MySQL == "" && s.Redis == "" }
-
 // DatabaseFile returns the path of the database file that a shop keeps in its folder.
 func DatabaseFile(data string) string { return filepath.Join(data, "shop.db") }
 

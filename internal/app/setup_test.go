@@ -25,17 +25,17 @@ func TestMain(m *testing.M) {
 // embedded starts the default that needs no server, with one SKU, mug.
 func embedded(t *testing.T, units int64) app.Settings {
 	t.Helper()
-	e, err := app.StartEmbedded(1)
+	addrs, stop, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	s := app.Default()
-	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), e.Addrs()[0]
+	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), addrs[0]
 	s.Lab = true
 	supply(t, s, units)
 	return s

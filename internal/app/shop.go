@@ -20,7 +20,8 @@ type Shop struct {
 	components *components
 	front      *server // the buyers'
 	back       *server // the operator's; nil for none
-	jobs       jobs
+	stopJobs   context.CancelFunc
+	jobsEnded  <-chan struct{}
 
 	draining atomic.Bool
 	once     sync.Once
@@ -46,17 +47,15 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	}
 	go shop.serve()
 	shop.startJobs()
+	redis, _ := RedisAddress(s.Redis) // empty without one
 	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
-		"locks", s.locks(), "lab", s.Lab, "traces", shop.components.traces != nil)
+		"locks", cmp.Or(redis, "process"), "lab", s.Lab, "traces", shop.components.traces != nil)
 	return shop, nil
 }
 
 // listen opens the listener of the buyers and, if it is asked for, that of the operator.
-func (s *Shop) listen(ctx context.Context) error {
-	handler, err := s.components.handler(s.settings, s.draining.Load)
-	if err != nil {
-		return fmt.Errorf("wire the API: %w", err)
-	}
+func (s *Shop) listen(ctx context.Context) (err error) {
+	handler := s.components.handler(s.settings, s.draining.Load)
 	if s.front, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log); err != nil || s.settings.OperatorListen == "" {
 		return err
 	}
@@ -74,7 +73,8 @@ func (s *Shop) startJobs() {
 		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
 		list = append(list, reconciliation(at, c.database, s.log))
 	}
-	s.jobs.start(c, list...)
+	ctx, stop := context.WithCancel(context.Background()) // whatever becomes of the context of Start
+	s.stopJobs, s.jobsEnded = stop, c.runJobs(ctx, list...)
 }
 
 // serve accepts until Shutdown or a failure of either server.
@@ -130,7 +130,7 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 func (s *Shop) shutdown(ctx context.Context) error {
 	s.log.Info("shop closes")
 	s.draining.Store(true)
-	jobs := s.jobs.end() // another instance goes on with them
+	s.stopJobs() // another instance goes on with them
 	pause(ctx, s.settings.DrainDelay)
 
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
@@ -140,10 +140,16 @@ func (s *Shop) shutdown(ctx context.Context) error {
 		cut = fmt.Errorf("orders in flight were cut off: %w", err)
 	}
 	<-s.done
-	s.closeBack(ctx)
+	if s.back != nil { // a profile must not keep the shop open, and a restock that is cut off can be sent again
+		second, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := s.back.close(second); err != nil {
+			s.log.Warn("operator's requests were cut off", "error", err)
+		}
+	}
 	s.serving.Wait()
 	select {
-	case <-jobs:
+	case <-s.jobsEnded:
 	case <-ctx.Done(): // another instance does again what is cut off
 		s.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
 	}
@@ -152,19 +158,6 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	}
 	s.log.Info("shop is closed")
 	return nil
-}
-
-// closeBack gives the operator's requests one more second: a profile must not keep the shop from closing, and a
-// restock that is cut off can be sent again.
-func (s *Shop) closeBack(ctx context.Context) {
-	if s.back == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := s.back.close(ctx); err != nil {
-		s.log.Warn("operator's requests were cut off", "error", err)
-	}
 }
 
 // requestTimeout leaves an order its wait for the lease and then some for the database.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
@@ -54,6 +55,9 @@ func TestStart_redisTLS(t *testing.T) {
 			s := embedded(t, 1)
 			s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
 			s.Redis, s.RedisCA, s.RedisCert, s.RedisKey = c.host+":"+port, c.ca, c.cert, c.key
+			if c.want != "" {
+				s.StartTimeout = 3 * time.Second
+			}
 			shop, err := app.Start(t.Context(), s)
 			if c.want == "" {
 				if err != nil {

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
@@ -17,14 +16,14 @@ import (
 
 const secretBytes = 32 // as many as the hash has (RFC 7518, section 3.2)
 
-// Secret signs buyers' tokens, or is the operator's token itself. The zero value is none.
-// It does not print: whatever the verb, a log gets "[secret]".
+// Secret signs buyers' tokens, or is the operator's token itself. The zero value is none. It does not print: whatever
+// the verb, a log gets "[secret]".
 type Secret struct {
 	text string // as it was given: base64 and hex are not decoded
 }
 
-// NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other
-// text is taken: a phrase that looks long enough can be guessed. The error never shows the text.
+// NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other text is taken: a phrase that
+// looks long enough can be guessed. The error never shows the text.
 func NewSecret(text string) (Secret, error) {
 	random, err := hex.DecodeString(text)
 	if err != nil {
@@ -39,11 +38,9 @@ func NewSecret(text string) (Secret, error) {
 // IsZero tells the zero value.
 func (s Secret) IsZero() bool { return s.text == "" }
 
-// Is reports whether text is the secret, in a time that does not depend on how much of it
-// is right.
+// Is reports whether text is the secret, in a time that does not depend on how much of it is right.
 func (s Secret) Is(text string) bool {
-	have, want := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(s.text))
-	return subtle.ConstantTimeCompare(have[:], want[:]) == 1 && !s.IsZero()
+	return !s.IsZero() && subtle.ConstantTimeCompare([]byte(s.text), []byte(text)) == 1
 }
 
 // Reveal returns the text.
@@ -55,12 +52,12 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]")
 // LogValue logs "[secret]".
 func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// tooOpen are the permissions that a secret's file must not give: any to everybody, and
-// to its group that of writing it.
+// tooOpen are the permissions that a secret's file must not give: any to everybody, and to its group that of writing
+// it.
 const tooOpen = 0o027
 
-// ReadSecretFile reads the secret from a file: its text, without the end of line that
-// editors add. The file may be a link, as orchestrators make them.
+// ReadSecretFile reads the secret from a file: its text, without the end of line that editors add. The file may be a
+// link, as orchestrators make them.
 func ReadSecretFile(path string) (Secret, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -83,8 +80,8 @@ func ReadSecretFile(path string) (Secret, error) {
 	return secret, nil
 }
 
-// KeptSecret reads the secret in a file as ReadSecretFile does, and makes a random one,
-// of mode 0600, where there is no file.
+// KeptSecret reads the secret in a file as ReadSecretFile does, and makes a random one, of mode 0600, where there is no
+// file.
 func KeptSecret(path string) (Secret, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names it
 	if errors.Is(err, fs.ErrExist) {

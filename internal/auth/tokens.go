@@ -1,8 +1,8 @@
-// Package auth mints and verifies the bearer tokens by which buyers are known, and keeps
-// secrets: the one that signs tokens, and the operator's.
+// Package auth mints and verifies the bearer tokens by which buyers are known, and keeps secrets: the one that signs
+// tokens, and the operator's.
 //
-// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of
-// a shop share. It names the buyer, and nothing else:
+// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. It names the
+// buyer, and nothing else:
 //
 //	sub  the buyer's name
 //	aud  "shop:buyer", so that a token for another purpose buys nothing
@@ -10,8 +10,8 @@
 //	exp  not good from then on; at most MaxLifetime after nbf
 //	iat  when it was made; may be left out
 //
-// Other claims are ignored. Clocks may differ by Leeway. The algorithm is pinned: whatever
-// the header of a token asks for, it is verified as HS256 (RFC 8725).
+// Other claims are ignored. Clocks may differ by Leeway. The algorithm is pinned: whatever the header of a token asks
+// for, it is verified as HS256 (RFC 8725).
 package auth
 
 import (
@@ -33,8 +33,7 @@ const (
 )
 
 var (
-	// ErrToken is matched by every error of Verify, which says what is wrong with the
-	// token and contains no part of it.
+	// ErrToken is matched by every error of Verify, which says what is wrong with the token and contains no part of it.
 	ErrToken = errors.New("bad token")
 
 	// ErrLifetime means that a token was to be good for too short or too long.
@@ -47,10 +46,10 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// New returns the Tokens of a secret, and an error for the zero Secret.
-func New(secret Secret) (*Tokens, error) {
+// New returns the Tokens of a secret. It panics on the zero Secret, with which anyone could sign.
+func New(secret Secret) *Tokens {
 	if secret.IsZero() {
-		return nil, errors.New("secret: there is none")
+		panic("auth: there is no secret")
 	}
 	return &Tokens{secret: []byte(secret.text), parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
@@ -60,11 +59,11 @@ func New(secret Secret) (*Tokens, error) {
 		jwt.WithIssuedAt(),
 		jwt.WithAudience(audience),
 		jwt.WithLeeway(Leeway),
-	)}, nil
+	)}
 }
 
-// Mint returns a token that is good from now on, for lifetime: MinLifetime to MaxLifetime,
-// or ErrLifetime. Dates are whole seconds, so that it may end up to one earlier.
+// Mint returns a token that is good from now on, for lifetime: MinLifetime to MaxLifetime, or ErrLifetime. Dates are
+// whole seconds, so that it may end up to one earlier.
 func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expires time.Time, err error) {
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
 		return "", time.Time{}, fmt.Errorf("%w: %v: want %v to %dh", ErrLifetime, lifetime, MinLifetime, MaxLifetime/time.Hour)
@@ -89,7 +88,7 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if len(token) > MaxToken {
 		return "", fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrToken, len(token), MaxToken)
 	}
-	var c claims
+	var c jwt.RegisteredClaims
 	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrToken, explain(err))
@@ -97,30 +96,17 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if _, given := parsed.Header["crit"]; given { // RFC 7515: an extension that is not understood
 		return "", fmt.Errorf("%w: crit asks for an extension", ErrToken)
 	}
-	return c.Subject, nil
-}
-
-// claims are those of a buyer's token. The parser calls Validate behind its own checks.
-type claims struct{ jwt.RegisteredClaims }
-
-var errLongLived = errors.New("its exp is not within 30 days after its nbf")
-
-// Validate bounds the lifetime. The parser reports claims that are missing.
-func (c *claims) Validate() error {
-	if c.ExpiresAt == nil || c.NotBefore == nil {
-		return nil
-	}
 	if lifetime := c.ExpiresAt.Sub(c.NotBefore.Time); lifetime <= 0 || lifetime > MaxLifetime {
-		return errLongLived
+		return "", fmt.Errorf("%w: its exp is not within 30 days after its nbf", ErrToken)
 	}
-	return nil
+	return c.Subject, nil
 }
 
 // explain replaces the parser's error, which may quote the token, by what that matches.
 func explain(err error) error {
 	for _, known := range []error{
 		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,
-		jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued, errLongLived,
+		jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
 	} {
 		if errors.Is(err, known) {
 			return known

@@ -1,5 +1,5 @@
-// Package observe has what tells operators how a shop is doing: metrics for Prometheus, traces for
-// OpenTelemetry, and the request's id in each line of the log.
+// Package observe has what tells operators how a shop is doing: metrics for Prometheus, traces for OpenTelemetry, and
+// the request's id in each line of the log.
 //
 //	m := observe.NewMetrics(observe.Build{Version: "v1.2.0"})
 //	locker := lock.New(backend, lock.Options{Observer: m.Lock("redis")})
@@ -7,34 +7,12 @@
 //
 // # Metrics
 //
-// A Metrics has a registry of its own: several shops in one process do not add to each other's numbers,
-// except for those of the process and of Go.
+// NewMetrics lists what there is, each with its help. A Metrics has a registry of its own: several shops in one process
+// do not add to each other's numbers, except for those of the process and of Go.
 //
-//	shop_orders_total{action,outcome}      place, pay, cancel; placed, paid, cancelled, replayed, or the last part of
-//	                                       the problem's type, such as sold-out
-//	shop_operator_refused_total            requests to the operator's API without the operator's token
-//	shop_http_requests_total{method,route,status}
-//	shop_http_request_duration_seconds{method,route}
-//	shop_lock_wait_seconds{lock,kind}      how long a caller waited, with or without success
-//	shop_lock_hold_seconds{lock,kind}
-//	shop_lock_acquisitions_total{lock,kind,result}  acquired, timeout, queue-full, no-answer, gave-up, refused
-//	shop_lock_contended_total{lock,kind}   another instance had it
-//	shop_lock_handovers_total{lock,kind}   passed on in this process without asking the store
-//	shop_lock_renewals_total{lock,kind,result}
-//	shop_lock_lost_total{lock,kind}        ended before it was given back
-//	shop_lane_batch_orders                 orders that a lane placed in one transaction
-//	shop_queue_length{queue}               callers that wait now
-//	shop_job_runs_total{job,result}        ok, failed
-//	shop_job_items_total{job}              such as orders expired
-//	shop_job_leader{job}                   1 on the instance that runs it
-//	shop_job_last_success_timestamp_seconds{job}
-//	shop_redis_pool_*, go_sql_*            connections
-//	shop_build_info                        what runs
-//	go_*, process_*
-//
-// Labels have few values, all of them this program's: no key, no SKU, no buyer, no path that a client made up.
-// All counters of a lock and a job exist from the beginning, at 0, so that their first increase is seen. Names
-// and types follow the conventions of Prometheus.
+// Labels have few values, all of them this program's: no key, no SKU, no buyer, no path that a client made up. All
+// counters of a lock and a job exist from the beginning, at 0, so that their first increase is seen. Names and types
+// follow the conventions of Prometheus.
 //
 // # Traces
 //
@@ -43,20 +21,21 @@
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318   or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
 //	OTEL_TRACES_EXPORTER=otlp                           or console; none switches it off
 //
-// OTEL_SDK_DISABLED=true switches it off, too. Traces are sent as OTLP over HTTP, in protobuf. OTEL_EXPORTER_OTLP_HEADERS,
-// OTEL_SERVICE_NAME (default "shop"), OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_BSP_ count as well.
+// OTEL_SDK_DISABLED=true switches it off, too. Traces are sent as OTLP over HTTP, in protobuf.
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME (default "shop"), OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
+// OTEL_BSP_ count as well.
 //
-//   - A request is one trace: the HTTP server's span, below it one for each SQL statement, BEGIN and COMMIT
-//     included, and for each Redis command. A W3C traceparent of the request is continued. Under load the lock
-//     sends the commands of many requests in one: that one is in no trace.
+//   - A request is one trace: the HTTP server's span, below it one for each SQL statement, BEGIN and COMMIT included,
+//     and for each Redis command. A W3C traceparent of the request is continued. Under load the lock sends the commands
+//     of many requests in one: that one is in no trace.
 //   - No value is in a span: SQL has its placeholders, Redis commands their names, errors of the database their
 //     numbers. MySQL's own words may quote a row.
-//   - Probes of health and readiness make no trace, nor does what belongs to no request, such as the renewal of
-//     a lease.
+//   - Probes of health and readiness make no trace, nor does what belongs to no request, such as the renewal of a
+//     lease.
 //   - A collector that does not answer delays no request, and the shop's end by a few seconds at most.
 //
 // # Logs
 //
-// A line that is logged with the context of a request has its request_id; one that is logged inside a trace also
-// has trace_id and span_id. A line below the handler's level costs nothing.
+// A line that is logged with the context of a request has its request_id; one that is logged inside a trace also has
+// trace_id and span_id. A line below the handler's level costs nothing.
 package observe

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/shop/internal/lock"
 )
@@ -20,21 +19,13 @@ type locks struct {
 	lost                   *prometheus.CounterVec
 }
 
-func newLocks(with promauto.Factory) locks {
-	const subsystem = "lock"
-	histogram := func(name, help string) *prometheus.HistogramVec {
-		return with.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: latency(),
-		}, []string{"lock", "kind"})
-	}
+func newLocks(with families) locks {
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		return with.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: name, Help: help,
-		}, append([]string{"lock", "kind"}, more...))
+		return with.counter("lock_"+name, help, append([]string{"lock", "kind"}, more...)...)
 	}
 	return locks{
-		wait:         histogram("wait_seconds", "How long callers waited for a lease, with or without success."),
-		hold:         histogram("hold_seconds", "How long leases were held."),
+		wait:         with.histogram("lock_wait_seconds", "How long callers waited for a lease, with or without success.", latency(), "lock", "kind"),
+		hold:         with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
 		acquisitions: counter("acquisitions_total", "Ends of the wait for a lease.", "result"),
 		renewals:     counter("renewals_total", "Renewals of a lease.", "result"),
 		contended:    counter("contended_total", "Times that this process began to wait for another one."),
@@ -56,8 +47,8 @@ type lockObserver struct {
 	name string
 }
 
-// kind is the part of a key before the colon; other for keys which are none of this shop's. The leases of jobs are
-// held for hours, which would hide how long orders hold theirs.
+// kind is the part of a key before the colon; other for keys which are none of this shop's. The leases of jobs are held
+// for hours, which would hide how long orders hold theirs.
 func kind(key string) string {
 	switch kind, _, _ := strings.Cut(key, ":"); kind {
 	case "sku", "job":

@@ -30,14 +30,8 @@ func Took(d time.Duration) slog.Attr {
 // handler adds to each record what its context knows.
 type handler struct{ slog.Handler }
 
-// NewHandler returns a handler that adds request and trace to what next logs. A handler that does so already is
-// returned as it is.
-func NewHandler(next slog.Handler) slog.Handler {
-	if _, done := next.(handler); done {
-		return next
-	}
-	return handler{next}
-}
+// NewHandler returns a handler that adds request and trace to what next logs.
+func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 // Handle implements slog.Handler.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
@@ -78,11 +72,7 @@ func (o *Outage) Note(ctx context.Context, err error) {
 	case err != nil:
 		o.errors++
 		if o.errors&(o.errors-1) == 0 { // a power of two
-			text := err.Error()
-			if len(text) > 1000 { // such as the errors of a hundred orders
-				text = text[:1000] + "..."
-			}
-			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", text)
+			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", err)
 		}
 	case o.errors > 0:
 		o.Log.InfoContext(ctx, o.Message+": over", "errors", o.errors)

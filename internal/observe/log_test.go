@@ -13,8 +13,8 @@ import (
 	"example.com/shop/internal/observe"
 )
 
-// "A line that is logged with the context of a request has its request_id; one that is logged inside a trace also
-// has trace_id and span_id. A line below the handler's level costs nothing."
+// "A line that is logged with the context of a request has its request_id; one that is logged inside a trace also has
+// trace_id and span_id. A line below the handler's level costs nothing."
 func TestHandler(t *testing.T) {
 	request := observe.WithRequest(t.Context(), "r-1")
 	traced := trace.ContextWithSpanContext(request, trace.NewSpanContext(trace.SpanContextConfig{
@@ -34,7 +34,7 @@ func TestHandler(t *testing.T) {
 		"with group":      {request, func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, "level=INFO msg=m g.took_ms=1.234 g.request_id=r-1\n"},
 	} {
 		var text bytes.Buffer
-		log := slog.New(observe.NewHandler(observe.NewHandler(slog.NewTextHandler(&text, nil))))
+		log := slog.New(observe.NewHandler(slog.NewTextHandler(&text, nil)))
 		c.with(log).InfoContext(c.ctx, "m", observe.Took(1234567*time.Nanosecond))
 		if _, got, _ := strings.Cut(text.String(), " "); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

@@ -26,9 +26,8 @@ type Metrics struct {
 	jobRuns, jobItems         *prometheus.CounterVec
 	jobLeader, jobLastSuccess *prometheus.GaugeVec
 
-	locks   locks
-	batches prometheus.Histogram
-
+	locks           locks
+	batches         prometheus.Observer
 	operatorRefused prometheus.Counter
 }
 
@@ -42,43 +41,38 @@ func NewMetrics(b Build) *Metrics {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	with := promauto.With(registry)
-	with.NewGauge(prometheus.GaugeOpts{
-		Namespace:   namespace,
-		Name:        "build_info",
-		Help:        "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit},
-	}).Set(1)
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return with.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-	}
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		return with.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{"job"})
-	}
+	with := families{promauto.With(registry)}
+	with.gauge("build_info", "Always 1; the labels say what runs.", "version", "commit").WithLabelValues(b.Version, b.Commit).Set(1)
 	return &Metrics{
 		registry: registry,
-		requests: counter("http_requests_total", "Requests answered.", "method", "route", "status"),
-		orders:   counter("orders_total", "Orders by what was asked for and what became of it.", "action", "outcome"),
-		duration: with.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "http_request_duration_seconds",
-			Help:    "How long requests took, from the headers read to the answer written.",
-			Buckets: latency(),
-		}, []string{"method", "route"}),
-		jobRuns:        counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
-		jobItems:       counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
-		jobLeader:      gauge("job_leader", "1 if this instance runs the job, 0 if it stands by."),
-		jobLastSuccess: gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never."),
-		locks:          newLocks(with),
-		batches: with.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "lane_batch_orders",
-			Help:    "Orders that a lane placed in one transaction.",
-			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
-		}),
-		operatorRefused: with.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "operator_refused_total",
-			Help: "Requests to the operator's API without the operator's token.",
-		}),
+		requests: with.counter("http_requests_total", "Requests answered.", "method", "route", "status"),
+		duration: with.histogram("http_request_duration_seconds", "How long requests took, from the headers read to the answer written.",
+			latency(), "method", "route"),
+		orders: with.counter("orders_total", "Orders by what was asked for and what became of it: placed, paid, cancelled, "+
+			"replayed, or the last part of the problem's type.", "action", "outcome"),
+		jobRuns:         with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
+		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
+		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
+		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
+		locks:           newLocks(with),
+		batches:         with.histogram("lane_batch_orders", "Orders that a lane placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the operator's token.").WithLabelValues(),
 	}
+}
+
+// families registers the shop's own metrics.
+type families struct{ promauto.Factory }
+
+func (f families) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func (f families) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func (f families) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 // latency returns the bounds of a histogram of seconds, from an uncontended lock to the longest request.
@@ -139,15 +133,10 @@ func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help},
 			func() float64 { return value(client.PoolStats()) })
 	}
-	counter("hits_total", "Free connections found.", func(s *redis.PoolStats) float64 { return float64(s.Hits) })
-	counter("misses_total", "Free connections not found.", func(s *redis.PoolStats) float64 { return float64(s.Misses) })
 	counter("timeouts_total", "Waits for a free connection that took too long.",
 		func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
-	counter("waits_total", "Waits for a free connection.", func(s *redis.PoolStats) float64 { return float64(s.WaitCount) })
 	counter("wait_seconds_total", "Time spent waiting for a free connection.",
 		func(s *redis.PoolStats) float64 { return float64(s.WaitDurationNs) / 1e9 })
-	counter("stale_connections_total", "Connections closed because they were dead or old.",
-		func(s *redis.PoolStats) float64 { return float64(s.StaleConns) })
 	gauge("connections", "Open connections, without those of subscriptions.",
 		func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
 	gauge("idle_connections", "Open connections that are not in use.",

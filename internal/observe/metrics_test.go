@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -45,8 +43,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// "Every label has few values, all of them this program's": a client's methods
-// and paths are not among them.
+// "Every label has few values, all of them this program's": a client's methods and paths are not among them.
 func TestMetrics_Request(t *testing.T) {
 	t.Parallel()
 	m := observe.NewMetrics(observe.Build{Version: "v1", Commit: "c0ffee"})
@@ -118,41 +115,5 @@ func TestMetrics_separate(t *testing.T) {
 	one.Order("place", "placed")
 	if text, _ := scrape(t, two); strings.Contains(text, "shop_orders_total{") {
 		t.Errorf("got another shop's order in\n%s", text)
-	}
-}
-
-// The package comment lists the metrics, all of them.
-func TestMetrics_listed(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]bool{}
-	for _, name := range regexp.MustCompile(`(?m)^//\t(shop_[a-z_]+)(?:\{.*\})?(?: |$)`).FindAllStringSubmatch(string(doc), -1) {
-		listed[name[1]] = true
-	}
-	m := observe.NewMetrics(observe.Build{})
-	o := m.Lock("redis")
-	o.Waited("sku:mug", 0, nil)
-	o.Contended("sku:mug")
-	o.Held("sku:mug", 0)
-	o.HandedOver("sku:mug")
-	o.Renewed("sku:mug", 0, nil)
-	job := m.Job("expiry")
-	job.Leads(true)
-	job.Ran(1, nil)
-	m.Queue("redis", func() int { return 0 })
-	m.Request(http.MethodGet, "/healthz", http.StatusOK, 0)
-	m.Order("place", "placed")
-	_, families := scrape(t, m)
-	for name := range families {
-		if strings.HasPrefix(name, "shop_") && !listed[name] {
-			t.Errorf("doc.go does not list %s", name)
-		}
-		delete(listed, name)
-	}
-	for name := range listed {
-		t.Errorf("doc.go lists %s, which is not there", name)
 	}
 }

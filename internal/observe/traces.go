@@ -34,8 +34,8 @@ type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A
-// variable that cannot be used is an error; a collector that does not answer is none.
+// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A variable
+// that cannot be used is an error; a collector that does not answer is none.
 func StartTraces(ctx context.Context, version string) (*Traces, error) {
 	exporter, err := newExporter(ctx)
 	if exporter == nil || err != nil {
@@ -76,26 +76,19 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	if u, err := url.Parse(os.Getenv(address)); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", address)
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
-		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, fmt.Errorf("traces: %s=%s: want http/protobuf, the only one", name, protocol)
-		}
-	}
 	return otlptracehttp.New(ctx)
 }
 
-// Close sends the spans that are left, for five seconds at most. Close what makes spans first.
-func (t *Traces) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// Close sends the spans that are left, for five seconds at most. Close what makes spans first. Spans that the collector
+// does not take are reported to OpenTelemetry's error handler alone.
+func (t *Traces) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("send the last traces: %w", err)
-	}
-	return nil
+	_ = t.provider.Shutdown(ctx)
 }
 
-// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each
-// would be a trace of its own that explains nothing.
+// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each would
+// be a trace of its own that explains nothing.
 type ofRequests struct{ sdk.SpanProcessor }
 
 // OnEnd implements sdk.SpanProcessor.
@@ -138,8 +131,8 @@ func opensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
 }
 
-// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse
-// and PostgreSQL along, and does not see a COMMIT.
+// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse and
+// PostgreSQL along, and does not see a COMMIT.
 func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	return func(c driver.Connector) *sql.DB {
 		return otelsql.OpenDB(c,

@@ -52,13 +52,13 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 		e.later(server.Close)
 		return server.Addr(), nil
 	}
-	embedded, err := app.StartEmbedded(1)
+	addrs, stop, err := app.StartEmbedded(1)
 	if err != nil {
 		return "", err
 	}
 	e.say("no --redis and no Docker: Redis is embedded in this process, slower than Redis, and its work counts as the client's")
-	e.later(embedded.Close)
-	return embedded.Addrs()[0], nil
+	e.later(stop)
+	return addrs[0], nil
 }
 
 // openDatabase connects to the server given, or to a container. A commit survives a power cut if it is flushed in the

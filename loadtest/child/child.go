@@ -1,5 +1,4 @@
-// Package child runs servers in processes of their own, which can be measured, paused and
-// killed.
+// Package child runs servers in processes of their own, which can be measured, paused and killed.
 package child
 
 import (
@@ -15,10 +14,7 @@ import (
 	"time"
 )
 
-const (
-	startLimit = 2 * time.Minute
-	stopLimit  = 20 * time.Second // then it is killed
-)
+const stopLimit = 20 * time.Second // then it is killed
 
 // Process is a server that was started.
 type Process struct {
@@ -29,9 +25,8 @@ type Process struct {
 	ended chan struct{} // closed when it is gone
 }
 
-// Start runs a program and returns when it prints a line that begins with ready, the rest
-// of which is its address. Its stderr goes to this one's. Its stdin is open until Stop, or
-// until this process is gone.
+// Start runs a program and returns when it prints a line that begins with ready, the rest of which is its address. Its
+// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone.
 func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 	cmd.Stderr = os.Stderr
 	stdin, inErr := cmd.StdinPipe()
@@ -55,7 +50,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = cmd.Wait()
 	}()
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	select {
 	case p.Addr = <-addr:
@@ -67,8 +62,8 @@ func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
 	}
 }
 
-// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it
-// has. One that has ended already, as Ctrl-C ends a whole group, is as good.
+// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it has. One that has ended
+// already, as Ctrl-C ends a whole group, is as good.
 func (p *Process) Stop() error {
 	_ = p.Signal(syscall.SIGTERM)
 	_ = p.stdin.Close()

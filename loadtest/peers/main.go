@@ -241,8 +241,11 @@ func ratio(a, b []float64) string {
 func leastFair(rounds []round) string {
 	shown, worst := "-", 0.0
 	for _, r := range rounds {
-		most, least := stats.Spread(r.perClient)
-		if unfair := float64(most) / max(float64(least), 0.5); len(r.perClient) > 1 && unfair > worst {
+		if len(r.perClient) < 2 {
+			continue
+		}
+		most, least := slices.Max(r.perClient), slices.Min(r.perClient)
+		if unfair := float64(most) / max(float64(least), 0.5); unfair > worst {
 			shown, worst = fmt.Sprintf("%d/%d = %.2f", most, least, unfair), unfair
 		}
 	}

@@ -35,8 +35,8 @@ func (s Strategy) Outcome() string {
 	return fmt.Sprintf("%s, none twice, and turned %s away.", sold, turnedAway)
 }
 
-// Remarks are findings and notes, for people. What is wrong inside the books of a shop
-// that oversold on purpose is the same mistake once more and is left to the JSON.
+// Remarks are findings and notes, for people. What is wrong inside the books of a shop that oversold on purpose is the
+// same mistake once more and is left to the JSON.
 func (s Strategy) Remarks() []string {
 	var lines []string
 	if s.PromisesCorrect || s.Verdict == verdict.Inconsistent {
@@ -58,8 +58,7 @@ func (s Strategy) Remarks() []string {
 	return lines
 }
 
-// Promises says which strategies were as correct as they are designed to be: what the
-// exit code says.
+// Promises says which strategies were as correct as they are designed to be: what the exit code says.
 func (r Report) Promises() string {
 	var kept, broken []string
 	for _, s := range r.Strategies {

@@ -1,6 +1,5 @@
-// Package result is what came of a load test: one model for the terminal, the page,
-// JSON and compare. Its types are those of the JSON, so that a saved report can be
-// read back.
+// Package result is what came of a load test: one model for the terminal, the page, JSON and compare. Its types are
+// those of the JSON, so that a saved report can be read back.
 package result
 
 import (
@@ -32,10 +31,9 @@ type Report struct {
 	NotRun     []NotRun   `json:"not_run"`
 }
 
-// Strategy is the race of one strategy: the shop's description of it, what the crowd
-// was told, and the judgement. Orders and units are the shop's books, over all SKUs;
-// the other counts are the buyers', and so are orders of several SKUs, which the books
-// count once for each. Cancelled orders are orders, their units are not sold.
+// Strategy is the race of one strategy: the shop's description of it, what the crowd was told, and the judgement.
+// Orders and units are the shop's books, over all SKUs; the other counts are the buyers', and so are orders of several
+// SKUs, which the books count once for each. Cancelled orders are orders, their units are not sold.
 type Strategy struct {
 	shopclient.Strategy
 	SKU       string `json:"sku"` // the most wanted
@@ -93,8 +91,8 @@ type Run struct {
 	// What the buyers want: a sentence.
 	Wanted string `json:"wanted"`
 
-	// What differs from buyers who want one unit of one SKU each, once and all at
-	// the same moment; absent where it does not.
+	// What differs from buyers who want one unit of one SKU each, once and all at the same moment; absent where it does
+	// not.
 	Rate     float64 `json:"rate,omitempty"`     // orders that were due per second
 	Seconds  float64 `json:"seconds,omitempty"`  // for so long
 	Requests int     `json:"requests,omitempty"` // orders in all
@@ -114,8 +112,7 @@ func (s Strategy) Correct() bool { return s.Verdict == verdict.Correct }
 // NotCaught reports whether a strategy that is broken on purpose looked correct.
 func (s Strategy) NotCaught() bool { return s.Correct() && !s.PromisesCorrect }
 
-// Broken reports whether a strategy that is designed to be correct was not, or left buyers
-// without an answer.
+// Broken reports whether a strategy that is designed to be correct was not, or left buyers without an answer.
 func (r Report) Broken() bool {
 	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.PromisesCorrect && (!s.Correct() || s.Errors > 0) })
 }

@@ -1,9 +1,8 @@
 // Package shops starts the shops that a race is held in, or finds one that runs already.
 //
-// Instances that it starts are as separate as processes would be: each has its own
-// connections, lockers and HTTP server, and they share one database and one Redis. Unless
-// real servers are named, these are embedded ones, fresh for each race, in a temporary
-// folder that Close removes.
+// Instances that it starts are as separate as processes would be: each has its own connections, lockers and HTTP
+// server, and they share one database and one Redis. Unless real servers are named, these are embedded ones, fresh for
+// each race, in a temporary folder that Close removes.
 package shops
 
 import (
@@ -27,34 +26,23 @@ type Instances struct {
 	Log *slog.Logger // gets what goes wrong in the shops; nil discards it
 }
 
-const (
-	// payWithin is for how long unpaid orders keep their units: longer than any race
-	// takes, so that they are there when it is judged.
-	payWithin = 2 * time.Hour
-
-	stopTimeout = 15 * time.Second // of one shop
-)
+// payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when it
+// is judged.
+const payWithin = 2 * time.Hour
 
 // Set is the shops of one race.
 type Set struct {
 	URLs  []string
-	close closers
+	steps []func() error // which stop and remove what was started, the last first
 }
 
 // Close stops what Open started. Its error is also that of a shop which stopped by itself.
-func (s *Set) Close() error { return s.close.run() }
-
-// closers stop and remove things, the last first.
-type closers []func() error
-
-func (c *closers) add(step func() error) { *c = append(*c, step) }
-
-func (c *closers) run() error {
+func (s *Set) Close() error {
 	var errs []error
-	for _, step := range slices.Backward(*c) {
+	for _, step := range slices.Backward(s.steps) {
 		errs = append(errs, step())
 	}
-	*c = nil
+	s.steps = nil
 	return errors.Join(errs...)
 }
 
@@ -67,14 +55,14 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{close: closers{closeStores}}
+	set := &Set{steps: []func() error{closeStores}}
 	for i := range n.Count {
 		shop, err := app.Start(ctx, settings)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err), set.Close())
 		}
-		set.close.add(func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		set.steps = append(set.steps, func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 			defer cancel()
 			return errors.Join(shop.Err(), shop.Shutdown(ctx))
 		})
@@ -83,14 +71,13 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 	return set, nil
 }
 
-// Prepare starts what no server is named for and migrates the database. It returns the
-// settings of an instance in teaching mode, and what closes the stores once no instance
-// uses them.
+// Prepare starts what no server is named for and migrates the database. It returns the settings of an instance in
+// teaching mode, and what closes the stores once no instance uses them.
 func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeStores func() error, err error) {
-	var undo closers
+	var undo Set
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, undo.run())
+			err = errors.Join(err, undo.Close())
 		}
 	}()
 	settings = app.Default()
@@ -101,25 +88,24 @@ func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeSto
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
 			return settings, nil, fmt.Errorf("folder for the embedded database: %w", err)
 		}
-		undo.add(func() error { return os.RemoveAll(settings.Data) })
+		undo.steps = append(undo.steps, func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
-		embedded, err := app.StartEmbedded(6)
+		addrs, stop, err := app.StartEmbedded(6)
 		if err != nil {
 			return settings, nil, err
 		}
-		undo.add(embedded.Close)
-		settings.Redis = embedded.Addrs()[0]
+		undo.steps = append(undo.steps, stop)
+		settings.Redis = addrs[0]
 		if len(n.Redlock) == 0 {
-			settings.Redlock = embedded.Addrs()[1:]
+			settings.Redlock = addrs[1:]
 		}
 	}
-	return settings, undo.run, migrate(ctx, settings)
+	return settings, undo.Close, migrate(ctx, settings)
 }
 
-// migrate brings the schema up to date, which a shop does by itself only on a
-// SQLite file. Check comes first: it refuses a server that looks like
-// production's.
+// migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it
+// refuses a server that looks like production's.
 func migrate(ctx context.Context, settings app.Settings) (err error) {
 	if settings.MySQL == "" {
 		return nil

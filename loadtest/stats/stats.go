@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Median returns the middle of the values, the mean of the two middle ones where
-// their number is even, and 0 of none. It leaves values as they are.
+// Median returns the middle of the values, the mean of the two middle ones where their number is even, and 0 of none.
+// It leaves values as they are.
 func Median[T ~int | ~int64 | ~float64](values []T) T {
 	if len(values) == 0 {
 		return 0
@@ -20,9 +20,9 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
 }
 
-// Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so
-// that what slowed a whole round down counts on both sides. Rounds that only one
-// of the two has, or where either is 0, do not count. NaN: there is none left.
+// Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so that what slowed a whole round down
+// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. NaN: there is none
+// left.
 func Ratio(a, b []float64) float64 {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
@@ -36,16 +36,8 @@ func Ratio(a, b []float64) float64 {
 	return Median(ratios)
 }
 
-// Spread returns the most and the least of the counts.
-func Spread(counts []int) (most, least int) {
-	if len(counts) == 0 {
-		return 0, 0
-	}
-	return slices.Max(counts), slices.Min(counts)
-}
-
-// Rotation returns 0 to n-1 in the order in which n contestants take their turns
-// in a round: each round begins with another one.
+// Rotation returns 0 to n-1 in the order in which n contestants take their turns in a round: each round begins with
+// another one.
 func Rotation(n, round int) []int {
 	order := make([]int, n)
 	for i := range order {

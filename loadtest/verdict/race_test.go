@@ -33,8 +33,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Each SKU has its own side. Of a refused cart it is not known which SKU was missing;
-// any other outcome counts for all that are in it.
+// Each SKU has its own side. Of a refused cart it is not known which SKU was missing; any other outcome counts for all
+// that are in it.
 func Test_toldOf(t *testing.T) {
 	t.Parallel()
 	mug, cup := shopclient.Line{SKU: "mug", Units: 1}, shopclient.Line{SKU: "cup", Units: 1}

@@ -1,19 +1,16 @@
-// Package verdict compares the two records of a race: the books of the shop and what
-// the buyers were told. It asks nobody; both are handed in.
+// Package verdict compares the two records of a race: the books of the shop and what the buyers were told. It asks
+// nobody; both are handed in.
 //
-// Units are counted from orders, never from a stock column: a lost update oversells
-// while the column reads zero.
+// Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
 //   - Oversold: units in pending and paid orders beyond those supplied.
-//   - Undersold: units in no order, as far as buyers went away without one. Units
-//     of cancelled orders are not counted, and of refused carts only those of one
-//     SKU are: of another, it is not known which SKU was missing.
-//   - The buyers' side agrees if each acknowledged order exists, no two buyers were
-//     told of the same one, and there is no other. Where some buyers never had an
-//     answer, there may be up to as many others; that is noted and is no mistake. An
-//     order that was sent twice with one key is one.
-//   - Of several SKUs, each is judged by itself. What is oversold and undersold is
-//     added up, never one against the other.
+//   - Undersold: units in no order, as far as buyers went away without one. Units of cancelled orders are not counted,
+//     and of refused carts only those of one SKU are: of another, it is not known which SKU was missing.
+//   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
+//     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
+//     mistake. An order that was sent twice with one key is one.
+//   - Of several SKUs, each is judged by itself. What is oversold and undersold is added up, never one against the
+//     other.
 package verdict
 
 import (
@@ -28,17 +25,16 @@ import (
 type Verdict string
 
 const (
-	// Correct means that every unit is in exactly one order or still for sale, and
-	// nobody was turned away while there was one.
+	// Correct means that every unit is in exactly one order or still for sale, and nobody was turned away while there
+	// was one.
 	Correct Verdict = "correct"
-	// Undersold means that nothing else is wrong, but buyers went away without
-	// units that were there.
+	// Undersold means that nothing else is wrong, but buyers went away without units that were there.
 	Undersold Verdict = "undersold"
-	// Inconsistent means that it is not oversold, but the books disagree with
-	// themselves or with what the buyers were told.
+	// Inconsistent means that it is not oversold, but the books disagree with themselves or with what the buyers were
+	// told.
 	Inconsistent Verdict = "inconsistent"
-	// Oversold means that orders hold more units than there are. It covers whatever else
-	// is wrong with the books, which is the same mistake seen from elsewhere.
+	// Oversold means that orders hold more units than there are. It covers whatever else is wrong with the books, which
+	// is the same mistake seen from elsewhere.
 	Oversold Verdict = "oversold"
 )
 
@@ -67,8 +63,7 @@ type SKU struct {
 	Judgement
 }
 
-// Race judges each SKU of a race, of which so many units each were supplied. The log has
-// been rechecked.
+// Race judges each SKU of a race, of which so many units each were supplied. The log has been rechecked.
 func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 	var judged []SKU
 	for _, audit := range books {
@@ -78,8 +73,8 @@ func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 	return judged
 }
 
-// Sum is the judgement of a race from those of its SKUs: what was oversold and
-// undersold is added up, and the verdict is the worst.
+// Sum is the judgement of a race from those of its SKUs: what was oversold and undersold is added up, and the verdict
+// is the worst.
 func Sum(skus []SKU) Judgement {
 	if len(skus) == 1 {
 		return skus[0].Judgement
@@ -167,9 +162,8 @@ func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
 	return j
 }
 
-// undersold counts units that are in no order, as far as buyers went away wanting
-// them. Buyers who know nothing and have no order went away as well. Units of
-// cancelled orders do not count: they may have come back after that.
+// undersold counts units that are in no order, as far as buyers went away wanting them. Buyers who know nothing and
+// have no order went away as well. Units of cancelled orders do not count: they may have come back after that.
 func undersold(supplied int64, b shopclient.Books, t told) int64 {
 	unsold := max(0, supplied-b.OrderedUnits-t.cancelled)
 	foundLater := min(max(0, b.Orders-t.orders), t.unknown)

@@ -27,17 +27,17 @@ func kinds() []kind {
 
 func embedded(t *testing.T) app.Settings {
 	t.Helper()
-	e, err := app.StartEmbedded(1)
+	addrs, stop, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	s := app.Default()
-	s.Data, s.Redis = t.TempDir(), e.Addrs()[0]
+	s.Data, s.Redis = t.TempDir(), addrs[0]
 	return s
 }
 

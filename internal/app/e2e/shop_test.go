@@ -39,10 +39,7 @@ func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 	common.TokenSecret, common.OperatorToken = secret(t, tokenSecret), secret(t, operatorToken)
 	common.LockWait = patience
 	common.RateLimit, common.MaxOpenOrders = new(0), new(0)
-	tokens, err := auth.New(common.TokenSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := auth.New(common.TokenSecret)
 	connections := &http.Transport{MaxIdleConnsPerHost: 128}
 	client := func(l contract.Listener) *http.Client {
 		return &http.Client{Transport: contract.Transport(t, l, connections), Timeout: 3 * patience}
