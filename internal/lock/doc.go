@@ -29,8 +29,7 @@
 //
 // # What is promised
 //
-// Each of these is a test in package locktest, in its simulation, or beside the
-// backend.
+// Each of these is a test in package locktest, in its simulation, or beside the backend.
 //
 //   - A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock. A timer
 //     ends its context then, and no request to the store can delay that.

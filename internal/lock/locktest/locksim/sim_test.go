@@ -16,8 +16,7 @@
 //
 //   - Of all leases on a key, one at a time is trusted, and fences rise (package history). Leases on both sides of an instant
 //     at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise otherwise.
-//   - A lease is trusted until the end that the store's answers allow, to the nanosecond,
-//     whatever hangs.
+//   - A lease is trusted until the end that the store's answers allow, to the nanosecond, whatever hangs.
 //   - No renewal is sent once a key was given back; nothing is given back before the answer to its request has come; no
 //     request is sent under an owner that was given back, twice at once, or again without a notification or its time having
 //     come.
