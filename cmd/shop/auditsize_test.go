@@ -29,8 +29,8 @@ var auditOrders = flag.Int("audit-orders", 2_000, "orders in the database of the
 // auditMemory is what `shop audit` may use, whatever the number of orders.
 const auditMemory = 100 << 20
 
-// "Streams: its memory does not grow with the number of orders", nor with that
-// of differences. Time and memory are those of a process of the real program.
+// "Streams: its memory does not grow with the number of orders", nor with that of differences. Time and memory are
+// those of a process of the real program.
 func TestAudit_size(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "shop")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
@@ -80,8 +80,8 @@ func TestAudit_size(t *testing.T) {
 	}
 }
 
-// fill writes orders as a shop would have left them: of one or two lines, pending, paid, cancelled and expired, each with
-// its key, its fences and its movements.
+// fill writes orders as a shop would have left them: of one or two lines, pending, paid, cancelled and expired, each
+// with its key, its fences and its movements.
 func fill(t *testing.T, s *store.Store, orders int) {
 	t.Helper()
 	const skus, chunk = 100, 500
@@ -168,10 +168,9 @@ func measure(t *testing.T, program string, code int, flags ...string) (printed [
 	return stdout
 }
 
-// asMeter makes the test binary run the program that is named on its command
-// line, and print on standard error how many bytes of memory it had at most. The
-// kernel counts what the parent had, too, when it started a process: the meter
-// has little, a test that has run others has not.
+// asMeter makes the test binary run the program that is named on its command line, and print on standard error how many
+// bytes of memory it had at most. The kernel counts what the parent had, too, when it started a process: the meter has
+// little, a test that has run others has not.
 const asMeter = "SHOP_TEST_AS_METER"
 
 func meter(args []string) (code int) {

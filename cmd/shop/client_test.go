@@ -22,9 +22,8 @@ type answer struct {
 	err    error
 }
 
-// send sends a request to the buyers' listener; lines are headers. Each call has a
-// connection of its own, as buyers have. An answer that is off the contract is an
-// error.
+// send sends a request to the buyers' listener; lines are headers. Each call has a connection of its own, as buyers
+// have. An answer that is off the contract is an error.
 func send(method, url, body string, lines ...string) answer {
 	return sendTo(contract.Buyers, method, url, body, lines...)
 }
@@ -88,8 +87,8 @@ func lockServer(t *testing.T) (addr string) {
 	return addrs[0]
 }
 
-// awaitHolder returns once somebody holds the lease of a SKU, or the order that was
-// to hold it has its answer: on a busy machine nobody may look in between.
+// awaitHolder returns once somebody holds the lease of a SKU, or the order that was to hold it has its answer: on a
+// busy machine nobody may look in between.
 func awaitHolder(t *testing.T, addr, sku string, order <-chan answer) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})

@@ -10,8 +10,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "When it is killed, within the lock's TTL and a second": the instance that has
-// the jobs is killed, and another goes on. Not parallel: it measures time.
+// "When it is killed, within the lock's TTL and a second": the instance that has the jobs is killed, and another goes
+// on. Not parallel: it measures time.
 func TestServe_killedWithJobs(t *testing.T) {
 	jobs := []string{"expiry", "reconcile"}
 	data, locks := t.TempDir(), lockServer(t)

@@ -14,13 +14,12 @@ import (
 // killTTL is short, so that the test is; one case has the default.
 const killTTL = 2 * time.Second
 
-// killRounds is how many kills may be too slow: a busy machine holds up one, or
-// the test before it, but a shop that is late is late in all of them.
+// killRounds is how many kills may be too slow: a busy machine holds up one, or the test before it, but a shop that is
+// late is late in all of them.
 const killRounds = 3
 
-// A shop that is killed in mid-order, while it holds the lease, keeps the others
-// from selling for no longer than TTL + 1 s, and leaves clean accounts. Not
-// parallel: it measures time.
+// A shop that is killed in mid-order, while it holds the lease, keeps the others from selling for no longer than TTL +
+// 1 s, and leaves clean accounts. Not parallel: it measures time.
 func TestServe_killedHolder(t *testing.T) {
 	t.Run("one file", func(t *testing.T) {
 		killHolder(t, lockServer(t), killTTL, "--data", t.TempDir())
@@ -56,8 +55,7 @@ func killHolder(t *testing.T, locks string, ttl time.Duration, database ...strin
 	shop(t, append([]string{"audit"}, database...)...).want(t, exitDone, fmt.Sprint(2*round, " order lines"), "0 differences")
 }
 
-// killInOrder tells whether the victim had no time to answer, and the other sold
-// again in time.
+// killInOrder tells whether the victim had no time to answer, and the other sold again in time.
 func killInOrder(t *testing.T, round int, locks string, ttl time.Duration, victim, other *running) bool {
 	t.Helper()
 	lost, key := make(chan answer, 1), fmt.Sprint("lost-", round)

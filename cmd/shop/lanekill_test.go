@@ -141,8 +141,8 @@ func (r *killRig) kill(round int, plan killPlan) bool {
 	return killed
 }
 
-// buyer asks the victim once, and then the other until there is an outcome. A buyer with an answer asks again, and
-// gets the same.
+// buyer asks the victim once, and then the other until there is an outcome. A buyer with an answer asks again, and gets
+// the same.
 func (r *killRig) buyer(name, victim, other string) {
 	id := buy(victim, "key", "Shop-Buyer: "+name).header.Get("Location")
 	for deadline := time.Now().Add(2 * patience); ; time.Sleep(20 * time.Millisecond) { // as Retry-After says, but sooner

@@ -12,9 +12,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Buyers, tokens and idempotency keys are in none" of the log's lines, nor is a
-// password or the secret: at level debug, through refusals, twins, and the loss of
-// the lock server.
+// "Buyers, tokens and idempotency keys are in none" of the log's lines, nor is a password or the secret: at level
+// debug, through refusals, twins, and the loss of the lock server.
 func TestServe_logsNoSecret(t *testing.T) {
 	t.Parallel()
 	for name, database := range map[string]func(*testing.T) []string{

@@ -8,8 +8,8 @@
 //	shop ready     exit 0 if a running shop is ready
 //	shop version   what was built
 //
-// Flags stand before environment variables, these before defaults. Empty variables are ignored. Exit codes: 0 done,
-// 1 failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
+// Flags stand before environment variables, these before defaults. Empty variables are ignored. Exit codes: 0 done, 1
+// failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
 package main
 
 import (

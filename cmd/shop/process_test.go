@@ -16,8 +16,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// asProgram makes the test binary the program itself: tests start real
-// processes, which can be signalled and killed.
+// asProgram makes the test binary the program itself: tests start real processes, which can be signalled and killed.
 const asProgram = "SHOP_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -36,8 +35,7 @@ const patience = 30 * time.Second
 // opening is for a shop to start; one that cannot ends, and is not waited for.
 const opening = 2 * time.Minute
 
-// command returns the program, ready to start, in an environment without SHOP_
-// variables except those given.
+// command returns the program, ready to start, in an environment without SHOP_ variables except those given.
 func command(t *testing.T, variables []string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(context.Background(), os.Args[0], args...)
@@ -98,8 +96,8 @@ type running struct {
 // opened is the line with which the log of a shop, as text or JSON, says where it is.
 var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-9.:]+)"?,? ?"?operator"?[=:]"?([0-9.:]*)`)
 
-// startShop starts serve on a free port and returns when the shop is open. The
-// process is killed at the end, unless it has ended.
+// startShop starts serve on a free port and returns when the shop is open. The process is killed at the end, unless it
+// has ended.
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// "Serve refuses known demo secrets", one that would protect nothing, and to start
-// on servers without; and says what to do.
+// "Serve refuses known demo secrets", one that would protect nothing, and to start on servers without; and says what to
+// do.
 func TestServe_secrets(t *testing.T) {
 	t.Parallel()
 	const buyers, operator = "SHOP_TOKEN_SECRET=" + testSecret, "SHOP_OPERATOR_TOKEN=" + testToken
@@ -60,8 +60,7 @@ func TestServe_keptSecretOpen(t *testing.T) {
 	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, exitFailed, "operator's token", "chmod 600")
 }
 
-// "On this machine alone, at the port after the shop's, or at a free one if the
-// shop is at one."
+// "On this machine alone, at the port after the shop's, or at a free one if the shop is at one."
 func TestNextPort(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{

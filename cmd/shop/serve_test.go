@@ -15,8 +15,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// A temporary folder is gone at the end; one of the user's own is not, and is
-// not supplied twice.
+// A temporary folder is gone at the end; one of the user's own is not, and is not supplied twice.
 func TestServe_data(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
@@ -127,8 +126,7 @@ func TestServe_folderInUse(t *testing.T) {
 	startShop(t, "--data", data)
 }
 
-// "timeout(1) sends one to the process and one to its group": no reason to cut
-// anything off.
+// "timeout(1) sends one to the process and one to its group": no reason to cut anything off.
 func TestServe_doubledSignal(t *testing.T) {
 	t.Parallel()
 	locks := lockServer(t)

@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// A shop on a server of its own refuses an old schema, and sells once `shop
-// migrate` has run, with a Redis or with locks of its own.
+// A shop on a server of its own refuses an old schema, and sells once `shop migrate` has run, with a Redis or with
+// locks of its own.
 func TestServe_servers(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {

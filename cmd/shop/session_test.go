@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// "A test runs this session and compares the answers": the commands of docs/api.md
-// do what it shows, up to ids and times, of which each is the same wherever it
-// comes again.
+// "A test runs this session and compares the answers": the commands of docs/api.md do what it shows, up to ids and
+// times, of which each is the same wherever it comes again.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {

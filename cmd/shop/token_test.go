@@ -41,8 +41,8 @@ func as(t *testing.T, buyer string) string {
 	return "Authorization: Bearer " + strings.TrimSpace(shopWith(t, []string{"SHOP_TOKEN_SECRET=" + testSecret}, "token", "--buyer", buyer).stdout)
 }
 
-// "The token goes to standard output, alone; until when it is good goes to the
-// log." The file and the variable hold the same secret.
+// "The token goes to standard output, alone; until when it is good goes to the log." The file and the variable hold the
+// same secret.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	secret, err := auth.NewSecret(testSecret)

@@ -25,9 +25,8 @@ func chunks(n int) string {
 	return strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", n) + "0\r\n\r\n"
 }
 
-// What no HTTP library would send is refused as what it does send: with a 4xx, and
-// without a change. "What is not HTTP is refused in plain text by the server"; with
-// a slug, the answer is a problem.
+// What no HTTP library would send is refused as what it does send: with a 4xx, and without a change. "What is not HTTP
+// is refused in plain text by the server"; with a slug, the answer is a problem.
 func TestServer_badHTTP(t *testing.T) {
 	shop := start(t, embedded(t, 5))
 	for name, c := range map[string]struct {
@@ -86,9 +85,8 @@ type reply struct {
 	body   []byte
 }
 
-// send writes a request as it is, ends its side of the connection, and reads the
-// answer. A server that has not read all may reset the connection before its answer
-// is read: then it is asked again.
+// send writes a request as it is, ends its side of the connection, and reads the answer. A server that has not read all
+// may reset the connection before its answer is read: then it is asked again.
 func send(t *testing.T, shop *app.Shop, request string) reply {
 	t.Helper()
 	for range 5 {

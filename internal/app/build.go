@@ -23,8 +23,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// components are what a shop has open, in the sequence in which it is opened. Each shop has its own, also where
-// several run in one process.
+// components are what a shop has open, in the sequence in which it is opened. Each shop has its own, also where several
+// run in one process.
 type components struct {
 	log      *slog.Logger
 	closers  []func() error
@@ -48,8 +48,8 @@ func (c *components) onClose(name string, shut func() error) {
 	})
 }
 
-// close closes what is open, the last first, so that each component can still use those that it was built on: a
-// lane's leader has a lease, and a locker gives its leases back to Redis.
+// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
+// leader has a lease, and a locker gives its leases back to Redis.
 func (c *components) close() error {
 	var errs []error
 	for _, shut := range slices.Backward(c.closers) {

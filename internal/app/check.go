@@ -12,8 +12,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Check reports everything that is wrong with s, by the names of the command line's flags, without asking any
-// server.
+// Check reports everything that is wrong with s, by the names of the command line's flags, without asking any server.
 func (s Settings) Check() error {
 	_, reconcile := parseDaily(s.ReconcileAt)
 	return errors.Join(

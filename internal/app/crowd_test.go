@@ -20,9 +20,9 @@ import (
 // crowdPatience is for what a crowd takes on a machine that has better to do.
 const crowdPatience = 4 * time.Minute
 
-// defaultMaxInFlight: "One that waits takes less than 64 KB, connection included". A crowd stands in one
-// lane while another instance has the lease. When that one gives it back, everyone
-// is sold what they wait for. Not parallel: the memory is the process's.
+// defaultMaxInFlight: "One that waits takes less than 64 KB, connection included". A crowd stands in one lane while
+// another instance has the lease. When that one gives it back, everyone is sold what they wait for. Not parallel: the
+// memory is the process's.
 func TestShop_crowd(t *testing.T) {
 	s := embedded(t, crowd)
 	withOperator(t, &s)
@@ -73,8 +73,7 @@ func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
 	return lease
 }
 
-// ask sends the order of one buyer, and leaves the answer in the connection: a
-// buyer of this test is no goroutine.
+// ask sends the order of one buyer, and leaves the answer in the connection: a buyer of this test is no goroutine.
 func ask(t *testing.T, shop *app.Shop, buyer int) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", shop.Addr())

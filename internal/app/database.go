@@ -67,8 +67,8 @@ func MySQLAddress(dsn string) (string, error) {
 	return d.Addr + "/" + d.DBName, nil
 }
 
-// announce logs that a server is waited for, once that takes longer than a server that is up. Call over when the
-// wait has ended.
+// announce logs that a server is waited for, once that takes longer than a server that is up. Call over when the wait
+// has ended.
 func (s DatabaseSettings) announce(server string) (over func()) {
 	t := time.AfterFunc(200*time.Millisecond, func() {
 		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)

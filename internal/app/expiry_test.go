@@ -12,8 +12,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "An instance on which a job fails, as one that has lost its own database, leaves the
-// job to another at once": orders expire although it reaches Redis.
+// "An instance on which a job fails, as one that has lost its own database, leaves the job to another at once": orders
+// expire although it reaches Redis.
 func TestShop_expires_databaseLost(t *testing.T) {
 	t.Parallel()
 	well, lost := embedded(t, 5), embedded(t, 1)

@@ -55,9 +55,9 @@ func parseDaily(at string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
-// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs what differs
-// and changes nothing: people find out what is right. A row of the database claims the day, so that neither a
-// change of instances nor a Redis that forgets repeats a run or leaves a day out.
+// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs what differs and
+// changes nothing: people find out what is right. A row of the database claims the day, so that neither a change of
+// instances nor a Redis that forgets repeats a run or leaves a day out.
 func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 	const name = "reconcile"
 	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
@@ -108,8 +108,8 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	return differences, nil
 }
 
-// runJobs runs jobs until ctx ends. The channel is closed when all have given their leases back, which takes as long
-// as a database or Redis that hangs is waited for.
+// runJobs runs jobs until ctx ends. The channel is closed when all have given their leases back, which takes as long as
+// a database or Redis that hangs is waited for.
 func (c *components) runJobs(ctx context.Context, list ...job) (ended <-chan struct{}) {
 	var running sync.WaitGroup
 	for _, j := range list {
@@ -138,8 +138,8 @@ type runner struct {
 // standBy is the time between tries for a job's lease.
 const standBy = time.Second
 
-// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. An instance on which
-// a run fails leaves the job to the others for a while, as its database may be the only one that does not answer.
+// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. An instance on which a
+// run fails leaves the job to the others for a while, as its database may be the only one that does not answer.
 func (r *runner) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)

@@ -11,8 +11,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "One deletes the idempotency keys that are older than Settings.KeepKeys, and
-// says in the log how many." Then a key makes a new order.
+// "One deletes the idempotency keys that are older than Settings.KeepKeys, and says in the log how many." Then a key
+// makes a new order.
 func TestShop_purgesKeys(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

@@ -14,8 +14,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// reasons returns, for each strategy of a shop in teaching mode, why it is not
-// available; empty if it is.
+// reasons returns, for each strategy of a shop in teaching mode, why it is not available; empty if it is.
 func reasons(t *testing.T, shop *app.Shop) map[string]string {
 	t.Helper()
 	got := call(t, http.MethodGet, shop.URL()+"/v1/strategies", "").want(t, http.StatusOK)
@@ -37,8 +36,7 @@ func reasons(t *testing.T, shop *app.Shop) map[string]string {
 	return all
 }
 
-// buyByEach buys by each strategy that is available, of a SKU of its own, and is
-// told why by the others.
+// buyByEach buys by each strategy that is available, of a SKU of its own, and is told why by the others.
 func buyByEach(t *testing.T, shop *app.Shop, all map[string]string) {
 	t.Helper()
 	for name, why := range all {

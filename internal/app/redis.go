@@ -23,8 +23,8 @@ func RedisAddress(address string) (string, error) {
 	return options.Addr, nil
 }
 
-// redisOptions reads host:port or a URL. Its errors do not repeat a URL, not even one without its scheme: it may hold
-// a password.
+// redisOptions reads host:port or a URL. Its errors do not repeat a URL, not even one without its scheme: it may hold a
+// password.
 func redisOptions(address string) (*redis.Options, error) {
 	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0")
 	options := &redis.Options{Addr: address}

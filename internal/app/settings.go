@@ -67,8 +67,8 @@ type Settings struct {
 	LabShortTTL time.Duration `kong:"-"`
 }
 
-// Default returns the settings that a command line without flags makes, without the environment: a shop with locks
-// in this process, and without a database: set Data or MySQL.
+// Default returns the settings that a command line without flags makes, without the environment: a shop with locks in
+// this process, and without a database: set Data or MySQL.
 func Default() Settings {
 	var s Settings
 	parser := kong.Must(&s, kong.PostBuild(func(k *kong.Kong) error {
@@ -83,8 +83,8 @@ func Default() Settings {
 	return s
 }
 
-// Limits of buyers where the settings name none. rateLimit is more than a person can click and a small part of what
-// an instance sells; maxOpen is more than an honest buyer leaves unpaid.
+// Limits of buyers where the settings name none. rateLimit is more than a person can click and a small part of what an
+// instance sells; maxOpen is more than an honest buyer leaves unpaid.
 const (
 	rateLimit = 20
 	maxOpen   = 10

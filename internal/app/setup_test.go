@@ -89,8 +89,8 @@ func (a answer) want(t *testing.T, status int) answer {
 	return a
 }
 
-// call sends a request to the buyers' listener; lines are headers. An answer that
-// is not as openapi.yaml has it fails the test. It may be used by many goroutines.
+// call sends a request to the buyers' listener; lines are headers. An answer that is not as openapi.yaml has it fails
+// the test. It may be used by many goroutines.
 func call(t *testing.T, method, url, body string, lines ...string) answer {
 	t.Helper()
 	return callAt(t, contract.Buyers, method, url, body, lines...)
@@ -139,8 +139,8 @@ func wantAudit(t *testing.T, shop *app.Shop, orders int64) {
 	}
 }
 
-// untilReady returns once the shop is ready: a machine that stands still may have it
-// say once that a server does not answer.
+// untilReady returns once the shop is ready: a machine that stands still may have it say once that a server does not
+// answer.
 func untilReady(t *testing.T, shop *app.Shop) {
 	t.Helper()
 	testserver.Until(t, "the shop is ready", 30*time.Second, func() bool {

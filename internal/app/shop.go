@@ -31,8 +31,8 @@ type Shop struct {
 	failure  error         // why, if not by Shutdown; read after done
 }
 
-// Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or
-// s.StartTimeout ends.
+// Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or s.StartTimeout
+// ends.
 func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	if err := s.Check(); err != nil {
 		return nil, err

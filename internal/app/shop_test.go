@@ -29,8 +29,8 @@ func TestShop_redisGone(t *testing.T) {
 	call(t, http.MethodGet, shop.URL()+"/healthz", "").want(t, http.StatusOK)
 }
 
-// A database that says nothing any more makes the shop unready as one that hangs up
-// does, is told, and is back when it answers.
+// A database that says nothing any more makes the shop unready as one that hangs up does, is told, and is back when it
+// answers.
 func TestShop_databaseAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,8 +13,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// inFlight places an order that thinks, and returns once it holds the lease, or has
-// its answer: on a busy machine nobody may look in between.
+// inFlight places an order that thinks, and returns once it holds the lease, or has its answer: on a busy machine
+// nobody may look in between.
 func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan answer {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: s.Redis})
@@ -30,8 +30,7 @@ func inFlight(t *testing.T, s app.Settings, shop *app.Shop, think string) <-chan
 	return done
 }
 
-// An order that takes too long is cut off, Shutdown says so, and the accounts
-// agree all the same.
+// An order that takes too long is cut off, Shutdown says so, and the accounts agree all the same.
 func TestShutdown_cutsOff(t *testing.T) {
 	t.Parallel()
 	for range 3 { // a busy machine may let an order end before Shutdown begins

@@ -22,8 +22,8 @@ func (s Settings) redisTLS() tlsFiles { return tlsFiles{"redis", s.RedisCA, s.Re
 // any reports whether TLS is asked for.
 func (f tlsFiles) any() bool { return f.ca != "" || f.cert != "" || f.key != "" }
 
-// config reads the files; nil if none is named. The server's certificate and host name are always verified. Errors
-// name the flag and the file, and never show a key.
+// config reads the files; nil if none is named. The server's certificate and host name are always verified. Errors name
+// the flag and the file, and never show a key.
 func (f tlsFiles) config() (*tls.Config, error) {
 	if !f.any() {
 		return nil, nil

@@ -22,10 +22,9 @@ const (
 	parent     = "Traceparent: 00-" + givenTrace + "-" + givenSpan + "-01"
 )
 
-// "A request is one trace: the HTTP server's span, below it one for each SQL
-// statement, BEGIN and COMMIT included, and for each Redis command. A W3C
-// traceparent of the request is continued." "No value is in a span." Not parallel:
-// the environment is the process's.
+// "A request is one trace: the HTTP server's span, below it one for each SQL statement, BEGIN and COMMIT included, and
+// for each Redis command. A W3C traceparent of the request is continued." "No value is in a span." Not parallel: the
+// environment is the process's.
 func TestShop_traces(t *testing.T) {
 	for name, database := range map[string]func(*testing.T, app.Settings) app.Settings{
 		"embedded": func(_ *testing.T, s app.Settings) app.Settings { return s },
@@ -82,8 +81,7 @@ func onMySQL(t *testing.T, s app.Settings) app.Settings {
 	return s
 }
 
-// "A collector that does not answer delays no request, and the shop's end by a
-// few seconds at most."
+// "A collector that does not answer delays no request, and the shop's end by a few seconds at most."
 func TestShop_noCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedPort)
 	shop := start(t, embedded(t, 5))

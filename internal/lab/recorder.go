@@ -1,5 +1,5 @@
-// Package lab is what teaching mode adds to a shop: traces of requests, a recorder that can stop them, and wrong
-// locks. Everything is wrapped around the shop's own parts, which know nothing of it:
+// Package lab is what teaching mode adds to a shop: traces of requests, a recorder that can stop them, and wrong locks.
+// Everything is wrapped around the shop's own parts, which know nothing of it:
 //
 //	recorder := lab.NewRecorder()
 //	client.AddHook(recorder.Redis(scriptName))                   // Redis commands
@@ -16,16 +16,15 @@
 //	recording, err := recorder.Look(ctx, "a", 0)                 // waits for a change
 //	recorder.Resume("a")
 //
-// Which request a step or command belongs to is known from its context. Commands that outlive that, such as those
-// which renew a lease or give it back, are known by the name of the SKU in their arguments.
+// Which request a step or command belongs to is known from its context. Commands that outlive that, such as those which
+// renew a lease or give it back, are known by the name of the SKU in their arguments.
 //
 // Promises:
 //
 //   - A stop comes before the command: nothing of it has left the process.
 //   - It ends by Resume, with the request's own context, or after Longest, which is recorded.
-//   - While nothing was ever recorded, a command costs one atomic read. A request that is not
-//     recorded is not held up, except where it shares a command or a lane with one that is
-//     stopped, or its SKU with a recorded one.
+//   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
+//     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
 package lab
 
 import (
@@ -152,8 +151,8 @@ func (r *Recorder) keep(t *Trace) error {
 	return nil
 }
 
-// Look returns a recording, as soon as its version is higher than the one that was seen before, or after a while as
-// it is.
+// Look returns a recording, as soon as its version is higher than the one that was seen before, or after a while as it
+// is.
 func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, error) {
 	t, err := r.get(name)
 	if err != nil {
@@ -203,8 +202,8 @@ func (r *Recorder) find(name string) *Trace {
 	return r.recorded[i]
 }
 
-// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that
-// the command names; nil for none.
+// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that the
+// command names; nil for none.
 func (r *Recorder) of(ctx context.Context, arguments func(yield func(string) bool)) *Trace {
 	if r.size.Load() == 0 {
 		return nil

@@ -54,8 +54,8 @@ func lines(r Recording) []string {
 	return all
 }
 
-// "A stop comes before the command: nothing of it has left the process. It ends by Resume."
-// "Commands that outlive that are known by the name of the SKU in their arguments."
+// "A stop comes before the command: nothing of it has left the process. It ends by Resume." "Commands that outlive that
+// are known by the name of the SKU in their arguments."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -128,8 +128,7 @@ func TestRecorder_database(t *testing.T) {
 	}
 }
 
-// "It ends by Resume, with the request's own context, or after Longest, which is recorded." A
-// request stops once.
+// "It ends by Resume, with the request's own context, or after Longest, which is recorded." A request stops once.
 func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis returns a hook for a client whose commands are to be recorded. script names a script by its hash; empty for
-// one that it does not know.
+// Redis returns a hook for a client whose commands are to be recorded. script names a script by its hash; empty for one
+// that it does not know.
 func (r *Recorder) Redis(script func(hash string) string) redis.Hook { return redisHook{r, script} }
 
 type redisHook struct {

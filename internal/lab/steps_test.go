@@ -17,8 +17,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// A Trace has the steps of a request in order, with the units that were read and, where the strategy
-// computes them, written. Header writes them.
+// A Trace has the steps of a request in order, with the units that were read and, where the strategy computes them,
+// written. Header writes them.
 func TestTrace_steps(t *testing.T) {
 	t.Parallel()
 	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{})

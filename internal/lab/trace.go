@@ -29,8 +29,8 @@ type Step struct {
 	At   time.Time // by the clock of this process
 	SKU  string    // of StepRead and StepWritten, which there are of each line
 
-	// Units are those that were read as available, or, where the strategy writes back what it computed, those that
-	// were written. Otherwise, Known is false.
+	// Units are those that were read as available, or, where the strategy writes back what it computed, those that were
+	// written. Otherwise, Known is false.
 	Units int64
 	Known bool
 }

@@ -24,8 +24,8 @@ const (
 	// freeBound is for giving a lock back: longer than a lesson stops it.
 	freeBound = time.Minute
 
-	// A waiter asks again after a random time, at first up to firstPause, and each time up to twice as long, so that
-	// a thousand of them leave Redis some room.
+	// A waiter asks again after a random time, at first up to firstPause, and each time up to twice as long, so that a
+	// thousand of them leave Redis some room.
 	firstPause   = 2 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 )
@@ -47,10 +47,10 @@ type LockOptions struct {
 //	get-then-del  GET, compare, DEL: not one step                the TTL passes between GET and DEL
 //	short-lease   a TTL shorter than the work, no fence          the work takes longer than the TTL
 //
-// Each is made of the Redis commands that articles and bug reports show: the first is in the documentation of SETNX
-// as its own pattern's flaw; blind-del and get-then-del are why that of SET says to compare and delete in a script;
-// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016). Waiters poll, as such code
-// does, and a holder is not notified that its lock is over: that is what a lease is for.
+// Each is made of the Redis commands that articles and bug reports show: the first is in the documentation of SETNX as
+// its own pattern's flaw; blind-del and get-then-del are why that of SET says to compare and delete in a script;
+// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016). Waiters poll, as such code does,
+// and a holder is not notified that its lock is over: that is what a lease is for.
 //
 // The commands go through the client, to which a test or a lesson adds a hook that stops a buyer between two of them.
 func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy.Locker {
@@ -130,8 +130,7 @@ func getThenDelete(ctx context.Context, client redis.UniversalClient, key, owner
 	return client.Del(ctx, key).Err()
 }
 
-// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner, a random text of one
-// holder.
+// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner, a random text of one holder.
 type wrongLock struct {
 	client  redis.UniversalClient
 	prefix  string

@@ -15,8 +15,8 @@ import (
 
 const ttl = 10 * time.Second
 
-// buyer is one process: a client of its own, which calls before, if it is set,
-// ahead of each command, and sends none for which that fails.
+// buyer is one process: a client of its own, which calls before, if it is set, ahead of each command, and sends none
+// for which that fails.
 type buyer struct {
 	wrongLock
 	before func(command string) error
@@ -107,8 +107,7 @@ func TestSetex(t *testing.T) {
 	second()
 }
 
-// "If the holder's time ran out meanwhile, the key is somebody else's. DEL lets a
-// third in while the second works."
+// "If the holder's time ran out meanwhile, the key is somebody else's. DEL lets a third in while the second works."
 func TestBlindDel(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "blind-del", 3)
@@ -123,8 +122,7 @@ func TestBlindDel(t *testing.T) {
 	third()
 }
 
-// "Between GET and DEL the holder's time can run out and the key become somebody
-// else's."
+// "Between GET and DEL the holder's time can run out and the key become somebody else's."
 func TestGetThenDel(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "get-then-del", 3)
@@ -145,8 +143,7 @@ func TestGetThenDel(t *testing.T) {
 	third()
 }
 
-// "After which its holder goes on as if nothing had happened", though it gives
-// back nobody else's lock.
+// "After which its holder goes on as if nothing had happened", though it gives back nobody else's lock.
 func TestShortLease(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "short-lease", 3)
@@ -160,8 +157,8 @@ func TestShortLease(t *testing.T) {
 	all[2].lock(t)()
 }
 
-// "Each by one well-known mistake and right in everything else": where nothing
-// goes wrong in between, all but setex exclude, also whoever waits.
+// "Each by one well-known mistake and right in everything else": where nothing goes wrong in between, all but setex
+// exclude, also whoever waits.
 func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
 	t.Parallel()
 	for name := range WrongLocks(nil, LockOptions{}) {

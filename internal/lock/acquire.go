@@ -62,7 +62,8 @@ func (l *Locker) obtain(w *waiter) error {
 	return w.askStore()
 }
 
-// askStore is what one caller of this process at a time does: it asks until it has its lease, or has to return. Without a lease, the next caller in the queue goes on.
+// askStore is what one caller of this process at a time does: it asks until it has its lease, or has to return. Without
+// a lease, the next caller in the queue goes on.
 func (w *waiter) askStore() error {
 	defer func() {
 		if w.lease.tenure == nil {
@@ -87,8 +88,8 @@ func (w *waiter) askStore() error {
 		case w.enter(sent, grant):
 			return nil
 		default:
-			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going
-			// to the end of the store's line, since another process may be nearer to it.
+			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going to
+			// the end of the store's line, since another process may be nearer to it.
 			w.renounce()
 			if !w.wait {
 				return cmp.Or(w.reason(), ErrNoAnswer)
@@ -111,8 +112,8 @@ func (w *waiter) askStore() error {
 	}
 }
 
-// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire
-// returns when its caller gives up, and what is given back then does not overtake the request that it undoes.
+// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire returns
+// when its caller gives up, and what is given back then does not overtake the request that it undoes.
 func (w *waiter) ask() (Grant, error) {
 	claim := w.claim()
 	answered := make(chan struct{})

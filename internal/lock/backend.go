@@ -16,8 +16,7 @@ import (
 // A backend never trusts a client's clock: durations go to the store, never points in time.
 type Backend interface {
 	// Acquire makes the claim's owner the holder of the key if nobody holds it, or if the owner holds it already:
-	// asking again after a lost reply, or after a Wait, finds the owner's own lease with its full TTL and a new
-	// fence.
+	// asking again after a lost reply, or after a Wait, finds the owner's own lease with its full TTL and a new fence.
 	//
 	// If somebody else holds the key, the Grant says so. Where c.Queue is set, the owner then stands in the store's
 	// line until it is granted the key or calls Release.
@@ -60,8 +59,8 @@ type Grant struct {
 	// most. Zero: the store mints none.
 	Fence int64
 
-	// Retry is how long a waiter that hears nothing should wait at most: the holder's remaining time, or the next
-	// delay of a store that has to be polled.
+	// Retry is how long a waiter that hears nothing should wait at most: the holder's remaining time, or the next delay
+	// of a store that has to be polled.
 	Retry time.Duration
 
 	// Lost of a lease that was granted is closed when the store tells by itself that the lease is gone. Nil: it does

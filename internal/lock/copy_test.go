@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// "To use the package in another module, copy its .go and .lua files; go-redis is
-// all they need": as the README's commands do, which run at the root of the repository.
+// "To use the package in another module, copy its .go and .lua files; go-redis is all they need": as the README's
+// commands do, which run at the root of the repository.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -57,8 +57,8 @@ func run(t *testing.T, dir string, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The README's commands for all backends leave all files but tests, none of which names this
-// module's copy. BSD's sed has no -i without a suffix.
+// The README's commands for all backends leave all files but tests, none of which names this module's copy. BSD's sed
+// has no -i without a suffix.
 func TestCopy_allBackends(t *testing.T) {
 	t.Parallel()
 	copied := copyByReadme(t, "**All backends**", "| folder |")
@@ -77,8 +77,7 @@ func TestCopy_allBackends(t *testing.T) {
 	}
 }
 
-// copyByReadme runs the commands between two places of the README, and returns
-// where the copy is.
+// copyByReadme runs the commands between two places of the README, and returns where the copy is.
 func copyByReadme(t *testing.T, from, to string) string {
 	t.Helper()
 	root := filepath.Join("..", "..")

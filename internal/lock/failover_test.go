@@ -26,12 +26,11 @@ type failover struct {
 	ttl      time.Duration // longer than it takes until there is a new master
 }
 
-// failoverTime is for how long a master is missed at most: until it is replaced
-// and the clients have found the new one.
+// failoverTime is for how long a master is missed at most: until it is replaced and the clients have found the new one.
 const failoverTime = 15 * time.Second
 
-// masterDies: a lease that the replicas know of outlives its master, and those
-// who wait have the key after its holder, with higher fences.
+// masterDies: a lease that the replicas know of outlives its master, and those who wait have the key after its holder,
+// with higher fences.
 func masterDies(t *testing.T, f failover) {
 	o := lock.Options{TTL: f.ttl}
 	holder := &renewals{Backend: lock.NewRedis(f.connect(t)), ok: make(chan struct{}, 1)}
@@ -57,9 +56,8 @@ func masterDies(t *testing.T, f failover) {
 	w.Wait()
 }
 
-// masterDiesAhead: "After a failover the new primary may not know of a lease, and
-// grant the key again while its first holder still trusts it. The fence covers
-// that as well."
+// masterDiesAhead: "After a failover the new primary may not know of a lease, and grant the key again while its first
+// holder still trusts it. The fence covers that as well."
 func masterDiesAhead(t *testing.T, f failover) {
 	o := lock.Options{TTL: f.ttl}
 	f.cutReplicas(t)
@@ -89,8 +87,8 @@ type waiters struct {
 	served atomic.Int64
 }
 
-// wait returns when several processes stand in line for the key. Each has it a
-// few times within a bounded time, and asks again when it hears of a failure.
+// wait returns when several processes stand in line for the key. Each has it a few times within a bounded time, and
+// asks again when it hears of a failure.
 func (f failover) wait(t *testing.T, db *database, o lock.Options) *waiters {
 	t.Helper()
 	const processes, turns = 3, 5
@@ -135,8 +133,7 @@ func (f failover) awaitReplicas(t *testing.T) {
 	}
 }
 
-// cutReplicas keeps the replicas from their master, which refuses the name that
-// they connect with.
+// cutReplicas keeps the replicas from their master, which refuses the name that they connect with.
 func (f failover) cutReplicas(t *testing.T) {
 	t.Helper()
 	f.configure(t, "nobody")
@@ -248,8 +245,7 @@ func TestSentinel_MasterDiesAhead(t *testing.T) {
 	masterDiesAhead(t, startTrio(t))
 }
 
-// startTrio starts a master with two replicas, of which the Sentinels choose one
-// when it dies.
+// startTrio starts a master with two replicas, of which the Sentinels choose one when it dies.
 func startTrio(t *testing.T) failover {
 	t.Helper()
 	g := startSentinel(t)

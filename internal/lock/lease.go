@@ -12,8 +12,8 @@ import (
 // Lease is the right to act on a key, until Release or until its context ends. It may be used by many goroutines at
 // once.
 //
-// A lease is not exclusion: a process that was paused can act after its lease has passed to another. What makes a
-// write safe is its Fence, compared by the database in the same transaction.
+// A lease is not exclusion: a process that was paused can act after its lease has passed to another. What makes a write
+// safe is its Fence, compared by the database in the same transaction.
 type Lease struct {
 	locker *Locker
 	key    string
@@ -68,8 +68,8 @@ func (e *Lease) currentLocked() bool {
 
 // Raise lifts the lease's fence above a number that the guarded resource has seen already. That is needed when the
 // store's clock stepped back, so that it mints lower numbers than before: the package comment says when. The store
-// checks that the lease is still held: a caller that lost it gets ErrLost and no number. Read again what you are
-// about to write: another process may have written meanwhile.
+// checks that the lease is still held: a caller that lost it gets ErrLost and no number. Read again what you are about
+// to write: another process may have written meanwhile.
 //
 // A number that leaves no room for those to come is refused: one of 1<<52 or more in Redis, whose scripts count in
 // doubles, and of 1<<62 or more anywhere.
@@ -186,8 +186,8 @@ type Leases struct {
 	ctx    context.Context
 }
 
-// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. The keys are taken in sorted
-// order, so that two callers never wait for each other; in a cluster each may be in another slot.
+// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. The keys are taken in sorted order,
+// so that two callers never wait for each other; in a cluster each may be in another slot.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {

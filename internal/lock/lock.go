@@ -55,8 +55,8 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, false)
 }
 
-// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics. The ctx given to fn is
-// the lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
+// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics. The ctx given to fn is the
+// lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
 // not mean that fn's work was undone: what it committed stays, and fn alone can tell. A key that cannot be given back

@@ -39,8 +39,7 @@ func TestLocker_MaxWait(t *testing.T) {
 	})
 }
 
-// Queued is "how many callers of this process stand in line, for all keys
-// together".
+// Queued is "how many callers of this process stand in line, for all keys together".
 func TestLocker_Queued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
@@ -95,8 +94,7 @@ func TestLocker_MaxQueue(t *testing.T) {
 	wg.Wait()
 }
 
-// "An ErrLost does not mean that fn's work was undone": Do returns it also after
-// fn returned nil.
+// "An ErrLost does not mean that fn's work was undone": Do returns it also after fn returned nil.
 func TestLocker_DoLost(t *testing.T) {
 	t.Parallel()
 	lost := make(chan struct{})
@@ -244,8 +242,7 @@ func (p *panickyContext) Err() error {
 	return p.Context.Err()
 }
 
-// "A panic of the Observer, of a context or of the function given to Do blocks no
-// key."
+// "A panic of the Observer, of a context or of the function given to Do blocks no key."
 func TestLocker_Panics(t *testing.T) {
 	for _, in := range []string{"Waited", "Contended", "Held", "HandedOver", "fn", "context"} {
 		t.Run(in, func(t *testing.T) {
@@ -290,9 +287,8 @@ func TestLocker_Panics(t *testing.T) {
 	}
 }
 
-// A store that refuses every request is asked to take back what it may have
-// granted by one goroutine, not by one for each failed call; when it is back, the
-// key is free at once.
+// A store that refuses every request is asked to take back what it may have granted by one goroutine, not by one for
+// each failed call; when it is back, the key is free at once.
 func TestLocker_FailingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap := locktest.NewTap(lock.NewMemory())

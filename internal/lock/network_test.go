@@ -17,9 +17,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A timer ends its context then, and no request to the store can delay that": a
-// silent partition swallows what the holder sends, renewals among it. Its
-// context has ended before another process has the key, 100 times.
+// "A timer ends its context then, and no request to the store can delay that": a silent partition swallows what the
+// holder sends, renewals among it. Its context has ended before another process has the key, 100 times.
 func TestRedis_SilentPartition(t *testing.T) {
 	const rounds = 100
 	server := startMiniredis(t)
@@ -63,9 +62,8 @@ func TestRedis_SilentPartition(t *testing.T) {
 	wg.Wait()
 }
 
-// "A lost call delays until the holder's time would have run out": where the
-// subscription's connection died in silence not as long, for it is tried, opened
-// again, and who waits asks again.
+// "A lost call delays until the holder's time would have run out": where the subscription's connection died in silence
+// not as long, for it is tried, opened again, and who waits asks again.
 func TestRedis_SilentSubscription(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)
@@ -97,8 +95,8 @@ func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
 	}
 }
 
-// "A driver repeats a request whose answer was lost": the answer to a release is
-// swallowed with its connection, and the lease was not lost for that.
+// "A driver repeats a request whose answer was lost": the answer to a release is swallowed with its connection, and the
+// lease was not lost for that.
 func TestRedis_ReleaseAnswerLost(t *testing.T) {
 	server := startMiniredis(t)
 	network := startNetwork(t, server.Addr())
@@ -120,8 +118,8 @@ func TestRedis_ReleaseAnswerLost(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// network is a way to a server that can fall silent without breaking any
-// connection, or lose an answer together with its connection.
+// network is a way to a server that can fall silent without breaking any connection, or lose an answer together with
+// its connection.
 type network struct {
 	addr string
 	lose atomic.Bool  // the next answer
@@ -144,8 +142,7 @@ func startNetwork(t *testing.T, server string) *network {
 	return n
 }
 
-// pass copies bytes while the network is not frozen, and breaks the connection
-// instead when it is to lose them.
+// pass copies bytes while the network is not frozen, and breaks the connection instead when it is to lose them.
 func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 	buffer := make([]byte, 4096)
 	dead := n.dead.Load()
@@ -188,8 +185,7 @@ func (n *network) thaw() {
 	}
 }
 
-// Who could not wait until Redis confirmed the subscription, and so stands in no
-// line, asks again when it does.
+// Who could not wait until Redis confirmed the subscription, and so stands in no line, asks again when it does.
 func TestRedis_LateSubscription(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)

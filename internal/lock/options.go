@@ -8,8 +8,8 @@ import (
 
 // Options of a Locker. The zero value is a good one.
 type Options struct {
-	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key.
-	// It is renewed every third of it. Default 10 s, at least 100 ms, a whole number of milliseconds.
+	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key. It
+	// is renewed every third of it. Default 10 s, at least 100 ms, a whole number of milliseconds.
 	TTL time.Duration
 
 	// Margin is how much earlier than the store a lease's holder stops trusting it: room for clocks that run at
@@ -55,8 +55,8 @@ type Observer interface {
 	// Waited: an Acquire or TryAcquire has ended after d; err is nil if it got the lease.
 	Waited(key string, d time.Duration, err error)
 
-	// Contended: the store said that another process holds the key. Called once for each time that this process
-	// begins to wait.
+	// Contended: the store said that another process holds the key. Called once for each time that this process begins
+	// to wait.
 	Contended(key string)
 
 	// Held: a lease was released after d.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the
-// store for it. Locker.mu guards its fields.
+// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the store
+// for it. Locker.mu guards its fields.
 type queue struct {
 	key     string
 	tenure  *tenure   // while the key is held
@@ -31,8 +31,8 @@ type waiter struct {
 	element *list.Element // in queue.waiting; guarded by Locker.mu
 }
 
-// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of
-// the caller's context.
+// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of the
+// caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, turn: make(chan bool, 1), stop: func() {}}
@@ -56,8 +56,8 @@ func (w *waiter) reason() error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the
-// call has its answer at once: an error, or another lease under the one that it has already.
+// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the call
+// has its answer at once: an error, or another lease under the one that it has already.
 func (w *waiter) enqueueLocked(outer *Lease) error {
 	l, key := w.Locker, w.lease.key
 	q := l.queues[key]

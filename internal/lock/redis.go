@@ -26,8 +26,8 @@ var (
 	releaseScript = newScript(releaseSource)
 )
 
-// fenceMemory is how long the last fence of a key is kept after its lease. When the server's clock steps back by
-// more, the fences of a key that is idle for longer than this fall, however far the last one is ahead of the clock.
+// fenceMemory is how long the last fence of a key is kept after its lease. When the server's clock steps back by more,
+// the fences of a key that is idle for longer than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
 // newScript gives a script its constants. Values start with the version of their layout, which counts up when the
@@ -39,8 +39,8 @@ func newScript(source string) *redis.Script {
 		memory, reservation.Milliseconds(), fenceGap, memory, source))
 }
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire,
-// renew or release; empty if it is none of this package's.
+// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire, renew
+// or release; empty if it is none of this package's.
 func ScriptName(hash string) string {
 	return map[string]string{
 		acquireScript.Hash(): "acquire",
@@ -49,18 +49,18 @@ func ScriptName(hash string) string {
 	}[hash]
 }
 
-// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See
-// the package comment for its promises.
+// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
+// package comment for its promises.
 //
 // A key is a string with a TTL: fence, owner, whether others wait, and who released it last. The waiters are in a
-// sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that
-// process's channel.
+// sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that process's
+// channel.
 //
 // The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
 // that are held, as if it had lost its memory.
 //
-// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe,
-// waiters are not in line, and look again once in a tenth of the TTL.
+// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe, waiters
+// are not in line, and look again once in a tenth of the TTL.
 type Redis struct {
 	client  redis.UniversalClient
 	wake    *wakeups
@@ -77,8 +77,8 @@ const redisPrefix = "lock:"
 // It panics on a client whose options have no ContextTimeoutEnabled: its requests would outlast the time that a lease
 // has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
 // without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks masters. A Ring, which
-// spreads keys over servers that know nothing of each other, is refused by a panic as well. Any other type counts as
-// a cluster.
+// spreads keys over servers that know nothing of each other, is refused by a panic as well. Any other type counts as a
+// cluster.
 func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {
@@ -177,8 +177,8 @@ func (r *Redis) failed(request string, err error) error {
 	return fmt.Errorf("redis: %s: %w", request, err)
 }
 
-// seekMasters makes the client of a cluster ask, in the background, which servers are its masters. By itself it does
-// so when one refuses a request, but not when one is gone: then it goes on asking that one for up to a minute.
+// seekMasters makes the client of a cluster ask, in the background, which servers are its masters. By itself it does so
+// when one refuses a request, but not when one is gone: then it goes on asking that one for up to a minute.
 func (r *Redis) seekMasters() {
 	if c, ok := r.client.(interface{ ReloadState(ctx context.Context) }); ok {
 		c.ReloadState(context.Background())

@@ -9,9 +9,9 @@ import (
 )
 
 // pipeline runs scripts on one server. A few requests are under way at a time, each on a connection of its own; those
-// that come meanwhile are sent together as soon as one of these is answered, on its connection. So nothing waits
-// while there is little to do, and under load a system call carries many requests. Without this file,
-// redis.Script.Run does the same, more slowly.
+// that come meanwhile are sent together as soon as one of these is answered, on its connection. So nothing waits while
+// there is little to do, and under load a system call carries many requests. Without this file, redis.Script.Run does
+// the same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
 	off    bool // a cluster is many servers: one that is slow must not hold up the rest

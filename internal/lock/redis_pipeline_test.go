@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// gate is a hook of a client. It holds single requests back, and counts what
-// pipelines carry.
+// gate is a hook of a client. It holds single requests back, and counts what pipelines carry.
 type gate struct {
 	open    chan struct{}
 	held    sync.WaitGroup
@@ -48,9 +47,8 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// "A few requests are on their way at a time, each on a connection of its own;
-// those that come meanwhile are sent together as soon as one of these is
-// answered." Each gets its own answer, also after a script flush, and one that
+// "A few requests are on their way at a time, each on a connection of its own; those that come meanwhile are sent
+// together as soon as one of these is answered." Each gets its own answer, also after a script flush, and one that
 // nobody waits for any more is not sent.
 func TestBatches(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// servers are those that the suite runs against: all that people run. Nothing
-// else uses them while it does, for it flushes them.
+// servers are those that the suite runs against: all that people run. Nothing else uses them while it does, for it
+// flushes them.
 var servers = map[string]func(t testing.TB) dial{
 	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
@@ -59,8 +59,7 @@ func startMiniredis(t testing.TB) *miniredis.Miniredis {
 // nothing is what one does who only wants the lock.
 func nothing(context.Context, *lock.Lease) error { return nil }
 
-// paused reports whether an error is one that a pause of the machine brings about,
-// where TTLs are as short as in tests.
+// paused reports whether an error is one that a pause of the machine brings about, where TTLs are as short as in tests.
 func paused(err error) bool {
 	return errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrLost)
 }
@@ -87,9 +86,8 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	return l
 }
 
-// "a lost notification, a reconnect or a script flush delays and never hangs":
-// scripts are forgotten and subscriptions cut while 4 lockers x 8 goroutines
-// take turns.
+// "a lost notification, a reconnect or a script flush delays and never hangs": scripts are forgotten and subscriptions
+// cut while 4 lockers x 8 goroutines take turns.
 func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	const lockers, goroutines, turns = 4, 8, 25
 	addr := testserver.Redis(t)
@@ -131,8 +129,7 @@ func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	}
 }
 
-// "Without the right to subscribe, who waits is not told of a release, and asks
-// again when the holder's time is over."
+// "Without the right to subscribe, who waits is not told of a release, and asks again when the holder's time is over."
 func TestRedis_NoRightToSubscribe(t *testing.T) {
 	admin := connect(t, testserver.Redis(t))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -163,9 +160,8 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	wg.Wait()
 }
 
-// "a stepped-back clock costs a retry, never a wedge": a server that lost its
-// memory and an hour mints lower numbers; Raise gets above those that the
-// database has seen.
+// "a stepped-back clock costs a retry, never a wedge": a server that lost its memory and an hour mints lower numbers;
+// Raise gets above those that the database has seen.
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -186,8 +182,7 @@ func TestRedis_ClockStepsBack(t *testing.T) {
 	}
 }
 
-// "a step of the server's clock while the key is free": the last fence is
-// remembered for a minute.
+// "a step of the server's clock while the key is free": the last fence is remembered for a minute.
 func TestRedis_ClockStepsBackWhileFree(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -207,8 +202,8 @@ func nextFence(t *testing.T, l *lock.Locker) int64 {
 	return lease.Fence()
 }
 
-// "every key a script touches is in KEYS and in one slot", whatever the user's
-// key looks like; and nothing of a lease is kept for ever.
+// "every key a script touches is in KEYS and in one slot", whatever the user's key looks like; and nothing of a lease
+// is kept for ever.
 func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	server := miniredis.RunT(t) // its clock stands still: everything is still there
 	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -250,8 +245,7 @@ func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	}
 }
 
-// hashTag is the part of a key that decides on its slot, by the cluster
-// specification.
+// hashTag is the part of a key that decides on its slot, by the cluster specification.
 func hashTag(key string) string {
 	if _, after, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
@@ -261,8 +255,8 @@ func hashTag(key string) string {
 	return key
 }
 
-// "A store that lost its memory delays a waiter by a tenth of the TTL or so": the
-// waiter is forgotten with its lease, so no release wakes it.
+// "A store that lost its memory delays a waiter by a tenth of the TTL or so": the waiter is forgotten with its lease,
+// so no release wakes it.
 func TestRedis_FlushedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)
@@ -286,8 +280,8 @@ func TestRedis_FlushedWhileWaiting(t *testing.T) {
 	}
 }
 
-// Another version of the package, which counts in another way, takes a key for held
-// until it is gone; and this version does so with a value that it does not know.
+// Another version of the package, which counts in another way, takes a key for held until it is gone; and this version
+// does so with a value that it does not know.
 func TestRedis_OtherVersion(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)
@@ -334,8 +328,7 @@ func TestNewRedis_Refuses(t *testing.T) {
 	}
 }
 
-// "One who waits is woken by the release", also when those who came later, and
-// left, have shorter TTLs.
+// "One who waits is woken by the release", also when those who came later, and left, have shorter TTLs.
 func TestRedis_LineOfDifferentTTLs(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t) // its clock stands still
@@ -385,8 +378,8 @@ func TestRedis_LineOfDifferentTTLs(t *testing.T) {
 	ask(third, thirdClaim, false)
 }
 
-// "A number that leaves no room for those to come is refused", and the lease is
-// what it was. The highest that is not refused is followed by higher ones.
+// "A number that leaves no room for those to come is refused", and the lease is what it was. The highest that is not
+// refused is followed by higher ones.
 func TestLease_Raise_range(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeups brings the messages of releases to the waiters of this process, over one subscription that is opened for
-// the first Acquire. An owner's name in Redis starts with the process's, which is also its channel's.
+// wakeups brings the messages of releases to the waiters of this process, over one subscription that is opened for the
+// first Acquire. An owner's name in Redis starts with the process's, which is also its channel's.
 type wakeups struct {
 	client  redis.UniversalClient
 	process string
@@ -54,8 +54,8 @@ func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 // name is what an owner of this process is called in Redis.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, and whether the subscription stands. If not,
-// the owner is woken when it does.
+// expect returns the channel on which the owner is woken to ask again, and whether the subscription stands. If not, the
+// owner is woken when it does.
 func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

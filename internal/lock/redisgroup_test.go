@@ -60,8 +60,8 @@ func awaitInfo(t testing.TB, addr, command string, lines ...string) {
 	})
 }
 
-// clusterScript starts a Redis Cluster node on each port that is an argument; they do not know each other yet. A client's
-// port is its own outside of the container, too. The bus needs none there.
+// clusterScript starts a Redis Cluster node on each port that is an argument; they do not know each other yet. A
+// client's port is its own outside of the container, too. The bus needs none there.
 const clusterScript = `
 bus=11000
 for port; do
@@ -74,8 +74,8 @@ for port; do
 done
 wait`
 
-// startCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third of
-// the slots each; the other three are their replicas, in the same order.
+// startCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
+// of the slots each; the other three are their replicas, in the same order.
 func startCluster(t testing.TB) group {
 	t.Helper()
 	const masters, slots, firstBus = 3, 16384, 11001
@@ -145,9 +145,9 @@ CONF
 done
 wait`
 
-// startSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They replace
-// a master that has been silent for half a minute, or sooner with killMaster. It returns when each Sentinel knows all
-// others.
+// startSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
+// replace a master that has been silent for half a minute, or sooner with killMaster. It returns when each Sentinel
+// knows all others.
 func startSentinel(t testing.TB) group {
 	t.Helper()
 	g := startGroup(t, sentinelScript)
@@ -162,8 +162,8 @@ func startSentinel(t testing.TB) group {
 	return g
 }
 
-// killMaster ends the master of startSentinel, and lets the Sentinels replace one that has been silent for a second until
-// each of them names another. At all other times a pause of the machine counts as no death.
+// killMaster ends the master of startSentinel, and lets the Sentinels replace one that has been silent for a second
+// until each of them names another. At all other times a pause of the machine counts as no death.
 func (g group) killMaster(t testing.TB) {
 	t.Helper()
 	g.kill(t, g.addrs[0])

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// dial returns a new client of one Redis, as NewRedis wants it. It is closed at
-// the end of the test.
+// dial returns a new client of one Redis, as NewRedis wants it. It is closed at the end of the test.
 type dial func(t testing.TB) redis.UniversalClient
 
 // single dials a server of its own.

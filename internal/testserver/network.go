@@ -55,8 +55,8 @@ func Relay(t testing.TB, server string, carry func(client, server net.Conn)) (ad
 	})
 }
 
-// BothWays runs what carries requests and what carries answers, and returns when both have ended. The first to end closes
-// both connections, which ends the other.
+// BothWays runs what carries requests and what carries answers, and returns when both have ended. The first to end
+// closes both connections, which ends the other.
 func BothWays(client, server net.Conn, requests, answers func()) {
 	var both sync.WaitGroup
 	for _, way := range []func(){requests, answers} {

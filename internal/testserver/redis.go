@@ -41,8 +41,8 @@ func StartRedis(t testing.TB) *Server {
 	return own(t, redisKind())
 }
 
-// StartRedisGroup starts, for this test alone, a shell script that starts n Redis in one container. Its arguments are their
-// ports; they reach each other, and the test reaches them, at the addresses returned.
+// StartRedisGroup starts, for this test alone, a shell script that starts n Redis in one container. Its arguments are
+// their ports; they reach each other, and the test reaches them, at the addresses returned.
 func StartRedisGroup(t testing.TB, script string, n int) (s *Server, addrs []string) {
 	t.Helper()
 	k := redisKind()

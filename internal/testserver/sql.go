@@ -18,8 +18,8 @@ const (
 	collation    = "utf8mb4_bin" // tells every two strings apart that differ in a byte; both servers have it
 )
 
-// MySQL returns the DSN of an empty schema on a MySQL that the tests of this package share. The schema is dropped when t
-// ends. Times are parsed, as UTC; strings compare by their bytes. The user is root.
+// MySQL returns the DSN of an empty schema on a MySQL that the tests of this package share. The schema is dropped when
+// t ends. Times are parsed, as UTC; strings compare by their bytes. The user is root.
 func MySQL(t testing.TB) (dsn string) {
 	t.Helper()
 	return share(t, mysqlKind()).DSN(t)

@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// What the DSN promises: an empty schema, strings compared by bytes, times parsed as UTC, and two calls are two schemas.
+// What the DSN promises: an empty schema, strings compared by bytes, times parsed as UTC, and two calls are two
+// schemas.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {

@@ -53,8 +53,8 @@ func zookeeperKind() kind {
 	}
 }
 
-// zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode, which
-// is an error here.
+// zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode,
+// which is an error here.
 func zookeeperStatus(ctx context.Context, addr string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

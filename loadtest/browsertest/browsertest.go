@@ -27,9 +27,8 @@ type Tab struct {
 	complaints []string
 }
 
-// Start opens a browser that ends with the test, or skips the test where none is
-// installed. In CI there must be one. It hears of requests that are not allowed, of the
-// console and of errors, see Leave.
+// Start opens a browser that ends with the test, or skips the test where none is installed. In CI there must be one. It
+// hears of requests that are not allowed, of the console and of errors, see Leave.
 func Start(t *testing.T, allowed func(url string) bool) *Tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")

@@ -95,9 +95,8 @@ type series struct {
 	unexpected int  // how many did
 }
 
-// Run plays what was named, in shops that use the servers of from. A name that cannot be
-// played is an ErrUnknown or ErrNotApplicable. Otherwise the error says how many plays ended
-// unexpectedly or could not be held.
+// Run plays what was named, in shops that use the servers of from. A name that cannot be played is an ErrUnknown or
+// ErrNotApplicable. Otherwise the error says how many plays ended unexpectedly or could not be held.
 func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
 	if len(c.Names) == 0 {
 		list(out.Out)
@@ -137,9 +136,8 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 	return nil
 }
 
-// choose returns the plays of all names: a wrong strategy in its scenario, followed by its
-// remedy; a right one in all that apply; a scenario with the strategies that fail it; all
-// that apply.
+// choose returns the plays of all names: a wrong strategy in its scenario, followed by its remedy; a right one in all
+// that apply; a scenario with the strategies that fail it; all that apply.
 func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 	var chosen []*series
 	for _, name := range c.Names {
@@ -177,8 +175,8 @@ func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 	return chosen, nil
 }
 
-// hold plays all, so many at a time. A play that could not be held is one that ended
-// unexpectedly; only the end of ctx is an error.
+// hold plays all, so many at a time. A play that could not be held is one that ended unexpectedly; only the end of ctx
+// is an error.
 func (c Command) hold(ctx context.Context, player *Player, chosen []*series, progress func(string)) error {
 	var todo []*series
 	for _, s := range chosen {

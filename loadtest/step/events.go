@@ -84,8 +84,8 @@ func stopText(stop string) string {
 	return stop
 }
 
-// lockAnswer explains what the acquire script of package lock answers: a fence, or as a
-// negative number for how many milliseconds the lock is still held by another owner.
+// lockAnswer explains what the acquire script of package lock answers: a fence, or as a negative number for how many
+// milliseconds the lock is still held by another owner.
 func lockAnswer(command, answer string) string {
 	if !strings.Contains(command, " acquire lock:") {
 		return answer
@@ -96,8 +96,8 @@ func lockAnswer(command, answer string) string {
 	return "yes, fence " + answer
 }
 
-// sorted returns all events in order of time. INSERTs of one buyer that follow one another
-// become one event, and so do the equal questions of a buyer who polls for a lock.
+// sorted returns all events in order of time. INSERTs of one buyer that follow one another become one event, and so do
+// the equal questions of a buyer who polls for a lock.
 func (j *journal) sorted() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()

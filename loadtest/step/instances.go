@@ -122,9 +122,8 @@ func startFirst(ctx context.Context, settings app.Settings) (*child.Process, err
 	return first, nil
 }
 
-// Child runs an instance of the shop if this process was started as one, and reports
-// whether it was. It ends with SIGTERM, or with stdin: when the process of the Player is
-// gone.
+// Child runs an instance of the shop if this process was started as one, and reports whether it was. It ends with
+// SIGTERM, or with stdin: when the process of the Player is gone.
 func Child(getenv func(string) string, stdin io.Reader, stdout io.Writer) (was bool, err error) {
 	text := getenv(childVariable)
 	if text == "" {

@@ -29,8 +29,8 @@ func fenced(page, language string) []string {
 	return blocks
 }
 
-// "Each is a strategy of this repository": each mistake has its section with code, a play
-// that fails and one of a right strategy, and no other strategy has one.
+// "Each is a strategy of this repository": each mistake has its section with code, a play that fails and one of a right
+// strategy, and no other strategy has one.
 func TestLessons_sections(t *testing.T) {
 	t.Parallel()
 	var named []string
@@ -100,9 +100,9 @@ func TestLessons_references(t *testing.T) {
 	}
 }
 
-// compareLessons compares the page with plays held now. "The timelines here are output of
-// the command above each, with lines left out. No line was changed": the same lines, in the
-// same order. The rows of the table are the same, but for failures that may end either way.
+// compareLessons compares the page with plays held now. "The timelines here are output of the command above each, with
+// lines left out. No line was changed": the same lines, in the same order. The rows of the table are the same, but for
+// failures that may end either way.
 func compareLessons(t *testing.T, printed, whole string) {
 	t.Helper()
 	page := readFile(t, lessons)
@@ -163,8 +163,8 @@ func timelines(text string) []timeline {
 	return plays
 }
 
-// rows joins the lines that are one event: the first of them has the time. What differs
-// each time is replaced: owners, fences, times, counts, and whether Redis knew a script.
+// rows joins the lines that are one event: the first of them has the time. What differs each time is replaced: owners,
+// fences, times, counts, and whether Redis knew a script.
 func rows(lines string) []string {
 	begins := regexp.MustCompile(`^ *\d+\.\d  `)
 	var rows []string
@@ -191,8 +191,7 @@ func rows(lines string) []string {
 	return rows
 }
 
-// firstMissing returns the first of the rows that does not come in all where it should:
-// after those before it.
+// firstMissing returns the first of the rows that does not come in all where it should: after those before it.
 func firstMissing(rows, all []string) string {
 	for _, row := range rows {
 		i := slices.Index(all, row)

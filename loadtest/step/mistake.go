@@ -14,8 +14,8 @@ type Mistake struct {
 	Why      string // it fails
 	Remedy   string // what a right strategy does instead
 
-	// Wrong reports whether an event is the one with which it goes wrong; nil for the
-	// write that sells one unit too many.
+	// Wrong reports whether an event is the one with which it goes wrong; nil for the write that sells one unit too
+	// many.
 	Wrong func(Event) bool
 }
 
@@ -101,8 +101,7 @@ func explain(strategy string, in Scenario, events []Event) (wrong int, why, reme
 	return wrong, m.Why, m.Remedy
 }
 
-// firstOversold returns the index of the write that sold more than was there; -1 if none
-// did.
+// firstOversold returns the index of the write that sold more than was there; -1 if none did.
 func firstOversold(events []Event, stock int64) int {
 	var sold int64
 	for i, e := range events {

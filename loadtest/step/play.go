@@ -36,17 +36,16 @@ type Play struct {
 	Error string `json:"error,omitempty"` // why it could not be played to its end
 }
 
-// ErrNotApplicable means that a scenario cannot be played with a strategy: it makes no
-// sense there, or a server is missing.
+// ErrNotApplicable means that a scenario cannot be played with a strategy: it makes no sense there, or a server is
+// missing.
 var ErrNotApplicable = errors.New("does not apply")
 
-// errMissed means that the play did not come to the point that it is about: the machine
-// stood still for longer than a lock lives.
+// errMissed means that the play did not come to the point that it is about: the machine stood still for longer than a
+// lock lives.
 var errMissed = errors.New("was answered before")
 
-// Player plays, in shops that it keeps for the next play. It may be used by many
-// goroutines at once. This program must call Child first thing in main, or in TestMain:
-// instances that are to be killed are this program once more.
+// Player plays, in shops that it keeps for the next play. It may be used by many goroutines at once. This program must
+// call Child first thing in main, or in TestMain: instances that are to be killed are this program once more.
 type Player struct {
 	from shops.Instances
 
@@ -54,8 +53,7 @@ type Player struct {
 	idle map[pace][]*pair
 }
 
-// NewPlayer returns a Player whose shops use the servers of from, and log there. It starts
-// them as they are needed.
+// NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
 func NewPlayer(from shops.Instances) *Player {
 	return &Player{from: from, idle: map[pace][]*pair{}}
 }
@@ -71,9 +69,8 @@ func (p *Player) Strategies(ctx context.Context) ([]shopclient.Strategy, error) 
 	return lab.Strategies, err
 }
 
-// Play plays the scenario of this name with the strategy. An error means that it could not
-// be played to its end: ErrUnknown, ErrNotApplicable, or what was in the way; the Play has
-// what happened by then.
+// Play plays the scenario of this name with the strategy. An error means that it could not be played to its end:
+// ErrUnknown, ErrNotApplicable, or what was in the way; the Play has what happened by then.
 func (p *Player) Play(ctx context.Context, how shopclient.Strategy, name string) (Play, error) {
 	in, known := scenario(name)
 	if !known {
@@ -122,8 +119,7 @@ func (p *Player) giveBack(free *pair) {
 	p.idle[free.pace] = append(p.idle[free.pace], free)
 }
 
-// Close ends all shops, their processes too, each within a bounded time even if ctx has
-// none. No play may run any more.
+// Close ends all shops, their processes too, each within a bounded time even if ctx has none. No play may run any more.
 func (p *Player) Close(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,8 +162,8 @@ func play(ctx context.Context, at *pair, how shopclient.Strategy, in Scenario, i
 	return s.judge(ctx, into)
 }
 
-// follow makes the moves of the schedule and waits for all answers. It leaves no request
-// running, and all that was recorded in the log.
+// follow makes the moves of the schedule and waits for all answers. It leaves no request running, and all that was
+// recorded in the log.
 func (s *stage) follow(ctx context.Context) error {
 	moving, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -23,8 +23,7 @@ func (o Output) whole(played Play) {
 	fmt.Fprintln(o.Out)
 }
 
-// mistakes writes what came of each wrong strategy in its scenario, and what a right one
-// made of the same schedule.
+// mistakes writes what came of each wrong strategy in its scenario, and what a right one made of the same schedule.
 func (o Output) mistakes(held []*series) {
 	for _, s := range held {
 		mistake, _ := MistakeOf(s.how.Name)
@@ -138,8 +137,7 @@ const (
 	gap       = "  "
 )
 
-// timeline writes what happened, A on the left and B on the right, in order of time, and
-// where it went wrong.
+// timeline writes what happened, A on the left and B on the right, in order of time, and where it went wrong.
 func (o Output) timeline(played Play) {
 	fmt.Fprintf(o.Out, "%*s%s%-*s%s%s\n", timeWidth, "ms", gap, cellWidth, "A, instance 1", gap, "B, instance 2")
 	for i, e := range played.Events {
@@ -182,8 +180,7 @@ func column(actor, text string) string {
 	return left + text
 }
 
-// fold breaks text between words into lines of at most width, those after the first
-// indented. Longer words are cut.
+// fold breaks text between words into lines of at most width, those after the first indented. Longer words are cut.
 func fold(text string, width int, indent string) []string {
 	var lines []string
 	line := ""

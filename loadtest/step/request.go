@@ -21,8 +21,8 @@ const (
 
 var errTooSlow = fmt.Errorf("it took longer than %v", waiting)
 
-// request is a buyer's purchase. Where the shop says that this is safe, it is tried again
-// with the same key, until the buyer's patience is over.
+// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key, until the
+// buyer's patience is over.
 type request struct {
 	actor    string
 	shop     *shopclient.Client
@@ -96,8 +96,7 @@ func (r *request) look(ctx context.Context) (now progress) {
 	return now
 }
 
-// until waits for a condition on what the request has done. The last answer ends the
-// wait, too, with an errMissed.
+// until waits for a condition on what the request has done. The last answer ends the wait, too, with an errMissed.
 func (r *request) until(ctx context.Context, what string, is func(progress) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, waiting, errTooSlow)
 	defer cancel()
@@ -117,8 +116,8 @@ func (r *request) until(ctx context.Context, what string, is func(progress) bool
 	}
 }
 
-// news waits for a change in the recording of the latest try. It reports false at once if the
-// recording has not begun, or has ended and the answer is on its way.
+// news waits for a change in the recording of the latest try. It reports false at once if the recording has not begun,
+// or has ended and the answer is on its way.
 func (r *request) news(ctx context.Context) bool {
 	try := int(r.tries.Load())
 	if r.tapes[try].State == shopclient.TapeEnded {

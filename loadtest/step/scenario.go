@@ -1,21 +1,17 @@
-// Package step plays two buyers against each other by a schedule: the same requests
-// meet at the same points every time, and so end the same way every time. A race shows
-// that a shop oversells; a play shows why.
+// Package step plays two buyers against each other by a schedule: the same requests meet at the same points every time,
+// and so end the same way every time. A race shows that a shop oversells; a play shows why.
 //
-// A buys from instance 1, a process of its own that is really paused, continued and
-// killed; B from instance 2, in this process. Both are real shops in teaching mode on one
-// database and one Redis. The shops record what each request does: its steps, its Redis
-// commands and its SQL.
+// A buys from instance 1, a process of its own that is really paused, continued and killed; B from instance 2, in this
+// process. Both are real shops in teaching mode on one database and one Redis. The shops record what each request does:
+// its steps, its Redis commands and its SQL.
 //
-// The tables Scenarios and Mistakes say what can be played. Adding a row to them is all
-// that a new scenario or a new mistake needs.
+// The tables Scenarios and Mistakes say what can be played. Adding a row to them is all that a new scenario or a new
+// mistake needs.
 //
 // What is promised:
 //
-//   - A strategy ends in the scenario of its mistake the same way every time: the wrong
-//     one fails, the right ones pass.
-//   - Nothing waits for a length of time to pass where something can be waited for, and
-//     every wait has a bound.
+//   - A strategy ends in the scenario of its mistake the same way every time: the wrong one fails, the right ones pass.
+//   - Nothing waits for a length of time to pass where something can be waited for, and every wait has a bound.
 //   - No process outlives the Player, nor this process, however that ends.
 package step
 
@@ -104,8 +100,8 @@ type pace struct{ ttl, wait time.Duration }
 var (
 	// quick is for plays in which a lock has to expire.
 	quick = pace{ttl: time.Second, wait: 5 * time.Second} //nolint:gochecknoglobals // a constant
-	// calm is for plays in which no lock may expire, however slow the machine is.
-	// ZooKeeper's sessions, three times as long, are at most 40 s.
+	// calm is for plays in which no lock may expire, however slow the machine is. ZooKeeper's sessions, three times as
+	// long, are at most 40 s.
 	calm = pace{ttl: 12 * time.Second, wait: 30 * time.Second} //nolint:gochecknoglobals // a constant
 )
 
@@ -138,8 +134,8 @@ func scenario(name string) (Scenario, bool) {
 // move is one entry of a schedule.
 type move func(context.Context, *stage) error
 
-// order lets a buyer ask for one unit; its request stops at a point such as sql:COMMIT,
-// or nowhere. Where the mistake of a strategy is at another point, A stops at that one.
+// order lets a buyer ask for one unit; its request stops at a point such as sql:COMMIT, or nowhere. Where the mistake
+// of a strategy is at another point, A stops at that one.
 func order(actor, stop string) move {
 	return func(ctx context.Context, s *stage) error {
 		if actor == A && stop != "" {
@@ -183,8 +179,7 @@ type progress struct {
 
 func done(p progress) bool { return p.done }
 
-// stopped holds also if the shop has let the request go on meanwhile, for example
-// because its lease expired.
+// stopped holds also if the shop has let the request go on meanwhile, for example because its lease expired.
 func stopped(p progress) bool { return slices.ContainsFunc(p.events, stops) }
 
 func stops(e shopclient.TapeEvent) bool { return strings.HasPrefix(e.Text, "stopped ") }

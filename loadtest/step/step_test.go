@@ -47,8 +47,8 @@ func run(t *testing.T, c Command, from shops.Instances) (string, []Play) {
 	return printed.String(), got.Plays
 }
 
-// "A strategy ends in the scenario of its mistake the same way every time: the wrong one
-// fails, the right ones pass." What docs/lessons.md shows is compared with the same plays.
+// "A strategy ends in the scenario of its mistake the same way every time: the wrong one fails, the right ones pass."
+// What docs/lessons.md shows is compared with the same plays.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
 	printed, plays := run(t, Command{Names: []string{all}, Times: 3}, shops.Instances{})
@@ -76,8 +76,8 @@ func TestCommand_all(t *testing.T) {
 	compareLessons(t, printed, whole.String())
 }
 
-// Strategies that need a server of their own, on real ones: each passes in all that applies,
-// and what it stores is shown as text.
+// Strategies that need a server of their own, on real ones: each passes in all that applies, and what it stores is
+// shown as text.
 func TestCommand_servers(t *testing.T) {
 	from := shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}}
 	printed, plays := run(t, Command{Names: []string{"mysql-lock", "zookeeper", "for-update"}}, from)
@@ -99,8 +99,7 @@ func TestCommand_servers(t *testing.T) {
 	}
 }
 
-// The table has each wrong strategy of the shop once, and no other; a name that cannot be
-// played is an error.
+// The table has each wrong strategy of the shop once, and no other; a name that cannot be played is an error.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	player := NewPlayer(shops.Instances{})
@@ -161,8 +160,8 @@ func closePlayer(t *testing.T, p *Player) {
 	}
 }
 
-// "No process outlives the Player, nor this process": it ends with its stdin, which this
-// process holds, is killed at once, and a paused one is no exception.
+// "No process outlives the Player, nor this process": it ends with its stdin, which this process holds, is killed at
+// once, and a paused one is no exception.
 func TestProcess_ends(t *testing.T) {
 	t.Parallel()
 	p, err := openPair(t.Context(), shops.Instances{}, quick)

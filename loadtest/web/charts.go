@@ -20,8 +20,8 @@ func share(part, whole int64) percent {
 	return percent(100 * float64(part) / float64(max(1, whole)))
 }
 
-// bar shows units sold against units supplied. All bars have one scale, which leaves
-// room at the right for the line of the supply.
+// bar shows units sold against units supplied. All bars have one scale, which leaves room at the right for the line of
+// the supply.
 type bar struct {
 	Label  string
 	Supply percent // where the line of the supply is
@@ -84,8 +84,8 @@ func newSeries(s result.Strategy) []series {
 	}
 }
 
-// curve shows how long which share of the buyers waited. The points of its line are
-// out of 100, those of its ticks in percent.
+// curve shows how long which share of the buyers waited. The points of its line are out of 100, those of its ticks in
+// percent.
 type curve struct {
 	Points string
 	Ticks  []tick
@@ -99,8 +99,7 @@ type tick struct {
 	Anchor string // of the text
 }
 
-// newCurve stretches the axis of percentiles towards its end: each nine more is as
-// wide as the one before.
+// newCurve stretches the axis of percentiles towards its end: each nine more is as wide as the one before.
 func newCurve(s result.Strategy) curve {
 	nines := func(percentile float64) float64 { return -math.Log10(1 - percentile/100) } // 1 for 90 percent, 2 for 99
 	last := 1.0

@@ -43,8 +43,7 @@ type Choice struct {
 	Instances  int      `json:"instances"`
 	ThinkMS    float64  `json:"think_ms"`
 
-	// Together lets all strategies race at the same moment, which is good to watch
-	// and slows each of them down.
+	// Together lets all strategies race at the same moment, which is good to watch and slows each of them down.
 	Together bool `json:"together"`
 }
 

@@ -39,8 +39,7 @@ func visit(t *testing.T, lab Lab) *browsertest.Tab {
 	return p
 }
 
-// The bar climbs while the race goes on, and past the line of what was supplied. All
-// by keyboard.
+// The bar climbs while the race goes on, and past the line of what was supplied. All by keyboard.
 func TestPage_race(t *testing.T) {
 	sell := make(chan int64)
 	p := visit(t, fakeLab{race: func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {

@@ -172,8 +172,8 @@ func reports() map[string]result.Report {
 	}
 }
 
-// doc.go: "no script, font or image from elsewhere, and its
-// Content-Security-Policy forbids them." Each bar stays inside its picture, whatever the numbers.
+// doc.go: "no script, font or image from elsewhere, and its Content-Security-Policy forbids them." Each bar stays
+// inside its picture, whatever the numbers.
 func TestWrite_needs_nothing(t *testing.T) {
 	t.Parallel()
 	forbidden := []string{"script", "img", "link", "iframe", "object", "embed", "image", "use", "form", "base", "b"}
@@ -266,8 +266,8 @@ func TestWrite_says(t *testing.T) {
 	}
 }
 
-// A race of several SKUs shows each by itself, and what was wanted; a wrong strategy
-// that looked correct is not shown as good news.
+// A race of several SKUs shows each by itself, and what was wanted; a wrong strategy that looked correct is not shown
+// as good news.
 func TestWriteReport_daily(t *testing.T) {
 	t.Parallel()
 	r := example()

@@ -40,13 +40,12 @@ type server struct {
 	playing bool
 }
 
-// Serve serves the page at an address until ctx ends, which also ends a run. It reports
-// where, before anything can be asked. When it returns, nothing of it runs any more.
+// Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
+// asked. When it returns, nothing of it runs any more.
 //
-// One run is held at a time, or one scenario played; a second request is refused (409).
-// Nothing leaves the page's origin: its Content-Security-Policy forbids it. A request
-// that changes something must be of the same origin, and the Host of each must be an
-// address, localhost or the name that was listened on, so that no foreign name leads here.
+// One run is held at a time, or one scenario played; a second request is refused (409). Nothing leaves the page's
+// origin: its Content-Security-Policy forbids it. A request that changes something must be of the same origin, and the
+// Host of each must be an address, localhost or the name that was listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, tell func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
@@ -90,9 +89,8 @@ func Serve(ctx context.Context, address string, lab Lab, tell func(line string))
 // ErrAddress means that an address cannot be listened on.
 var ErrAddress = errors.New("want host:port such as 127.0.0.1:8090")
 
-// Address returns an address as net.Listen wants it. Without a host it is this
-// machine alone: a page without passwords is not for everybody by default. It returns an
-// ErrAddress if it cannot be listened on.
+// Address returns an address as net.Listen wants it. Without a host it is this machine alone: a page without passwords
+// is not for everybody by default. It returns an ErrAddress if it cannot be listened on.
 func Address(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -129,8 +127,8 @@ func guard(name string, next http.Handler) http.Handler {
 	})
 }
 
-// trusted reports whether a Host can only be meant for this server. The owner of a
-// name can make it lead anywhere; an address cannot be redirected.
+// trusted reports whether a Host can only be meant for this server. The owner of a name can make it lead anywhere; an
+// address cannot be redirected.
 func trusted(host, name string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -182,9 +180,8 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 // eventPause is how often the page gets a changed state.
 const eventPause = 100 * time.Millisecond
 
-// getEvents sends the state at once, and then whenever it has changed, as server-sent
-// events. Each is the whole state, so that a page that lost its connection needs no
-// history.
+// getEvents sends the state at once, and then whenever it has changed, as server-sent events. Each is the whole state,
+// so that a page that lost its connection needs no history.
 func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

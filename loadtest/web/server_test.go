@@ -357,8 +357,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// "until ctx ends, which also ends a run"; "When it returns, nothing of it runs any
-// more", which TestMain looks for. An event is the whole state.
+// "until ctx ends, which also ends a run"; "When it returns, nothing of it runs any more", which TestMain looks for. An
+// event is the whole state.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})

@@ -72,9 +72,8 @@ func sentence(all []crowd.Request, pair []int) string {
 // window is the part of a timeline that is shown, in microseconds.
 type window struct{ from, to int64 }
 
-// newWindow begins shortly before the first request works, however long it waited for
-// the lock, and ends when all have read and those of interest have committed: the pair,
-// or without one, all.
+// newWindow begins shortly before the first request works, however long it waited for the lock, and ends when all have
+// read and those of interest have committed: the pair, or without one, all.
 func newWindow(all []crowd.Request, pair []int) window {
 	w := window{from: all[0].Read}
 	for i, r := range all {

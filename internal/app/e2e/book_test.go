@@ -25,8 +25,7 @@ func newBook(t *testing.T) *book {
 	return &book{t: t, orders: map[string]order{}, supplied: map[string]int64{}, buyers: map[string]bool{}}
 }
 
-// note writes down what an answer acknowledges. Two answers that contradict each
-// other fail the test.
+// note writes down what an answer acknowledges. Two answers that contradict each other fail the test.
 func (b *book) note(r request, a answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

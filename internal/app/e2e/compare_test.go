@@ -6,9 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wantBooks fails unless the shop's books, as this instance shows them, say what
-// buyers and operator were told, and the audit is clean. Nothing may be going on
-// any more.
+// wantBooks fails unless the shop's books, as this instance shows them, say what buyers and operator were told, and the
+// audit is clean. Nothing may be going on any more.
 func (s *shop) wantBooks(on int) {
 	s.t.Helper()
 	s.book.mu.Lock() // buyers are done

@@ -9,9 +9,8 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// payAgainstExpiry: 60 payments leave around the instants at which their orders
-// expire, from 80 ms before to 38 ms after. Each order ends as exactly one of the
-// two, and its buyer is told which.
+// payAgainstExpiry: 60 payments leave around the instants at which their orders expire, from 80 ms before to 38 ms
+// after. Each order ends as exactly one of the two, and its buyer is told which.
 func payAgainstExpiry(t *testing.T, k kind) {
 	const orders = 60
 	s := k.open(t, func(_ int, settings *app.Settings) {
@@ -51,8 +50,7 @@ func payAgainstExpiry(t *testing.T, k kind) {
 	s.wantBooks(2)
 }
 
-// payAgainstCancel: both leave at the same moment, to two instances. One wins,
-// and the other is told which.
+// payAgainstCancel: both leave at the same moment, to two instances. One wins, and the other is told which.
 func payAgainstCancel(t *testing.T, k kind) {
 	const orders = 30
 	s := k.open(t, nil)

@@ -13,10 +13,9 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// instanceShutsDown: the instance that expires orders is shut down while buyers
-// place orders, and cuts off those in flight. Their buyers ask elsewhere, with the
-// same key: no order is lost and none is there twice. Another instance takes over
-// the expiry.
+// instanceShutsDown: the instance that expires orders is shut down while buyers place orders, and cuts off those in
+// flight. Their buyers ask elsewhere, with the same key: no order is lost and none is there twice. Another instance
+// takes over the expiry.
 func instanceShutsDown(t *testing.T, k kind) {
 	const buyers, each = 12, 8
 	const expires = `msg="job runs here" job=expiry`
@@ -80,8 +79,8 @@ func redisFrozen(t *testing.T, k kind) {
 	outage(t, k, (*testserver.Server).Pause, (*testserver.Server).Unpause)
 }
 
-// outage: Redis fails while buyers take all there is, and comes back. Meanwhile
-// they are told to ask again; in the end every unit is sold, and none twice.
+// outage: Redis fails while buyers take all there is, and comes back. Meanwhile they are told to ask again; in the end
+// every unit is sold, and none twice.
 func outage(t *testing.T, k kind, fail, heal func(*testserver.Server, testing.TB)) {
 	const units, buyers = 300, 24
 	redis := k.ownRedis(t)

@@ -8,8 +8,7 @@ import (
 	"example.com/shop/internal/auth"
 )
 
-// foreignOrders: another buyer's order is not there, on any instance, and who
-// shows no good token is nobody.
+// foreignOrders: another buyer's order is not there, on any instance, and who shows no good token is nobody.
 func foreignOrders(t *testing.T, k kind) {
 	s := k.open(t, nil)
 	s.create(0, "mug", 5)

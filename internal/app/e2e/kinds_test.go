@@ -67,8 +67,7 @@ var redisDatabases = func() chan int {
 	return free
 }()
 
-// redisDatabase returns the URL of one that nobody else uses until the test ends:
-// two shops must not share their locks.
+// redisDatabase returns the URL of one that nobody else uses until the test ends: two shops must not share their locks.
 func redisDatabase(t *testing.T) string {
 	t.Helper()
 	addr := testserver.Redis(t)

@@ -10,9 +10,9 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// lifeCycle follows three orders from the supply to their ends, each step on
-// another instance: one is paid, one cancelled, one expires and is paid for too
-// late. What is asked again is answered again, byte for byte, by yet another.
+// lifeCycle follows three orders from the supply to their ends, each step on another instance: one is paid, one
+// cancelled, one expires and is paid for too late. What is asked again is answered again, byte for byte, by yet
+// another.
 func lifeCycle(t *testing.T, k kind) {
 	const a, b, c, hasty = 0, 1, 2, 2
 	s := k.open(t, func(i int, settings *app.Settings) {
@@ -77,8 +77,7 @@ func (s *shop) levelOf(on int, sku string) (l level) {
 	return l
 }
 
-// ledger adds up the movements of a SKU, read in pages of two from one instance
-// after the other.
+// ledger adds up the movements of a SKU, read in pages of two from one instance after the other.
 func (s *shop) ledger(on int, sku string) (sum level) {
 	s.t.Helper()
 	for cursor := ""; ; on++ {
@@ -96,8 +95,7 @@ func (s *shop) ledger(on int, sku string) (sum level) {
 	}
 }
 
-// wantPages fails unless ann's orders come in this order, in pages of two, also
-// when another is placed meanwhile.
+// wantPages fails unless ann's orders come in this order, in pages of two, also when another is placed meanwhile.
 func (s *shop) wantPages(t *testing.T, ids ...string) {
 	t.Helper()
 	var got []string

@@ -7,8 +7,7 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// openForCrowd is open for buyers who ask once, and are all served in the end, also
-// on a busy machine.
+// openForCrowd is open for buyers who ask once, and are all served in the end, also on a busy machine.
 func (k kind) openForCrowd(t *testing.T) *shop {
 	t.Helper()
 	s := k.open(t, func(_ int, settings *app.Settings) { settings.LockWait = 4 * patience })
@@ -26,8 +25,8 @@ func lastUnit(t *testing.T, k kind) {
 	s.wantBooks(1)
 }
 
-// wantSold fails unless so many of the answers are orders, and all others turn
-// their buyers away because nothing is left.
+// wantSold fails unless so many of the answers are orders, and all others turn their buyers away because nothing is
+// left.
 func (s *shop) wantSold(t *testing.T, want int, answers []answer) {
 	t.Helper()
 	sold := 0
@@ -44,8 +43,8 @@ func (s *shop) wantSold(t *testing.T, want int, answers []answer) {
 	}
 }
 
-// duplicates: the same request 50 times at once, to all instances, is one order.
-// Who is told that the first still runs asks again, as told.
+// duplicates: the same request 50 times at once, to all instances, is one order. Who is told that the first still runs
+// asks again, as told.
 func duplicates(t *testing.T, k kind) {
 	s := k.open(t, nil)
 	s.create(0, "mug", 100)
@@ -72,9 +71,8 @@ func duplicates(t *testing.T, k kind) {
 	s.wantBooks(2)
 }
 
-// oppositeCarts: 60 buyers want the same two SKUs, half of them in the opposite
-// order. No deadlock reaches them; while stock lasts all get both, and then
-// nobody gets one of them.
+// oppositeCarts: 60 buyers want the same two SKUs, half of them in the opposite order. No deadlock reaches them; while
+// stock lasts all get both, and then nobody gets one of them.
 func oppositeCarts(t *testing.T, k kind) {
 	const carts = 60
 	s := k.openForCrowd(t)

@@ -34,8 +34,7 @@ type answer struct {
 	err    error
 }
 
-// send sends a request and writes down what the answer acknowledges. It may be
-// used by many goroutines.
+// send sends a request and writes down what the answer acknowledges. It may be used by many goroutines.
 func (s *shop) send(r request) answer {
 	a := s.ask(r)
 	s.book.note(r, a)
@@ -78,12 +77,11 @@ func (s *shop) ask(r request) answer {
 	return answer{status: w.StatusCode, header: w.Header, body: string(text)}
 }
 
-// tryAgain is how long a buyer waits before asking another instance: less than the
-// Retry-After of a second, so that tests are short.
+// tryAgain is how long a buyer waits before asking another instance: less than the Retry-After of a second, so that
+// tests are short.
 const tryAgain = 50 * time.Millisecond
 
-// insist asks one instance after the other until one answers with something else
-// than 503, with the same key each time.
+// insist asks one instance after the other until one answers with something else than 503, with the same key each time.
 func (s *shop) insist(on int, ask func(on int) answer) answer {
 	for end := time.Now().Add(2 * patience); ; on++ {
 		a := ask(on)

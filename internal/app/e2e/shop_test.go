@@ -30,8 +30,8 @@ type shop struct {
 	book      *book
 }
 
-// open starts the instances. change may adapt the settings of instance i; nil
-// leaves all as they are. They are shut down when the test ends.
+// open starts the instances. change may adapt the settings of instance i; nil leaves all as they are. They are shut
+// down when the test ends.
 func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 	t.Helper()
 	common := k.settings(t)

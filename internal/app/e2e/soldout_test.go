@@ -12,8 +12,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// soldOutAndBack: all instances have found a SKU sold out, and units come back on one of them: they are for sale
-// on the others at once. A key that has bought gets its order again on all of them, all the time.
+// soldOutAndBack: all instances have found a SKU sold out, and units come back on one of them: they are for sale on the
+// others at once. A key that has bought gets its order again on all of them, all the time.
 func soldOutAndBack(t *testing.T, k kind) {
 	const hasty = 0
 	s := k.open(t, func(i int, settings *app.Settings) {
@@ -53,9 +53,8 @@ func soldOutAndBack(t *testing.T, k kind) {
 	s.wantBooks(1)
 }
 
-// soldOutAgain: deliveries, some of them at once, come in on all instances while a
-// crowd buys out each of them, so that instances find that nothing is left in the
-// moment in which that is no longer true.
+// soldOutAgain: deliveries, some of them at once, come in on all instances while a crowd buys out each of them, so that
+// instances find that nothing is left in the moment in which that is no longer true.
 func soldOutAgain(t *testing.T, k kind) {
 	const buyers, rounds, units = 8, 8, 4
 	s := k.open(t, nil)

@@ -12,9 +12,9 @@
 //		})
 //	}
 //
-// Each call of Connect stands for another process. Rules of the store alone call its Backend; the others put a Locker on each
-// and let them contend. Races are made with signals, by a Tap around the backend. What a Locker promises whatever its store
-// is, package locksim checks.
+// Each call of Connect stands for another process. Rules of the store alone call its Backend; the others put a Locker
+// on each and let them contend. Races are made with signals, by a Tap around the backend. What a Locker promises
+// whatever its store is, package locksim checks.
 package locktest
 
 import (
@@ -26,8 +26,8 @@ import (
 
 // Harness is one started store, and what it can do.
 type Harness struct {
-	// Connect returns a new Backend over the store, as another process would have it. The suite closes it; a client is the
-	// harness's to close, by t.Cleanup.
+	// Connect returns a new Backend over the store, as another process would have it. The suite closes it; a client is
+	// the harness's to close, by t.Cleanup.
 	Connect func(t testing.TB) lock.Backend
 
 	// Expires: a lease whose holder the store hears no more of ends after its TTL.
@@ -42,8 +42,8 @@ type Harness struct {
 	// Raises: a fence can be lifted above a number seen elsewhere.
 	Raises bool
 
-	// Cut takes a Backend that Connect returned off the network, where a lease lasts for as long as the store hears of its
-	// process, and not for its TTL alone. It then ends some time after its TTL. Nil: the Tap's Cut is enough.
+	// Cut takes a Backend that Connect returned off the network, where a lease lasts for as long as the store hears of
+	// its process, and not for its TTL alone. It then ends some time after its TTL. Nil: the Tap's Cut is enough.
 	Cut func(b lock.Backend)
 
 	// Forget makes the store lose its memory, as FLUSHALL does; nil if it cannot.
@@ -71,8 +71,8 @@ var rules = []struct {
 	{"GivingUpLeavesQueue", givingUpLeavesQueue},
 }
 
-// Run checks every rule against stores that start returns. A rule that the store has no means for is skipped by the name of
-// the capability.
+// Run checks every rule against stores that start returns. A rule that the store has no means for is skipped by the
+// name of the capability.
 func Run(t *testing.T, start func(t *testing.T) Harness) {
 	h := start(t)
 	for _, r := range rules {

@@ -41,7 +41,8 @@ func (o owner) isNotified(t *testing.T) {
 	}
 }
 
-// givesUp leaves the queue. Where that passes on a key that was kept for the owner, the store may take it for a release.
+// givesUp leaves the queue. Where that passes on a key that was kept for the owner, the store may take it for a
+// release.
 func (o owner) givesUp(t *testing.T) {
 	t.Helper()
 	if err := o.Release(bounded(t), o.claim); err != nil && !errors.Is(err, lock.ErrLost) {
@@ -140,8 +141,8 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	holder.frees(t)
 }
 
-// wokenByRelease: "One who waits is woken by the release, not by polling", and "at most one process is woken by each", in
-// the order in which they came: the holder's TTL is longer than the test.
+// wokenByRelease: "One who waits is woken by the release, not by polling", and "at most one process is woken by each",
+// in the order in which they came: the holder's TTL is longer than the test.
 func wokenByRelease(t *testing.T, h Harness) {
 	need(t, h.Notifies, "Notifies")
 	const waiters = 8
@@ -186,8 +187,8 @@ func wokenByRelease(t *testing.T, h Harness) {
 }
 
 // givingUpLeavesQueue: an owner that gives up has left the queue when Release returns. No later release notifies it in
-// place of an owner that stays: that one is notified at once, where a lost notification would take the TTL, longer than the
-// test.
+// place of an owner that stays: that one is notified at once, where a lost notification would take the TTL, longer than
+// the test.
 func givingUpLeavesQueue(t *testing.T, h Harness) {
 	need(t, h.Notifies, "Notifies")
 	for name, queue := range map[string]string{ // s stays, q gives up, Q gives up when it is notified

@@ -91,8 +91,8 @@ func wait(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// exclusion: of all leases on a key, one at a time is trusted, and fences rise from each to the next, whichever process has
-// it.
+// exclusion: of all leases on a key, one at a time is trusted, and fences rise from each to the next, whichever process
+// has it.
 func exclusion(t *testing.T, h Harness) {
 	const lockers, goroutines, turns = 4, 16, 4
 	ps, k := h.processes(t, lockers, lock.Options{TTL: long}), key(t)
@@ -177,8 +177,8 @@ func closing(t *testing.T, h Harness) {
 	release(t, acquire(t, ps[2], k))
 }
 
-// crashedHolder: a holder that the store hears no more of blocks the key until its TTL has passed, or its session, and no
-// longer. By then its lease is over.
+// crashedHolder: a holder that the store hears no more of blocks the key until its TTL has passed, or its session, and
+// no longer. By then its lease is over.
 func crashedHolder(t *testing.T, h Harness) {
 	need(t, h.Expires || h.Cut != nil, "Expires or Cut")
 	// Only one dies: the TTL of the other bounds no request of this test.
@@ -202,7 +202,8 @@ func crashedHolder(t *testing.T, h Harness) {
 	release(t, next)
 }
 
-// storeForgets: fences rise "also after [...] FLUSHALL, or a restart without persistence", and a release reports the loss.
+// storeForgets: fences rise "also after [...] FLUSHALL, or a restart without persistence", and a release reports the
+// loss.
 func storeForgets(t *testing.T, h Harness) {
 	need(t, h.Forget != nil, "Forget")
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)

@@ -13,9 +13,8 @@ import (
 	"example.com/shop/internal/lock/mysqllock"
 )
 
-// "Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572,
-// 1205) are rolled back and tried again, a few times": what was done before
-// is rolled back each time.
+// "Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are rolled back and tried
+// again, a few times": what was done before is rolled back each time.
 func TestBackend_Conflicts(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -66,8 +65,8 @@ func TestBackend_Conflicts(t *testing.T) {
 	})
 }
 
-// "A caller that meets another's transaction on the row is told that the key is
-// held: no server thread waits for the row", whatever the client of that has become.
+// "A caller that meets another's transaction on the row is told that the key is held: no server thread waits for the
+// row", whatever the client of that has become.
 func TestBackend_StuckRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -95,8 +94,7 @@ func TestBackend_StuckRow(t *testing.T) {
 	})
 }
 
-// blocked waits until a transaction of this schema waits for a row, and returns
-// its connection.
+// blocked waits until a transaction of this schema waits for a row, and returns its connection.
 func blocked(t testing.TB, db *sql.DB) (id int64) {
 	t.Helper()
 	// The servers renew this table only if nobody has read it for 0.1 s.

@@ -8,10 +8,10 @@
 // # How it works
 //
 // Each key has a row: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR UPDATE NOWAIT of
-// the row, a look whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and
-// a release is one UPDATE, on the condition that the owner still holds the key. A caller that meets another's
-// transaction on the row is told that the key is held: no server thread waits for the row. A crashed holder's row is
-// taken over when its deadline has passed. No connection is kept while a lease is held.
+// the row, a look whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and a
+// release is one UPDATE, on the condition that the owner still holds the key. A caller that meets another's transaction
+// on the row is told that the key is held: no server thread waits for the row. A crashed holder's row is taken over
+// when its deadline has passed. No connection is kept while a lease is held.
 //
 // The transaction is READ COMMITTED, set for itself alone. At REPEATABLE READ, the look at a key that has no row yet
 // would lock the gap in which other keys are to be inserted, and two such transactions wait for each other. A missing
@@ -20,9 +20,9 @@
 // # What is promised
 //
 //   - The deadline is judged by the database's clock (UTC_TIMESTAMP). Durations are all that a client sends.
-//   - The fence is max(last + 1, the database's time in microseconds), minted with the lease. It rises also if the
-//     row or the table was lost. After a holder that ran out and did not tell how many hand-offs it numbered, it
-//     leaves out as many as there can be. Renewals and releases tell the row which is in use.
+//   - The fence is max(last + 1, the database's time in microseconds), minted with the lease. It rises also if the row
+//     or the table was lost. After a holder that ran out and did not tell how many hand-offs it numbered, it leaves out
+//     as many as there can be. Renewals and releases tell the row which is in use.
 //   - Asking again finds the caller's own lease. Owners and keys are compared byte by byte and whole.
 //   - Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are rolled back and
 //     tried again, a few times, after a random pause. So a lease is taken as a whole or not at all; if the answer to
@@ -33,16 +33,15 @@
 //
 // It polls. A waiter looks at the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often,
 // up to 100 ms, with jitter, and sooner if the holder's time is over. Waiters are in no order: a process that takes a
-// hot key again at once tends to win. Each acquisition costs a transaction with a durable commit; each release
-// another.
+// hot key again at once tends to win. Each acquisition costs a transaction with a durable commit; each release another.
 //
 // A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write. Do not hold
-// locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and
-// a clock that jumps ahead ends leases early; the fence covers both, if the clock does not fall back by more than the
+// locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a
+// clock that jumps ahead ends leases early; the fence covers both, if the clock does not fall back by more than the
 // time since the last lease.
 //
-// The row of a free key stays, for its fence. Where keys are many, a daily job can delete those that have been free
-// for a day:
+// The row of a free key stays, for its fence. Where keys are many, a daily job can delete those that have been free for
+// a day:
 //
 //	DELETE FROM locks
 //	 WHERE deadline < UTC_TIMESTAMP(6) - INTERVAL 1 DAY
@@ -50,16 +49,16 @@
 //
 // # The pool
 //
-// Any *sql.DB of github.com/go-sql-driver/mysql will do whose sessions commit by themselves (autocommit, the
-// default). A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their
-// own if in doubt. interpolateParams=true in the DSN halves the round trips.
+// Any *sql.DB of github.com/go-sql-driver/mysql will do whose sessions commit by themselves (autocommit, the default).
+// A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their own if in
+// doubt. interpolateParams=true in the DSN halves the round trips.
 //
 // A transaction whose client vanishes without a word (its host loses power) keeps the row locked, whatever the TTL,
-// until the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions
-// of the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The
-// driver's COMMIT and ROLLBACK know no contexts: set readTimeout and writeTimeout in the DSN, longer than an answer
-// is waited for (a third of the TTL, or a second if that is longer). Pools that package store opens have all of
-// these. Statement-based replication cannot replicate READ COMMITTED.
+// until the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions of
+// the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The driver's
+// COMMIT and ROLLBACK know no contexts: set readTimeout and writeTimeout in the DSN, longer than an answer is waited
+// for (a third of the TTL, or a second if that is longer). Pools that package store opens have all of these.
+// Statement-based replication cannot replicate READ COMMITTED.
 //
 // # Sources
 //

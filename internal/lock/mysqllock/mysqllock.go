@@ -15,8 +15,8 @@ import (
 
 // Options of a Backend. The zero value is a good one.
 type Options struct {
-	// Table is the lock table's name, schema.table if it is in another schema: letters, digits and underscores.
-	// Default "locks".
+	// Table is the lock table's name, schema.table if it is in another schema: letters, digits and underscores. Default
+	// "locks".
 	Table string
 }
 

@@ -64,8 +64,8 @@ func TestBackend_KeysAreBytes(t *testing.T) {
 	})
 }
 
-// What does not fit is refused, and not cut: a session without strict mode would.
-// Nobody owns the key of a row that is free.
+// What does not fit is refused, and not cut: a session without strict mode would. Nobody owns the key of a row that is
+// free.
 func TestBackend_UnusableNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		b := newBackend(t, open(t, with(t, dsn, "sql_mode", "''")), mysqllock.Options{})
@@ -81,8 +81,7 @@ func TestBackend_UnusableNames(t *testing.T) {
 	})
 }
 
-// A waiter looks at the row "less and less often", locks nothing, and hears of a
-// release by looking.
+// A waiter looks at the row "less and less often", locks nothing, and hears of a release by looking.
 func TestBackend_WaitLocksNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -113,8 +112,7 @@ func TestBackend_WaitLocksNothing(t *testing.T) {
 	})
 }
 
-// Keys that have no row yet do not wait for each other, and one that all want at
-// once is granted once.
+// Keys that have no row yet do not wait for each other, and one that all want at once is granted once.
 func TestBackend_NewKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		const owners, keys = 8, 12
@@ -196,8 +194,8 @@ func TestNew_Table(t *testing.T) {
 	mysqllock.New(nil, mysqllock.Options{Table: "locks; DROP TABLE orders"})
 }
 
-// "The deadline is judged by the database's clock". The session's clock is set:
-// a lease of an hour runs out an hour later to the microsecond, in no time.
+// "The deadline is judged by the database's clock". The session's clock is set: a lease of an hour runs out an hour
+// later to the microsecond, in no time.
 func TestBackend_DatabaseClock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		// A time zone with a summer time, and the middle of the hour that its clocks show twice.
@@ -232,8 +230,8 @@ func TestBackend_DatabaseClock(t *testing.T) {
 	})
 }
 
-// A fence that is ahead of the clock, raised above what somebody saw elsewhere or
-// minted before the clock fell back, goes on from there.
+// A fence that is ahead of the clock, raised above what somebody saw elsewhere or minted before the clock fell back,
+// goes on from there.
 func TestBackend_FenceAheadOfClock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -256,8 +254,7 @@ func TestBackend_FenceAheadOfClock(t *testing.T) {
 			t.Errorf("fence %d for the owner that asks again, want %d", fence, ahead+1)
 		}
 
-		// It numbers hand-offs, and crashes before it tells: the next one is above all
-		// that it may have used.
+		// It numbers hand-offs, and crashes before it tells: the next one is above all that it may have used.
 		exec(t, db, "SET TIMESTAMP = 1700000002")
 		second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second}
 		fence := mustGrant(t, b, second)
@@ -276,8 +273,8 @@ func TestBackend_FenceAheadOfClock(t *testing.T) {
 	})
 }
 
-// The statement of the package comment deletes the rows of keys that have been free
-// for a day, and what is minted after it is still higher.
+// The statement of the package comment deletes the rows of keys that have been free for a day, and what is minted after
+// it is still higher.
 func TestBackend_RowsDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)

@@ -17,8 +17,8 @@ import (
 //go:embed schema.sql
 var schema string
 
-// statements are the SQL of one Backend; they differ by the table's name, which cannot be a parameter. Everything
-// else is.
+// statements are the SQL of one Backend; they differ by the table's name, which cannot be a parameter. Everything else
+// is.
 type statements struct{ create, insert, look, lock, set, release string }
 
 func newStatements(table string) statements {
@@ -76,8 +76,8 @@ func (r row) next(owner string) int64 {
 	return max(r.fence+1, r.now)
 }
 
-// change looks at the claim's row in a transaction of its own, with the row locked, and makes its owner the holder
-// for the claim's TTL, with the fence that decide returns, if that says so. sql.ErrNoRows: the key has no row.
+// change looks at the claim's row in a transaction of its own, with the row locked, and makes its owner the holder for
+// the claim's TTL, with the fence that decide returns, if that says so. sql.ErrNoRows: the key has no row.
 func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fence int64, ok bool)) error {
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -122,8 +122,8 @@ func within(ctx context.Context, end func() error) error {
 // attempts is how often a statement or a transaction is tried that meets others.
 const attempts = 8
 
-// retry calls f until it meets no conflict, a few times. It pauses for a random time in between, which doubles, so
-// that those who met do not meet again.
+// retry calls f until it meets no conflict, a few times. It pauses for a random time in between, which doubles, so that
+// those who met do not meet again.
 func retry(ctx context.Context, f func() error) error {
 	most := 2 * time.Millisecond
 	for attempt := 1; ; attempt++ {

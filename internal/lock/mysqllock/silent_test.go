@@ -19,9 +19,8 @@ import (
 // commit is that request, and not the READ COMMITTED of another.
 const commit = "\x03COMMIT"
 
-// "Acquire, Renew and Release get a context with a deadline, and return by then,
-// also where the store is silent or the driver knows no contexts": whatever the
-// request is on which the connection falls silent.
+// "Acquire, Renew and Release get a context with a deadline, and return by then, also where the store is silent or the
+// driver knows no contexts": whatever the request is on which the connection falls silent.
 func TestBackend_SilentConnection(t *testing.T) {
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	acquire := func(key string) func(context.Context, *mysqllock.Backend) error {
@@ -74,9 +73,8 @@ func TestBackend_SilentConnection(t *testing.T) {
 	}
 }
 
-// "If the answer to the COMMIT is lost, asking again or a release settles it", also
-// where the COMMIT itself is late: a release waits for it at the row, and who asks
-// again is told that the key is held until then.
+// "If the answer to the COMMIT is lost, asking again or a release settles it", also where the COMMIT itself is late: a
+// release waits for it at the row, and who asks again is told that the key is held until then.
 func TestBackend_LateCommit(t *testing.T) {
 	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
 	for _, how := range []string{"Release", "asking again"} {
@@ -144,8 +142,7 @@ func await[T any](t testing.TB, c <-chan T) (value T) {
 	return value
 }
 
-// wire is a way to a server on which one connection can fall silent, without
-// breaking, when a request is sent.
+// wire is a way to a server on which one connection can fall silent, without breaking, when a request is sent.
 type wire struct {
 	mu     sync.Mutex
 	word   []byte        // of the request that gets stuck; nil: none
@@ -182,8 +179,8 @@ func (w *wire) requests(server, client net.Conn) {
 	}
 }
 
-// silence lets the next request that holds the word get stuck, and all that
-// follows on its connection. The channel is closed when that has happened.
+// silence lets the next request that holds the word get stuck, and all that follows on its connection. The channel is
+// closed when that has happened.
 func (w *wire) silence(word string) (fell <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,9 +16,8 @@ import (
 // long is a TTL that no test waits for.
 const long = 10 * patience
 
-// "With a minority of nodes down, hanging or empty, keys are acquired, renewed
-// and released as if they were not there." In the case "stuck" the NodeTimeout is
-// longer than the test: nothing of this waits for a node that does not answer.
+// "With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not there."
+// In the case "stuck" the NodeTimeout is longer than the test: nothing of this waits for a node that does not answer.
 func TestBackend_MinorityFails(t *testing.T) {
 	for name, fail := range map[string]func(t *testing.T, s []*miniredis.Miniredis, nodes []string){
 		"down": func(_ *testing.T, s []*miniredis.Miniredis, _ []string) { s[0].Close(); s[3].Close() },
@@ -79,8 +78,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 	}
 }
 
-// "Without a majority no lease is granted, and what the living nodes had granted
-// is taken back."
+// "Without a majority no lease is granted, and what the living nodes had granted is taken back."
 func TestBackend_MajorityDown(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, NodeTimeout: time.Second})
@@ -113,8 +111,8 @@ func TestBackend_MajorityDown(t *testing.T) {
 	mustBeEmpty(t, b, servers[3], servers[4])
 }
 
-// "An operation takes Options.NodeTimeout at most, whatever the clients do": each
-// returns while three clients are still at it.
+// "An operation takes Options.NodeTimeout at most, whatever the clients do": each returns while three clients are still
+// at it.
 func TestBackend_MajorityHangs(t *testing.T) {
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
@@ -154,8 +152,8 @@ func TestBackend_CloseWhileClientsHang(t *testing.T) {
 	}
 }
 
-// "an answer that comes late leaves nothing behind": two nodes hear of the
-// request only after the lease, got from the other three, was released.
+// "an answer that comes late leaves nothing behind": two nodes hear of the request only after the lease, got from the
+// other three, was released.
 func TestBackend_StragglersAreReleased(t *testing.T) {
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
@@ -181,8 +179,8 @@ func TestBackend_StragglersAreReleased(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// "a late release frees nothing that a later request took": what the client gave up
-// of a first attempt arrives at a node when the owner has its vote by another one.
+// "a late release frees nothing that a later request took": what the client gave up of a first attempt arrives at a
+// node when the owner has its vote by another one.
 func TestBackend_LateRequests(t *testing.T) {
 	for _, late := range [][]string{{"release"}, {"acquire", "release"}} {
 		t.Run(strings.Join(late, " and "), func(t *testing.T) {
@@ -254,8 +252,8 @@ func TestBackend_CallerLeaves(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// A lease outlives nodes that restart empty, as long as a quorum remembers; its
-// renewal does not take the key there again.
+// A lease outlives nodes that restart empty, as long as a quorum remembers; its renewal does not take the key there
+// again.
 func TestBackend_NodesForget(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

@@ -24,8 +24,8 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire,
-// renew or release; empty if it is none of this package's.
+// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire, renew
+// or release; empty if it is none of this package's.
 func ScriptName(hash string) string {
 	return map[string]string{
 		acquireScript.Hash(): "acquire",
@@ -82,8 +82,8 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 	return answers
 }
 
-// enqueue puts a request behind the earlier ones of the same contender: it is sent when before is closed, or at once
-// if that is nil.
+// enqueue puts a request behind the earlier ones of the same contender: it is sent when before is closed, or at once if
+// that is nil.
 func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -80,8 +80,7 @@ func newBackend(t testing.TB, addrs []string, o redlock.Options) (*redlock.Backe
 	return b, gates
 }
 
-// gate is a hook of a client that holds its requests, whatever becomes of their
-// contexts: a client that never gives up.
+// gate is a hook of a client that holds its requests, whatever becomes of their contexts: a client that never gives up.
 type gate struct {
 	mu      sync.Mutex
 	barrier chan struct{}
@@ -91,8 +90,7 @@ type gate struct {
 	kept []func() error // those requests
 }
 
-// delay keeps the next request of each script, as a network does that delivers it
-// after the client has given it up.
+// delay keeps the next request of each script, as a network does that delivers it after the client has given it up.
 func (g *gate) delay(scripts ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,8 +186,8 @@ func mustGrant(t testing.TB, b lock.Backend, c lock.Claim) {
 	}
 }
 
-// mustBeEmpty fails the test if a node keeps anything. The backend is closed
-// first: what it gives back in the background has been given back then.
+// mustBeEmpty fails the test if a node keeps anything. The backend is closed first: what it gives back in the
+// background has been given back then.
 func mustBeEmpty(t testing.TB, b lock.Backend, servers ...*miniredis.Miniredis) {
 	t.Helper()
 	if err := b.Close(); err != nil {
@@ -202,8 +200,8 @@ func mustBeEmpty(t testing.TB, b lock.Backend, servers ...*miniredis.Miniredis) 
 	}
 }
 
-// awaitEmpty waits until the nodes keep nothing. It goes before mustBeEmpty where
-// the NodeTimeout is short: Close does not wait longer for what is given back.
+// awaitEmpty waits until the nodes keep nothing. It goes before mustBeEmpty where the NodeTimeout is short: Close does
+// not wait longer for what is given back.
 func awaitEmpty(t testing.TB, servers ...*miniredis.Miniredis) {
 	t.Helper()
 	ctx := bounded(t)

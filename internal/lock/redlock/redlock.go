@@ -20,9 +20,9 @@ var ErrNoQuorum = errors.New("no quorum of nodes answered")
 
 // Options of a Backend. The zero value is a good one for leases of seconds.
 type Options struct {
-	// NodeTimeout is how long an answer of a node is waited for. It should be far above a round trip, or a slow
-	// moment looks like an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal.
-	// Default 50 ms.
+	// NodeTimeout is how long an answer of a node is waited for. It should be far above a round trip, or a slow moment
+	// looks like an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal. Default
+	// 50 ms.
 	NodeTimeout time.Duration
 
 	// Delay is the least time between two attempts of a waiter; up to four times as much is added at random, which is
@@ -34,8 +34,8 @@ type Options struct {
 const (
 	prefix = "redlock:" // of all keys
 
-	// driftFactor is the share of the TTL by which the clocks of nodes and clients may differ in speed; 2 ms are
-	// added for the granularity of expiry.
+	// driftFactor is the share of the TTL by which the clocks of nodes and clients may differ in speed; 2 ms are added
+	// for the granularity of expiry.
 	driftFactor = 0.01
 )
 
@@ -55,8 +55,8 @@ var _ lock.Backend = (*Backend)(nil)
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
 // number: a fourth bears no more failures than three. The clients stay the caller's, to be closed after the Locker;
-// they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no
-// clients, or a duration is too short.
+// they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients,
+// or a duration is too short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
 	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
 	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
@@ -74,8 +74,8 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 // attempts is how often a waiter asks before it reports that no quorum answers.
 const attempts = 3
 
-// Acquire implements lock.Backend. Held means that this attempt got no quorum, though one answered: a caller that
-// asks at the same time cannot be told from one that holds the key.
+// Acquire implements lock.Backend. Held means that this attempt got no quorum, though one answered: a caller that asks
+// at the same time cannot be told from one that holds the key.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
@@ -219,8 +219,8 @@ func (t tally) settled() bool {
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || t.unreachable())
 }
 
-// certain is settled for an owner that has the key: if it is gone, the answer has to be that, and not merely that
-// there is no quorum.
+// certain is settled for an owner that has the key: if it is gone, the answer has to be that, and not merely that there
+// is no quorum.
 func (t tally) certain() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
 	cannotLose := t.no+t.pending() <= t.nodes-t.quorum()

@@ -16,8 +16,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// Two at once ask for a key that is free, without standing in line: one gets it,
-// and the other leaves nothing behind.
+// Two at once ask for a key that is free, without standing in line: one gets it, and the other leaves nothing behind.
 func TestBackend_TryAcquireLeavesNothing(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -48,8 +47,7 @@ func TestBackend_TryAcquireLeavesNothing(t *testing.T) {
 	}
 }
 
-// A key's node that is removed at any time, as servers do with empty ones, is
-// made again, and fences go on rising.
+// A key's node that is removed at any time, as servers do with empty ones, is made again, and fences go on rising.
 func TestBackend_ParentRemoved(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -70,8 +68,7 @@ func TestBackend_ParentRemoved(t *testing.T) {
 	}
 }
 
-// "A connection that is lost while the node is made leaves no second one": the
-// node is found again by its owner.
+// "A connection that is lost while the node is made leaves no second one": the node is found again by its owner.
 func TestBackend_CreateAnswerLost(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -91,8 +88,8 @@ func TestBackend_CreateAnswerLost(t *testing.T) {
 	}
 }
 
-// The same for a caller who is gone before the connection is back: the key is
-// free for others, though the session lives on.
+// The same for a caller who is gone before the connection is back: the key is free for others, though the session lives
+// on.
 func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -124,8 +121,8 @@ func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// A creation that could not be sent before the session ended is carried out in
-// the next one, though nobody waits for it there.
+// A creation that could not be sent before the session ended is carried out in the next one, though nobody waits for it
+// there.
 func TestBackend_CreateSentInNextSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -156,17 +153,15 @@ func TestBackend_CreateSentInNextSession(t *testing.T) {
 	}
 }
 
-// warmUp makes the session and the key's node: what fails later is the creation
-// of an owner's.
+// warmUp makes the session and the key's node: what fails later is the creation of an owner's.
 func warmUp(t testing.TB, l *lock.Locker, key string) {
 	t.Helper()
 	lease := acquire(t, l, key)
 	mustRelease(t, lease)
 }
 
-// "Each call ends with its context, though the library's do not; what was begun
-// goes on in the background": on a server that has fallen silent in the middle of
-// a session, whatever a claim has come to. Once the server goes on, no node is
+// "Each call ends with its context, though the library's do not; what was begun goes on in the background": on a server
+// that has fallen silent in the middle of a session, whatever a claim has come to. Once the server goes on, no node is
 // left of those that were released, though no call was told so.
 func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
@@ -216,8 +211,8 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// "A call whose context has ended before begins nothing, but for Release", of
-// which TestBackend_ReleaseGoesOn is the test.
+// "A call whose context has ended before begins nothing, but for Release", of which TestBackend_ReleaseGoesOn is the
+// test.
 func TestBackend_ContextEndedBefore(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, testserver.ZooKeeper(t))
@@ -241,8 +236,8 @@ func TestBackend_ContextEndedBefore(t *testing.T) {
 	}
 }
 
-// mustEndWithContext calls with a context that ends soon. Late is far behind that
-// for a machine that is busy, and far before anything that the library waits for.
+// mustEndWithContext calls with a context that ends soon. Late is far behind that for a machine that is busy, and far
+// before anything that the library waits for.
 func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
 	t.Helper()
 	const soon, late = 50 * time.Millisecond, 5 * time.Second
@@ -305,8 +300,7 @@ func TestBackend_SequenceUsedUp(t *testing.T) {
 	}
 }
 
-// "Any key makes one node": no two keys meet, none is refused, and none gets out
-// of the root.
+// "Any key makes one node": no two keys meet, none is refused, and none gets out of the root.
 func TestBackend_AnyKey(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -361,8 +355,8 @@ func TestOptions_Validate(t *testing.T) {
 	}
 }
 
-// "Every wait has a deadline", also where no server answers: one accepts
-// connections and says nothing, one is not there at all.
+// "Every wait has a deadline", also where no server answers: one accepts connections and says nothing, one is not there
+// at all.
 func TestBackend_NoServer(t *testing.T) {
 	t.Parallel()
 	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -400,8 +394,8 @@ func TestBackend_NoServer(t *testing.T) {
 	}
 }
 
-// "A node that is not wanted any more is deleted in the background, until the server
-// has confirmed it", also after an error that says nothing about the connection.
+// "A node that is not wanted any more is deleted in the background, until the server has confirmed it", also after an
+// error that says nothing about the connection.
 func TestBackend_ReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -422,8 +416,8 @@ func TestBackend_ReleaseIsRefused(t *testing.T) {
 	nodes.awaitCount(root+"/key", 0)
 }
 
-// "Release goes on by itself": also when no attempt of the Locker reaches the
-// server, the session lives, and the Locker has long given up.
+// "Release goes on by itself": also when no attempt of the Locker reaches the server, the session lives, and the Locker
+// has long given up.
 func TestBackend_ReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -457,8 +451,8 @@ func TestBackend_ReleaseAnswerLost(t *testing.T) {
 	wait(t, "the lost answer", lost)
 }
 
-// "A release wakes one": with 100 owners in line, each release is one event from
-// the server, after which one owner looks at the line. A holder that renews wakes nobody.
+// "A release wakes one": with 100 owners in line, each release is one event from the server, after which one owner
+// looks at the line. A holder that renews wakes nobody.
 func TestBackend_NoHerd(t *testing.T) {
 	t.Parallel()
 	const waiters = 100

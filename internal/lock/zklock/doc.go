@@ -34,8 +34,8 @@
 //     TTLs or more, what remains is at least 3 - 1 - 3/4 = 1.25 TTLs. If minSessionTimeout is set below two ticks, add
 //     half a tick.
 //
-// The price is that a holder which crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs.
-// A server with the default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
+// The price is that a holder which crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A
+// server with the default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
 // A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it.
 // Grant.Lost of all leases of a session is closed when a server tells that it has expired. Waiters make a node in the
@@ -62,8 +62,8 @@
 //
 // Each grant and renewal is a write that most of the servers put to disk. A key's node stays when its line is empty. It
 // is a container: a server removes those that had children, once a minute by default. A key can be used for 2 billion
-// acquisitions without its node being removed in between; the next ones get ErrSequence, until the line is empty and its
-// node is removed.
+// acquisitions without its node being removed in between; the next ones get ErrSequence, until the line is empty and
+// its node is removed.
 //
 // # Sources
 //

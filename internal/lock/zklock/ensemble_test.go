@@ -9,8 +9,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "The loss of a leader ends no session": on three servers, of which the one that
-// leads is killed, a lease is renewed through another, and its waiter comes next.
+// "The loss of a leader ends no session": on three servers, of which the one that leads is killed, a lease is renewed
+// through another, and its waiter comes next.
 func TestBackend_LeaderLost(t *testing.T) {
 	t.Parallel()
 	servers := testserver.StartZooKeeperEnsemble(t)

@@ -78,8 +78,8 @@ func (b *Backend) line(key string) ([]string, error) {
 	return names, err
 }
 
-// makeDir makes a key's node, or the root above it if that is missing, too. The key's is a container: the server removes
-// it some time after its last child.
+// makeDir makes a key's node, or the root above it if that is missing, too. The key's is a container: the server
+// removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody())
 	if errors.Is(err, zk.ErrNoNode) {

@@ -11,9 +11,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// proxy stands between a Backend and its server, and understands the frames that
-// pass: it counts requests, loses answers, and holds everything back, as a
-// network does that has silently broken.
+// proxy stands between a Backend and its server, and understands the frames that pass: it counts requests, loses
+// answers, and holds everything back, as a network does that has silently broken.
 type proxy struct {
 	addr, server string
 
@@ -92,8 +91,8 @@ func (p *proxy) await() {
 	}
 }
 
-// loseAnswer cuts the connection instead of passing on the next answer to this
-// request, which the server has carried out by then. The channel is closed then.
+// loseAnswer cuts the connection instead of passing on the next answer to this request, which the server has carried
+// out by then. The channel is closed then.
 func (p *proxy) loseAnswer(op int32) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,8 +222,7 @@ func (p *proxy) count(op int32) int {
 	return p.counts[op]
 }
 
-// counted returns a channel that is closed when n requests of this kind have
-// been answered.
+// counted returns a channel that is closed when n requests of this kind have been answered.
 func (p *proxy) counted(op int32, n int) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -245,9 +243,9 @@ func (p *proxy) eventCount() int {
 	return p.events
 }
 
-// expire ends the session behind its owner's back: it takes the session over and
-// closes it. The owner is kept out meanwhile: the server throws out who was there
-// before, and one who comes back while the session ends gets no more answers.
+// expire ends the session behind its owner's back: it takes the session over and closes it. The owner is kept out
+// meanwhile: the server throws out who was there before, and one who comes back while the session ends gets no more
+// answers.
 func (p *proxy) expire(t testing.TB) {
 	t.Helper()
 	p.expireAndShut(t)

@@ -102,9 +102,9 @@ func (b *Backend) hangUp() {
 	}
 }
 
-// handshake is a connection that reads along in the server's first answer, since the library does not report the session's
-// timeout. The answer is: length, protocol version, timeout in milliseconds (4 bytes each), session (8 bytes), and a
-// password. The session is 0 if the former one has expired.
+// handshake is a connection that reads along in the server's first answer, since the library does not report the
+// session's timeout. The answer is: length, protocol version, timeout in milliseconds (4 bytes each), session (8
+// bytes), and a password. The session is 0 if the former one has expired.
 //
 // The library waits for that answer 6.7 session timeouts long, and for its second part for ever; a handshake is as
 // patient as it is told to be.

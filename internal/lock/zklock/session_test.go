@@ -36,8 +36,8 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	}
 }
 
-// "ErrTTL: the Locker's TTL is more than a third of the timeout that the server
-// granted": what counts is what it granted, not what was asked for.
+// "ErrTTL: the Locker's TTL is more than a third of the timeout that the server granted": what counts is what it
+// granted, not what was asked for.
 func TestBackend_TTLTooLong(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -64,8 +64,8 @@ func TestBackend_TTLTooLong(t *testing.T) {
 	}
 }
 
-// "Grant.Lost of all its leases is closed then": with the session goes each lease
-// that was granted in it, unasked, and none that is granted in the next one.
+// "Grant.Lost of all its leases is closed then": with the session goes each lease that was granted in it, unasked, and
+// none that is granted in the next one.
 func TestBackend_LostWithSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -88,8 +88,8 @@ func TestBackend_LostWithSession(t *testing.T) {
 	wait(t, "loss of the next", next.Lost)
 }
 
-// "A connection that is lost does not end a lease": Lost stays open while the
-// session goes on over another connection, however often.
+// "A connection that is lost does not end a lease": Lost stays open while the session goes on over another connection,
+// however often.
 func TestBackend_NotLostWithConnection(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, testserver.ZooKeeper(t))
@@ -137,9 +137,8 @@ func mustLive(t *testing.T, g lock.Grant) {
 	}
 }
 
-// A connection is lost again and again while an owner waits, whose watch the next
-// server has to be told, and while so many others renew that the first answers
-// come before it was told. The race detector is the judge; and nobody loses
+// A connection is lost again and again while an owner waits, whose watch the next server has to be told, and while so
+// many others renew that the first answers come before it was told. The race detector is the judge; and nobody loses
 // anything.
 func TestBackend_ReconnectsWithWatches(t *testing.T) {
 	t.Parallel()

@@ -45,9 +45,8 @@ func wait[T any](t testing.TB, what string, signal <-chan T) T {
 // newRoot returns a path that no other test uses.
 func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
 
-// connect returns a Backend that is closed at the end of the test. Servers that
-// are given twice are dialled again at once, where the library would wait for a
-// second before it tries a single one again.
+// connect returns a Backend that is closed at the end of the test. Servers that are given twice are dialled again at
+// once, where the library would wait for a second before it tries a single one again.
 func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
 	t.Helper()
 	return connectAll(t, []string{addr, addr}, o)
@@ -79,8 +78,8 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	return l
 }
 
-// acquire asks until there is an answer: a server that was away, or a machine that
-// stood still, can cost a request all of its time.
+// acquire asks until there is an answer: a server that was away, or a machine that stood still, can cost a request all
+// of its time.
 func acquire(t testing.TB, l *lock.Locker, key string) *lock.Lease {
 	t.Helper()
 	for ctx := bounded(t); ; {
@@ -195,8 +194,8 @@ func TestBackend(t *testing.T) {
 				return &onDemand{t: t, proxy: newProxy(t, addr), root: root}
 			},
 			Cut: func(b lock.Backend) { b.(*onDemand).proxy.freeze() },
-			// Not Expires: a lease outlives its TTL for as long as its session is
-			// heard of, also without renewals. Not Raises: zxids cannot be set.
+			// Not Expires: a lease outlives its TTL for as long as its session is heard of, also without renewals. Not
+			// Raises: zxids cannot be set.
 			Notifies: true,
 			Fences:   true,
 			Forget: func(t testing.TB) {
@@ -207,9 +206,8 @@ func TestBackend(t *testing.T) {
 	})
 }
 
-// onDemand is a Backend that connects when the first claim tells its TTL, so that
-// the session is as short as it may be: the suite has TTLs that it waits for, and
-// others of some minutes.
+// onDemand is a Backend that connects when the first claim tells its TTL, so that the session is as short as it may be:
+// the suite has TTLs that it waits for, and others of some minutes.
 type onDemand struct {
 	t     testing.TB
 	proxy *proxy

@@ -1,15 +1,17 @@
 // Package history checks afterwards what several processes report of their leases.
 //
-// Each user of a lock records one Lease for each that it had: which holder, which key, which fence, from when until when it
-// trusted it. Check then reads all of them at once and looks for two rules:
+// Each user of a lock records one Lease for each that it had: which holder, which key, which fence, from when until
+// when it trusted it. Check then reads all of them at once and looks for two rules:
 //
 //   - of all leases on a key, one at a time is trusted;
 //   - a lease's fence is higher than that of every earlier lease on its key.
 //
-// A lease is an interval, and intervals either overlap or follow one another: the checker is some loops and not a search.
+// A lease is an interval, and intervals either overlap or follow one another: the checker is some loops and not a
+// search.
 //
-// History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it: package
-// lock does not promise otherwise, and so Check does not judge whether leases on both sides of such an instant overlap.
+// History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it:
+// package lock does not promise otherwise, and so Check does not judge whether leases on both sides of such an instant
+// overlap.
 //
 // All times of one History come from one clock: that of one machine.
 package history
@@ -27,13 +29,13 @@ type Lease struct {
 	Holder string // shown by a failure
 	Fence  int64  // 0: the store mints none
 
-	// Since is when the store was asked for the key, at the latest. A lease that was handed over inside its process has the
-	// Since of the one before it.
+	// Since is when the store was asked for the key, at the latest. A lease that was handed over inside its process has
+	// the Since of the one before it.
 	Since time.Time
 
 	// Begin is when Acquire returned, End when Release was called or the lease's context ended, whichever came first. A
-	// holder whose context may end late, as that of a paused process does, takes the last instant at which it knew that its
-	// lease went on. End equal to Begin: it was never trusted.
+	// holder whose context may end late, as that of a paused process does, takes the last instant at which it knew that
+	// its lease went on. End equal to Begin: it was never trusted.
 	Begin, End time.Time
 }
 
@@ -57,8 +59,8 @@ func (h *History) Add(e Lease) {
 	h.leases = append(h.leases, e)
 }
 
-// Forgot records that the store lost its memory of leases, or took them for older than they were, at some instant from one
-// time to the other.
+// Forgot records that the store lost its memory of leases, or took them for older than they were, at some instant from
+// one time to the other.
 func (h *History) Forgot(from, to time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,8 +136,8 @@ func (h *History) judge(a, b Lease) (rule string) {
 	if !forgot && trusted && b.Begin.Before(a.End) {
 		return Exclusive
 	}
-	// They were granted in this order if one was there before the other was asked for; or if both were trusted, each in its
-	// time. An answer may come later than that of a later grant, if its process was paused or the store forgot.
+	// They were granted in this order if one was there before the other was asked for; or if both were trusted, each in
+	// its time. An answer may come later than that of a later grant, if its process was paused or the store forgot.
 	ordered := a.Begin.Before(b.Since) || trusted && !forgot
 	if ordered && a.Fence != 0 && b.Fence <= a.Fence {
 		return FencesRise

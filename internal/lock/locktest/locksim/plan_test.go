@@ -36,8 +36,8 @@ var profiles = []profile{
 	{name: "storm", slow: 0.1, lose: 0.1, repeat: 0.1, deaf: 0.2, partitions: 4, flushes: 2},
 }
 
-// calm: every answer comes within milliseconds. Then a waiter is served at once, no lease is lost, and nothing is left in
-// the store, not even for a TTL.
+// calm: every answer comes within milliseconds. Then a waiter is served at once, no lease is lost, and nothing is left
+// in the store, not even for a TTL.
 func (f profile) calm() bool { return f.name == "calm" }
 
 // plan is what a seed stands for: who takes part, and what is done to them.
@@ -145,8 +145,8 @@ func (p *plan) addFaults(d draw) {
 	slices.SortFunc(p.faults, func(a, b fault) int { return int(a.at - b.at) })
 }
 
-// draw is randomness that belongs to one decision. It comes from the seed and from names alone, so that it does not matter
-// which goroutine draws first.
+// draw is randomness that belongs to one decision. It comes from the seed and from names alone, so that it does not
+// matter which goroutine draws first.
 type draw struct {
 	*rand.Rand
 	grain time.Duration // durations are multiples of it

@@ -4,26 +4,28 @@
 //	go test ./internal/lock/locktest/locksim -seeds=10000         # more
 //	go test ./internal/lock/locktest/locksim -run 'TestSim$' -seed=17 -v   # one, with its log
 //
-// A seed stands for a plan: some processes with Options of their own, workers that take turns under the lock, and a row of
-// the table of fault profiles in plan_test.go. Messages are slow, lost, or arrive twice; processes are cut off, or close their
-// Lockers; the store loses its memory, or its clock steps. After a while the faults end, and every waiter has to be
-// served. All of it runs in a bubble of testing/synctest: a minute takes milliseconds.
+// A seed stands for a plan: some processes with Options of their own, workers that take turns under the lock, and a row
+// of the table of fault profiles in plan_test.go. Messages are slow, lost, or arrive twice; processes are cut off, or
+// close their Lockers; the store loses its memory, or its clock steps. After a while the faults end, and every waiter
+// has to be served. All of it runs in a bubble of testing/synctest: a minute takes milliseconds.
 //
-// The Lockers are those of package lock, and the store is its Memory, with a clock that can be set. The other stores are
-// checked by package locktest.
+// The Lockers are those of package lock, and the store is its Memory, with a clock that can be set. The other stores
+// are checked by package locktest.
 //
 // # What is checked
 //
-//   - Of all leases on a key, one at a time is trusted, and fences rise (package history). Leases on both sides of an instant
-//     at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise otherwise.
+//   - Of all leases on a key, one at a time is trusted, and fences rise (package history). Leases on both sides of an
+//     instant at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise
+//     otherwise.
 //   - A lease is trusted until the end that the store's answers allow, to the nanosecond, whatever hangs.
 //   - No renewal is sent once a key was given back; nothing is given back before the answer to its request has come; no
-//     request is sent under an owner that was given back, twice at once, or again without a notification or its time having
-//     come.
+//     request is sent under an owner that was given back, twice at once, or again without a notification or its time
+//     having come.
 //   - Acquire returns at the instant at which its context ends, its MaxWait is over, or the Locker is closed, with the
 //     errors that say so.
 //   - Release takes a bounded time, returns the same twice, and frees a key only after the last of the leases that were
-//     taken under each other. All of these end with the first one's loss, and the context of AcquireAll with any of its keys.
+//     taken under each other. All of these end with the first one's loss, and the context of AcquireAll with any of its
+//     keys.
 //   - Waiters of a process are served in the order in which they came, and hand-offs have their bounds.
 //   - Without faults no lease is lost, and no key is free for long while a worker waits for it. After the faults every
 //     waiter is served, in a time that is bounded by the TTLs.
@@ -32,14 +34,14 @@
 //
 // # What a seed repeats
 //
-// Each decision draws from the seed and a name of its own, so that it does not matter which goroutine draws first. Still,
-// which of two events at one instant is first is up to Go's scheduler. About three seeds in ten put events at the same
-// instants on purpose: one that fails may need several attempts (-count=100) to fail again.
+// Each decision draws from the seed and a name of its own, so that it does not matter which goroutine draws first.
+// Still, which of two events at one instant is first is up to Go's scheduler. About three seeds in ten put events at
+// the same instants on purpose: one that fails may need several attempts (-count=100) to fail again.
 //
 // # What is not found
 //
-// A pause of a process between two instructions: virtual time passes only while all goroutines wait. What drivers do, the
-// scripts of Redis and its notifications: package lock has tests with real servers for these.
+// A pause of a process between two instructions: virtual time passes only while all goroutines wait. What drivers do,
+// the scripts of Redis and its notifications: package lock has tests with real servers for these.
 package locksim
 
 import (
@@ -196,8 +198,7 @@ func (s *sim) patience() time.Duration {
 // reservation is for how long the store keeps a released key for the first waiter.
 const reservation = 500 * time.Millisecond
 
-// checkFree: no key is held or waited for any more. Without faults that is so at once, else when the TTLs
-// have passed.
+// checkFree: no key is held or waited for any more. Without faults that is so at once, else when the TTLs have passed.
 func (s *sim) checkFree() {
 	if !s.plan.profile.calm() {
 		back := time.Duration(0) // how much later leases run out
@@ -250,7 +251,8 @@ func (s *sim) checkOrder(leases []*lease) {
 	}
 }
 
-// checkWakeups: "One who waits is woken by the release": without faults a key is not free for long while a worker waits.
+// checkWakeups: "One who waits is woken by the release": without faults a key is not free for long while a worker
+// waits.
 func (s *sim) checkWakeups(leases []*lease) {
 	const most = 100 * time.Millisecond // a release, a notification, a request; again for those who give up meanwhile
 	free := s.start
@@ -305,7 +307,8 @@ func (s *sim) String() string {
 	return b.String()
 }
 
-// store is what all processes share: a Memory for each key, on a clock that can be set. Losing its memory, it begins anew.
+// store is what all processes share: a Memory for each key, on a clock that can be set. Losing its memory, it begins
+// anew.
 type store struct {
 	start time.Time
 	rate  float64

@@ -59,8 +59,8 @@ func (w *worker) turn(d draw) {
 	}
 }
 
-// context returns one that ends by itself in some turns, and when it does. Its end may come while its caller waits, holds
-// the key, or never.
+// context returns one that ends by itself in some turns, and when it does. Its end may come while its caller waits,
+// holds the key, or never.
 func (w *worker) context(d draw) (ctx context.Context, end time.Time, cancel context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
 	if !d.chance(0.4) {
@@ -163,8 +163,8 @@ func (w *worker) hold(e *lease, d draw) {
 	w.release(e)
 }
 
-// takeAgain: "A key that is held can be taken again under the lease's context [...]; the last release frees it". It reports
-// whether e was released, as the first of the two.
+// takeAgain: "A key that is held can be taken again under the lease's context [...]; the last release frees it". It
+// reports whether e was released, as the first of the two.
 func (w *worker) takeAgain(e *lease, d draw) (released bool) {
 	ctx, before := e.Context(), time.Now()
 	if released = d.chance(0.5); released {

@@ -27,7 +27,8 @@ type process struct {
 	err    error // of its end, once done is closed
 }
 
-// start starts a child, which reports to w. It ends with the test at the latest, and with this process however that ends.
+// start starts a child, which reports to w. It ends with the test at the latest, and with this process however that
+// ends.
 func start(t *testing.T, w *record, a arguments) *process {
 	t.Helper()
 	args, err := json.Marshal(a)

@@ -2,17 +2,18 @@
 //
 //	go test ./internal/lock/locktest/processes -v
 //
-// Its test starts itself again as children, in each of which some goroutines take turns on a few keys through one Locker.
-// Meanwhile one child is killed as it holds a key, and replaced; one is stopped as it holds a key, until another has had
-// that key, and goes on; and the store loses its memory. The children report of each lease when it begins and how long they
-// trusted it, and package history judges the reports:
+// Its test starts itself again as children, in each of which some goroutines take turns on a few keys through one
+// Locker. Meanwhile one child is killed as it holds a key, and replaced; one is stopped as it holds a key, until
+// another has had that key, and goes on; and the store loses its memory. The children report of each lease when it
+// begins and how long they trusted it, and package history judges the reports:
 //
-//   - Of all leases on a key, one at a time was trusted: from when Acquire returned to the last instant at which Remaining,
-//     asked afterwards, said that it still was. That is what holders do before they commit.
-//   - Fences rise in the order of the grants, also over the loss of memory, which excuses nothing but that a lease of before
-//     it is trusted beside one of after.
+//   - Of all leases on a key, one at a time was trusted: from when Acquire returned to the last instant at which
+//     Remaining, asked afterwards, said that it still was. That is what holders do before they commit.
+//   - Fences rise in the order of the grants, also over the loss of memory, which excuses nothing but that a lease of
+//     before it is trusted beside one of after.
 //
-// When all have ended nothing is left in the store. Another test runs children that do not share a lock, which is noticed.
+// When all have ended nothing is left in the store. Another test runs children that do not share a lock, which is
+// noticed.
 //
 // All read CLOCK_MONOTONIC, which is one for all processes of a machine: the tests are for Linux. There a child is also
 // ended by the kernel when its parent ends, however that does.
@@ -55,8 +56,8 @@ var servers = map[string]func(t *testing.T) (addr string){
 	"redis 8": func(t *testing.T) string { return testserver.StartRedis(t).Addr() },
 }
 
-// "one lease at a time is trusted", and "Each lease has a fence, higher than that of every earlier lease on its key, also
-// after a hand-off, a crash, FLUSHALL": of processes that are killed or stopped, and of a store that forgets.
+// "one lease at a time is trusted", and "Each lease has a fence, higher than that of every earlier lease on its key,
+// also after a hand-off, a crash, FLUSHALL": of processes that are killed or stopped, and of a store that forgets.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	for name, start := range servers {
@@ -91,7 +92,8 @@ func faults(t *testing.T, addr string) {
 	from := clock()
 	flush(t, addr)
 	to := clock()
-	// A process that comes now may have the key while its first holder still trusts it: those that wait ask again later.
+	// A process that comes now may have the key while its first holder still trusts it: those that wait ask again
+	// later.
 	ps = append(ps, start(t, w, arguments{Name: "p6", Addr: addr}))
 	w.passesOn(t, forgotten)
 	busy(t, ps)
