@@ -166,10 +166,16 @@ func (s Settings) validRedlock() error {
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
 	}
+	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		if _, err := redisOptions(address); err != nil {
+		options, err := redisOptions(address)
+		switch {
+		case err != nil:
 			return fmt.Errorf("redlock: %w", err)
+		case seen[options.Addr]:
+			return fmt.Errorf("redlock: %s is there twice: a server has one vote", options.Addr)
 		}
+		seen[options.Addr] = true
 	}
 	return nil
 }

@@ -106,6 +106,7 @@ func TestSettings_Check(t *testing.T) {
 		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
 		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
 		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
+		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "a:1"} }, "redlock: a:1 is there twice"},
 		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
 		"lab, redlock no scheme": {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "geheim@c:1"} }, "redlock: " + wantURL},
 		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},

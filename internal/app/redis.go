@@ -91,8 +91,8 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		// A wrong password stays wrong.
-		if redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
+		// A wrong password stays wrong, and so does a certificate.
+		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
 			return last
 		}
 		if !pause(ctx, 100*time.Millisecond) {

@@ -3,7 +3,9 @@ package app
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 )
 
@@ -50,4 +52,17 @@ func (f tlsFiles) config() (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{own}
 	}
 	return config, nil
+}
+
+// refusedTLS reports whether client and server disagree on TLS, which does not pass by waiting: the server does not
+// speak it, its certificate is not to be trusted, or it ended the handshake.
+func refusedTLS(err error) bool {
+	var (
+		plaintext tls.RecordHeaderError
+		untrusted *tls.CertificateVerificationError
+		alert     tls.AlertError
+		remote    *net.OpError // a server's alert after the handshake of TLS 1.3
+	)
+	return errors.As(err, &plaintext) || errors.As(err, &untrusted) || errors.As(err, &alert) ||
+		errors.As(err, &remote) && remote.Op == "remote error"
 }

@@ -1,13 +1,11 @@
 -- Take the lease of a key, or wait in line for it.
 --
--- KEYS[1]  held: "<version><fence><mark><owner> <released>", free:
---          "<version><fence>-<released>". fence is the highest in use; the mark is +
---          where nobody waits, * where KEYS[2] may have waiters; released is who gave
---          the key back last, for a release that is repeated, or '-'. The string
---          outlives the lease by memory ms, to keep its fence: what is left of the
---          lease is PTTL minus memory.
--- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to
---          wait in line, for an owner that never did
+-- KEYS[1]  held: "<version><fence><mark><owner> <released>", free: "<version><fence>-<released>". fence is the highest
+--          in use; the mark is + where nobody waits, * where KEYS[2] may have waiters; released is who gave the key
+--          back last, for a release that is repeated, or '-'. The string outlives the lease by memory ms, to keep its
+--          fence: what is left of the lease is PTTL minus memory.
+-- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to wait in line, for an owner that
+--          never did
 -- ARGV     owner, and TTL plus memory in ms
 --
 -- Returns the fence, or minus the milliseconds that the holder has left.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -72,7 +73,8 @@ func (o *Outage) Note(ctx context.Context, err error) {
 	case err != nil:
 		o.errors++
 		if o.errors&(o.errors-1) == 0 { // a power of two
-			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", err)
+			// Not whole: it may be the errors of a hundred orders.
+			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", fmt.Sprintf("%.1000s", err.Error()))
 		}
 	case o.errors > 0:
 		o.Log.InfoContext(ctx, o.Message+": over", "errors", o.errors)

@@ -1,14 +1,14 @@
 -- The schema for MySQL and MariaDB; ../sqlite has the same for SQLite.
 --
--- A table ends with two comments that only one server each reads as SQL: /*!80017 ... */ is run by
--- MySQL from 8.0.17 on, /*M!100200 ... */ by MariaDB from 10.2 on. They make text compare byte by
--- byte, with trailing spaces. The servers' default would take "abc", "ABC" and "abc " for one key.
+-- A table ends with two comments that only one server each reads as SQL: /*!80017 ... */ is run by MySQL from 8.0.17
+-- on, /*M!100200 ... */ by MariaDB from 10.2 on. They make text compare byte by byte, with trailing spaces. The
+-- servers' default would take "abc", "ABC" and "abc " for one key.
 --
--- MySQL commits each CREATE by itself, so that a migration killed half-way leaves behind what it
--- has made; then the whole file runs again. Each statement must be fit for that.
+-- MySQL commits each CREATE by itself, so that a migration killed half-way leaves behind what it has made; then the
+-- whole file runs again. Each statement must be fit for that.
 --
--- There are no foreign keys. InnoDB would read-lock the parent's row in each order, and buyers of
--- one SKU would wait for each other once more. `shop audit` looks for rows without their counterpart.
+-- There are no foreign keys. InnoDB would read-lock the parent's row in each order, and buyers of one SKU would wait
+-- for each other once more. `shop audit` looks for rows without their counterpart.
 
 -- +goose NO TRANSACTION
 -- +goose Up
@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS order_lines (
     INDEX order_lines_of_sku (sku, order_id) -- for the SKU's audit
 ) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- The ledger: rows are added, never changed. Each says what it adds to the counts of its SKU; their
--- sums are the counts.
+-- The ledger: rows are added, never changed. Each says what it adds to the counts of its SKU; their sums are the
+-- counts.
 CREATE TABLE IF NOT EXISTS movements (
     sku        VARCHAR(64) NOT NULL,
     id         VARCHAR(36) NOT NULL, -- UUIDv7
@@ -67,8 +67,8 @@ CREATE TABLE IF NOT EXISTS movements (
     UNIQUE (order_id, sku, kind)     -- an order moves its units once in each way; rows without an order are all distinct
 ) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- Which request made or ended which order. Two requests with one key meet at the primary key: the
--- second waits for the first's transaction.
+-- Which request made or ended which order. Two requests with one key meet at the primary key: the second waits for the
+-- first's transaction.
 CREATE TABLE IF NOT EXISTS idempotency_keys (
     buyer           VARCHAR(64)  NOT NULL,
     idempotency_key VARCHAR(255) NOT NULL,
@@ -79,16 +79,15 @@ CREATE TABLE IF NOT EXISTS idempotency_keys (
     INDEX idempotency_keys_by_age (created_at) -- the oldest keys, for the purge
 ) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- Keys are not kept for ever. One row says from before which time they may be gone, so that the
--- audit can tell a purged key from a lost one.
+-- Keys are not kept for ever. One row says from before which time they may be gone, so that the audit can tell a purged
+-- key from a lost one.
 CREATE TABLE IF NOT EXISTS idempotency_purge (
     id           INT         NOT NULL PRIMARY KEY CHECK (id = 1),
     purged_until DATETIME(6) NOT NULL -- never goes back
 ) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 INSERT IGNORE INTO idempotency_purge VALUES (1, '1000-01-01 00:00:00.000000');
 
--- Which request brought which units in. Rows stay: a delivery that is sent again must not count
--- again.
+-- Which request brought which units in. Rows stay: a delivery that is sent again must not count again.
 CREATE TABLE IF NOT EXISTS deliveries (
     sku             VARCHAR(64)  NOT NULL,
     idempotency_key VARCHAR(255) NOT NULL,
@@ -101,15 +100,11 @@ CREATE TABLE IF NOT EXISTS deliveries (
     PRIMARY KEY (sku, idempotency_key)
 ) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- A row for each buyer whose orders were limited: it is locked while one of them is placed, so that
--- the next one counts it. Rows stay.
-CREATE TABLE IF NOT EXISTS buyers (
-    buyer VARCHAR(64) NOT NULL PRIMARY KEY
-) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+-- A row for each buyer whose orders were limited: it is locked while one of them is placed, so that the next one counts
+-- it. Rows stay.
+CREATE TABLE IF NOT EXISTS buyers (buyer VARCHAR(64) NOT NULL PRIMARY KEY)
+    /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The days on which a daily job has run, or runs: the instance that inserts the row runs it.
-CREATE TABLE IF NOT EXISTS job_runs (
-    job VARCHAR(64) NOT NULL,
-    day CHAR(10) NOT NULL,
-    PRIMARY KEY (job, day)
-) /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+CREATE TABLE IF NOT EXISTS job_runs (job VARCHAR(64) NOT NULL, day CHAR(10) NOT NULL, PRIMARY KEY (job, day))
+    /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;

@@ -1,7 +1,4 @@
--- The schema for SQLite; ../mysql has the same for MySQL and MariaDB.
---
--- There are no foreign keys. InnoDB would read-lock the parent's row in each order, and buyers of
--- one SKU would wait for each other once more. `shop audit` looks for rows without their counterpart.
+-- The schema for SQLite; ../mysql has the same tables for MySQL and MariaDB, and says what they are for.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS skus (
@@ -42,8 +39,6 @@ CREATE TABLE IF NOT EXISTS order_lines (
 );
 CREATE INDEX IF NOT EXISTS order_lines_of_sku ON order_lines (sku, order_id); -- for the SKU's audit
 
--- The ledger: rows are added, never changed. Each says what it adds to the counts of its SKU; their
--- sums are the counts.
 CREATE TABLE IF NOT EXISTS movements (
     sku        VARCHAR(64) NOT NULL,
     id         VARCHAR(36) NOT NULL, -- UUIDv7
@@ -59,8 +54,6 @@ CREATE TABLE IF NOT EXISTS movements (
     UNIQUE (order_id, sku, kind)     -- an order moves its units once in each way; rows without an order are all distinct
 );
 
--- Which request made or ended which order. Two requests with one key meet at the primary key: the
--- second waits for the first's transaction.
 CREATE TABLE IF NOT EXISTS idempotency_keys (
     buyer           VARCHAR(64)  NOT NULL,
     idempotency_key VARCHAR(255) NOT NULL,
@@ -71,16 +64,12 @@ CREATE TABLE IF NOT EXISTS idempotency_keys (
 );
 CREATE INDEX IF NOT EXISTS idempotency_keys_by_age ON idempotency_keys (created_at); -- the oldest keys, for the purge
 
--- Keys are not kept for ever. One row says from before which time they may be gone, so that the
--- audit can tell a purged key from a lost one.
 CREATE TABLE IF NOT EXISTS idempotency_purge (
     id           INT         NOT NULL PRIMARY KEY CHECK (id = 1),
     purged_until DATETIME(6) NOT NULL -- never goes back
 );
 INSERT OR IGNORE INTO idempotency_purge VALUES (1, '1000-01-01 00:00:00.000000');
 
--- Which request brought which units in. Rows stay: a delivery that is sent again must not count
--- again.
 CREATE TABLE IF NOT EXISTS deliveries (
     sku             VARCHAR(64)  NOT NULL,
     idempotency_key VARCHAR(255) NOT NULL,
@@ -93,15 +82,6 @@ CREATE TABLE IF NOT EXISTS deliveries (
     PRIMARY KEY (sku, idempotency_key)
 );
 
--- A row for each buyer whose orders were limited: it is locked while one of them is placed, so that
--- the next one counts it. Rows stay.
-CREATE TABLE IF NOT EXISTS buyers (
-    buyer VARCHAR(64) NOT NULL PRIMARY KEY
-);
+CREATE TABLE IF NOT EXISTS buyers (buyer VARCHAR(64) NOT NULL PRIMARY KEY);
 
--- The days on which a daily job has run, or runs: the instance that inserts the row runs it.
-CREATE TABLE IF NOT EXISTS job_runs (
-    job VARCHAR(64) NOT NULL,
-    day CHAR(10) NOT NULL,
-    PRIMARY KEY (job, day)
-);
+CREATE TABLE IF NOT EXISTS job_runs (job VARCHAR(64) NOT NULL, day CHAR(10) NOT NULL, PRIMARY KEY (job, day));
