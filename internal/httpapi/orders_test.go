@@ -132,7 +132,7 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
 		var instances, brief []*shop
-		database := kind.New(t, "")
+		database := kind.New(t, "innodb_lock_wait_timeout=60") // on a slow machine, fifty wait for each other
 		first := ordertest.New(t, database.Migrated(t))
 		for range 3 {
 			connect := func(c *ordertest.Config) { c.DB, c.Store = database.Open(t), nil }
