@@ -99,6 +99,9 @@ func (s screen) compare(before, after result.Report) error {
 		}
 	}
 	b.WriteString(rendered(t, 3, 5))
+	if columns != nil {
+		b.WriteString("~ says nothing: runs of equal code differ by as much.\n")
+	}
 	if _, err := fmt.Fprint(s.out, b.String()); err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
 For each strategy it starts three instances of the shop on a fresh embedded database, puts 100 units
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
-'loadtest step' plays two buyers against each other, step by step, and 'loadtest compare' sets two
-reports side by side. Each has a --help of its own.`
+'loadtest step' plays two buyers against each other, step by step, 'loadtest compare' sets two reports side by
+side, and 'loadtest bench' measures orders per second. Each has a --help of its own.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {

@@ -166,6 +166,7 @@ redis     verdict     correct   correct
           orders/s        140       280          2.00
           p50           9.4ms      19ms          2.00
           p99           12.3s     12.3s        ~ 1.00
+~ says nothing: runs of equal code differ by as much.
 `[1:]
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) int {
 		return exitDone
 	}
 	if errors.As(err, new(usageError)) {
-		fmt.Fprintf(os.Stderr, "shop: %v\nRun `%s --help` for what is right.\n", err, command)
+		fmt.Fprintf(os.Stderr, "shop: %v\nSee `%s --help`.\n", err, command)
 		return exitUsage
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

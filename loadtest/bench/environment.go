@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -129,7 +130,7 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 	}
 	f := &fleet{program: program, variables: []string{"SHOP_REDIS=" + redisAddr}} // not flags: they may hold a password
 	if info, err := os.Stat(program); program == "" || err == nil && info.IsDir() {
-		e.say("building the shop in ./" + program)
+		e.say("building cmd/shop, of " + cmp.Or(program, "this checkout"))
 		f.program = filepath.Join(e.dir, "shop"+name)
 		build := exec.CommandContext(ctx, "go", "build", "-o", f.program, "example.com/shop/cmd/shop") //nolint:gosec // the user's choice
 		build.Dir = program
