@@ -105,6 +105,7 @@ func TestBadBodies(t *testing.T) {
 			`{"lines":null}`, `{"lines":{"sku":"mug","quantity":1}}`, `{"lines":"mug"}`, `{"lines":[null]}`, `{"lines":[["mug",1]]}`, `{"lines":["mug"]}`,
 			`{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`, `{"lines":[{"sku":["mug"],"quantity":1}]}`,
 			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, times(`{"lines":`, 5_000) + "1" + times("}", 5_000), times("[", 60_000),
+			lines(`{"sku":"\ud800","quantity":1}`), lines("{\"sku\":\"m\xffg\",\"quantity\":1}"), lines("{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}"),
 			`{"lines":[],"x":1e400}`, `{"__proto__":{"lines":[]},"lines":[{"sku":"mug","quantity":1}]}`, `{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
 		},
 		"413 too-large": {`{"lines":[{"sku":"` + times("m", 64<<10) + `","quantity":1}]}`, goodOrder + times(" ", 64<<10)},
@@ -124,8 +125,7 @@ func TestBadBodies(t *testing.T) {
 		table["400 malformed"] = append(table["400 malformed"], line(number))
 	}
 	for _, sku := range []string{
-		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, `\ud800`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
-		"m\xffg", "m\xc0\xb5g", "\xed\xa0\x80",
+		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
 	} {
 		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`), lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
 	}
@@ -428,13 +428,13 @@ func TestProblem_details(t *testing.T) {
 	for _, c := range [][3]string{
 		{"POST /v1/orders", line("6"), `sku "mug": not enough units are available`},
 		{"POST /v1/orders", line("0"), "invalid order: line 1: quantity is less than 1"},
-		{"POST /v1/orders", line("1.5"), "malformed request: body: lines.quantity: want a whole number, not 1.5"},
-		{"POST /v1/orders", line(`"1"`), `malformed request: body: lines.quantity: want a whole number, not string`},
-		{"POST /v1/orders", line("99999999999999999999"), "malformed request: body: lines.quantity: want a whole number, not 99999999999999999999"},
+		{"POST /v1/orders", line("1.5"), "malformed request: body: cannot unmarshal JSON number 1.5 within \"/lines/0/quantity\": want a whole number"},
+		{"POST /v1/orders", line(`"1"`), `malformed request: body: cannot unmarshal JSON string within "/lines/0/quantity": want a whole number`},
+		{"POST /v1/orders", line("99999999999999999999"), `malformed request: body: cannot unmarshal JSON number 99999999999999999999 within "/lines/0/quantity": want a whole number`},
 		{"POST /v1/orders", lines(`{"sku":"cup","quantity":1}`), `sku "cup": unknown SKU`},
-		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: unknown field "price"`},
-		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: field "lines" comes twice`},
-		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: null is not allowed; leave the field out`},
+		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: cannot unmarshal JSON string: unknown object member name "price"`},
+		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: duplicate object member name "lines"`},
+		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: cannot unmarshal within "/lines": null is not allowed; leave the field out`},
 		{"POST /v1/skus", `{"units":1}`, "invalid: sku is missing: want 1 to 64 of a-z, 0-9, '.', '_', '-'"},
 		{"GET /v1/skus?limt=1", "", `malformed request: parameter "limt": this call takes cursor, limit`},
 	} {

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/order"
@@ -52,67 +52,36 @@ func decode(c *call, v any) error {
 	if err != nil || kind != "application/json" || !strings.EqualFold(charset, "utf-8") || coding != "identity" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
-	reader := json.NewDecoder(bytes.NewReader(body))
-	reader.DisallowUnknownFields()
-	if err := reader.Decode(v); err != nil {
+	if err := json.Unmarshal(body, v, strictly); err != nil {
 		return fmt.Errorf("%w: body: %s", errMalformed, explain(err))
-	}
-	if rest := body[reader.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
-		return fmt.Errorf("%w: body: something follows the object", errMalformed)
-	}
-	if err := checkStrictly(json.NewDecoder(bytes.NewReader(body))); err != nil {
-		return fmt.Errorf("%w: body: %w", errMalformed, err)
 	}
 	return nil
 }
 
+// strictly adds to what json refuses anyway, such as a field that comes twice, "SKU" for "sku" and bad UTF-8: unknown
+// fields, and null at any depth.
+var strictly = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
+		if d.PeekKind() == jsontext.KindNull {
+			return errNull
+		}
+		return errors.ErrUnsupported // go on as without this function
+	})),
+)
+
+var errNull = errors.New("null is not allowed; leave the field out")
+
 // explain says what is wrong without naming types of this program.
 func explain(err error) string {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case !ok:
-		return strings.TrimPrefix(err.Error(), "json: ")
-	case wrong.Field == "":
-		return "want an object, not " + wrong.Value
-	case wrong.Type.Kind() == reflect.Int64:
-		return fmt.Sprintf("%s: want a whole number, not %.40s", wrong.Field, strings.TrimPrefix(wrong.Value, "number "))
-	}
-	return fmt.Sprintf("%s must not be %.40s", wrong.Field, wrong.Value)
-}
-
-// checkStrictly refuses what encoding/json lets pass in the next value, at any depth: null, a field that comes twice,
-// and "SKU" for "sku".
-func checkStrictly(d *json.Decoder) error {
-	token, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if token == nil {
-		return errors.New("null is not allowed; leave the field out")
-	}
-	opened, _ := token.(json.Delim)
-	if opened == 0 {
-		return nil
-	}
-	var names []string
-	for d.More() {
-		if opened == '{' {
-			token, _ := d.Token() // what More has seen is there
-			name := fmt.Sprint(token)
-			switch {
-			case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "":
-				return fmt.Errorf("unknown field %q", name)
-			case slices.Contains(names, name):
-				return fmt.Errorf("field %q comes twice", name)
-			}
-			names = append(names, name)
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
+		if wrong.GoType.Kind() == reflect.Int64 && !errors.Is(err, errNull) {
+			wrong.Err = errors.New("want a whole number")
 		}
-		if err := checkStrictly(d); err != nil {
-			return err
-		}
+		wrong.GoType = nil
 	}
-	_, err = d.Token() // what closes it
-	return err
+	_, text, _ := strings.Cut(err.Error(), ": ") // behind the package's name
+	return fmt.Sprintf("%.200s", text)
 }
 
 // checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's, and one that comes
