@@ -11,9 +11,11 @@ import (
 
 // acquire is one call of Acquire or TryAcquire.
 func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {
-	began, w, returning := time.Now(), l.newWaiter(ctx, key, wait), false
+	w, returning := l.newWaiter(ctx, key, wait), false
 	defer func() {
-		w.stop()
+		if w.stop != nil {
+			w.stop()
+		}
 		switch {
 		case w.lease.tenure == nil:
 			w.lease.cancel(nil)
@@ -28,7 +30,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 	case err != nil:
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
-	l.observe(func(o Observer) { o.Waited(key, time.Since(began), err) })
+	l.observe(func(o Observer) { o.Waited(key, time.Since(w.began), err) })
 	if returning = true; err != nil {
 		return nil, err
 	}
@@ -106,30 +108,36 @@ func (w *waiter) askStore() error {
 		if !w.wait {
 			return ErrNotAcquired
 		}
+		w.limit()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {
 			return cmp.Or(w.reason(), err)
 		}
 	}
 }
 
-// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire returns
-// when its caller gives up, and what is given back then does not overtake the request that it undoes.
+// ask sends one request. It does not end with the caller's context, so that what is given back then does not overtake
+// the request that it undoes. The caller's own goroutine sends it if it has the time: another one would cost more than
+// all else that this process does in an uncontended turn.
 func (w *waiter) ask() (Grant, error) {
 	claim := w.claim()
+	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) > w.patience() {
+		grant, err := w.send(claim)
+		if err != nil {
+			w.renounce() // it may have been granted
+		}
+		return grant, err
+	}
 	answered := make(chan struct{})
 	var grant Grant
 	var err error
 	w.work.Go(func() {
 		defer close(answered)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.patience())
-		defer cancel()
-		grant, err = w.backend.Acquire(ctx, claim)
-		err = inTime(ctx, err)
+		grant, err = w.send(claim)
 	})
 	select {
 	case <-answered:
 		if err != nil {
-			w.renounce() // it may have been granted
+			w.renounce()
 		}
 		return grant, err
 	case <-w.ctx.Done():
@@ -140,6 +148,13 @@ func (w *waiter) ask() (Grant, error) {
 		})
 		return Grant{}, w.reason()
 	}
+}
+
+func (w *waiter) send(c Claim) (Grant, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.patience())
+	defer cancel()
+	grant, err := w.backend.Acquire(ctx, c)
+	return grant, inTime(ctx, err)
 }
 
 // enter turns a grant into the waiter's lease, if it can still be trusted.

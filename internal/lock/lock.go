@@ -42,7 +42,9 @@ func New(b Backend, o Options) *Locker {
 // ctx.
 //
 // The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well. Acquire returns when ctx ends,
-// and whatever the store may have granted is given back in the background.
+// and whatever the store may have granted is given back in the background. Where ctx is cancelled, or the Locker closed,
+// while a request to the store is under way, Acquire returns with its answer, or when the request's time is up: after a
+// third of the TTL, at least a second.
 //
 // Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
 // goroutine that works under that context: they all hold the key together, and are not kept apart from each other.

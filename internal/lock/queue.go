@@ -23,25 +23,34 @@ type waiter struct {
 	queue   *queue          // nil: it has its answer without
 	lease   *Lease          // the caller's, if it is granted
 	caller  context.Context // as given to Acquire: user code
-	ctx     context.Context // ends when the call has to return
-	stop    context.CancelFunc
-	wait    bool          // false: TryAcquire
-	turn    chan bool     // capacity 1: true, the lease is granted; or false, it is the turn to ask the store
-	owner   string        // under which this process asked already, and stands in the store's line; else empty
-	element *list.Element // in queue.waiting; guarded by Locker.mu
+	began   time.Time
+	ctx     context.Context    // ends when the call has to return
+	stop    context.CancelFunc // of MaxWait; nil: it does not count yet
+	wait    bool               // false: TryAcquire
+	turn    chan bool          // capacity 1: true, the lease is granted; or false, it is the turn to ask the store
+	owner   string             // under which this process asked already, and stands in the store's line; else empty
+	element *list.Element      // in queue.waiting; guarded by Locker.mu
 }
 
 // newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of the
 // caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
-	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, turn: make(chan bool, 1), stop: func() {}}
+	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, turn: make(chan bool, 1), began: time.Now()}
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
 	e.ctx = context.WithValue(w.ctx, leaseKey{l, key}, e)
-	if most := l.opt.MaxWait; most >= 0 {
-		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, time.Now().Add(most), ErrTimeout)
+	if l.opt.MaxWait <= l.patience() {
+		w.limit()
 	}
 	return w
+}
+
+// limit ends the call with MaxWait. It comes before each wait that may be longer than one request: a timer is too dear
+// for a call that has its answer at once.
+func (w *waiter) limit() {
+	if w.stop == nil && w.opt.MaxWait >= 0 {
+		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, w.began.Add(w.opt.MaxWait), ErrTimeout)
+	}
 }
 
 // reason returns why the call has to return, nil if it has not.
@@ -85,6 +94,12 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 // await waits for the caller's turn, and reports whether it came before the call had to return. One that comes in the
 // same instant is passed on.
 func (w *waiter) await() (granted, ok bool) {
+	select {
+	case granted = <-w.turn:
+		return granted, true
+	default:
+		w.limit()
+	}
 	select {
 	case granted = <-w.turn:
 		return granted, true

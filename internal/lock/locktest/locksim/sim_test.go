@@ -21,8 +21,8 @@
 //   - No renewal is sent once a key was given back; nothing is given back before the answer to its request has come; no
 //     request is sent under an owner that was given back, twice at once, or again without a notification or its time
 //     having come.
-//   - Acquire returns at the instant at which its context ends, its MaxWait is over, or the Locker is closed, with the
-//     errors that say so.
+//   - Acquire returns at the instant of its context's deadline or the end of its MaxWait, and in the time of a request
+//     after its context is cancelled or the Locker is closed, with the errors that say so.
 //   - Release takes a bounded time, returns the same twice, and frees a key only after the last of the leases that were
 //     taken under each other. All of these end with the first one's loss, and the context of AcquireAll with any of its
 //     keys.

@@ -67,8 +67,14 @@ func (w *worker) context(d draw) (ctx context.Context, end time.Time, cancel con
 		return ctx, never(), stop
 	}
 	after := d.between(0, oneOf(d, 4*prompt, w.options.TTL, 3*w.options.TTL))
+	end = time.Now().Add(after)
+	if d.chance(0.5) {
+		stop()
+		ctx, stop = context.WithDeadline(context.Background(), end)
+		return ctx, end, stop
+	}
 	timer := time.AfterFunc(after, stop)
-	return ctx, time.Now().Add(after), func() { timer.Stop(); stop() }
+	return ctx, end, func() { timer.Stop(); stop() }
 }
 
 // never is later than any plan takes.
@@ -109,14 +115,18 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 	w.log("releases all: %v", all.Release())
 }
 
-// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and "Acquire returns when ctx ends".
+// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and "Acquire returns when ctx ends", or, where it is
+// cancelled, "when the request's time is up".
 func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Time, err error) {
-	now, until := time.Now(), end
+	now, until, request := time.Now(), end, max(w.options.TTL/3, time.Second)+lingering
+	if _, ends := ctx.Deadline(); !ends {
+		until = until.Add(request)
+	}
 	if most := asked.Add(w.options.MaxWait); w.options.MaxWait >= 0 && most.Before(until) {
 		until = most
 	}
-	if at := w.closed.Load(); at != nil && at.After(asked) && at.Before(until) {
-		until = *at
+	if at := w.closed.Load(); at != nil && at.After(asked) && at.Add(request).Before(until) {
+		until = at.Add(request)
 	}
 	if late := now.Sub(until); late > 0 {
 		w.broke("Acquire of %s returned %v late", key, late)
@@ -128,8 +138,8 @@ func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Ti
 	if !errors.Is(err, lock.ErrNotAcquired) {
 		w.broke("Acquire of %s: %v, want ErrNotAcquired", key, err)
 	}
-	if now.Equal(end) && w.plan.grain == time.Nanosecond && !errors.Is(err, context.Canceled) {
-		w.broke("Acquire of %s: %v, want context.Canceled", key, err)
+	if now.Equal(end) && w.plan.grain == time.Nanosecond && !errors.Is(err, ctx.Err()) {
+		w.broke("Acquire of %s: %v, want %v", key, err, ctx.Err())
 	}
 	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty))
 	held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: held by another
@@ -237,7 +247,7 @@ func (w *worker) release(e *lease) {
 	}
 	if cause := context.Cause(e.Context()); cause == nil || e.Remaining() > 0 {
 		w.broke("%s goes on after Release", e.key)
-	} else if trusted && !errors.Is(cause, lock.ErrReleased) && !errors.Is(cause, context.Canceled) {
+	} else if trusted && !errors.Is(cause, lock.ErrReleased) && !errors.Is(cause, e.Context().Err()) {
 		w.broke("cause %v after Release of %s, want ErrReleased", cause, e.key)
 	}
 }

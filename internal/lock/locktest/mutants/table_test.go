@@ -72,8 +72,11 @@ var lockerMutants = []mutant{
 	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
 		{"acquire.go", "case <-w.ctx.Done():", "case <-chan struct{}(nil):"},
 	}},
+	{"Acquire returns when ctx ends: sends the request itself", sim, []edit{
+		{"acquire.go", "!ok || time.Until(end) > w.patience()", "!ok || time.Until(end) > 0"},
+	}},
 	{"MaxWait: forgets it", sim, []edit{
-		{"queue.go", "; most >= 0 {", "; most < -1 {"},
+		{"queue.go", "w.opt.MaxWait >= 0 {", "w.opt.MaxWait < -1 {"},
 	}},
 	{"a lost lease is given back: keeps it in the store", sim, []edit{
 		{"tenure.go", "\t\tl.giveBack(c)\n", ""},
