@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	answering = 90 * time.Second       // bound of one try to buy: longer than any shop of a pair waits
-	waiting   = 100 * time.Second      // bound of each wait for a request
-	backOff   = 100 * time.Millisecond // between two tries
-	soon      = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
+	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop of a pair waits
+	waitTimeout   = 100 * time.Second      // of each wait for a request
+	retryPause    = 100 * time.Millisecond // between two tries
+	pollPause     = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
 )
 
-var errTooSlow = fmt.Errorf("it took longer than %v", waiting)
+var errTooSlow = fmt.Errorf("it took longer than %v", waitTimeout)
 
-// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key, until the
-// buyer's patience is over.
+// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key.
 type request struct {
 	actor    string
 	shop     *shopclient.Client
 	purchase shopclient.Purchase
-	patience time.Duration
+	retryFor time.Duration // since the first try
 	log      *journal
 
 	tries    atomic.Int32
@@ -49,12 +48,12 @@ func (r *request) run(ctx context.Context) {
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
-		again = r.err == nil && r.answer.Problem.RetrySafe && time.Since(began) < r.patience
+		again = r.err == nil && r.answer.Problem.RetrySafe && time.Since(began) < r.retryFor
 		if again {
 			if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
 				stop = "" // a buyer is stopped once
 			}
-			sleep(ctx, backOff)
+			sleep(ctx, retryPause)
 		}
 	}
 }
@@ -98,7 +97,7 @@ func (r *request) look(ctx context.Context) (now progress) {
 
 // until waits for a condition on what the request has done. The last answer ends the wait, too, with an errMissed.
 func (r *request) until(ctx context.Context, what string, is func(progress) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, waiting, errTooSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errTooSlow)
 	defer cancel()
 	for {
 		now := r.look(ctx)
@@ -110,15 +109,15 @@ func (r *request) until(ctx context.Context, what string, is func(progress) bool
 		case ctx.Err() != nil:
 			return fmt.Errorf("wait until %s %s: %w", r.actor, what, context.Cause(ctx))
 		}
-		if !r.news(ctx) {
-			sleep(ctx, soon)
+		if !r.awaitChange(ctx) {
+			sleep(ctx, pollPause)
 		}
 	}
 }
 
-// news waits for a change in the recording of the latest try. It reports false at once if the recording has not begun,
-// or has ended and the answer is on its way.
-func (r *request) news(ctx context.Context) bool {
+// awaitChange waits for a change in the recording of the latest try. It reports false at once if the recording has not
+// begun, or has ended and the answer is on its way.
+func (r *request) awaitChange(ctx context.Context) bool {
 	try := int(r.tries.Load())
 	if r.tapes[try].State == shopclient.TapeEnded {
 		return false
