@@ -45,7 +45,8 @@ func openPair(ctx context.Context, from shops.Instances, want pace) (*pair, erro
 	if err != nil {
 		return nil, err
 	}
-	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute // a process that is paused while a job writes keeps SQLite's file locked
+	// A process that is paused while a job writes keeps SQLite's file locked.
+	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
 	settings.LockTTL, settings.LabShortTTL, settings.LockWait = want.ttl, want.ttl, want.wait
 	p := &pair{pace: want, settings: settings, conns: shopclient.NewConnections(4, answerTimeout), undo: undo}
 	if p.second, err = app.Start(ctx, settings); err != nil {

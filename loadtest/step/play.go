@@ -173,17 +173,7 @@ func play(ctx context.Context, pair *pair, strategy shopclient.Strategy, in Scen
 func (s *stage) follow(ctx context.Context) error {
 	moving, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var err error
-	for _, next := range s.in.schedule {
-		if err == nil {
-			err = next(moving, s)
-		}
-	}
-	for _, r := range s.requests {
-		if err == nil {
-			err = r.until(moving, "has an answer", done)
-		}
-	}
+	err := s.move(moving)
 	cancel()
 	s.running.Wait()
 	if err != nil {
@@ -197,6 +187,21 @@ func (s *stage) follow(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// move makes the moves and waits for the answers, up to the first error.
+func (s *stage) move(ctx context.Context) error {
+	for _, next := range s.in.schedule {
+		if err := next(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.requests {
+		if err := r.until(ctx, "has an answer", done); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func fileLocked(e shopclient.TapeEvent) bool { return strings.Contains(e.Answer, "SQLITE_BUSY") }
