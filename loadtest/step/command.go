@@ -147,7 +147,7 @@ func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 			for _, in := range Scenarios() {
 				mistake := known.Scenario == in.Name
 				certain := strategy.PromisesCorrect || mistake // the outcome is
-				if name != all && (strategy.Name != name || !certain) && (in.Name != name || !mistake) {
+				if name != all && !(strategy.Name == name && certain) && !(in.Name == name && mistake) {
 					continue
 				}
 				if missing = Excuse(strategy, in); missing != "" {

@@ -219,13 +219,13 @@ func (s *stage) stopOf(usual string) string {
 
 // order lets a buyer ask for one unit: A of instance 1, B of instance 2.
 func (s *stage) order(ctx context.Context, actor, stop string) {
-	name := fmt.Sprintf("%s-%d", s.log.sku, len(s.requests)+1)
+	key := fmt.Sprintf("%s-%d", s.log.sku, len(s.requests)+1)
 	r := &request{
 		actor: actor, shop: s.pair.shop(actor), log: s.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
 		retryFor: s.in.pace.wait * 3 / 2, // enough for two tries where a lock never comes
 		purchase: shopclient.Purchase{
-			Buyer: "buyer-" + actor, Key: name, Lines: []shopclient.Line{{SKU: s.log.sku, Units: 1}},
-			Strategy: s.strategy.Name, Tape: name, Stop: stop,
+			Buyer: "buyer-" + actor, Key: key, Lines: []shopclient.Line{{SKU: s.log.sku, Units: 1}},
+			Strategy: s.strategy.Name, Stop: stop,
 		},
 	}
 	s.requests, s.latest[actor] = append(s.requests, r), r

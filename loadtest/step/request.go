@@ -34,27 +34,25 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	tapes map[int]shopclient.Tape // by try: what the shop recorded, as far as look has seen it
+	tapes map[int]shopclient.Tape // by try, from 1: what the shop recorded, as far as look has seen it
 }
 
 // run tries until the answer is final.
 func (r *request) run(ctx context.Context) {
 	defer close(r.answered)
-	began, stop := time.Now(), r.purchase.Stop
-	for again := true; again; {
-		try := int(r.tries.Add(1))
-		p := r.purchase
-		p.Tape, p.Stop = r.tape(try), stop
+	began, p := time.Now(), r.purchase
+	for {
+		p.Tape = r.tape(int(r.tries.Add(1)))
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
-		again = r.err == nil && r.answer.Problem.RetrySafe && time.Since(began) < r.retryFor
-		if again {
-			if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
-				stop = "" // a buyer is stopped once
-			}
-			sleep(ctx, retryPause)
+		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= r.retryFor {
+			return
 		}
+		if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
+			p.Stop = "" // a buyer is stopped once
+		}
+		sleep(ctx, retryPause)
 	}
 }
 
@@ -77,7 +75,7 @@ func answerText(a shopclient.Answer, err error) string {
 }
 
 // tape is the name of a try's recording.
-func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Tape, try) }
+func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
 // look returns how far the request has come. One goroutine at a time may call it.
 func (r *request) look(ctx context.Context) (now progress) {
@@ -86,11 +84,11 @@ func (r *request) look(ctx context.Context) (now progress) {
 		now.done = true
 	default:
 	}
-	for try := range int(r.tries.Load()) {
-		if tape, err := r.shop.Tape(ctx, r.tape(try+1), 0); err == nil { // a killed process has none
-			r.tapes[try+1] = tape
+	for try := 1; try <= int(r.tries.Load()); try++ {
+		if tape, err := r.shop.Tape(ctx, r.tape(try), 0); err == nil { // a killed process has none
+			r.tapes[try] = tape
 		}
-		now.events = append(now.events, r.tapes[try+1].Events...)
+		now.events = append(now.events, r.tapes[try].Events...)
 	}
 	return now
 }

@@ -7,7 +7,6 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -32,7 +31,7 @@ var templates embed.FS
 //go:embed static
 var static embed.FS
 
-// WriteReport writes r as one HTML file.
+// WriteReport writes r as one HTML file. After an error, a part of it may be written.
 func WriteReport(w io.Writer, r result.Report) error {
 	style, err := static.ReadFile("static/report.css")
 	if err != nil {
@@ -67,12 +66,7 @@ func execute(w io.Writer, name string, data any) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // so that half a page is never written
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(w)
-	return err
+	return t.ExecuteTemplate(w, name, data)
 }
 
 // view is what the templates show, in words and percentages.
