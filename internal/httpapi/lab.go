@@ -92,13 +92,8 @@ func (a *api) getTape(c *call) (int, any, error) {
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: seen: want the version of a tape, 0 or more", errMalformed)
 	}
-	name := c.Param("tape")
-	now, err := a.Lab.Recorder.Look(c.Request.Context(), name, int(seen))
-	events := make([]eventJSON, len(now.Events))
-	for i, e := range now.Events {
-		events[i] = eventJSON{e.At.UnixMicro(), e.Kind, e.Text, e.Answer}
-	}
-	return http.StatusOK, gin.H{"tape": name, "state": now.State, "version": now.Version, "events": events}, err
+	now, err := a.Lab.Recorder.Look(c.Request.Context(), c.Param("tape"), int(seen))
+	return http.StatusOK, now, err
 }
 
 // resumeTape answers POST /v1/tapes/{tape}/resume.
@@ -110,11 +105,4 @@ func (a *api) resumeTape(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	return a.getTape(c)
-}
-
-type eventJSON struct {
-	At     int64  `json:"at"` // microseconds since 1970
-	Kind   string `json:"kind"`
-	Text   string `json:"text"`
-	Answer string `json:"answer,omitempty"`
 }

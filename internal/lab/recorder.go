@@ -43,7 +43,7 @@ import (
 )
 
 var (
-	// ErrInvalid means that a request asks for a recording that cannot be.
+	// ErrInvalid means that the name of a recording or its stop is malformed, or the name is taken.
 	ErrInvalid = errors.New("invalid tape")
 
 	// ErrNotFound means that there is no recording of this name, or no longer.
@@ -76,17 +76,18 @@ const (
 
 // Event is something that a request did.
 type Event struct {
-	At     time.Time
-	Kind   string
-	Text   string // its first word is the name of the step, command or statement
-	Answer string // empty while there is none
+	At     int64  `json:"at"` // microseconds since 1970, by the clock of this process
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`             // its first word is the name of the step, command or statement
+	Answer string `json:"answer,omitempty"` // empty while there is none
 }
 
 // Recording is what a request has done so far.
 type Recording struct {
-	State   string
-	Version int // higher with each change
-	Events  []Event
+	Name    string  `json:"tape"`
+	State   string  `json:"state"`
+	Version int     `json:"version"` // higher with each change
+	Events  []Event `json:"events"`
 }
 
 // Request is what is to be traced.
@@ -98,7 +99,7 @@ type Request struct {
 
 // Recorder keeps the latest recordings of a shop. It may be used by many goroutines at once.
 type Recorder struct {
-	size atomic.Int32 // of recorded; nothing is looked for while it is 0
+	used atomic.Bool // there was a recording; nothing is looked for before
 
 	mu       sync.Mutex
 	recorded []*Trace // the latest last
@@ -123,14 +124,14 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		return nil, nil, fmt.Errorf("%w: stop %.80q: want step:read, redis:DEL, sql:COMMIT or the like", ErrInvalid, q.Stop)
 	}
 	t := &Trace{
-		request: q, recording: Recording{State: Running}, stop: q.Stop,
+		name: q.Name, skus: q.SKUs, stop: q.Stop, recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
 		resumed: make(chan struct{}), changed: make(chan struct{}),
 	}
 	if err := r.keep(t); err != nil {
 		return nil, nil, err
 	}
 	ctx = context.WithValue(ctx, traceKey{}, t)
-	t.step(ctx, Step{Name: StepBegun})
+	t.step(ctx, step{name: stepBegun})
 	return ctx, t, nil
 }
 
@@ -140,14 +141,14 @@ func (r *Recorder) keep(t *Trace) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.find(t.request.Name) != nil {
-		return fmt.Errorf("%w: there is a tape called %s already", ErrInvalid, t.request.Name)
+	if r.find(t.name) != nil {
+		return fmt.Errorf("%w: there is a tape called %s already", ErrInvalid, t.name)
 	}
 	r.recorded = append(r.recorded, t)
 	if extra := len(r.recorded) - maxRecordings; extra > 0 {
 		r.recorded = slices.Delete(r.recorded, 0, extra)
 	}
-	r.size.Store(int32(len(r.recorded)))
+	r.used.Store(true)
 	return nil
 }
 
@@ -158,19 +159,16 @@ func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, 
 	if err != nil {
 		return Recording{}, err
 	}
-	bound := time.NewTimer(lookBound)
-	defer bound.Stop()
+	ctx, cancel := context.WithTimeout(ctx, lookBound)
+	defer cancel()
 	for {
 		now, changed := t.look()
-		if now.Version > seen {
+		if now.Version > seen || ctx.Err() != nil {
 			return now, nil
 		}
 		select {
 		case <-changed:
-		case <-bound.C:
-			return now, nil
 		case <-ctx.Done():
-			return now, nil
 		}
 	}
 }
@@ -195,40 +193,40 @@ func (r *Recorder) get(name string) (*Trace, error) {
 
 // find is called with r.mu held.
 func (r *Recorder) find(name string) *Trace {
-	i := slices.IndexFunc(r.recorded, func(t *Trace) bool { return t.request.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return r.recorded[i]
-}
-
-// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that the
-// command names; nil for none.
-func (r *Recorder) of(ctx context.Context, arguments func(yield func(string) bool)) *Trace {
-	if r.size.Load() == 0 {
-		return nil
-	}
-	if order.IsShared(ctx) && len(order.Requests(ctx)) == 0 { // it is no step of a purchase
-		return nil
-	}
-	if t := recordedIn(ctx); t != nil {
-		return t
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range slices.Backward(r.recorded) {
-		for argument := range arguments {
-			if slices.ContainsFunc(t.request.SKUs, func(sku string) bool { return names(argument, sku) }) {
-				return t
-			}
+	for _, t := range r.recorded {
+		if t.name == name {
+			return t
 		}
 	}
 	return nil
 }
 
-// names reports whether an argument is about the lock of a SKU.
-func names(argument, sku string) bool {
-	_, after, found := strings.Cut(argument, "sku:"+sku)
+// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that the
+// command names; nil for none.
+func (r *Recorder) of(ctx context.Context, names func(sku string) bool) *Trace {
+	if !r.used.Load() {
+		return nil
+	}
+	if order.IsShared(ctx) && len(order.Requests(ctx)) == 0 { // it is no step of a purchase
+		return nil
+	}
+	if t := traceIn(ctx); t != nil && t.recorded() {
+		return t
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range slices.Backward(r.recorded) {
+		if slices.ContainsFunc(t.skus, names) {
+			return t
+		}
+	}
+	return nil
+}
+
+// isAbout reports whether an argument of a command names the lock of a SKU.
+func isAbout(argument any, sku string) bool {
+	text, _ := argument.(string)
+	_, after, found := strings.Cut(text, "sku:"+sku)
 	return found && (after == "" || after[0] == '}')
 }
 
@@ -254,7 +252,8 @@ func (o lockObserver) Lost(key string, cause error) {
 
 // note never stops: an observer must return quickly.
 func (o lockObserver) note(key, step, detail string) {
-	if t := o.recorder.of(context.Background(), slices.Values([]string{key})); t != nil {
+	t := o.recorder.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
+	if t != nil {
 		t.add(KindStep, step, detail)
 	}
 }

@@ -135,8 +135,8 @@ func TestTrace_stopEnds(t *testing.T) {
 		r := NewRecorder()
 		ctx, trace := begin(t, r, Request{Name: "a", Stop: "step:read"})
 		began := time.Now()
-		trace.step(ctx, Step{Name: "read"})
-		trace.step(ctx, Step{Name: "read"})
+		trace.step(ctx, step{name: stepRead})
+		trace.step(ctx, step{name: stepRead})
 		if took := time.Since(began); took != Longest {
 			t.Errorf("stopped for %v, want %v", took, Longest)
 		}
@@ -146,7 +146,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		ctx, trace = begin(t, r, Request{Name: "b", Stop: "step:read"})
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); trace.step(ctx, Step{Name: "read"}) }()
+		go func() { defer close(done); trace.step(ctx, step{name: stepRead}) }()
 		until(t, r, "b", Stopped)
 		cancel()
 		<-done

@@ -5,8 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by it
 	"errors"
 	"fmt"
-	"iter"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,9 +22,7 @@ type redisHook struct {
 }
 
 // DialHook implements redis.Hook. Connections belong to no request.
-func (h redisHook) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
+func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -55,7 +51,9 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // note records a command, and returns how to add its answer.
 func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error)) {
-	t := h.recorder.of(ctx, texts(c))
+	t := h.recorder.of(ctx, func(sku string) bool {
+		return slices.ContainsFunc(c.Args(), func(argument any) bool { return isAbout(argument, sku) })
+	})
 	if t == nil || greeting(c) {
 		return func(error) {}
 	}
@@ -67,17 +65,6 @@ func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error))
 // and one has the password.
 func greeting(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
-}
-
-// texts are the arguments of a command that are text.
-func texts(c redis.Cmder) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, argument := range c.Args() {
-			if text, ok := argument.(string); ok && !yield(text) {
-				return
-			}
-		}
-	}
 }
 
 const maxArguments = 6 // of a command that are shown

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"iter"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +50,7 @@ type conn struct {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	t := recordedIn(ctx)
+	t := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
 	if t == nil {
 		return c.fullConn.BeginTx(ctx, o)
 	}
@@ -108,7 +108,9 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string)) {
-	t := c.recorder.of(ctx, values(args))
+	t := c.recorder.of(ctx, func(sku string) bool {
+		return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return isAbout(a.Value, sku) })
+	})
 	if t == nil {
 		return func(string) {}
 	}
@@ -140,17 +142,6 @@ func sqlAnswer(err error, good string) string {
 		return short(err)
 	}
 	return good
-}
-
-// values are the arguments of a statement that are text.
-func values(args []driver.NamedValue) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, a := range args {
-			if text, ok := a.Value.(string); ok && !yield(text) {
-				return
-			}
-		}
-	}
 }
 
 // statementText is a statement on one line, its values in place, without what is the same in all statements of its

@@ -9,20 +9,41 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// mark adds steps to the traces of all requests that ctx works for.
-func mark(ctx context.Context, steps ...Step) {
+// Names of the steps of a purchase, in the order in which a request takes them. It takes the first always, and some
+// more than once if it tries again.
+const (
+	stepBegun     = "begun"
+	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
+	stepLockHeld  = "lock-held"
+	stepRead      = "read"    // the level of a SKU is known; not where a lane sells by a snapshot
+	stepWriting   = "writing" // the transaction begins
+	stepWritten   = "written" // units were taken
+	stepCommitted = "committed"
+	stepReleased  = "released" // not by lanes, which answer before they give the lease back
+)
+
+// step is a moment in the life of a request.
+type step struct {
+	name string
+	sku  string // of stepRead and stepWritten, which there are of each line
+
+	// units are those that were read as available or, where the strategy writes back what it computed, those that were
+	// written; nil for neither.
+	units *int64
+}
+
+// mark adds a step to the traces of all requests that ctx works for.
+func mark(ctx context.Context, s step) {
 	for _, request := range order.Requests(ctx) {
 		if t := traceIn(request); t != nil { //nolint:contextcheck // ctx works for these
-			for _, s := range steps {
-				t.step(request, s) //nolint:contextcheck // it stops as long as the request's own context lasts
-			}
+			t.step(request, s) //nolint:contextcheck // it stops as long as the request's own context lasts
 		}
 	}
 }
 
 func markRead(ctx context.Context, levels order.Levels) {
 	for _, sku := range levels.SKUs {
-		mark(ctx, Step{Name: StepRead, SKU: sku.Name, Units: sku.Level.Available, Known: true})
+		mark(ctx, step{stepRead, sku.Name, &sku.Level.Available})
 	}
 }
 
@@ -32,16 +53,16 @@ func Locker(next strategy.Locker) strategy.Locker { return tracedLocker{next} }
 type tracedLocker struct{ next strategy.Locker }
 
 func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
-	mark(ctx, Step{Name: StepLockAsked})
+	mark(ctx, step{name: stepLockAsked})
 	leases, err := l.next.AcquireAll(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
-	mark(ctx, Step{Name: StepLockHeld})
+	mark(ctx, step{name: stepLockHeld})
 	if order.IsShared(ctx) {
 		return leases, nil // a batch is answered before
 	}
-	return tracedLeases{leases, sync.OnceFunc(func() { mark(ctx, Step{Name: StepReleased}) })}, nil
+	return tracedLeases{leases, sync.OnceFunc(func() { mark(ctx, step{name: stepReleased}) })}, nil
 }
 
 type tracedLeases struct {
@@ -66,10 +87,10 @@ func (s tracedStore) Levels(ctx context.Context, skus []string) (order.Levels, e
 }
 
 func (s tracedStore) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
-	mark(ctx, Step{Name: StepWriting})
+	mark(ctx, step{name: stepWriting})
 	err := s.Store.InTx(ctx, placed, func(tx order.Tx) error { return fn(tracedTx{tx, ctx}) })
 	if err == nil {
-		mark(ctx, Step{Name: StepCommitted})
+		mark(ctx, step{name: stepCommitted})
 	}
 	return err
 }
@@ -88,9 +109,10 @@ func (t tracedTx) LockLevels(skus []string) (order.Levels, error) {
 func (t tracedTx) Take(mode stock.TakeMode, take stock.Take) error {
 	err := t.Tx.Take(mode, take)
 	if err == nil {
-		written := Step{Name: StepWritten, SKU: take.SKU}
+		written := step{name: stepWritten, sku: take.SKU}
 		if mode == stock.Overwrite {
-			written.Units, written.Known = take.Seen.Available-take.Units, true
+			left := take.Seen.Available - take.Units
+			written.units = &left
 		}
 		mark(t.ctx, written)
 	}

@@ -4,44 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Names of the steps of a purchase, in the order in which a request takes them. It takes the first always, and some
-// more than once if it tries again.
-const (
-	StepBegun     = "begun"
-	StepLockAsked = "lock-asked" // by strategies with a lock alone, as StepLockHeld and StepReleased
-	StepLockHeld  = "lock-held"
-	StepRead      = "read"    // the level of a SKU is known, in Step.Units; not where a lane sells by a snapshot
-	StepWriting   = "writing" // the transaction begins
-	StepWritten   = "written" // units were taken; see Step.Units
-	StepCommitted = "committed"
-	StepReleased  = "released" // not by lanes, which answer before they give the lease back
-)
-
-// Step is a moment in the life of a request.
-type Step struct {
-	Name string
-	At   time.Time // by the clock of this process
-	SKU  string    // of StepRead and StepWritten, which there are of each line
-
-	// Units are those that were read as available, or, where the strategy writes back what it computed, those that were
-	// written. Otherwise, Known is false.
-	Units int64
-	Known bool
-}
-
 // Trace collects the steps of one request and, if it is recorded, all it does. It may be used by many goroutines at
 // once.
 type Trace struct {
-	request Request
+	name string // of the recording; empty for a trace that is not recorded
+	skus []string
 
 	mu        sync.Mutex
-	steps     []Step
+	steps     []string // as in Header
 	recording Recording
 	stop      string        // "kind:word" before which to stop; empty: nowhere, or no more
 	resumed   chan struct{} // closed by resume
@@ -56,40 +31,16 @@ func traceIn(ctx context.Context) *Trace {
 	return t
 }
 
-// recordedIn is traceIn for recorded traces alone.
-func recordedIn(ctx context.Context) *Trace {
-	if t := traceIn(ctx); t != nil && t.recorded() {
-		return t
-	}
-	return nil
-}
+func (t *Trace) recorded() bool { return t.name != "" }
 
-func (t *Trace) recorded() bool { return t.request.Name != "" }
-
-// Steps returns those that were taken so far.
-func (t *Trace) Steps() []Step {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.steps)
-}
-
-// Header writes the steps as Shop-Trace has them, in the order in which they were taken, their times in microseconds
+// Header returns the steps as Shop-Trace has them, in the order in which they were taken, their times in microseconds
 // since 1970:
 //
 //	begun;at=1763715975000000, read;at=1763715975000320;sku=mug;units=100
 func (t *Trace) Header() string {
-	steps := t.Steps()
-	parts := make([]string, len(steps))
-	for i, s := range steps {
-		parts[i] = s.Name + ";at=" + strconv.FormatInt(s.At.UnixMicro(), 10)
-		if s.SKU != "" {
-			parts[i] += ";sku=" + s.SKU
-		}
-		if s.Known {
-			parts[i] += ";units=" + strconv.FormatInt(s.Units, 10)
-		}
-	}
-	return strings.Join(parts, ", ")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.steps, ", ")
 }
 
 // End says that the request was answered. What it does afterwards is recorded, too.
@@ -98,31 +49,28 @@ func (t *Trace) End() {
 }
 
 // step adds a step that the request has taken, and holds it there if that is asked for.
-func (t *Trace) step(ctx context.Context, s Step) {
-	s.At = time.Now()
+func (t *Trace) step(ctx context.Context, s step) {
+	header, units := fmt.Sprintf("%s;at=%d", s.name, time.Now().UnixMicro()), ""
+	if s.sku != "" {
+		header += ";sku=" + s.sku
+	}
+	if s.units != nil {
+		header += fmt.Sprintf(";units=%d", *s.units)
+		units = plural(*s.units, "unit")
+	}
 	t.mu.Lock()
-	t.steps = append(t.steps, s)
+	t.steps = append(t.steps, header)
 	t.mu.Unlock()
-	if !t.recorded() {
-		return
-	}
-	units := ""
-	if s.Known {
-		units = plural(s.Units, "unit")
-	}
-	stops := t.stopsAt(KindStep, s.Name)
-	t.add(KindStep, s.Name, units)
-	if stops {
-		t.hold(ctx, "at "+s.Name)
+	if t.recorded() {
+		t.add(KindStep, s.name, units)
+		t.stopAt(ctx, KindStep, s.name, "at")
 	}
 }
 
 // command records a command, once the request may send it. It returns how to add the answer.
 func (t *Trace) command(ctx context.Context, kind, text string) (answer func(string)) {
-	if t.stopsAt(kind, text) {
-		word, _, _ := strings.Cut(text, " ")
-		t.hold(ctx, "before "+word)
-	}
+	word, _, _ := strings.Cut(text, " ")
+	t.stopAt(ctx, kind, word, "before")
 	return t.add(kind, text, "")
 }
 
@@ -131,7 +79,7 @@ func (t *Trace) add(kind, text, answer string) (answered func(string)) {
 	t.change(func() {
 		if len(t.recording.Events) < maxEvents {
 			i = len(t.recording.Events)
-			t.recording.Events = append(t.recording.Events, Event{At: time.Now(), Kind: kind, Text: text, Answer: answer})
+			t.recording.Events = append(t.recording.Events, Event{time.Now().UnixMicro(), kind, text, answer})
 		}
 	})
 	return func(answer string) {
@@ -141,22 +89,18 @@ func (t *Trace) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// stopsAt decides whether to stop here. A request stops once.
-func (t *Trace) stopsAt(kind, text string) bool {
-	word, _, _ := strings.Cut(text, " ")
+// stopAt holds the request here if that is where it is to stop. A request stops once.
+func (t *Trace) stopAt(ctx context.Context, kind, word, preposition string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stop == "" || t.stop != kind+":"+word {
-		return false
+	stops := t.stop == kind+":"+word
+	if stops {
+		t.stop = ""
 	}
-	t.stop = ""
-	return true
-}
-
-// hold is a stop.
-func (t *Trace) hold(ctx context.Context, where string) {
-	t.add(KindStop, "stopped "+where, "")
-	t.become(Stopped)
+	t.mu.Unlock()
+	if !stops {
+		return
+	}
+	t.become(Stopped, "stopped "+preposition+" "+word)
 	bound := time.NewTimer(Longest)
 	defer bound.Stop()
 	how := "goes on"
@@ -167,12 +111,12 @@ func (t *Trace) hold(ctx context.Context, where string) {
 	case <-bound.C:
 		how = "goes on by itself: nobody let it for " + Longest.String()
 	}
-	t.become(Running)
-	t.add(KindStop, how, "")
+	t.become(Running, how)
 }
 
-// become changes the state of a request that has not ended.
-func (t *Trace) become(state string) {
+// become changes the state of a request, unless it has ended, and records why.
+func (t *Trace) become(state, why string) {
+	t.add(KindStop, why, "")
 	t.change(func() {
 		if t.recording.State != Ended {
 			t.recording.State = state

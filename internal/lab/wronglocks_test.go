@@ -22,7 +22,7 @@ type buyer struct {
 	before func(command string) error
 }
 
-// buyers returns some who share a Redis whose time passes by FastForward alone.
+// buyers share a Redis whose time passes by FastForward alone.
 func buyers(t *testing.T, name string, n int) ([]*buyer, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
@@ -66,7 +66,7 @@ func (b *buyer) lock(t *testing.T) (unlock func()) {
 	return func() { _ = leases.Release() }
 }
 
-// excluded fails unless somebody else has the lock.
+// excluded fails unless another buyer has the lock.
 func (b *buyer) excluded(t *testing.T) {
 	t.Helper()
 	if taken, err := b.take(t.Context(), b.client, b.prefix+"mug", "impatient", ttl); taken || err != nil {
@@ -97,7 +97,7 @@ func TestSetnxExpire(t *testing.T) {
 	}
 }
 
-// "Without NX, SET takes the lock from whoever holds it."
+// "Without NX, SET takes the lock from its holder."
 func TestSetex(t *testing.T) {
 	t.Parallel()
 	all, _ := buyers(t, "setex", 2)
@@ -107,7 +107,7 @@ func TestSetex(t *testing.T) {
 	second()
 }
 
-// "If the holder's time ran out meanwhile, the key is somebody else's. DEL lets a third in while the second works."
+// "If the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in while the second works."
 func TestBlindDel(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "blind-del", 3)
@@ -122,7 +122,7 @@ func TestBlindDel(t *testing.T) {
 	third()
 }
 
-// "Between GET and DEL the holder's time can run out and the key become somebody else's."
+// "Between GET and DEL the holder's time can run out and the key become another holder's."
 func TestGetThenDel(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "get-then-del", 3)
@@ -143,7 +143,7 @@ func TestGetThenDel(t *testing.T) {
 	third()
 }
 
-// "After which its holder goes on as if nothing had happened", though it gives back nobody else's lock.
+// "After which its holder goes on as if nothing had happened", though it does not delete the lock of the next holder.
 func TestShortLease(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "short-lease", 3)
@@ -158,7 +158,7 @@ func TestShortLease(t *testing.T) {
 }
 
 // "Each by one well-known mistake and right in everything else": where nothing goes wrong in between, all but setex
-// exclude, also whoever waits.
+// exclude, waiters included.
 func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
 	t.Parallel()
 	for name := range WrongLocks(nil, LockOptions{}) {

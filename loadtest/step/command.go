@@ -87,9 +87,9 @@ type Output struct {
 
 // series is a play that is held a number of times.
 type series struct {
-	how   shopclient.Strategy
-	in    Scenario
-	times int
+	strategy shopclient.Strategy
+	in       Scenario
+	times    int
 
 	shown      Play // the first that ended unexpectedly, or else the first of all
 	unexpected int  // how many did
@@ -142,25 +142,25 @@ func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 	var chosen []*series
 	for _, name := range c.Names {
 		before, missing := len(chosen), ""
-		for _, how := range strategies {
-			known, _ := MistakeOf(how.Name)
+		for _, strategy := range strategies {
+			known, _ := MistakeOf(strategy.Name)
 			for _, in := range Scenarios() {
 				mistake := known.Scenario == in.Name
-				certain := how.PromisesCorrect || mistake // how it ends
-				if name != all && (how.Name != name || !certain) && (in.Name != name || !mistake) {
+				certain := strategy.PromisesCorrect || mistake // the outcome is
+				if name != all && !(strategy.Name == name && certain) && !(in.Name == name && mistake) {
 					continue
 				}
-				if missing = Excuse(how, in); missing != "" {
+				if missing = Excuse(strategy, in); missing != "" {
 					continue
 				}
-				s := &series{how: how, in: in, times: 1}
+				s := &series{strategy: strategy, in: in, times: 1}
 				if certain {
 					s.times = c.Times
 				}
 				chosen = append(chosen, s)
 				if mistake && name != all {
 					by := slices.IndexFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == known.By })
-					chosen = append(chosen, &series{how: strategies[by], in: in, times: 1})
+					chosen = append(chosen, &series{strategy: strategies[by], in: in, times: 1})
 				}
 			}
 		}
@@ -175,7 +175,7 @@ func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 	return chosen, nil
 }
 
-// hold plays all, so many at a time. A play that could not be held is one that ended unexpectedly; only the end of ctx
+// hold plays all, Parallel at a time. A play that could not be held is one that ended unexpectedly; only the end of ctx
 // is an error.
 func (c Command) hold(ctx context.Context, player *Player, chosen []*series, progress func(string)) error {
 	var todo []*series
@@ -193,7 +193,7 @@ func (c Command) hold(ctx context.Context, player *Player, chosen []*series, pro
 			if ctx.Err() != nil {
 				return nil
 			}
-			play, err := player.Play(ctx, s.how, s.in.Name)
+			play, err := player.Play(ctx, s.strategy, s.in.Name)
 			if err != nil {
 				play.Error = err.Error()
 			}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	stopping = 15 * time.Second // how long a shop has to stop
+	stopTimeout = 15 * time.Second // of a shop
 
 	// childVariable makes this program an instance of the shop, with these settings.
 	childVariable = "LOADTEST_STEP_SHOP"
@@ -36,18 +36,19 @@ type pair struct {
 	conns    *http.Client
 	first    *child.Process // nil after it was killed, until it is needed again
 	second   *app.Shop
-	undo     func() error // stops what they keep things in
+	undo     func() error // closes their stores
 }
 
 // openPair starts both.
-func openPair(ctx context.Context, from shops.Instances, how pace) (*pair, error) {
+func openPair(ctx context.Context, from shops.Instances, want pace) (*pair, error) {
 	settings, undo, err := from.Prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute // a process that is paused while a job writes keeps SQLite's file locked
-	settings.LockTTL, settings.LabShortTTL, settings.LockWait = how.ttl, how.ttl, how.wait
-	p := &pair{pace: how, settings: settings, conns: shopclient.NewConnections(4, answering), undo: undo}
+	// A process that is paused while a job writes keeps SQLite's file locked.
+	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
+	settings.LockTTL, settings.LabShortTTL, settings.LockWait = want.ttl, want.ttl, want.wait
+	p := &pair{pace: want, settings: settings, conns: shopclient.NewConnections(4, answerTimeout), undo: undo}
 	if p.second, err = app.Start(ctx, settings); err != nil {
 		err = fmt.Errorf("start instance 2: %w", err)
 	} else {
@@ -89,11 +90,11 @@ func (p *pair) kill() error {
 func (p *pair) close(ctx context.Context) error {
 	var errs []error
 	if p.first != nil {
-		_ = carryOn(p.first.Process) // it may be paused
+		_ = continueProcess(p.first.Process) // it may be paused
 		errs = append(errs, p.first.Stop())
 	}
 	if p.second != nil {
-		ctx, cancel := context.WithTimeout(ctx, stopping)
+		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
 		errs = append(errs, p.second.Shutdown(ctx))
 	}
@@ -145,7 +146,7 @@ func Child(getenv func(string) string, stdin io.Reader, stdout io.Writer) (was b
 		stop()
 	}()
 	<-ctx.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), stopping)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return true, shop.Shutdown(ctx)
 }

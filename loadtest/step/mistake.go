@@ -69,12 +69,12 @@ func Mistakes() []Mistake {
 
 // MistakeOf returns the mistake of a wrong strategy.
 func MistakeOf(strategy string) (Mistake, bool) {
-	all := Mistakes()
-	i := slices.IndexFunc(all, func(m Mistake) bool { return m.Strategy == strategy })
-	if i < 0 {
-		return Mistake{}, false
+	for _, m := range Mistakes() {
+		if m.Strategy == strategy {
+			return m, true
+		}
 	}
-	return all[i], true
+	return Mistake{}, false
 }
 
 func isDel(e Event) bool {
@@ -83,18 +83,18 @@ func isDel(e Event) bool {
 
 // fails reports whether a strategy is known for failing a scenario.
 func fails(strategy, scenario string) bool {
-	m, wrong := MistakeOf(strategy)
-	return wrong && m.Scenario == scenario
+	m, _ := MistakeOf(strategy)
+	return m.Scenario == scenario
 }
 
 // explain says where a play that failed went wrong, why, and what would help.
 func explain(strategy string, in Scenario, events []Event) (wrong int, why, remedy string) {
 	wrong = firstOversold(events, in.stock)
-	if !fails(strategy, in.Name) {
+	m, _ := MistakeOf(strategy)
+	if m.Scenario != in.Name {
 		return wrong, "This is not the mistake that the strategy is known for. It writes what it computed from an earlier read, without a guard in the statement, so that any request that gets past its lock sells the same unit again.",
 			"The right strategies pass in the same schedule."
 	}
-	m, _ := MistakeOf(strategy)
 	if m.Wrong != nil {
 		wrong = slices.IndexFunc(events, m.Wrong)
 	}

@@ -71,46 +71,51 @@ func (p *Player) Strategies(ctx context.Context) ([]shopclient.Strategy, error) 
 
 // Play plays the scenario of this name with the strategy. An error means that it could not be played to its end:
 // ErrUnknown, ErrNotApplicable, or what was in the way; the Play has what happened by then.
-func (p *Player) Play(ctx context.Context, how shopclient.Strategy, name string) (Play, error) {
+func (p *Player) Play(ctx context.Context, strategy shopclient.Strategy, name string) (played Play, err error) {
 	in, known := scenario(name)
 	if !known {
 		return Play{}, fmt.Errorf("%w: scenario %q", ErrUnknown, name)
 	}
-	if why := Excuse(how, in); why != "" {
-		return Play{}, fmt.Errorf("%s %w to %s: %s", in.Name, ErrNotApplicable, how.Name, why)
+	if why := Excuse(strategy, in); why != "" {
+		return Play{}, fmt.Errorf("%s %w to %s: %s", in.Name, ErrNotApplicable, strategy.Name, why)
 	}
 	const tries = 3 // for plays that miss their schedule
-	for try := 1; ; try++ {
-		played := Play{Scenario: in.Name, Title: in.Title, Strategy: how.Name, Promises: how.PromisesCorrect, Stock: in.stock, Wrong: -1}
-		err := p.playOnce(ctx, how, in, &played)
-		if !errors.Is(err, errMissed) || try == tries {
-			return played, err
+	for range tries {
+		played, err = p.playOnce(ctx, strategy, in)
+		if !errors.Is(err, errMissed) {
+			break
 		}
 	}
+	return played, err
 }
 
-func (p *Player) playOnce(ctx context.Context, how shopclient.Strategy, in Scenario, into *Play) error {
+func (p *Player) playOnce(ctx context.Context, strategy shopclient.Strategy, in Scenario) (Play, error) {
+	played := Play{
+		Scenario: in.Name, Title: in.Title, Strategy: strategy.Name, Promises: strategy.PromisesCorrect,
+		Stock: in.stock, Wrong: -1,
+	}
 	pair, err := p.take(ctx, in.pace)
 	if err != nil {
-		return err
+		return played, err
 	}
-	if err := play(ctx, pair, how, in, into); err != nil { // requests may stand still in there, and a process
-		return errors.Join(err, errors.Join(pair.kill(), pair.close(context.WithoutCancel(ctx))))
+	if err := play(ctx, pair, strategy, in, &played); err != nil {
+		// A request may still be stopped there, and the process paused.
+		return played, errors.Join(err, pair.kill(), pair.close(context.WithoutCancel(ctx)))
 	}
 	p.giveBack(pair)
-	return nil
+	return played, nil
 }
 
 // take returns a pair that no play uses.
-func (p *Player) take(ctx context.Context, how pace) (*pair, error) {
+func (p *Player) take(ctx context.Context, want pace) (*pair, error) {
 	p.mu.Lock()
-	if free := p.idle[how]; len(free) > 0 {
+	if free := p.idle[want]; len(free) > 0 {
 		defer p.mu.Unlock()
-		p.idle[how] = free[:len(free)-1]
+		p.idle[want] = free[:len(free)-1]
 		return free[len(free)-1], nil
 	}
 	p.mu.Unlock()
-	return openPair(ctx, p.from, how)
+	return openPair(ctx, p.from, want)
 }
 
 func (p *Player) giveBack(free *pair) {
@@ -129,14 +134,13 @@ func (p *Player) Close(ctx context.Context) error {
 			errs = append(errs, one.close(ctx))
 		}
 	}
-	p.idle = map[pace][]*pair{}
 	return errors.Join(errs...)
 }
 
 // stage is one play while it lasts.
 type stage struct {
 	pair     *pair
-	how      shopclient.Strategy
+	strategy shopclient.Strategy
 	in       Scenario
 	log      *journal
 	requests []*request
@@ -145,21 +149,23 @@ type stage struct {
 }
 
 // play follows the schedule in a pair of shops, waits for all answers and judges.
-func play(ctx context.Context, at *pair, how shopclient.Strategy, in Scenario, into *Play) error {
-	if err := at.revive(ctx); err != nil {
+func play(ctx context.Context, pair *pair, strategy shopclient.Strategy, in Scenario, played *Play) error {
+	if err := pair.revive(ctx); err != nil {
 		return err
 	}
 	sku := "mug-" + strings.ToLower(rand.Text()[:8])
-	s := &stage{pair: at, how: how, in: in, log: &journal{began: time.Now(), sku: sku}, latest: map[string]*request{}}
-	if err := at.shop(B).Create(ctx, sku, in.stock); err != nil {
+	s := &stage{
+		pair: pair, strategy: strategy, in: in, log: &journal{began: time.Now(), sku: sku}, latest: map[string]*request{},
+	}
+	if err := pair.shop(B).Create(ctx, sku, in.stock); err != nil {
 		return err
 	}
 	err := s.follow(ctx)
-	into.Events = s.log.sorted()
+	played.Events = s.log.sorted()
 	if err != nil {
 		return err
 	}
-	return s.judge(ctx, into)
+	return s.judge(ctx, played)
 }
 
 // follow makes the moves of the schedule and waits for all answers. It leaves no request running, and all that was
@@ -167,17 +173,7 @@ func play(ctx context.Context, at *pair, how shopclient.Strategy, in Scenario, i
 func (s *stage) follow(ctx context.Context) error {
 	moving, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var err error
-	for _, next := range s.in.schedule {
-		if err == nil {
-			err = next(moving, s)
-		}
-	}
-	for _, r := range s.requests {
-		if err == nil {
-			err = r.until(moving, "has an answer", done)
-		}
-	}
+	err := s.move(moving)
 	cancel()
 	s.running.Wait()
 	if err != nil {
@@ -193,14 +189,29 @@ func (s *stage) follow(ctx context.Context) error {
 	return err
 }
 
+// move makes the moves and waits for the answers, up to the first error.
+func (s *stage) move(ctx context.Context) error {
+	for _, next := range s.in.schedule {
+		if err := next(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.requests {
+		if err := r.until(ctx, "has an answer", done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func fileLocked(e shopclient.TapeEvent) bool { return strings.Contains(e.Answer, "SQLITE_BUSY") }
 
 // stopOf is where A stops: at the mistake, or else at the usual point.
 func (s *stage) stopOf(usual string) string {
-	switch m, _ := MistakeOf(s.how.Name); {
+	switch m, _ := MistakeOf(s.strategy.Name); {
 	case m.Scenario == s.in.Name && m.StopAt != "":
 		return m.StopAt
-	case s.how.Take == "for-update" && usual == "step:writing":
+	case s.strategy.Take == "for-update" && usual == "step:writing":
 		return "sql:UPDATE" // it reads in its transaction, under the row's lock
 	}
 	return usual
@@ -208,12 +219,13 @@ func (s *stage) stopOf(usual string) string {
 
 // order lets a buyer ask for one unit: A of instance 1, B of instance 2.
 func (s *stage) order(ctx context.Context, actor, stop string) {
-	name := fmt.Sprintf("%s-%d", s.log.sku, len(s.requests)+1)
+	key := fmt.Sprintf("%s-%d", s.log.sku, len(s.requests)+1)
 	r := &request{
 		actor: actor, shop: s.pair.shop(actor), log: s.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
-		patience: s.in.pace.wait * 3 / 2, // enough for two tries where a lock never comes
+		retryFor: s.in.pace.wait * 3 / 2, // enough for two tries where a lock never comes
 		purchase: shopclient.Purchase{
-			Buyer: "buyer-" + actor, Key: name, Lines: []shopclient.Line{{SKU: s.log.sku, Units: 1}}, Strategy: s.how.Name, Tape: name, Stop: stop,
+			Buyer: "buyer-" + actor, Key: key, Lines: []shopclient.Line{{SKU: s.log.sku, Units: 1}},
+			Strategy: s.strategy.Name, Stop: stop,
 		},
 	}
 	s.requests, s.latest[actor] = append(s.requests, r), r
@@ -262,9 +274,9 @@ func (s *stage) judge(ctx context.Context, p *Play) error {
 	}
 	p.Outcome = units + ". " + strings.Join(answers, "; ") + "."
 	if !p.Passed {
-		p.Wrong, p.Why, p.Remedy = explain(s.how.Name, s.in, p.Events)
+		p.Wrong, p.Why, p.Remedy = explain(s.strategy.Name, s.in, p.Events)
 	}
-	// What else a wrong strategy fails in is shown and not judged.
-	p.Expected = p.Passed == p.Promises || !p.Promises && !fails(s.how.Name, s.in.Name)
+	// A wrong strategy may fail in other scenarios than that of its mistake: that is shown and not judged.
+	p.Expected = p.Passed == p.Promises || !p.Promises && !fails(s.strategy.Name, s.in.Name)
 	return nil
 }

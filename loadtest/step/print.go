@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ func (o Output) whole(played Play) {
 // mistakes writes what came of each wrong strategy in its scenario, and what a right one made of the same schedule.
 func (o Output) mistakes(held []*series) {
 	for _, s := range held {
-		mistake, _ := MistakeOf(s.how.Name)
+		mistake, _ := MistakeOf(s.strategy.Name)
 		if mistake.Scenario != s.in.Name {
 			continue
 		}
@@ -34,15 +35,15 @@ func (o Output) mistakes(held []*series) {
 		if s.unexpected > 0 {
 			n = s.unexpected
 		}
-		title := fmt.Sprintf("%s in %s: %s", s.how.Name, s.in.Name, s.shown.word())
+		title := fmt.Sprintf("%s in %s: %s", s.strategy.Name, s.in.Name, s.shown.word())
 		if s.times > 1 {
 			title += fmt.Sprintf(", %d of %d times", n, s.times)
 		}
 		fmt.Fprintln(o.Out, o.bold(title))
 		o.meaning(s.shown)
 		for _, r := range held {
-			if r.how.Name == mistake.By && r.in.Name == s.in.Name {
-				o.paragraph(fmt.Sprintf("%s in the same schedule: %s", r.how.Name, r.shown.Outcome))
+			if r.strategy.Name == mistake.By && r.in.Name == s.in.Name {
+				o.paragraph(fmt.Sprintf("%s in the same schedule: %s", r.strategy.Name, r.shown.Outcome))
 			}
 		}
 		fmt.Fprintln(o.Out)
@@ -91,20 +92,16 @@ func (o Output) table(strategies []shopclient.Strategy, plays []Play) {
 		header = append(header, in.Name)
 	}
 	t.AppendHeader(header)
-	for i, how := range strategies {
-		if !how.Available {
+	for i, strategy := range strategies {
+		if !strategy.Available {
 			continue
 		}
-		if i > 0 && how.PromisesCorrect != strategies[i-1].PromisesCorrect {
+		if i > 0 && strategy.PromisesCorrect != strategies[i-1].PromisesCorrect {
 			t.AppendSeparator()
 		}
-		row := table.Row{how.Name}
+		row := table.Row{strategy.Name}
 		for _, in := range Scenarios() {
-			mark := cells[[2]string{how.Name, in.Name}]
-			if mark == "" {
-				mark = "-"
-			}
-			row = append(row, mark)
+			row = append(row, cmp.Or(cells[[2]string{strategy.Name, in.Name}], "-"))
 		}
 		t.AppendRow(row)
 	}
@@ -112,9 +109,9 @@ func (o Output) table(strategies []shopclient.Strategy, plays []Play) {
 	for _, line := range fold("FAILED is the mistake that a wrong strategy is known for; failed is another mistake, which may end either way; - does not apply.", 96, "") {
 		fmt.Fprintln(o.Out, line)
 	}
-	for _, how := range strategies {
-		if !how.Available {
-			fmt.Fprintf(o.Out, "not played: %s: %s\n", how.Name, how.Reason)
+	for _, strategy := range strategies {
+		if !strategy.Available {
+			fmt.Fprintf(o.Out, "not played: %s: %s\n", strategy.Name, strategy.Reason)
 		}
 	}
 	fmt.Fprintln(o.Out)
@@ -201,11 +198,11 @@ func fold(text string, width int, indent string) []string {
 	return append(lines, line)
 }
 
-func (o Output) red(text string) string  { return o.in("31;1", text) }
-func (o Output) dim(text string) string  { return o.in("2", text) }
-func (o Output) bold(text string) string { return o.in("1", text) }
+func (o Output) red(text string) string  { return o.paint("31;1", text) }
+func (o Output) dim(text string) string  { return o.paint("2", text) }
+func (o Output) bold(text string) string { return o.paint("1", text) }
 
-func (o Output) in(code, text string) string {
+func (o Output) paint(code, text string) string {
 	if !o.Colour {
 		return text
 	}

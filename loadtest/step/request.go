@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	answering = 90 * time.Second       // bound of one try to buy: longer than any shop of a pair waits
-	waiting   = 100 * time.Second      // bound of each wait for a request
-	backOff   = 100 * time.Millisecond // between two tries
-	soon      = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
+	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop of a pair waits
+	waitTimeout   = 100 * time.Second      // of each wait for a request
+	retryPause    = 100 * time.Millisecond // between two tries
+	pollPause     = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
 )
 
-var errTooSlow = fmt.Errorf("it took longer than %v", waiting)
+var errTooSlow = fmt.Errorf("it took longer than %v", waitTimeout)
 
-// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key, until the
-// buyer's patience is over.
+// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key.
 type request struct {
 	actor    string
 	shop     *shopclient.Client
 	purchase shopclient.Purchase
-	patience time.Duration
+	retryFor time.Duration // since the first try
 	log      *journal
 
 	tries    atomic.Int32
@@ -35,27 +34,25 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	tapes map[int]shopclient.Tape // by try: what the shop recorded, as far as look has seen it
+	tapes map[int]shopclient.Tape // by try, from 1: what the shop recorded, as far as look has seen it
 }
 
 // run tries until the answer is final.
 func (r *request) run(ctx context.Context) {
 	defer close(r.answered)
-	began, stop := time.Now(), r.purchase.Stop
-	for again := true; again; {
-		try := int(r.tries.Add(1))
-		p := r.purchase
-		p.Tape, p.Stop = r.tape(try), stop
+	began, p := time.Now(), r.purchase
+	for {
+		p.Tape = r.tape(int(r.tries.Add(1)))
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
-		again = r.err == nil && r.answer.Problem.RetrySafe && time.Since(began) < r.patience
-		if again {
-			if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
-				stop = "" // a buyer is stopped once
-			}
-			sleep(ctx, backOff)
+		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= r.retryFor {
+			return
 		}
+		if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
+			p.Stop = "" // a buyer is stopped once
+		}
+		sleep(ctx, retryPause)
 	}
 }
 
@@ -78,7 +75,7 @@ func answerText(a shopclient.Answer, err error) string {
 }
 
 // tape is the name of a try's recording.
-func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Tape, try) }
+func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
 // look returns how far the request has come. One goroutine at a time may call it.
 func (r *request) look(ctx context.Context) (now progress) {
@@ -87,18 +84,18 @@ func (r *request) look(ctx context.Context) (now progress) {
 		now.done = true
 	default:
 	}
-	for try := range int(r.tries.Load()) {
-		if tape, err := r.shop.Tape(ctx, r.tape(try+1), 0); err == nil { // a killed process has none
-			r.tapes[try+1] = tape
+	for try := 1; try <= int(r.tries.Load()); try++ {
+		if tape, err := r.shop.Tape(ctx, r.tape(try), 0); err == nil { // a killed process has none
+			r.tapes[try] = tape
 		}
-		now.events = append(now.events, r.tapes[try+1].Events...)
+		now.events = append(now.events, r.tapes[try].Events...)
 	}
 	return now
 }
 
 // until waits for a condition on what the request has done. The last answer ends the wait, too, with an errMissed.
 func (r *request) until(ctx context.Context, what string, is func(progress) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, waiting, errTooSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errTooSlow)
 	defer cancel()
 	for {
 		now := r.look(ctx)
@@ -110,15 +107,15 @@ func (r *request) until(ctx context.Context, what string, is func(progress) bool
 		case ctx.Err() != nil:
 			return fmt.Errorf("wait until %s %s: %w", r.actor, what, context.Cause(ctx))
 		}
-		if !r.news(ctx) {
-			sleep(ctx, soon)
+		if !r.awaitChange(ctx) {
+			sleep(ctx, pollPause)
 		}
 	}
 }
 
-// news waits for a change in the recording of the latest try. It reports false at once if the recording has not begun,
-// or has ended and the answer is on its way.
-func (r *request) news(ctx context.Context) bool {
+// awaitChange waits for a change in the recording of the latest try. It reports false at once if the recording has not
+// begun, or has ended and the answer is on its way.
+func (r *request) awaitChange(ctx context.Context) bool {
 	try := int(r.tries.Load())
 	if r.tapes[try].State == shopclient.TapeEnded {
 		return false

@@ -106,14 +106,14 @@ var (
 )
 
 // Excuse returns why a scenario cannot be played with a strategy; empty if it can.
-func Excuse(how shopclient.Strategy, in Scenario) string {
-	mistake, _ := MistakeOf(how.Name)
+func Excuse(strategy shopclient.Strategy, in Scenario) string {
+	mistake, _ := MistakeOf(strategy.Name)
 	switch {
-	case !how.Available:
-		return how.Reason
-	case in.needs != "" && how.Lock == "":
+	case !strategy.Available:
+		return strategy.Reason
+	case in.needs != "" && strategy.Lock == "":
 		return "it takes no lock"
-	case in.needs != "" && in.needs != "lock" && how.Lock == "memory":
+	case in.needs != "" && in.needs != "lock" && strategy.Lock == "memory":
 		return "its lock ends with the process, not by time"
 	case in.needs == "late lease" && mistake.Scenario == "early-release":
 		return "it has released its lock by then"
@@ -123,12 +123,12 @@ func Excuse(how shopclient.Strategy, in Scenario) string {
 
 // scenario returns the one of this name.
 func scenario(name string) (Scenario, bool) {
-	all := Scenarios()
-	i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
-	if i < 0 {
-		return Scenario{}, false
+	for _, in := range Scenarios() {
+		if in.Name == name {
+			return in, true
+		}
 	}
-	return all[i], true
+	return Scenario{}, false
 }
 
 // move is one entry of a schedule.
@@ -163,12 +163,12 @@ func kill(_ context.Context, s *stage) error {
 
 func pause(_ context.Context, s *stage) error {
 	s.log.add(A, Schedule, "process paused (SIGSTOP)")
-	return suspend(s.pair.first.Process)
+	return pauseProcess(s.pair.first.Process)
 }
 
 func unpause(_ context.Context, s *stage) error {
 	s.log.add(A, Schedule, "process goes on (SIGCONT)")
-	return carryOn(s.pair.first.Process)
+	return continueProcess(s.pair.first.Process)
 }
 
 // progress is what a request has done so far, in all its tries.

@@ -8,6 +8,6 @@ import (
 	"syscall"
 )
 
-func ownGroup() *syscall.SysProcAttr { return nil }
-func suspend(*os.Process) error      { return errors.New("processes can be paused on Unix alone") }
-func carryOn(*os.Process) error      { return nil }
+func ownGroup() *syscall.SysProcAttr    { return nil }
+func pauseProcess(*os.Process) error    { return errors.New("processes can be paused on Unix alone") }
+func continueProcess(*os.Process) error { return nil }

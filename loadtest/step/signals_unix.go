@@ -11,6 +11,5 @@ import (
 // is paused, the system sends the child SIGHUP and SIGCONT.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// suspend stops a process as it stands: not one instruction more.
-func suspend(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
-func carryOn(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+func pauseProcess(p *os.Process) error    { return p.Signal(syscall.SIGSTOP) }
+func continueProcess(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

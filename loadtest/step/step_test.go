@@ -109,9 +109,9 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong, got []string
-	for _, how := range strategies {
-		if !how.PromisesCorrect {
-			wrong = append(wrong, how.Name)
+	for _, strategy := range strategies {
+		if !strategy.PromisesCorrect {
+			wrong = append(wrong, strategy.Name)
 		}
 	}
 	for _, m := range Mistakes() {
@@ -125,7 +125,7 @@ func TestMistakes(t *testing.T) {
 	if !slices.Equal(got, wrong) {
 		t.Errorf("mistakes: got %v, want %v", got, wrong)
 	}
-	for name, want := range map[string]error{"nobody": ErrUnknown, "for-update": ErrNotApplicable, "redis": nil, "crash": nil} {
+	for name, want := range map[string]error{"nonsense": ErrUnknown, "for-update": ErrNotApplicable, "redis": nil, "crash": nil} {
 		if _, err := (Command{Names: []string{name}}).choose(strategies); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
@@ -142,8 +142,8 @@ func TestCommand_hold(t *testing.T) {
 	player := NewPlayer(shops.Instances{})
 	t.Cleanup(func() { closePlayer(t, player) })
 	in, _ := scenario("lost-update")
-	good := &series{how: shopclient.Strategy{Name: "conditional", Available: true, PromisesCorrect: true}, in: in, times: 1}
-	bad := &series{how: shopclient.Strategy{Name: "no-such-strategy", Available: true, PromisesCorrect: true}, in: in, times: 2}
+	good := &series{strategy: shopclient.Strategy{Name: "conditional", Available: true, PromisesCorrect: true}, in: in, times: 1}
+	bad := &series{strategy: shopclient.Strategy{Name: "no-such-strategy", Available: true, PromisesCorrect: true}, in: in, times: 2}
 	err := Command{Parallel: 3}.hold(t.Context(), player, []*series{bad, good}, func(string) {})
 	if err != nil || !good.shown.Expected || good.unexpected != 0 || bad.unexpected != 2 {
 		t.Errorf("got %v, %+v and %+v, want one to pass and one to be unexpected twice", err, good, bad)
@@ -178,7 +178,7 @@ func TestProcess_ends(t *testing.T) {
 		t.Errorf("a child without stdin: got %v, %v, %q", was, err, said.String())
 	}
 	first := p.first
-	if err := errors.Join(suspend(first.Process), p.kill()); err != nil {
+	if err := errors.Join(pauseProcess(first.Process), p.kill()); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.revive(t.Context()); err != nil {
@@ -188,7 +188,7 @@ func TestProcess_ends(t *testing.T) {
 	if second.Pid == first.Pid {
 		t.Error("the killed one was not started again")
 	}
-	if err := errors.Join(suspend(second.Process), p.close(t.Context())); err != nil {
+	if err := errors.Join(pauseProcess(second.Process), p.close(t.Context())); err != nil {
 		t.Errorf("close of a paused one: %v", err)
 	}
 	if err := second.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {

@@ -62,7 +62,7 @@ func newSeries(s result.Strategy) []series {
 		out := series{
 			Class: name,
 			Name:  humanize.Comma(all) + " " + name,
-			Rate:  rate(perSecond) + " per second",
+			Rate:  rounded(perSecond) + " per second",
 			Label: fmt.Sprintf("%s over time: %s, at most %s in %s", name, humanize.Comma(all), humanize.Comma(peak), length),
 			End:   milliseconds(a.SliceMS * float64(len(counts))),
 		}

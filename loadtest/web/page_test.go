@@ -78,7 +78,7 @@ func TestPage_race(t *testing.T) {
 	p.Leave()
 }
 
-// Whatever can be operated has a name for who does not see it.
+// Every control has an accessible name.
 func TestPage_names(t *testing.T) {
 	p := visit(t, fakeLab{play: played})
 	for _, view := range []string{"#race", "#steps"} {
@@ -93,12 +93,12 @@ func TestPage_names(t *testing.T) {
 		}
 		seen := 0
 		for _, node := range tree.Nodes {
-			role := said(node.Role)
+			role := textOf(node.Role)
 			if !slices.Contains([]string{"button", "checkbox", "combobox", "radio", "slider", "spinbutton", "link"}, role) {
 				continue
 			}
 			seen++
-			if said(node.Name) == "" {
+			if textOf(node.Name) == "" {
 				t.Errorf("%s: a %s without a name", view, role)
 			}
 		}
@@ -109,7 +109,7 @@ func TestPage_names(t *testing.T) {
 	p.Leave()
 }
 
-func said(v *accessibility.Value) string {
+func textOf(v *accessibility.Value) string {
 	if v == nil {
 		return ""
 	}

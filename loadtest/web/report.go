@@ -3,11 +3,10 @@
 //
 // The report needs nothing but itself: no script, font or image from elsewhere, and its Content-Security-Policy forbids
 // them. Its charts are SVG, drawn when it is written, with widths in percent, so that they fit a phone, a screen and
-// paper. Where colour tells something, a word and a pattern tell it, too.
+// paper. What a colour means, a word and a pattern say as well.
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -32,7 +31,7 @@ var templates embed.FS
 //go:embed static
 var static embed.FS
 
-// WriteReport writes r as one HTML file.
+// WriteReport writes r as one HTML file. After an error, a part of it may be written.
 func WriteReport(w io.Writer, r result.Report) error {
 	style, err := static.ReadFile("static/report.css")
 	if err != nil {
@@ -57,7 +56,7 @@ func WriteBars(w io.Writer, r result.Report) error {
 
 func execute(w io.Writer, name string, data any) error {
 	functions := template.FuncMap{
-		"comma": humanize.Comma, "wait": result.ShowWait, "has": slices.Contains[[]string],
+		"comma": humanize.Comma, "has": slices.Contains[[]string],
 		"json": func(v any) (string, error) {
 			text, err := json.Marshal(v)
 			return string(text), err
@@ -67,12 +66,7 @@ func execute(w io.Writer, name string, data any) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // so that half a page is never written
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(w)
-	return err
+	return t.ExecuteTemplate(w, name, data)
 }
 
 // view is what the templates show, in words and percentages.
@@ -93,7 +87,6 @@ type view struct {
 type strategyView struct {
 	result.Strategy
 	ID       string
-	Design   string // correct or broken
 	Word     word
 	Bar      bar
 	Figures  []string // by column
@@ -127,7 +120,7 @@ func newView(r result.Report) view {
 	}
 	for i, s := range r.Strategies {
 		shown := strategyView{
-			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Design: design(s.PromisesCorrect), Word: wordOf(s), Bar: newBar(s, most),
+			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s), Bar: newBar(s, most),
 			Series: newSeries(s), Curve: newCurve(s), Timeline: newTimeline(s.Timeline),
 		}
 		for _, c := range v.Columns {
@@ -136,13 +129,6 @@ func newView(r result.Report) view {
 		v.Strategies = append(v.Strategies, shown)
 	}
 	return v
-}
-
-func design(correct bool) string {
-	if correct {
-		return "designed to be correct"
-	}
-	return "broken on purpose"
 }
 
 func wordOf(s result.Strategy) word {
@@ -196,7 +182,7 @@ func figure(c result.Column, s result.Strategy) string {
 	case result.Wait:
 		return milliseconds(n)
 	case result.Rate:
-		return rate(n)
+		return rounded(n)
 	case result.Count:
 	}
 	return humanize.Comma(int64(min(n, math.MaxInt64/2)))
@@ -204,19 +190,16 @@ func figure(c result.Column, s result.Strategy) string {
 
 // milliseconds shows a duration with the digits that matter.
 func milliseconds(ms float64) string {
-	switch {
-	case ms < 10:
-		return strconv.FormatFloat(math.Round(ms*10)/10, 'f', -1, 64) + " ms"
-	case ms < 10_000:
-		return humanize.Comma(int64(ms+0.5)) + " ms"
+	if ms < 10_000 {
+		return rounded(ms) + " ms"
 	}
 	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
 
-// rate shows a number per second.
-func rate(perSecond float64) string {
-	if perSecond < 10 {
-		return strconv.FormatFloat(math.Round(perSecond*10)/10, 'f', -1, 64)
+// rounded shows a number with one decimal below 10 and none above.
+func rounded(n float64) string {
+	if n < 10 {
+		return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64)
 	}
-	return humanize.Comma(int64(perSecond + 0.5))
+	return humanize.Comma(int64(n + 0.5))
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,11 +13,9 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// errStopped is the cause when the user pressed Stop.
-var errStopped = errors.New("stopped")
-
 // Phases of a run, and of a race in it.
 const (
+	idle       = "idle"       // before the first run
 	waiting    = "waiting"    // for the races before it
 	opening    = "opening"    // shops are being started
 	connecting = "connecting" // buyers connect
@@ -32,10 +29,10 @@ const (
 
 // run is a race of each chosen strategy.
 type run struct {
-	id     int
+	id     int // from 1; 0 before the first
 	choice Choice
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
-	stop   context.CancelCauseFunc
+	stop   context.CancelFunc
 
 	unready int           // races that have not come to the barrier, of those that start together
 	barrier chan struct{} // closed when it is 0
@@ -60,7 +57,7 @@ type race struct {
 
 func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy) *run {
 	r := &run{id: id, choice: c, phase: running, unready: 1, barrier: make(chan struct{})}
-	r.ctx, r.stop = context.WithCancelCause(ctx)
+	r.ctx, r.stop = context.WithCancel(ctx)
 	if c.Together {
 		r.unready = len(chosen)
 	}
@@ -80,7 +77,7 @@ func (r *run) arrive() {
 
 // hold holds the races, all at once or one after the other, and makes the report.
 func (r *run) hold(lab Lab) {
-	defer r.stop(nil)
+	defer r.stop()
 	report := lab.Report(r.choice)
 	var all sync.WaitGroup
 	for _, one := range r.races {
@@ -160,28 +157,22 @@ func (r *race) Ready(ctx context.Context) {
 func (r *race) Answered() { r.enter(checking) }
 
 func (r *run) over() bool {
-	if r == nil {
-		return true
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.phase != running
 }
 
-// outcome returns the report, if there is something in it.
+// outcome returns the report, once there is something in it.
 func (r *run) outcome() (result.Report, bool) {
-	if r == nil {
-		return result.Report{}, false
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.report, r.phase != running && len(r.report.Strategies) > 0
+	return r.report, len(r.report.Strategies) > 0
 }
 
 // state is what the page shows of a run while it goes on.
 type state struct {
-	Run    int         `json:"run"`   // 0 before the first
-	Phase  string      `json:"phase"` // idle before the first
+	Run    int         `json:"run"`
+	Phase  string      `json:"phase"`
 	Buyers int         `json:"buyers"`
 	Stock  int64       `json:"stock"`
 	Races  []raceState `json:"races"`
@@ -200,14 +191,11 @@ type raceState struct {
 }
 
 func (r *run) state() state {
-	if r == nil {
-		return state{Phase: "idle", Races: []raceState{}}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := state{
-		Run: r.id, Phase: r.phase, Buyers: r.choice.Buyers, Stock: r.choice.Stock,
-		Status: r.status(), Result: r.phase != running && len(r.report.Strategies) > 0,
+		Run: r.id, Phase: r.phase, Buyers: r.choice.Buyers, Stock: r.choice.Stock, Races: []raceState{},
+		Status: r.status(), Result: len(r.report.Strategies) > 0,
 	}
 	for _, one := range r.races {
 		s.Races = append(s.Races, one.state())
@@ -224,13 +212,16 @@ func (r *race) state() raceState {
 		s.Connected, s.Orders, s.Refused, s.Errors = t.Connected.Load(), t.Ordered.Load(), t.Refused.Load(), t.Errors.Load()
 	}
 	if r.phase == done {
-		s.Orders = r.result.UnitsSold // the books are more certain than what the buyers were told
+		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got
 	}
 	return s
 }
 
 func (r *run) status() string {
-	if r.phase == running {
+	switch r.phase {
+	case idle:
+		return ""
+	case running:
 		return fmt.Sprintf("%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
 	}
 	var words []string

@@ -36,8 +36,15 @@ type server struct {
 	runs sync.WaitGroup
 
 	mu      sync.Mutex
-	last    *run // nil before the first
+	last    *run
 	playing bool
+}
+
+// newServer returns a server whose last run is an empty one, so that there is always one.
+func newServer(ctx context.Context, lab Lab) *server {
+	before := newRun(ctx, 0, Choice{}, nil)
+	before.phase = idle
+	return &server{lab: lab, ctx: ctx, last: before}
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
@@ -46,7 +53,7 @@ type server struct {
 // One run is held at a time, or one scenario played; a second request is refused (409). Nothing leaves the page's
 // origin: its Content-Security-Policy forbids it. A request that changes something must be of the same origin, and the
 // Host of each must be an address, localhost or the name that was listened on, so that no foreign name leads here.
-func Serve(ctx context.Context, address string, lab Lab, tell func(line string)) error {
+func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
 		return err
@@ -55,13 +62,13 @@ func Serve(ctx context.Context, address string, lab Lab, tell func(line string))
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	tell(fmt.Sprintf("The race lab is at http://%s/ until Ctrl-C.", listener.Addr()))
+	report(fmt.Sprintf("The race lab is at http://%s/ until Ctrl-C.", listener.Addr()))
 	if at, err := netip.ParseAddrPort(listener.Addr().String()); err != nil || !at.Addr().IsLoopback() {
-		tell("Everybody who reaches this address can start races on this machine.")
+		report("Everybody who reaches this address can start races on this machine.")
 	}
 	name, _, _ := net.SplitHostPort(address)
 	group, ctx := errgroup.WithContext(ctx)
-	s := &server{lab: lab, ctx: ctx}
+	s := newServer(ctx, lab)
 	defer s.runs.Wait()
 	web := &http.Server{
 		Handler:     guard(name, s.routes()),
@@ -240,17 +247,12 @@ func (s *server) begin(c Choice, chosen []shopclient.Strategy) int {
 	if s.playing || !s.last.over() {
 		return 0
 	}
-	id := 1
-	if s.last != nil {
-		id = s.last.id + 1
-	}
-	s.last = newRun(s.ctx, id, c, chosen)
-	r := s.last
+	r := newRun(s.ctx, s.last.id+1, c, chosen)
+	s.last = r
 	s.runs.Go(func() { r.hold(s.lab) })
-	return id
+	return r.id
 }
 
-// latest returns the last run, nil before the first.
 func (s *server) latest() *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,9 +261,7 @@ func (s *server) latest() *run {
 
 // postStop returns at once; the events report when the run has ended.
 func (s *server) postStop(w http.ResponseWriter, _ *http.Request) {
-	if r := s.latest(); r != nil {
-		r.stop(errStopped)
-	}
+	s.latest().stop()
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -86,7 +86,7 @@ func oversells(ctx context.Context, strategy string, watch crowd.Watcher) (resul
 func open(t *testing.T, lab Lab) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &server{lab: lab, ctx: ctx}
+	s := newServer(ctx, lab)
 	t.Cleanup(func() {
 		cancel()
 		s.runs.Wait()
@@ -185,9 +185,9 @@ func TestServer_report(t *testing.T) {
 	t.Parallel()
 	s := open(t, fakeLab{race: oversells})
 	s.ask(t, http.MethodPost, "/run", choice)
-	told := s.finish(t)
-	if told.Status != "Done: none oversold by 2, redis oversold by 2." || !told.Result || told.Races[0].Orders != 9 {
-		t.Errorf("state: got %+v, want both oversold", told)
+	got := s.finish(t)
+	if got.Status != "Done: none oversold by 2, redis oversold by 2." || !got.Result || got.Races[0].Orders != 9 {
+		t.Errorf("state: got %+v, want both oversold", got)
 	}
 	for path, want := range map[string]string{
 		"/runs/1/result":      `<section aria-labelledby="verdicts">`,
@@ -215,9 +215,9 @@ func TestServer_failed_race(t *testing.T) {
 		return oversells(ctx, strategy, watch)
 	}})
 	s.ask(t, http.MethodPost, "/run", choice)
-	told := s.finish(t)
-	if told.Status != "Failed: none failed, redis oversold by 2." || told.Races[0].Failure != "no disk" {
-		t.Errorf("got %+v, want the failure of one and the result of the other", told)
+	got := s.finish(t)
+	if got.Status != "Failed: none failed, redis oversold by 2." || got.Races[0].Failure != "no disk" {
+		t.Errorf("got %+v, want the failure of one and the result of the other", got)
 	}
 	if _, body := s.ask(t, http.MethodGet, "/runs/1/report.json", ""); !strings.Contains(body, `"reason": "no disk"`) {
 		t.Errorf("report: got %s, want the reason", body)
@@ -369,16 +369,16 @@ func TestServe(t *testing.T) {
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
-	told, served := make(chan string, 9), make(chan error, 1)
-	go func() { served <- Serve(ctx, "127.0.0.1:0", lab, func(line string) { told <- line }) }()
-	line := <-told
+	lines, served := make(chan string, 9), make(chan error, 1)
+	go func() { served <- Serve(ctx, "127.0.0.1:0", lab, func(line string) { lines <- line }) }()
+	line := <-lines
 	url := strings.TrimSuffix(strings.TrimPrefix(line, "The race lab is at "), "/ until Ctrl-C.")
 
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Get(url + "/events")
 	if err != nil {
-		t.Fatalf("%v; told: %s", err, line)
+		t.Fatalf("%v after %q", err, line)
 	}
 	defer answer.Body.Close()
 	if got := answer.Header.Get("Content-Security-Policy"); got != policy {
@@ -391,8 +391,8 @@ func TestServe(t *testing.T) {
 	_ = accepted.Body.Close()
 	<-begun
 	var last state
-	for lines := bufio.NewScanner(answer.Body); last.Phase != running && lines.Scan(); {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+	for events := bufio.NewScanner(answer.Body); last.Phase != running && events.Scan(); {
+		if data, ok := strings.CutPrefix(events.Text(), "data: "); ok {
 			if err := json.Unmarshal([]byte(data), &last); err != nil {
 				t.Fatal(err)
 			}

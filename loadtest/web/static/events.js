@@ -14,7 +14,7 @@ export function listen(onState) {
       onState(JSON.parse(event.data));
     };
     source.onerror = () => {
-      source.close(); // the browser's own tries tell nothing
+      source.close(); // the browser's own tries are not counted
       lost(++tries);
       setTimeout(connect, pause);
     };

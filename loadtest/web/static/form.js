@@ -31,7 +31,7 @@ export function wireForm(onChange) {
   });
 }
 
-// showRunning keeps both buttons in the order of the keyboard.
+// showRunning disables by ARIA alone: both buttons keep the focus and their place in the tab order.
 export function showRunning(running) {
   run.setAttribute("aria-disabled", String(running));
   stop.setAttribute("aria-disabled", String(!running));
@@ -55,4 +55,3 @@ async function begin() {
   const top = track.getBoundingClientRect().top;
   if (answer?.ok && (top < 0 || top > innerHeight / 2)) track.scrollIntoView();
 }
-

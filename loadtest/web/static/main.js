@@ -1,5 +1,4 @@
-// The page: what the lab tells goes to the rows and the result, what the user
-// does goes to the lab.
+// The page: events of the lab go to the rows and the result, input goes to the lab.
 import { listen } from "./events.js";
 import { wireForm, showRunning } from "./form.js";
 import { showRows, preview } from "./rows.js";

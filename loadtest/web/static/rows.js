@@ -17,12 +17,12 @@ export function showRows(state) {
   begun = state.run > 0;
   if (!begun) return preview(); // a lab that has just been started
   document.querySelector(".key.live").hidden = state.result;
-  // What is over stands in the result.
+  // Races that are over are shown in the result.
   show(state.races.filter((r) => !(state.result && r.phase === "done")), state.stock, state.buyers);
 }
 
 function show(races, supplied, buyers) {
-  const most = Math.max(supplied * 1.15, ...races.map((r) => r.orders)); // room for going beyond
+  const most = Math.max(supplied * 1.15, ...races.map((r) => r.orders)); // room beyond the line of the supply
   while (list.children.length > races.length) list.lastElementChild.remove();
   races.forEach((race, i) => {
     if (!list.children[i]) list.append(row.content.cloneNode(true));

@@ -1,4 +1,4 @@
-// The two views of the page, by the address. Other anchors stand inside of one.
+// The two views of the page, by the fragment of the address. Other fragments are places within a view.
 const views = ["race", "steps"];
 
 export function wireViews() {

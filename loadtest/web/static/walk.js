@@ -48,42 +48,33 @@ function go(n) {
   put("believed", believed(at));
   const event = shown.events[at - 1];
   const wrong = at - 1 === shown.wrong ? " Here it goes wrong." : "";
-  put("now", `Step ${at} of ${last}: ${who(event)} ${event.text}${event.answer ? ` → ${event.answer}` : ""}.${wrong}`);
+  put("now", `Step ${at} of ${last}: ${event.actor}: ${event.text}${event.answer ? ` → ${event.answer}` : ""}.${wrong}`);
   slider.setAttribute("aria-valuetext", `${at} of ${last}`);
   back.setAttribute("aria-disabled", String(at === 1));
   next.setAttribute("aria-disabled", String(at === last));
   rows.children[at - 1].scrollIntoView({ block: "nearest" });
 }
 
-// believed is what each buyer took the stock for by then.
+// believed is the stock as each buyer has last read it.
 function believed(at) {
   const read = {};
   for (const event of shown.events.slice(0, at)) {
     if (event.kind === "step" && event.text === "read" && event.answer) read[event.actor] = event.answer;
   }
-  const told = Object.keys(read).sort().map((actor) => `${actor} has read ${read[actor]}`);
-  return [`At the start: ${shown.stock === 1 ? "1 unit" : `${shown.stock} units`}`, ...told].join(" · ");
-}
-
-function who(event) {
-  return event.actor === "lab" ? "the lab:" : `${event.actor}:`;
+  const reads = Object.keys(read).sort().map((actor) => `${actor} has read ${read[actor]}`);
+  return [`At the start: ${shown.stock === 1 ? "1 unit" : `${shown.stock} units`}`, ...reads].join(" · ");
 }
 
 function row(event, i) {
   const tr = document.createElement("tr");
   tr.classList.toggle("wrong", i === shown.wrong);
   tr.append(cell("th", ms(event.at_ns)));
-  const told = cell("td", "");
-  told.className = event.kind;
-  told.append(span("text", event.text));
-  if (event.answer) told.append(span("answer", `→ ${event.answer}`));
-  if (i === shown.wrong) told.append(span("here", "✕ here it goes wrong"));
-  if (event.actor === "lab") {
-    told.colSpan = 2;
-    tr.append(told);
-  } else {
-    tr.append(...(event.actor === "A" ? [told, cell("td", "")] : [cell("td", ""), told]));
-  }
+  const text = cell("td", "");
+  text.className = event.kind;
+  text.append(span("text", event.text));
+  if (event.answer) text.append(span("answer", `→ ${event.answer}`));
+  if (i === shown.wrong) text.append(span("here", "✕ here it goes wrong"));
+  tr.append(...(event.actor === "A" ? [text, cell("td", "")] : [cell("td", ""), text]));
   tr.addEventListener("click", () => go(i + 1));
   return tr;
 }
