@@ -1,5 +1,4 @@
-// Package app builds a running shop from its settings: it is the one place where everything is wired. Each component is
-// handed what it needs, and nothing else knows how the others are made.
+// Package app builds a running shop from its settings. It alone creates the components and gives each what it needs.
 //
 //	settings := app.Default()
 //	settings.Data, settings.Lab = dir, true // or MySQL, Redis, TokenSecret
@@ -7,8 +6,8 @@
 //	...
 //	err = shop.Shutdown(ctx)
 //
-// Several shops in one process are as separate as in several: each has its own connections, lockers and servers. Those
-// that share a folder or a database share locks, too: StartEmbedded makes a Redis for them.
+// Several shops in one process are as separate as in several processes: each has its own connections, lockers and
+// servers. Shops that share a folder or a database have to share a Redis, too, which StartEmbedded can start.
 //
 // What is promised:
 //
