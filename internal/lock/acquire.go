@@ -11,13 +11,15 @@ import (
 
 // acquire is one call of Acquire or TryAcquire.
 func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {
-	began, w, returning := time.Now(), l.newWaiter(ctx, key, wait), false
+	began := time.Now()
+	w := l.newWaiter(ctx, key, wait)
+	observed := false
 	defer func() {
 		w.stop()
 		switch {
 		case w.lease.tenure == nil:
 			w.lease.cancel(nil)
-		case !returning: // the Observer panicked: nothing gets the lease
+		case !observed: // the Observer panicked, so that the caller does not get the lease
 			_ = w.lease.Release()
 		}
 	}()
@@ -29,13 +31,14 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
 	l.observe(func(o Observer) { o.Waited(key, time.Since(began), err) })
-	if returning = true; err != nil {
+	observed = true
+	if err != nil {
 		return nil, err
 	}
 	return w.lease, nil
 }
 
-// obtain gets the waiter its lease: it waits in the process for the turn, and then asks the store.
+// obtain gets the waiter its lease: from the holder in this process, by hand-off, or from the store.
 func (l *Locker) obtain(w *waiter) error {
 	key := w.lease.key
 	if key == "" || len(key) > MaxKey || key[0] == '}' {
@@ -59,17 +62,17 @@ func (l *Locker) obtain(w *waiter) error {
 	case granted:
 		return nil
 	}
-	return w.askStore()
+	return w.acquireLoop()
 }
 
-// askStore is what one caller of this process at a time does: it asks until it has its lease, or has to return. Without
-// a lease, the next caller in the queue goes on.
-func (w *waiter) askStore() error {
+// acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it;
+// if it ends without a lease, the next waiter goes on.
+func (w *waiter) acquireLoop() error {
 	defer func() {
 		if w.lease.tenure == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.advanceLocked(w.queue, w.owner)
+			w.wakeNextLocked(w.queue, w.owner)
 		}
 	}()
 	for contended := false; ; {
@@ -85,19 +88,19 @@ func (w *waiter) askStore() error {
 		case err != nil:
 			return err
 		case grant.Held:
-		case w.enter(sent, grant):
+		case w.beginTenure(sent, grant):
 			return nil
 		default:
-			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going to
-			// the end of the store's line, since another process may be nearer to it.
-			w.renounce()
+			// The caller has gone, or the answer came too late for the lease to be trusted. The next request goes to
+			// the end of the store's queue, so that another process with faster answers can get the key.
+			w.abandon()
 			if !w.wait {
 				return cmp.Or(w.reason(), ErrNoAnswer)
 			}
 			continue
 		}
 		if !w.wait {
-			w.owner = "" // it stands in no line
+			w.owner = "" // it is not in the store's queue
 		}
 		if !contended {
 			contended = true
@@ -112,8 +115,9 @@ func (w *waiter) askStore() error {
 	}
 }
 
-// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: Acquire returns
-// when its caller gives up, and what is given back then does not overtake the request that it undoes.
+// ask sends one request. It runs in a goroutine of its own, and does not end with the caller's context: if the caller
+// gives up, Acquire returns at once, and the key is given back only after the answer, so that the release does not
+// overtake the request.
 func (w *waiter) ask() (Grant, error) {
 	claim := w.claim()
 	answered := make(chan struct{})
@@ -121,29 +125,29 @@ func (w *waiter) ask() (Grant, error) {
 	var err error
 	w.work.Go(func() {
 		defer close(answered)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.patience())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.requestTimeout())
 		defer cancel()
 		grant, err = w.backend.Acquire(ctx, claim)
-		err = inTime(ctx, err)
+		err = noAnswer(ctx, err)
 	})
 	select {
 	case <-answered:
 		if err != nil {
-			w.renounce() // it may have been granted
+			w.abandon() // it may have been granted
 		}
 		return grant, err
 	case <-w.ctx.Done():
 		w.owner = ""
 		w.work.Go(func() {
 			<-answered
-			w.giveBack(claim)
+			w.releaseWithRetry(claim)
 		})
 		return Grant{}, w.reason()
 	}
 }
 
-// enter turns a grant into the waiter's lease, if it can still be trusted.
-func (w *waiter) enter(sent time.Time, g Grant) bool {
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted.
+func (w *waiter) beginTenure(sent time.Time, g Grant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open.Err() != nil || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
@@ -153,9 +157,10 @@ func (w *waiter) enter(sent time.Time, g Grant) bool {
 	return true
 }
 
-// renounce gives back what the owner may hold. The next request has another owner, so that the two are not mixed up.
-func (w *waiter) renounce() {
-	w.giveBack(w.claim())
+// abandon gives back what the owner may hold. The next request has another owner, so that a late release does not
+// concern it.
+func (w *waiter) abandon() {
+	w.releaseWithRetry(w.claim())
 	w.owner = ""
 }
 

@@ -18,8 +18,8 @@ type Locker struct {
 
 	open    context.Context // ends with Close
 	shut    context.CancelFunc
-	work    sync.WaitGroup // calls and background requests under way; added to while mu is held, or by one of them
-	retries chan struct{}  // capacity 1: the right to repeat releases
+	work    sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
+	retries chan struct{}  // capacity 1: has an element while a release is retried
 	closing sync.Once
 	closed  error // of the backend
 
@@ -27,7 +27,7 @@ type Locker struct {
 	queues map[string]*queue // of the keys that this process holds or asks for
 }
 
-// New returns a Locker over the backend, which it closes in Close. It panics if an option cannot work.
+// New returns a Locker over the backend, which it closes in Close. It panics if an option is invalid.
 func New(b Backend, o Options) *Locker {
 	o, err := o.checked()
 	if err != nil {
@@ -42,7 +42,7 @@ func New(b Backend, o Options) *Locker {
 // ctx.
 //
 // The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well. Acquire returns when ctx ends,
-// and whatever the store may have granted is given back in the background.
+// and what the store may have granted is given back in the background.
 //
 // Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
 // goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
@@ -59,8 +59,8 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
-// not mean that fn's work was undone: what it committed stays, and fn alone can tell. A key that cannot be given back
-// at once, because the store does not answer, is no error: that goes on in the background.
+// not mean that fn's work was undone: what it committed stays, and only fn knows. A key that cannot be given back at
+// once, because the store does not answer, is no error: the release is retried in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *Locker) Close() error {
 		l.shut()
 		var waiting []*Lease
 		for _, q := range l.queues {
-			waiting = append(waiting, q.callersLocked()...)
+			waiting = append(waiting, q.awaitedLocked()...)
 			if q.tenure != nil {
 				q.tenure.endLocked(ErrClosed)
 			}
@@ -108,8 +108,8 @@ func (l *Locker) Queued() int {
 	return n
 }
 
-// observe calls the Observer, if there is one. The caller does not hold mu, and leaves nothing half done if the
-// Observer panics.
+// observe calls the Observer, if there is one. The Observer may panic: the caller does not hold mu, and has nothing
+// left to undo.
 func (l *Locker) observe(event func(Observer)) {
 	if l.opt.Observer != nil {
 		event(l.opt.Observer)
