@@ -39,26 +39,6 @@ type components struct {
 	orders   *order.Service
 }
 
-// onClose registers how a component is closed.
-func (c *components) onClose(name string, shut func() error) {
-	c.closers = append(c.closers, func() error {
-		if err := shut(); err != nil {
-			return fmt.Errorf("close %s: %w", name, err)
-		}
-		return nil
-	})
-}
-
-// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
-// leader releases its lease, and a locker returns its leases to Redis.
-func (c *components) close() error {
-	var errs []error
-	for _, shut := range slices.Backward(c.closers) {
-		errs = append(errs, shut())
-	}
-	return errors.Join(errs...)
-}
-
 // open opens all components. The caller has to close what it returns, even with an error.
 func open(ctx context.Context, s Settings) (*components, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
@@ -205,6 +185,26 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 		c.lab.database, err = c.database.Version(ctx)
 	}
 	return err
+}
+
+// onClose registers how a component is closed.
+func (c *components) onClose(name string, shut func() error) {
+	c.closers = append(c.closers, func() error {
+		if err := shut(); err != nil {
+			return fmt.Errorf("close %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
+// leader releases its lease, and a locker returns its leases to Redis.
+func (c *components) close() error {
+	var errs []error
+	for _, shut := range slices.Backward(c.closers) {
+		errs = append(errs, shut())
+	}
+	return errors.Join(errs...)
 }
 
 // handler returns the buyers' API.

@@ -75,7 +75,8 @@ func (w *waiter) acquireLoop() error {
 			w.wakeNextLocked(w.queue, w.owner)
 		}
 	}()
-	for contended := false; ; {
+	contended := false
+	for {
 		if err := w.reason(); err != nil {
 			return err
 		}
@@ -84,13 +85,13 @@ func (w *waiter) acquireLoop() error {
 		}
 		sent := time.Now()
 		grant, err := w.ask()
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case grant.Held:
-		case w.beginTenure(sent, grant):
-			return nil
-		default:
+		}
+		if !grant.Held {
+			if w.beginTenure(sent, grant) {
+				return nil
+			}
 			// The caller has gone, or the answer came too late for the lease to be trusted. The next request goes to
 			// the end of the store's queue, so that another process with faster answers can get the key.
 			w.abandon()

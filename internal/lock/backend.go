@@ -2,8 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -73,53 +71,3 @@ const reservation = 500 * time.Millisecond
 // fenceGap is how much the fence has to rise after a lease that ran out: its holder may have used that many numbers for
 // hand-offs, without reporting them to the store.
 const fenceGap = 1 << 16
-
-// requestTimeout is the time limit of a request to the store.
-func (l *Locker) requestTimeout() time.Duration { return max(l.opt.TTL/3, time.Second) }
-
-// noAnswer adds ErrNoAnswer to the error of a request that timed out.
-func noAnswer(ctx context.Context, err error) error {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
-	}
-	return err
-}
-
-// release sends one request, whose time limit does not depend on a caller's context.
-func (l *Locker) release(c Claim) error {
-	ctx, cancel := context.WithTimeout(context.Background(), l.requestTimeout())
-	defer cancel()
-	return noAnswer(ctx, l.backend.Release(ctx, c))
-}
-
-// releaseWithRetry releases, in the background, the key that the owner may hold, or its place in the store's queue. The
-// caller may hold mu.
-func (l *Locker) releaseWithRetry(c Claim) {
-	l.work.Go(func() {
-		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
-			l.retry(c)
-		}
-	})
-}
-
-// retry repeats a release until it succeeds or the lease's TTL has passed. One claim at a time is retried, so that a
-// store that comes back after a failure does not get all of them at once.
-func (l *Locker) retry(c Claim) {
-	end := time.Now().Add(c.TTL)
-	select {
-	case l.retries <- struct{}{}:
-		defer func() { <-l.retries }()
-	case <-l.open.Done():
-		return
-	}
-	for nap := 10 * time.Millisecond; time.Now().Before(end); nap = min(2*nap, time.Second) {
-		if err := l.release(c); err == nil || errors.Is(err, ErrLost) {
-			return
-		}
-		select {
-		case <-time.After(nap):
-		case <-l.open.Done():
-			return
-		}
-	}
-}

@@ -108,7 +108,8 @@ func (w *wakeups) subscribe() {
 
 // receive handles the messages of a subscription until its connection fails or does not answer a ping.
 func (w *wakeups) receive(sub *redis.PubSub) {
-	for pinged := false; ; {
+	pinged := false
+	for {
 		message, err := sub.ReceiveTimeout(w.open, checkTime)
 		var network net.Error
 		switch {

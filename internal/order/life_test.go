@@ -95,8 +95,8 @@ func TestService_Cancel(t *testing.T) {
 	})
 }
 
-// "A late payment of an expired order is refused clearly", also of one that "is due, and the sweeper has not come by
-// yet: who finds it expires it".
+// "A late payment is refused, also before a sweep has found the order", also of one that "is due, and the sweeper has
+// not come by yet: who finds it expires it".
 func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -624,7 +624,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 	})
 }
 
-// "A database that does not answer ends the sweep": not each order has to find out.
+// "A database that does not answer, or the end of ctx, ends the sweep": not each order has to find out.
 func TestService_ExpireDue_lost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

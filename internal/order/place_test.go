@@ -218,7 +218,7 @@ func TestService_Order(t *testing.T) {
 	})
 }
 
-// "The same request again gets the same order; another request with the same key is refused."
+// "The same request again gets the same order [...]; another request with the same key is refused."
 func TestService_Place_replay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -554,7 +554,7 @@ func (o rowOrder) Settle(kind stock.Kind, sku string, units int64) error {
 	return o.Tx.Settle(kind, sku, units)
 }
 
-// "in the order of the SKUs' names, as in all transactions of several lines"
+// "All transactions take the rows of the stock in that order"
 func TestService_rowOrder(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

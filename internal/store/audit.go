@@ -148,7 +148,8 @@ func (a audit) orders() error {
 		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key AND k.order_id = o.id
 		WHERE o.id > @after AND ` + orderHasSKU + `
 		ORDER BY o.id LIMIT 500`
-	for after := ""; ; {
+	after := ""
+	for {
 		var rows []orderRow
 		err := a.db.Raw(query, sql.Named("sku", a.sku), sql.Named("after", after)).Scan(&rows).Error
 		if err != nil {

@@ -327,7 +327,7 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of the idempotency keys, all or none."
+// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none"
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -236,8 +236,8 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	defer cancel(nil)
 	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
 		b.claiming = true
-		written := 0
-		for held := false; ; {
+		written, held := 0, false
+		for {
 			orders := b.ordersFrom(written)
 			if len(orders) > 0 {
 				if err := tx.Insert(orders...); err != nil {

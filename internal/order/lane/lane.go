@@ -206,6 +206,15 @@ func (l *Lanes) join(w *buyer) error {
 	return nil
 }
 
+// lead serves a lane until its queue is empty.
+func (l *Lanes) lead(q *queue) {
+	for first := l.head(q); first != nil; first = l.head(q) {
+		b := &batch{sku: q.sku}
+		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
+		b.replyRest(answer{err: err})
+	}
+}
+
 // leave removes a buyer from its lane and reports whether it was still there. If not, the leader answers it.
 func (l *Lanes) leave(w *buyer) bool {
 	l.mu.Lock()
@@ -250,15 +259,6 @@ func (l *Lanes) take(q *queue, b *batch, accept func(*buyer) bool) {
 			return
 		}
 		l.removeLocked(q, w)
-	}
-}
-
-// lead serves a lane until its queue is empty.
-func (l *Lanes) lead(q *queue) {
-	for first := l.head(q); first != nil; first = l.head(q) {
-		b := &batch{sku: q.sku}
-		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
-		b.replyRest(answer{err: err})
 	}
 }
 
