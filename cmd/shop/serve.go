@@ -45,7 +45,7 @@ Examples:
 The last one talks TLS with both servers: one with another certificate, or none, is refused at the start.`
 }
 
-// Run serves until it is told to stop.
+// Run serves until ctx ends or the shop fails.
 func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory

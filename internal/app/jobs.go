@@ -143,7 +143,7 @@ const standBy = time.Second
 func (r *runner) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
-		heldElsewhere := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone, it has no other reason
+		heldElsewhere := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // not joined with another reason
 		switch {
 		case err == nil:
 			if failed := r.lead(lease); failed {

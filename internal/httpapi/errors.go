@@ -147,7 +147,7 @@ type problem struct {
 	Status      int          `json:"status"`
 	Detail      string       `json:"detail,omitempty"`
 	RetrySafe   bool         `json:"retry_safe"`             // the same request may be sent again as it is
-	OrderStatus order.Status `json:"order_status,omitempty"` // of an order that cannot end as it was asked to
+	OrderStatus order.Status `json:"order_status,omitempty"` // of an order that cannot end as requested
 	RequestID   string       `json:"request_id"`             // the answer's X-Request-Id
 	Failing     []string     `json:"failing,omitempty"`      // checks, of a shop that is not ready
 }

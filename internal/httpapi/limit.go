@@ -81,7 +81,7 @@ func (l *Limiter) take(buyer string) error {
 	return nil
 }
 
-// count takes a token from the bucket in Redis. While Redis cannot count, the bucket of this instance alone limits.
+// count takes a token from the bucket in Redis. While Redis does not answer, only the bucket of this instance limits.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	l.mu.Lock()
 	away := time.Now().Before(l.away)

@@ -52,9 +52,9 @@ func ScriptName(hash string) string {
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
 // package comment for its promises.
 //
-// A key is a string with a TTL: fence, owner, whether others wait, and who released it last. The waiters are in a
-// sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that process's
-// channel.
+// A key is a string with a TTL: fence, owner, whether others wait, and the owner that released it last. The waiters are
+// in a sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that
+// process's channel.
 //
 // The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
 // that are held, as if it had lost its memory.

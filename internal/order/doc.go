@@ -32,7 +32,7 @@
 //   - No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at
 //     once. A replay is no new order.
 //   - A refused order changes no row.
-//   - Payment and expiry at the same instant end as exactly one of the two. Each unit is sold once or given back once.
+//   - Payment and expiry at the same instant end as exactly one of the two. Each unit is sold once or released once.
 //     A late payment is refused, also before a sweep has found the order.
 //   - If the answer to a COMMIT is lost, the store finds out on another connection whether it was done. If that fails,
 //     too, the error is ErrUnknownOutcome: repeating the request with the same key returns the one outcome there is.

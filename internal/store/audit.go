@@ -169,7 +169,7 @@ func (a audit) orders() error {
 }
 
 // order compares an order with its lines: their prices must add up to its total, in its currency, and the fingerprint
-// on record with its key, if that is there, must be that of the lines.
+// on record with its key, if there is one, must be that of the lines.
 func (a audit) order(o order.Order, fingerprint string) error {
 	if len(o.Lines) == 0 {
 		return nil // the table of checks reports it

@@ -26,7 +26,7 @@ const (
 	other       fault = "other"       // a wrong statement, a violated constraint, or no error of the database
 	duplicate   fault = "duplicate"   // a row with this key exists; the transaction is still open
 	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
-	interrupted fault = "interrupted" // the statement was stopped, as a rule because its context ended
+	interrupted fault = "interrupted" // the statement was stopped, usually because its context ended
 
 	// The connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was sent.
 	lost fault = "lost"
@@ -97,7 +97,7 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// sqliteFault looks at the primary code, the lowest byte, except for constraints, which differ in the second byte.
+// sqliteFault uses the primary code, the lowest byte, except for constraints, which differ in the second byte.
 func sqliteFault(code int) fault {
 	switch code {
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:

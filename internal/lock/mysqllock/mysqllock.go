@@ -90,13 +90,13 @@ func (b *Backend) take(ctx context.Context, c lock.Claim) (g lock.Grant, err err
 }
 
 const (
-	pollFirst = 5 * time.Millisecond   // between a waiter's looks at the row: at first
-	pollMost  = 100 * time.Millisecond // and at most
-	lookLimit = time.Second            // time limit of a look: a dead connection must not delay a waiter for longer
+	pollFirst = 5 * time.Millisecond   // between the first two reads of the row by a waiter
+	pollMost  = 100 * time.Millisecond // between two later ones
+	pollLimit = time.Second            // time limit of a read: a dead connection must not delay a waiter for longer
 )
 
-// Wait implements lock.Backend. It looks at the row until the key is free, or until a look finds no answer: asking
-// again takes another connection.
+// Wait implements lock.Backend. It reads the row until the key is free, or until a read times out: the next request
+// then takes another connection.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := pollFirst; ; nap = min(nap*3/2, pollMost) {
@@ -106,8 +106,8 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		looking, cancel := context.WithTimeout(ctx, lookLimit)
-		r, err := scan(b.db.QueryRowContext(looking, b.sql.look, []byte(c.Key)))
+		reading, cancel := context.WithTimeout(ctx, pollLimit)
+		r, err := scan(b.db.QueryRowContext(reading, b.sql.read, []byte(c.Key)))
 		cancel()
 		switch {
 		case errors.Is(err, sql.ErrNoRows), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:

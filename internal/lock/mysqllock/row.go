@@ -18,13 +18,13 @@ import (
 var schema string
 
 // statements are the SQL of one Backend. Only the table's name is not a parameter, since it cannot be one.
-type statements struct{ create, insert, look, lock, set, release string }
+type statements struct{ create, insert, read, lock, set, release string }
 
 func newStatements(table string) statements {
 	quoted := "`" + strings.ReplaceAll(table, ".", "`.`") + "`"
 	named := func(source string) string { return strings.ReplaceAll(source, "{table}", quoted) }
 	// The row: owner, microseconds left of its lease, fence, and the time in microseconds since 1970.
-	const look = `
+	const read = `
 SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
        fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
   FROM {table} WHERE name = ?`
@@ -32,8 +32,8 @@ SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
 		create: strings.Replace(schema, "`locks`", quoted, 1),
 		// A free row, where there is none.
 		insert: named(`INSERT IGNORE INTO {table} (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`),
-		look:   named(look),
-		lock:   named(look + ` FOR UPDATE NOWAIT`), // a wait would make the clock's value old
+		read:   named(read),
+		lock:   named(read + ` FOR UPDATE NOWAIT`), // a wait would make the clock's value old
 		// A grant or a renewal, with the row locked.
 		set: named(`
 UPDATE {table} SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -52,7 +52,7 @@ const handoffs = 65_535
 type row struct {
 	owner string
 	left  time.Duration // of the lease, if there is an owner
-	fence int64         // the highest that the row knows of
+	fence int64         // the highest in use, as far as it was reported
 	now   int64         // microseconds since 1970
 }
 
