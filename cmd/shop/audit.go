@@ -23,7 +23,6 @@ type auditCommand struct {
 	app.DatabaseSettings `embed:""`
 }
 
-// Help is shown below the flags.
 func (auditCommand) Help() string {
 	return `Each difference is one line: the invariant, where, and what. The shop may go on selling meanwhile.
 
@@ -46,7 +45,6 @@ Examples:
   shop audit --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --json`
 }
 
-// Run audits.
 func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
 	a.Log = p.log
 	database, err := openDatabase(ctx, false, a.DatabaseSettings)
@@ -79,14 +77,14 @@ func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.S
 	return nil
 }
 
-// asLines prints as it goes, so that memory does not grow with what is found.
+// asLines prints each difference when it is found, so that memory does not grow with their number.
 func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.Store) error {
 	var skus, lines, ordered, differences int
 	var supplied, oversold int64
 	err := database.Audit(ctx, a.SKU,
 		func(account stock.Account) error {
 			skus++
-			lines += int(account.Orders) // of several SKUs an order has a line of each
+			lines += int(account.Orders) // an order of several SKUs has a line of each
 			ordered += int(account.OrderedUnits)
 			supplied += account.Level.Supplied
 			oversold += account.Oversold()

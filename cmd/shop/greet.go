@@ -14,7 +14,7 @@ import (
 type greeting struct {
 	settings              *app.Settings
 	temporary             bool // the data folder is removed at the end
-	madeSecret, madeToken bool // the buyers' and the operator's are the shop's own: they are shown
+	madeSecret, madeToken bool // the shop made the buyers' secret, or the operator's token: tokens are printed
 }
 
 func (g greeting) print(w io.Writer, shop *app.Shop) error {

@@ -6,9 +6,9 @@
 //	shop audit     compare levels, ledger and orders; exit 1 on a difference
 //	shop token     mint a buyer's token, for development
 //	shop ready     exit 0 if a running shop is ready
-//	shop version   what was built
+//	shop version   print the version
 //
-// Flags stand before environment variables, these before defaults. Empty variables are ignored. Exit codes: 0 done, 1
+// Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
 // failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
 package main
 
@@ -66,13 +66,13 @@ func run(ctx context.Context, args []string) int {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	if !errors.Is(err, errDifferences) { // they are printed already
+	if !errors.Is(err, errDifferences) { // the command has printed them
 		fmt.Fprintf(os.Stderr, "shop: %v\n", err)
 	}
 	return exitFailed
 }
 
-// commandLine is everything that can be typed.
+// commandLine is the global flags and the commands. kong shows a command's Help below its flags, and calls its Run.
 type commandLine struct {
 	LogFormat   string           `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
 	LogLevel    slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
@@ -87,14 +87,14 @@ type commandLine struct {
 	Version versionCommand `cmd:"" help:"Print what was built."`
 }
 
-// program is what a command works with, beside its context.
+// program is what the commands share.
 type program struct {
 	stdout io.Writer
 	log    *slog.Logger
-	json   bool // the log is
+	json   bool // the format of the log
 }
 
-// execute reads the command line and runs the command, which it returns by name.
+// execute parses the command line and runs the command. It returns the command's name.
 func execute(ctx context.Context, args []string) (command string, err error) {
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
@@ -102,12 +102,12 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 		}
 	}
 	var line commandLine
-	answered := false // by --help or --version
+	printed := false // by --help or --version, which end here
 	parser, err := kong.New(&line,
 		kong.Name("shop"),
 		kong.Description("A shop that never oversells."),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Exit(func(int) { answered = true }),
+		kong.Exit(func(int) { printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Vars{"version": version()},
 	)
@@ -118,7 +118,7 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 		args = slices.Concat(args[min(1, len(args)):], []string{"--help"})
 	}
 	parsed, err := parser.Parse(args)
-	if answered {
+	if printed {
 		return "shop", nil
 	}
 	if err == nil {
@@ -132,14 +132,14 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 	if p.json {
 		p.log = slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}
-	// Both libraries have one logger for the whole process. What go-redis would print it also returns.
+	// Both libraries log by a logger of the whole process. go-redis also returns the errors that it logs.
 	logging.Disable()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
 	return selected(nil, parsed), parsed.Run(p)
 }
 
-// refuseEmpty refuses a flag that was typed with an empty value: a script whose variable is not set would get, for
-// example, a shop that shares no locks with the others.
+// refuseEmpty refuses a flag with an empty value: a script whose variable is not set would start, for example, a shop
+// that shares no locks with the others.
 func refuseEmpty(parsed *kong.Context) error {
 	for _, path := range parsed.Path {
 		if path.Flag != nil && path.Flag.Target.Kind() == reflect.String && path.Flag.Target.Len() == 0 {
@@ -152,9 +152,9 @@ func refuseEmpty(parsed *kong.Context) error {
 // usageError is a mistake on the command line or in the environment.
 type usageError struct{ error }
 
-// selected returns the command that was typed.
+// selected returns the name of the command, also if the rest of the command line is wrong.
 func selected(err error, parsed *kong.Context) string {
-	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
 		parsed = wrong.Context
 	}
 	if parsed != nil && parsed.Selected() != nil {
@@ -165,7 +165,6 @@ func selected(err error, parsed *kong.Context) string {
 
 type versionCommand struct{}
 
-// Run prints what was built.
 func (versionCommand) Run(p *program) error {
 	_, err := fmt.Fprintln(p.stdout, version())
 	return err

@@ -16,7 +16,6 @@ type migrateCommand struct {
 	app.DatabaseSettings `embed:""`
 }
 
-// Help is shown below the flags.
 func (migrateCommand) Help() string {
 	return `Run it once before the first "shop serve --mysql", and after each update. Running it again is safe, also
 after it was killed. On a server, Ctrl-C waits until it is done; a second one kills it.
@@ -25,7 +24,6 @@ Example:
   shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'`
 }
 
-// Run migrates.
 func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	m.Log = p.log
 	database, err := openDatabase(ctx, true, m.DatabaseSettings)
@@ -41,15 +39,15 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	return nil
 }
 
-// openDatabase opens the database of a command. One that may begin a shop makes its data folder; to others a folder
-// without a shop is an error.
-func openDatabase(ctx context.Context, mayBegin bool, s app.DatabaseSettings) (*store.Store, error) {
+// openDatabase opens the database of a command. With create it creates the data folder; without, a folder without a
+// shop is an error.
+func openDatabase(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
 	if err := s.Check(); err != nil {
 		return nil, usageError{err}
 	}
 	switch {
 	case s.Data == "":
-	case mayBegin:
+	case create:
 		if err := os.MkdirAll(s.Data, 0o750); err != nil {
 			return nil, fmt.Errorf("data folder: %w", err)
 		}

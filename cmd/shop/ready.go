@@ -14,7 +14,6 @@ type readyCommand struct {
 	Timeout time.Duration `default:"5s" help:"How long to wait for its answer."`
 }
 
-// Help is shown below the flags.
 func (readyCommand) Help() string {
 	return `For the health check of a container that has no curl.
 
@@ -32,7 +31,7 @@ func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return usageError{err}
 	}
-	// Without proxies: the question is about this very instance.
+	// Without proxies: the check is of this instance.
 	client := &http.Client{Timeout: r.Timeout, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)

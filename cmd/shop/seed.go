@@ -23,7 +23,6 @@ type seedCommand struct {
 	app.DatabaseSettings `embed:""`
 }
 
-// Help is shown below the flags.
 func (seedCommand) Help() string {
 	return `If one of the SKUs exists already, none is created and nothing is changed.
 
@@ -33,7 +32,6 @@ Examples:
   shop seed --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --units 100 --sku shirt --units 25 --price 1900`
 }
 
-// Run creates the SKUs.
 func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	skus, err := s.skus(time.Now())
 	if err != nil {
@@ -87,7 +85,7 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	return skus, nil
 }
 
-// prepareFolder makes the folder of a shop, with demo SKUs in a database that has no SKU at all.
+// prepareFolder creates the data folder of a shop and its database, with demo SKUs if it has no SKU.
 func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
 	database, err := openDatabase(ctx, true, s)
 	if err != nil {

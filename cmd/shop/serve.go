@@ -22,7 +22,6 @@ type serveCommand struct {
 	OperatorTokenFile string `group:"Security" env:"SHOP_OPERATOR_TOKEN_FILE" placeholder:"FILE" help:"The operator's token, in a file of mode 0600 or 0640; or the token itself in $$SHOP_OPERATOR_TOKEN."`
 }
 
-// Help is shown below the flags.
 func (serveCommand) Help() string {
 	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. Empty variables are ignored. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
@@ -46,10 +45,10 @@ Examples:
 The last one talks TLS with both servers: one with another certificate, or none, is refused at the start.`
 }
 
-// Run serves until it is told to stop.
+// Run serves until ctx ends or the shop fails.
 func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // a shop's heap is small: collections would cost more than the memory
+		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory
 	}
 	s.Log = p.log
 	greeting := greeting{settings: &s.Settings}
@@ -75,7 +74,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	if !p.json { // its reader has the line "shop is open"
+	if !p.json { // a program that reads JSON has the line "shop is open" of the log
 		if err := greeting.print(p.stdout, shop); err != nil {
 			return errors.Join(err, shop.Shutdown(context.WithoutCancel(ctx)))
 		}
@@ -90,7 +89,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return shop.Err()
 }
 
-// secrets reads the secrets that were given, and makes those that a shop without servers lacks.
+// secrets reads the given secrets, and creates those that a shop without servers lacks.
 func (s *serveCommand) secrets(g *greeting) (err error) {
 	if s.TokenSecret, err = readSecret("--token-secret-file", s.TokenSecretFile, "SHOP_TOKEN_SECRET"); err != nil {
 		return usageError{err}
@@ -106,13 +105,15 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 	}
 	if !s.Lab {
 		s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
-		if g.madeSecret = s.TokenSecret.IsZero(); g.madeSecret {
+		g.madeSecret = s.TokenSecret.IsZero()
+		if g.madeSecret {
 			if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
 				return fmt.Errorf("secret of buyers' tokens: %w", err)
 			}
 		}
 	}
-	if g.madeToken = s.OperatorListen != "" && s.OperatorToken.IsZero(); g.madeToken {
+	g.madeToken = s.OperatorListen != "" && s.OperatorToken.IsZero()
+	if g.madeToken {
 		if s.OperatorToken, err = auth.KeptSecret(filepath.Join(s.Data, "operator.token")); err != nil {
 			return fmt.Errorf("operator's token: %w", err)
 		}
@@ -120,11 +121,11 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 	return nil
 }
 
-// nextPort returns the operator's address unless it is given: on this machine alone, at the port after the shop's, or
-// at a free one if the shop is at one.
+// nextPort returns the default of the operator's address: on this machine alone, at the port after the shop's, or at a
+// free one if the shop is at one.
 func nextPort(listen string) string {
 	_, text, _ := net.SplitHostPort(listen)
-	port, _ := strconv.Atoi(text) // Check refuses what is no address
+	port, _ := strconv.Atoi(text) // Check refuses an invalid address
 	if port == 0 || port == math.MaxUint16 {
 		return "127.0.0.1:0"
 	}

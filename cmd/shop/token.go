@@ -12,7 +12,7 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// tokenSecretFile is the file in which a shop without servers keeps the secret that it made, in its data folder.
+// tokenSecretFile is the file in the data folder in which a shop without servers keeps its own secret.
 const tokenSecretFile = "token.secret"
 
 type tokenCommand struct {
@@ -22,7 +22,6 @@ type tokenCommand struct {
 	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
 }
 
-// Help is shown below the flags.
 func (tokenCommand) Help() string {
 	return `For development: in production, what knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
   sub  the buyer
@@ -42,7 +41,6 @@ Examples:
   SHOP_TOKEN_SECRET="$(openssl rand -base64 32)" shop token --buyer ann --ttl 15m`
 }
 
-// Run mints a token.
 func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 	secret, err := c.secret()
 	if err == nil && secret.IsZero() {
@@ -78,8 +76,8 @@ func (c *tokenCommand) secret() (auth.Secret, error) {
 	return auth.ReadSecretFile(filepath.Join(c.Data, tokenSecretFile))
 }
 
-// readSecret returns the secret in a file or, without one, in a variable; the zero Secret without both. There is no
-// flag for the secret itself: every user of the machine sees command lines in the list of processes.
+// readSecret returns the secret in a file or an environment variable; the zero Secret if neither is set. There is no
+// flag for the secret itself, because all users of the machine can see command lines in the list of processes.
 func readSecret(flag, file, variable string) (secret auth.Secret, err error) {
 	text := os.Getenv(variable)
 	switch {

@@ -23,8 +23,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// components are what a shop has open, in the sequence in which it is opened. Each shop has its own, also where several
-// run in one process.
+// components are the parts of a running shop, in the order in which they are opened. Each shop has its own, also if
+// several run in one process.
 type components struct {
 	log      *slog.Logger
 	closers  []func() error
@@ -39,26 +39,7 @@ type components struct {
 	orders   *order.Service
 }
 
-func (c *components) onClose(name string, shut func() error) {
-	c.closers = append(c.closers, func() error {
-		if err := shut(); err != nil {
-			return fmt.Errorf("close %s: %w", name, err)
-		}
-		return nil
-	})
-}
-
-// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
-// leader has a lease, and a locker gives its leases back to Redis.
-func (c *components) close() error {
-	var errs []error
-	for _, shut := range slices.Backward(c.closers) {
-		errs = append(errs, shut())
-	}
-	return errors.Join(errs...)
-}
-
-// open opens all components. Close what it returns, even with an error.
+// open opens all components. The caller has to close what it returns, even with an error.
 func open(ctx context.Context, s Settings) (*components, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
@@ -75,16 +56,16 @@ func open(ctx context.Context, s Settings) (*components, error) {
 }
 
 func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
-	if c.traces, err = observe.StartTraces(ctx, ThisBuild().Version); c.traces == nil || err != nil {
+	c.traces, err = observe.StartTraces(ctx, ThisBuild().Version)
+	if c.traces == nil || err != nil {
 		return err
 	}
 	c.onClose("traces", func() error { c.traces.Close(); return nil })
 	return nil
 }
 
-// openDatabase opens the database twice: for orders, and with one connection for readiness. A shop whose connections
-// are all in use is busy, and not without a database: a question behind thousands of orders would take all instances
-// out of the load balancer in the middle of a rush.
+// openDatabase opens the database twice: for orders, and with one connection for the readiness check. A check that
+// waited for a connection behind thousands of orders would fail, and take all busy instances out of the load balancer.
 func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if s.MySQL == "" && s.Redis == "" {
 		release, err := keepFolder(ctx, s.Data)
@@ -141,7 +122,7 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 func (c *components) openLockers(ctx context.Context, s Settings) error {
 	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
 	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
-	if c.lab == nil { // in a shop for buyers there is no wrong lock
+	if c.lab == nil { // the other locks are for teaching mode
 		return nil
 	}
 	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
@@ -153,7 +134,7 @@ func (c *components) openLockers(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// addLocker opens a locker that is observed by its name.
+// addLocker opens a locker with metrics under its name.
 func (c *components) addLocker(s Settings, name string, b lock.Backend) {
 	observer := c.metrics.Lock(name)
 	if c.lab != nil {
@@ -165,7 +146,7 @@ func (c *components) addLocker(s Settings, name string, b lock.Backend) {
 	c.onClose("locker "+name, locker.Close)
 }
 
-// openOrders wires the order service over the other components.
+// openOrders builds the lanes and the order service from the other components.
 func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 	lockers := map[string]strategy.Locker{}
 	for name, locker := range c.lockers {
@@ -174,13 +155,13 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 	sell := strategy.Shop{
 		Store:   c.database,
 		MaxOpen: s.limit(s.MaxOpenOrders, maxOpen),
-		// Enough of a lease for a slow COMMIT, and so little that a short one can still sell.
+		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
 		Margin: s.LockTTL / 10,
 	}
 	if c.lab != nil {
 		c.lab.decorate(&sell, lockers)
 	}
-	early := 0 // transactions before the lease: a SQLite file has one writer
+	early := 0 // no early transactions in a SQLite file, which has one writer
 	if !c.database.IsSQLite() {
 		early = c.database.DB().Stats().MaxOpenConnections / 4
 	}
@@ -206,7 +187,27 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 	return err
 }
 
-// handler wires the buyers' API over the components.
+// onClose registers how a component is closed.
+func (c *components) onClose(name string, shut func() error) {
+	c.closers = append(c.closers, func() error {
+		if err := shut(); err != nil {
+			return fmt.Errorf("close %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
+// leader releases its lease, and a locker returns its leases to Redis.
+func (c *components) close() error {
+	var errs []error
+	for _, shut := range slices.Backward(c.closers) {
+		errs = append(errs, shut())
+	}
+	return errors.Join(errs...)
+}
+
+// handler returns the buyers' API.
 func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	config := httpapi.Config{
 		Orders: c.orders,
@@ -236,7 +237,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	return httpapi.New(config)
 }
 
-// check pings a server that the shop needs to be ready.
+// check is the readiness check of a server. It logs when the server stops and starts to answer.
 func (c *components) check(server string, ping func(context.Context) error) httpapi.Check {
 	outage := &observe.Outage{Log: c.log.With("server", server), Message: "server does not answer, so the shop is not ready"}
 	return httpapi.Check{Name: server, Ping: func(ctx context.Context) error {
@@ -246,7 +247,7 @@ func (c *components) check(server string, ping func(context.Context) error) http
 	}}
 }
 
-// operator wires the operator's API over the components.
+// operator returns the operator's API.
 func (c *components) operator(s Settings) http.Handler {
 	return httpapi.NewOperator(httpapi.OperatorConfig{
 		Token:   s.OperatorToken,
@@ -258,8 +259,8 @@ func (c *components) operator(s Settings) http.Handler {
 	})
 }
 
-// ThisBuild returns the version and commit of the running program. What is not known is empty: `go run` leaves the
-// commit out. The version ends in "+dirty" if files were changed.
+// ThisBuild returns the version and commit of the running program; empty if unknown: `go run` records no commit. The
+// version ends in "+dirty" if files were changed.
 func ThisBuild() (b observe.Build) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

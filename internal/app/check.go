@@ -12,7 +12,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Check reports everything that is wrong with s, by the names of the command line's flags, without asking any server.
+// Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server.
 func (s Settings) Check() error {
 	_, reconcile := parseDaily(s.ReconcileAt)
 	return errors.Join(
@@ -24,19 +24,19 @@ func (s Settings) Check() error {
 		s.validLock(),
 		within("lock-wait", s.LockWait, 0, 15*time.Minute),
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
-		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // far longer than a client retries
+		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
 		within("think", s.Think, 0, order.MaxThink),
 		reconcile,
 		within("rate-limit", s.limit(s.RateLimit, rateLimit), 0, 100_000),
-		within("max-open-orders", s.limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // they are counted for each order
+		within("max-open-orders", s.limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // each order counts them
 		within("max-in-flight", s.MaxInFlight, 1, 100_000),
 		s.validMode(),
 	)
 }
 
-// Check is Settings.Check for commands that need the database alone.
+// Check is Settings.Check for commands that need only the database.
 func (s DatabaseSettings) Check() error {
 	return errors.Join(s.validDatabase(), within("start-timeout", s.StartTimeout, time.Millisecond, 15*time.Minute))
 }
@@ -47,7 +47,7 @@ func (s DatabaseSettings) validDatabase() error {
 		return errors.New("--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one database, not both")
 	case s.MySQL == "" && s.Data == "":
 		return errors.New("which database? Add --mysql DSN or --data DIR")
-	case s.MySQL == "" && s.mysqlTLS().any():
+	case s.MySQL == "" && s.mysqlTLS().given():
 		return errors.New("mysql-ca, mysql-cert, mysql-key: are for a MySQL, and none is named")
 	case s.MySQL == "":
 		return nil
@@ -77,7 +77,7 @@ func validAddress(name, addr string) error {
 
 func (s Settings) validRedis() error {
 	if s.Redis == "" {
-		if s.redisTLS().any() {
+		if s.redisTLS().given() {
 			return errors.New("redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
 		}
 		return nil
@@ -88,19 +88,19 @@ func (s Settings) validRedis() error {
 }
 
 func (s Settings) validLock() error {
-	// The locks' stores count in milliseconds.
+	// Stores of locks count in milliseconds.
 	if s.LockTTL%time.Millisecond != 0 {
 		return fmt.Errorf("lock-ttl: %v: want whole milliseconds", s.LockTTL)
 	}
-	// An order that comes right after a crash finds a lease that has all of its time left.
+	// Right after a crash, the lease of the crashed instance may have its whole TTL left.
 	if least := s.LockTTL + time.Second; s.LockWait < least {
 		return fmt.Errorf("lock-wait: %v: want at least %v, lock-ttl and a second: an order that comes right after a crash has to wait until the lease of the crashed instance ends", s.LockWait, least)
 	}
 	return nil
 }
 
-// validOperator refuses an operator's API without a token of its own: none, or the secret of buyers' tokens; and a
-// token that opens nothing.
+// validOperator requires an operator's token for the operator's API, other than the secret of buyers' tokens, and
+// refuses a token without the API.
 func (s Settings) validOperator() error {
 	switch {
 	case s.OperatorListen == "" && !s.OperatorToken.IsZero():
@@ -115,14 +115,14 @@ func (s Settings) validOperator() error {
 	return validAddress("operator-listen", s.OperatorListen)
 }
 
-// labPassword is the one that docker-compose.yml gives its servers. It is published, so it must protect nothing.
+// labPassword is the password of the servers in docker-compose.yml. It is published, so production must not use it.
 const labPassword = "lab-only"
 
-// validMode keeps teaching mode and production apart, both ways.
+// validMode refuses production's servers in teaching mode, and the lab's servers and settings in production.
 func (s Settings) validMode() error {
 	var errs []error
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	// What cannot be read is reported elsewhere.
+	// Addresses that cannot be parsed are reported by the other checks.
 	server := func(name string, tls bool, password string) {
 		switch {
 		case s.Lab && tls: // the lab's servers have none, production's do
@@ -132,10 +132,10 @@ func (s Settings) validMode() error {
 		}
 	}
 	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
-		server("mysql", dsn.TLS != nil || s.mysqlTLS().any(), dsn.Passwd)
+		server("mysql", dsn.TLS != nil || s.mysqlTLS().given(), dsn.Passwd)
 	}
 	if o, err := redisOptions(s.Redis); err == nil {
-		server("redis", o.TLSConfig != nil || s.redisTLS().any(), o.Password)
+		server("redis", o.TLSConfig != nil || s.redisTLS().given(), o.Password)
 	}
 	for _, address := range s.Redlock {
 		if o, err := redisOptions(address); err == nil {

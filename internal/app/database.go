@@ -36,8 +36,8 @@ func openDatabase(ctx context.Context, s DatabaseSettings, o store.Options) (*st
 	return db, nil
 }
 
-// Prepare migrates a SQLite file, and refuses a server whose schema is old: other instances use it, so `shop migrate`
-// is run on purpose.
+// Prepare migrates a SQLite file, and refuses a server whose schema is old: other instances use that server, so the
+// operator runs `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if db.IsSQLite() {
 		_, err := db.Migrate(ctx)
@@ -46,7 +46,7 @@ func Prepare(ctx context.Context, db *store.Store) error {
 	return UpToDate(ctx, db)
 }
 
-// UpToDate refuses an old schema.
+// UpToDate returns an error if the database's schema is old.
 func UpToDate(ctx context.Context, db *store.Store) error {
 	pending, err := db.Pending(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 	return nil
 }
 
-// MySQLAddress returns where a DSN leads, as host:port/database, without user and password.
+// MySQLAddress returns the host:port/database of a DSN, without user and password.
 func MySQLAddress(dsn string) (string, error) {
 	d, err := store.ReadDSN(dsn)
 	if err != nil {
@@ -67,8 +67,8 @@ func MySQLAddress(dsn string) (string, error) {
 	return d.Addr + "/" + d.DBName, nil
 }
 
-// announce logs that a server is waited for, once that takes longer than a server that is up. Call over when the wait
-// has ended.
+// announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls
+// over when the wait has ended.
 func (s DatabaseSettings) announce(server string) (over func()) {
 	t := time.AfterFunc(200*time.Millisecond, func() {
 		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
@@ -76,9 +76,9 @@ func (s DatabaseSettings) announce(server string) (over func()) {
 	return func() { t.Stop() }
 }
 
-// keepFolder refuses a second shop on a folder, whose locks and rate limits would be its own, until the first has
-// called release or died. It holds a transaction on a file of its own: SQLite's file locks work on every system, and
-// end with the process.
+// keepFolder refuses a second shop on a folder, which would have other locks and rate limits, until the first has
+// called release or its process has ended. It holds a transaction on a separate SQLite file, because SQLite's file
+// locks work on every system and end with the process.
 func keepFolder(ctx context.Context, data string) (release func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -1,5 +1,4 @@
-// Package app builds a running shop from its settings: it is the one place where everything is wired. Each component is
-// handed what it needs, and nothing else knows how the others are made.
+// Package app builds a running shop from its settings. It alone creates the components and gives each what it needs.
 //
 //	settings := app.Default()
 //	settings.Data, settings.Lab = dir, true // or MySQL, Redis, TokenSecret
@@ -7,31 +6,30 @@
 //	...
 //	err = shop.Shutdown(ctx)
 //
-// Several shops in one process are as separate as in several: each has its own connections, lockers and servers. Those
-// that share a folder or a database share locks, too: StartEmbedded makes a Redis for them.
+// Several shops in one process are as separate as in several processes: each has its own connections, lockers and
+// servers. Shops that share a folder or a database have to share a Redis, too, which StartEmbedded can start.
 //
 // What is promised:
 //
-//   - Start returns a shop that answers, or an error that names the server which did not and what to check, and leaves
-//     nothing open.
-//   - Settings that ask for TLS get it: Start refuses a database or Redis that speaks plaintext, or whose certificate
+//   - Start returns a shop that answers. Otherwise it returns an error that names the server which did not and what to
+//     check, and leaves nothing open.
+//   - Settings that require TLS get it: Start refuses a database or Redis that speaks plaintext, or whose certificate
 //     is not to be trusted.
 //   - A second shop on a folder whose locks are in the process of the first is refused.
 //   - Shutdown lets readiness fail before it refuses connections, finishes the orders in flight, and then closes the
 //     operator's API and every component, the last one opened first.
-//   - Buyers are known by a token, except in teaching mode. The operator's API is on a listener of its own, only if it
-//     is asked for, and wants another.
+//   - Buyers are known by a token, except in teaching mode. The operator's API has a listener of its own, only if it
+//     has an address, and needs another token.
 //   - Of all instances, one expires the orders that were not paid in time. When it shuts down, another goes on within
 //     two seconds; when it is killed, within the lock's TTL and a second. So does the nightly reconciliation, which
-//     audits all SKUs, logs what differs and changes nothing. It runs once a day, also where a Redis forgets or
-//     instances change; a night on which no instance ran is made up for. The run of an instance that is killed in the
+//     audits all SKUs, logs differences and changes nothing. It runs once a day, also if Redis loses its data or
+//     instances change; if no instance ran at that time, it runs later. The run of an instance that is killed in the
 //     middle of it is not repeated.
-//   - An instance on which a job fails leaves the job to others, for twice as long as the job usually waits between
-//     runs.
+//   - An instance on which a job fails leaves the job to others, for twice the usual time between runs.
 //   - One instance deletes the idempotency keys that are older than Settings.KeepKeys, at most ten minutes later.
-//   - Each job reports in the log and in the metrics what it did. An error that repeats is logged ever more rarely,
+//   - Each job reports in the log and in the metrics what it did. A repeated error is logged less and less often,
 //     with a count.
-//   - Each line that is logged for a request has its id.
+//   - Each line of the log about a request has its id.
 //   - Teaching mode does not start on settings that look like production's, and the lab's known password is refused
 //     outside it.
 package app

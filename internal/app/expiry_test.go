@@ -12,7 +12,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "An instance on which a job fails, as one that has lost its own database, leaves the job to another at once": orders
+// "An instance on which a job fails leaves the job to others": orders
 // expire although it reaches Redis.
 func TestShop_expires_databaseLost(t *testing.T) {
 	t.Parallel()

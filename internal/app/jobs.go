@@ -16,8 +16,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// job is work that one instance does at a time. Two at once, as after a lease that ran out, do no harm: each job is
-// idempotent, and the lease spares the database the others.
+// job is work that one instance does at a time. Two instances at once, as after a lost lease, do no harm: each job is
+// idempotent, and the lease only saves work.
 type job struct {
 	name  string
 	every time.Duration
@@ -55,9 +55,9 @@ func parseDaily(at string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
-// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs what differs and
-// changes nothing: people find out what is right. A row of the database claims the day, so that neither a change of
-// instances nor a Redis that forgets repeats a run or leaves a day out.
+// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs differences and
+// changes nothing: an operator has to decide what is right. A row in the database claims the day, so that no day is
+// audited twice or skipped if instances change or Redis loses its data.
 func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 	const name = "reconcile"
 	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
@@ -71,17 +71,17 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 			return 0, err
 		}
 		differences, err = audit(ctx, db, log.With("job", name))
-		if err != nil { // it is due again
+		if err != nil { // another run has to follow
 			err = errors.Join(err, db.UnclaimDay(context.WithoutCancel(ctx), name, day))
 		}
 		return differences, err
 	}}
 }
 
-// audit returns the number of differences, of which the first are logged.
+// audit returns the number of differences, and logs the first 20 of them.
 func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences int, err error) {
-	// A run keeps a snapshot of the database open. A MySQL whose answer to one statement does not begin within
-	// readTimeout, of the DSN or else two minutes, ends it before.
+	// The time limit is there because a run keeps a snapshot of the database open. On MySQL each statement also has the
+	// readTimeout of the DSN, by default two minutes.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began := time.Now()
@@ -108,8 +108,8 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	return differences, nil
 }
 
-// runJobs runs jobs until ctx ends. The channel is closed when all have given their leases back, which takes as long as
-// a database or Redis that hangs is waited for.
+// runJobs runs jobs until ctx ends. The channel is closed when all have released their leases, which may take as long
+// as the timeouts of a database or Redis that does not answer.
 func (c *components) runJobs(ctx context.Context, list ...job) (ended <-chan struct{}) {
 	var running sync.WaitGroup
 	for _, j := range list {
@@ -138,18 +138,18 @@ type runner struct {
 // standBy is the time between tries for a job's lease.
 const standBy = time.Second
 
-// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. An instance on which a
-// run fails leaves the job to the others for a while, as its database may be the only one that does not answer.
+// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. After a run that
+// failed, the instance leaves the job to others for a while, since the cause may be local.
 func (r *runner) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
-		held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: another instance has it
+		heldElsewhere := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // not joined with another reason
 		switch {
 		case err == nil:
 			if failed := r.lead(lease); failed {
 				pause(ctx, 2*max(r.every, standBy))
 			}
-		case !held && ctx.Err() == nil:
+		case !heldElsewhere && ctx.Err() == nil:
 			r.outage.Note(ctx, err)
 		}
 		pause(ctx, standBy)
@@ -158,7 +158,7 @@ func (r *runner) loop(ctx context.Context) {
 
 // lead runs the job until its lease ends or a run fails.
 func (r *runner) lead(lease *lock.Lease) (failed bool) {
-	defer lease.Release() //nolint:errcheck // it goes on in the background
+	defer lease.Release() //nolint:errcheck // the locker retries it in the background
 	r.log.Info("job runs here")
 	r.metrics.Leads(true)
 	defer r.metrics.Leads(false)
@@ -167,7 +167,7 @@ func (r *runner) lead(lease *lock.Lease) (failed bool) {
 		items, err := r.run(ctx)
 		r.metrics.Ran(items, err)
 		if err != nil && ctx.Err() != nil {
-			return false // it was ended from outside
+			return false // the lease was lost, or the shop shuts down
 		}
 		r.outage.Note(ctx, err)
 		if items > 0 {
@@ -180,7 +180,7 @@ func (r *runner) lead(lease *lock.Lease) (failed bool) {
 	return false
 }
 
-// pause waits, and reports whether ctx still runs.
+// pause waits for d or the end of ctx, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,8 +11,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "One deletes the idempotency keys that are older than Settings.KeepKeys, and says in the log how many." Then a key
-// makes a new order.
+// "One instance deletes the idempotency keys that are older than Settings.KeepKeys, at most ten minutes later. Each job
+// reports in the log and in the metrics what it did." Then a key makes a new order.
 func TestShop_purgesKeys(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

@@ -26,7 +26,7 @@ type teaching struct {
 	database, redis string                     // names and versions
 }
 
-// decorate lets the recorder see what strategies ask of store and locks, and adds the wrong locks.
+// decorate adds the wrong locks, and wraps the store and all locks so that the recorder observes them.
 func (l *teaching) decorate(sell *strategy.Shop, lockers map[string]strategy.Locker) {
 	sell.Store = lab.Store(sell.Store)
 	maps.Copy(lockers, l.wrong)
@@ -35,7 +35,7 @@ func (l *teaching) decorate(sell *strategy.Shop, lockers map[string]strategy.Loc
 	}
 }
 
-// notOffered returns, for each strategy that lacks something, what it lacks.
+// notOffered returns why strategies cannot be used in this shop, by name.
 func notOffered(s Settings) map[string]string {
 	missing := map[string]string{}
 	if !s.Lab {
@@ -79,14 +79,14 @@ func (c *components) openRedlock(ctx context.Context, s Settings) error {
 		}
 		nodes = append(nodes, node)
 	}
-	// LockWait ends the wait, not a number of tries. The nodes are near and, in a race, busy.
+	// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
 	c.addLocker(s, strategy.RedlockLock, redlock.New(nodes, redlock.Options{
 		NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond,
 	}))
 	return nil
 }
 
-// openMySQLLock makes the table as well: it is the lab's alone, and no migration's.
+// openMySQLLock also creates the table of the locks, which is only for teaching mode and so in no migration.
 func (c *components) openMySQLLock(ctx context.Context, s Settings) error {
 	if s.MySQL == "" {
 		return nil
@@ -99,7 +99,7 @@ func (c *components) openMySQLLock(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// openZooKeeper waits until it has answered, as for the other servers.
+// openZooKeeper waits until it has answered, like the other servers.
 func (c *components) openZooKeeper(ctx context.Context, s Settings) error {
 	if s.ZooKeeper == "" {
 		return nil
@@ -123,7 +123,7 @@ func (c *components) openZooKeeper(ctx context.Context, s Settings) error {
 	}
 }
 
-// scriptName says what a script of a lock is for, by its hash.
+// scriptName returns the purpose of a lock's script by its hash; empty if unknown.
 func scriptName(hash string) string {
 	return cmp.Or(lock.ScriptName(hash), redlock.ScriptName(hash), lab.ScriptName(hash))
 }

@@ -102,7 +102,7 @@ func TestShop_Metrics(t *testing.T) {
 	}
 }
 
-// "Each job says in the log and in the metrics what it did", also where it fails.
+// "Each job reports in the log and in the metrics what it did", also where it fails.
 func TestShop_jobFails(t *testing.T) {
 	t.Parallel()
 	s, log := embedded(t, 1), &logbook.Book{}

@@ -52,7 +52,7 @@ func wantClosed(t *testing.T, addr string) {
 	}
 }
 
-// "The operator's API is on a listener of its own, there only if it is asked for, and wants another" token; and in
+// "The operator's API has a listener of its own, only if it has an address, and needs another token"; and in
 // Shutdown it closes last.
 func TestShop_operator(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "It runs once a day: also where a Redis forgets or instances change; a night on which no instance ran is made up
-// for."
+// "It runs once a day, also if Redis loses its data or instances change; if no instance ran at that time, it runs
+// later."
 func TestShop_reconciles(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

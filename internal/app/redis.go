@@ -23,8 +23,8 @@ func RedisAddress(address string) (string, error) {
 	return options.Addr, nil
 }
 
-// redisOptions reads host:port or a URL. Its errors do not repeat a URL, not even one without its scheme: it may hold a
-// password.
+// redisOptions parses host:port or a URL. Its errors do not quote a URL, not even one without a scheme, which may
+// contain a password.
 func redisOptions(address string) (*redis.Options, error) {
 	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0")
 	options := &redis.Options{Addr: address}
@@ -45,12 +45,13 @@ func redisOptions(address string) (*redis.Options, error) {
 		return nil, errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
 	}
 	options.ContextTimeoutEnabled = true
-	// Notices of a cloud service's upgrades, which plain servers do not know.
+	// Maintenance notifications exist only in cloud services.
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return options, nil
 }
 
-// openClient returns a client of a Redis that has answered, whose commands the lab records. It asks until ctx ends.
+// openClient returns a client of a Redis that has answered. In teaching mode its commands are recorded. It waits for
+// the answer until ctx ends.
 func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
 	options, err := redisOptions(address)
 	if err != nil {
@@ -76,8 +77,8 @@ func (c *components) openClient(ctx context.Context, s Settings, address string)
 	return client, nil
 }
 
-// awaitRedis asks with a client that does not retry by itself, so that its error is the server's answer and not that
-// the time was over.
+// awaitRedis pings until the server answers or ctx ends. Its client does not retry, so that the error is the server's
+// and not a timeout of retries.
 func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 	options.MaxRetries, options.DialerRetries = -1, 1
 	client := redis.NewClient(&options)
@@ -91,7 +92,7 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		// A wrong password stays wrong, and so does a certificate.
+		// A wrong password or certificate is permanent.
 		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
 			return last
 		}
@@ -101,15 +102,16 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 	}
 }
 
-// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid the question, and the
-// embedded one does not know the answer.
+// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
+// has no version.
 func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	info, _ := client.Info(ctx, "server").Result()
 	version := "Redis protocol, version not told"
 	for line := range strings.Lines(info) {
-		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
 		case "valkey_version":
-			return "Valkey " + value // which also has a redis_version
+			return "Valkey " + value // it also has a redis_version
 		case "redis_version":
 			version = "Redis " + value
 		}
@@ -117,9 +119,9 @@ func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	return version
 }
 
-// StartEmbedded starts n Redis-protocol servers inside this process that know nothing of each other, each on a free
-// port of the loopback interface. One is enough for Settings.Redis; Settings.Redlock is usually five. Shut down the
-// shops before calling stop.
+// StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the
+// loopback interface: one for Settings.Redis, usually five for Settings.Redlock. Shut down the shops before calling
+// stop.
 func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
 	var servers []*miniredis.Miniredis
 	stop = func() error {
@@ -133,7 +135,7 @@ func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
 		if err := server.StartAddr("127.0.0.1:0"); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), stop())
 		}
-		server.ClockTTL(true) // or the leases of a crashed holder would never end
+		server.ClockTTL(true) // keys expire by the clock
 		servers = append(servers, server)
 		addrs = append(addrs, server.Addr())
 	}

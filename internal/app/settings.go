@@ -11,7 +11,7 @@ import (
 	"example.com/shop/internal/observe"
 )
 
-// DatabaseSettings say which database is meant. The tags make them flags and variables of a command line.
+// DatabaseSettings choose the database. The tags make them flags and environment variables of a command line.
 type DatabaseSettings struct {
 	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there."`
@@ -20,7 +20,7 @@ type DatabaseSettings struct {
 	MySQLKey     string        `name:"mysql-key" group:"Database" env:"SHOP_MYSQL_KEY" placeholder:"FILE" help:"Private key of --mysql-cert."`
 	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait for servers that do not answer yet: 1ms to 15m."`
 
-	// Log gets what happens, each line with the request that it belongs to; nil discards it.
+	// Log is the logger; nil for none. Lines of a request get its id.
 	Log *slog.Logger `kong:"-"`
 }
 
@@ -67,8 +67,8 @@ type Settings struct {
 	LabShortTTL time.Duration `kong:"-"`
 }
 
-// Default returns the settings that a command line without flags makes, without the environment: a shop with locks in
-// this process, and without a database: set Data or MySQL.
+// Default returns the settings of a command line without flags and environment variables: locks in this process, and no
+// database yet: set Data or MySQL.
 func Default() Settings {
 	var s Settings
 	parser := kong.Must(&s, kong.PostBuild(func(k *kong.Kong) error {
@@ -83,22 +83,22 @@ func Default() Settings {
 	return s
 }
 
-// Limits of buyers where the settings name none. rateLimit is more than a person can click and a small part of what an
-// instance sells; maxOpen is more than an honest buyer leaves unpaid.
+// Default limits of buyers. rateLimit is more than a person can click and far below the capacity of an instance;
+// maxOpen is more than an honest buyer leaves unpaid.
 const (
 	rateLimit = 20
 	maxOpen   = 10
 )
 
-// limit returns what was given or the default, which in teaching mode is none.
-func (s Settings) limit(given *int, normally int) int {
+// limit returns the given limit or the default, which in teaching mode is 0, for none.
+func (s Settings) limit(given *int, standard int) int {
 	switch {
 	case given != nil:
 		return *given
 	case s.Lab:
 		return 0
 	}
-	return normally
+	return standard
 }
 
 // DatabaseFile returns the path of the database file that a shop keeps in its folder.

@@ -18,8 +18,8 @@ type Shop struct {
 	settings   Settings
 	log        *slog.Logger
 	components *components
-	front      *server // the buyers'
-	back       *server // the operator's; nil for none
+	buyers     *server
+	operator   *server // nil for none
 	stopJobs   context.CancelFunc
 	jobsEnded  <-chan struct{}
 
@@ -28,7 +28,7 @@ type Shop struct {
 	stopped  error // outcome of Shutdown
 	serving  sync.WaitGroup
 	done     chan struct{} // closed when one of the servers has ended
-	failure  error         // why, if not by Shutdown; read after done
+	failure  error         // of a server that ended before Shutdown; read after done
 }
 
 // Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or s.StartTimeout
@@ -53,15 +53,17 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	return shop, nil
 }
 
-// listen opens the listener of the buyers and, if it is asked for, that of the operator.
+// listen opens the listener of the buyers' API and, if it has an address, that of the operator's.
 func (s *Shop) listen(ctx context.Context) (err error) {
 	handler := s.components.handler(s.settings, s.draining.Load)
-	if s.front, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log); err != nil || s.settings.OperatorListen == "" {
+	s.buyers, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log)
+	if err != nil || s.settings.OperatorListen == "" {
 		return err
 	}
 	handler = s.components.operator(s.settings)
-	if s.back, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log); err != nil {
-		return errors.Join(err, s.front.listener.Close())
+	s.operator, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log)
+	if err != nil {
+		return errors.Join(err, s.buyers.listener.Close())
 	}
 	return nil
 }
@@ -73,7 +75,7 @@ func (s *Shop) startJobs() {
 		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
 		list = append(list, reconciliation(at, c.database, s.log))
 	}
-	ctx, stop := context.WithCancel(context.Background()) // whatever becomes of the context of Start
+	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
 	s.stopJobs, s.jobsEnded = stop, c.runJobs(ctx, list...)
 }
 
@@ -81,27 +83,28 @@ func (s *Shop) startJobs() {
 func (s *Shop) serve() {
 	defer close(s.done)
 	ended := make(chan error, 2)
-	s.serving.Go(func() { ended <- s.front.serve() })
-	if s.back != nil {
-		s.serving.Go(func() { ended <- s.back.serve() })
+	s.serving.Go(func() { ended <- s.buyers.serve() })
+	if s.operator != nil {
+		s.serving.Go(func() { ended <- s.operator.serve() })
 	}
-	if s.failure = <-ended; s.failure != nil {
+	s.failure = <-ended
+	if s.failure != nil {
 		s.log.Error("shop fails", "error", s.failure)
 	}
 }
 
-// Addr returns the host:port that it serves on.
-func (s *Shop) Addr() string { return s.front.listener.Addr().String() }
+// Addr returns the host:port of the buyers' API.
+func (s *Shop) Addr() string { return s.buyers.listener.Addr().String() }
 
-// URL returns http:// and the address.
+// URL returns http:// and Addr.
 func (s *Shop) URL() string { return "http://" + s.Addr() }
 
 // OperatorAddr returns the host:port of the operator's API; empty without one.
 func (s *Shop) OperatorAddr() string {
-	if s.back == nil {
+	if s.operator == nil {
 		return ""
 	}
-	return s.back.listener.Addr().String()
+	return s.operator.listener.Addr().String()
 }
 
 // Done is closed when the shop has stopped accepting orders, by Shutdown or by a failure of either listener. Call
@@ -118,8 +121,8 @@ func (s *Shop) Err() error {
 	}
 }
 
-// Shutdown lets readiness fail, waits for load balancers to see it, finishes the orders in flight, and closes the
-// operator's API and all else that Start opened. When ctx or Settings.Drain ends first, it cuts the rest off and
+// Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the
+// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it cuts off the rest and
 // returns an error with the cause. Jobs are ended at once; one that hangs is cut off as well, which is no error.
 // Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
@@ -136,21 +139,21 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
 	defer cancel()
 	var cut error
-	if err := s.front.close(ctx); err != nil {
+	if err := s.buyers.close(ctx); err != nil {
 		cut = fmt.Errorf("orders in flight were cut off: %w", err)
 	}
 	<-s.done
-	if s.back != nil { // a profile must not keep the shop open, and a restock that is cut off can be sent again
+	if s.operator != nil { // for a second: a profile must not delay the end, and a restock can be repeated
 		second, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if err := s.back.close(second); err != nil {
+		if err := s.operator.close(second); err != nil {
 			s.log.Warn("operator's requests were cut off", "error", err)
 		}
 	}
 	s.serving.Wait()
 	select {
 	case <-s.jobsEnded:
-	case <-ctx.Done(): // another instance does again what is cut off
+	case <-ctx.Done(): // another instance repeats what is cut off
 		s.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
 	}
 	if err := errors.Join(cut, s.components.close()); err != nil {
@@ -160,17 +163,17 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// requestTimeout leaves an order its wait for the lease and then some for the database.
+// requestTimeout is the wait for the lease, and time for the database.
 func (s Settings) requestTimeout() time.Duration { return s.LockWait + 20*time.Second }
 
-// operatorTimeout leaves an audit of a large shop its time. A MySQL ends it before if one statement takes longer than
-// the DSN's readTimeout, two minutes without one.
+// operatorTimeout is long enough for the audit of a large shop. On MySQL each statement also has the readTimeout of the
+// DSN, by default two minutes.
 const operatorTimeout = 5 * time.Minute
 
 // server is an HTTP server and its listener.
 type server struct {
 	http.Server
-	flag     string // by which its address is chosen
+	flag     string // that sets its address
 	listener net.Listener
 }
 
@@ -185,7 +188,7 @@ func newServer(ctx context.Context, flag, addr string, handler http.Handler, tim
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       body,
 		WriteTimeout:      body + timeout + 5*time.Second,
-		IdleTimeout:       2 * time.Minute, // longer than load balancers keep connections, which they must close first
+		IdleTimeout:       2 * time.Minute, // longer than that of load balancers, which have to close connections first
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
@@ -199,8 +202,8 @@ func (s *server) serve() error {
 	return nil
 }
 
-// close accepts no more and lets the requests in flight finish. It cuts off those that have not when ctx ends, and
-// returns why.
+// close accepts no more connections and waits for the requests in flight. If ctx ends first, it cuts them off and
+// returns the cause.
 func (s *server) close(ctx context.Context) error {
 	err := s.Shutdown(ctx)
 	if err == nil {

@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// tlsFiles are the PEM files of a server's settings.
+// tlsFiles are the PEM files for the TLS connections to one server.
 type tlsFiles struct {
-	flag      string // with which the flags' names begin
-	ca        string // certificates of the CAs that may sign the server's; empty: the system's
+	flag      string // prefix of the names of its flags
+	ca        string // certificates of the CAs that may sign the server's; empty for the system's
 	cert, key string // the client's own certificate, for servers that ask for one
 }
 
@@ -21,13 +21,13 @@ func (s DatabaseSettings) mysqlTLS() tlsFiles {
 }
 func (s Settings) redisTLS() tlsFiles { return tlsFiles{"redis", s.RedisCA, s.RedisCert, s.RedisKey} }
 
-// any reports whether TLS is asked for.
-func (f tlsFiles) any() bool { return f.ca != "" || f.cert != "" || f.key != "" }
+// given reports whether any file is set, which requires TLS.
+func (f tlsFiles) given() bool { return f.ca != "" || f.cert != "" || f.key != "" }
 
-// config reads the files; nil if none is named. The server's certificate and host name are always verified. Errors name
+// config reads the files; nil if none is set. The server's certificate and host name are always verified. Errors name
 // the flag and the file, and never show a key.
 func (f tlsFiles) config() (*tls.Config, error) {
-	if !f.any() {
+	if !f.given() {
 		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -54,8 +54,8 @@ func (f tlsFiles) config() (*tls.Config, error) {
 	return config, nil
 }
 
-// refusedTLS reports whether client and server disagree on TLS, which does not pass by waiting: the server does not
-// speak it, its certificate is not to be trusted, or it ended the handshake.
+// refusedTLS reports a permanent error of TLS: the server does not speak it, its certificate cannot be verified, or it
+// ended the handshake.
 func refusedTLS(err error) bool {
 	var (
 		plaintext tls.RecordHeaderError

@@ -105,7 +105,7 @@ func badTokens() map[string][]string {
 
 func times(text string, n int) string { return strings.Repeat(text, n) }
 
-// Verify's errors match ErrToken, say "what is wrong with the token, and contain no part of it".
+// Verify's errors match ErrToken, say "what is wrong with the token and contains no part of it".
 func TestTokens_Verify(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

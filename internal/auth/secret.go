@@ -16,10 +16,10 @@ import (
 
 const secretBytes = 32 // as many as the hash has (RFC 7518, section 3.2)
 
-// Secret signs buyers' tokens, or is the operator's token itself. The zero value is none. It does not print: whatever
-// the verb, a log gets "[secret]".
+// Secret signs buyers' tokens, or is the operator's token itself. The zero value is no secret. It does not print: with
+// any verb, and in a log, it is "[secret]".
 type Secret struct {
-	text string // as it was given: base64 and hex are not decoded
+	text string // as given: base64 and hex are not decoded
 }
 
 // NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other text is taken: a phrase that
@@ -35,10 +35,10 @@ func NewSecret(text string) (Secret, error) {
 	return Secret{text: text}, nil
 }
 
-// IsZero tells the zero value.
+// IsZero reports whether s is the zero value, which is no secret.
 func (s Secret) IsZero() bool { return s.text == "" }
 
-// Is reports whether text is the secret, in a time that does not depend on how much of it is right.
+// Is reports whether text is the secret, by a comparison in constant time.
 func (s Secret) Is(text string) bool {
 	return !s.IsZero() && subtle.ConstantTimeCompare([]byte(s.text), []byte(text)) == 1
 }
@@ -46,14 +46,13 @@ func (s Secret) Is(text string) bool {
 // Reveal returns the text.
 func (s Secret) Reveal() string { return s.text }
 
-// Format prints "[secret]", whatever the verb.
+// Format prints "[secret]" for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]") }
 
 // LogValue logs "[secret]".
 func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// tooOpen are the permissions that a secret's file must not give: any to everybody, and to its group that of writing
-// it.
+// tooOpen are the permissions that a secret's file must not have: any for others, and write or execute for its group.
 const tooOpen = 0o027
 
 // ReadSecretFile reads the secret from a file: its text, without the end of line that editors add. The file may be a

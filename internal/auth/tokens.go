@@ -2,7 +2,7 @@
 // tokens, and the operator's.
 //
 // A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. It names the
-// buyer, and nothing else:
+// buyer and has these claims:
 //
 //	sub  the buyer's name
 //	aud  "shop:buyer", so that a token for another purpose buys nothing
@@ -33,20 +33,20 @@ const (
 )
 
 var (
-	// ErrToken is matched by every error of Verify, which says what is wrong with the token and contains no part of it.
+	// ErrToken is wrapped by every error of Verify, which says what is wrong with the token and contains no part of it.
 	ErrToken = errors.New("bad token")
 
-	// ErrLifetime means that a token was to be good for too short or too long.
+	// ErrLifetime means that the requested lifetime of a token is too short or too long.
 	ErrLifetime = errors.New("lifetime of a token")
 )
 
-// Tokens mints and verifies tokens with one secret. It may be used concurrently.
+// Tokens mints and verifies tokens with one secret. It may be used by many goroutines at once.
 type Tokens struct {
 	secret []byte
 	parser *jwt.Parser
 }
 
-// New returns the Tokens of a secret. It panics on the zero Secret, with which anyone could sign.
+// New returns Tokens with this secret. It panics on the zero Secret, with which anyone could sign.
 func New(secret Secret) *Tokens {
 	if secret.IsZero() {
 		panic("auth: there is no secret")
@@ -62,8 +62,8 @@ func New(secret Secret) *Tokens {
 	)}
 }
 
-// Mint returns a token that is good from now on, for lifetime: MinLifetime to MaxLifetime, or ErrLifetime. Dates are
-// whole seconds, so that it may end up to one earlier.
+// Mint returns a token that is valid from now on for lifetime, MinLifetime to MaxLifetime, and when it expires. The
+// error for another lifetime is ErrLifetime. Times are whole seconds, so that it may expire up to a second early.
 func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expires time.Time, err error) {
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
 		return "", time.Time{}, fmt.Errorf("%w: %v: want %v to %dh", ErrLifetime, lifetime, MinLifetime, MaxLifetime/time.Hour)
@@ -83,7 +83,7 @@ func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expir
 	return token, expires, nil
 }
 
-// Verify returns the buyer whom a token names, or an ErrToken.
+// Verify returns the buyer whom a valid token names, or an ErrToken.
 func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if len(token) > MaxToken {
 		return "", fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrToken, len(token), MaxToken)
@@ -102,7 +102,7 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	return c.Subject, nil
 }
 
-// explain replaces the parser's error, which may quote the token, by what that matches.
+// explain replaces the parser's error, which may quote the token, by the known error that it wraps.
 func explain(err error) error {
 	for _, known := range []error{
 		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,

@@ -23,8 +23,8 @@ type Orders interface {
 	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
 }
 
-// Stock keeps SKUs and their ledger. Lists have at most limit items behind after: SKUs in the sequence of their names,
-// movements the earliest first.
+// Stock keeps SKUs and their ledger. *store.Store does. Lists return at most limit items behind after: SKUs in the
+// order of their names, movements the earliest first.
 type Stock interface {
 	Auditor
 	SKU(ctx context.Context, name string) (stock.SKU, error)
@@ -37,11 +37,11 @@ type Stock interface {
 
 // Observer counts answers. *observe.Metrics is one.
 type Observer interface {
-	// Request has been answered. The route is the pattern of its path, empty if none matched.
+	// Request counts an answered request. The route is the pattern of its path, empty if none matched.
 	Request(method, route string, status int, took time.Duration)
 
-	// Order has been asked to be placed, paid or cancelled: action is place, pay or cancel. The outcome is placed,
-	// paid, cancelled, or replayed for what was so before, or else the last part of the problem's type.
+	// Order counts a request to place, pay or cancel an order: action is place, pay or cancel. The outcome is placed,
+	// paid, cancelled, replayed if the order was so before, or the last part of the problem's type.
 	Order(action, outcome string)
 }
 
@@ -53,15 +53,15 @@ type Config struct {
 	Checks   []Check
 	Draining func() bool // true once the shop shuts down
 
-	Buyers      *auth.Tokens  // of requests below /v1/orders; without it, the header Shop-Buyer is believed
-	Limiter     *Limiter      // of changes by one buyer
-	MaxInFlight int           // requests at a time
-	Timeout     time.Duration // of a request
+	Buyers      *auth.Tokens  // for requests below /v1/orders; without it, the header Shop-Buyer names the buyer
+	Limiter     *Limiter      // of a buyer's changes
+	MaxInFlight int           // requests below /v1/ at a time
+	Timeout     time.Duration // of a request below /v1/
 	Lab         *Lab          // teaching mode
 
 	Log      *slog.Logger // gets a line for each request
 	Observer Observer
-	Trace    gin.HandlerFunc // around everything else
+	Trace    gin.HandlerFunc // middleware around all handlers
 }
 
 // New returns the handler of the buyers' API.
@@ -95,13 +95,13 @@ func New(c Config) http.Handler {
 
 // OperatorConfig is what the operator's API needs.
 type OperatorConfig struct {
-	Token   auth.Secret // a request that shows it is the operator's
+	Token   auth.Secret // the operator's token
 	Stock   Stock
 	Metrics http.Handler // of GET /metrics
 
-	Timeout time.Duration // for one request, except a profile; 0 means none
+	Timeout time.Duration // of a request below /v1/; 0 means none
 	Log     *slog.Logger
-	Refused func() // is called for each request without the operator's token
+	Refused func() // called for each request without the operator's token; nil for none
 }
 
 // NewOperator returns the handler of the operator's API, for a listener of its own.
@@ -129,18 +129,18 @@ type api struct {
 	ready readiness
 }
 
-// route is a row of the table of what is answered. A handler returns a status and a body that becomes JSON, nil where
-// it has answered itself, or fails.
+// route is a row of the table of routes. A handler returns a status and a body that is encoded as JSON, nil if it has
+// written the answer itself, or an error.
 type route struct {
 	method, path string
 	caller       caller
 	handle       func(c *call) (status int, body any, err error)
-	query        []string // parameters of the URL that it takes
+	query        []string // the URL's query parameters that it takes
 }
 
-// engine answers these routes, a GET also as HEAD, and everything else with a problem, on the operator's listener to
-// the operator alone.
-func (a *api) engine(other caller, routes []route) http.Handler {
+// engine serves these routes, each GET also as HEAD, and answers any other request with a problem, after the same
+// checks as a route for this caller.
+func (a *api) engine(others caller, routes []route) http.Handler {
 	a.errors = errorTable()
 	gin.SetMode(gin.ReleaseMode) // before New, which prints in any other mode
 	engine := gin.New()
@@ -151,7 +151,7 @@ func (a *api) engine(other caller, routes []route) http.Handler {
 		engine.Use(a.Trace)
 	}
 	fail := func(err error) gin.HandlerFunc {
-		return a.serve(route{caller: other, handle: func(*call) (int, any, error) { return 0, nil, err }})
+		return a.serve(route{caller: others, handle: func(*call) (int, any, error) { return 0, nil, err }})
 	}
 	engine.NoRoute(fail(errNoRoute))
 	engine.NoMethod(fail(errNoMethod))

@@ -1,14 +1,14 @@
-// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that turns errors into answers. New is
-// the buyers' part, NewOperator the operator's, for a listener that buyers do not reach. The contract is openapi.yaml:
-// the tests check every answer against it.
+// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that maps errors to answers. New is the
+// buyers' API, NewOperator the operator's, for a listener that buyers cannot reach. The contract is openapi.yaml: the
+// tests check every answer against it.
 //
 // A request passes serve and admit, in serve.go, and its handler, which decodes, calls the service and returns status,
 // body and error; rules live in the service.
 //
-// # Who asks
+// # Authentication
 //
 // With Config.Buyers, a request below /v1/orders shows a token in its Authorization header (RFC 6750). Without a good
-// one it is a 401 that reads nothing else of the request, and the header Shop-Buyer counts for nothing. Without
+// one it is a 401 that reads nothing else of the request, and the header Shop-Buyer is ignored. Without
 // Config.Buyers, that header names the buyer; absent means "guest". Every request to the operator's part but GET
 // /healthz shows the operator's token, or is a 401.
 //
@@ -17,8 +17,8 @@
 // As draft-ietf-httpapi-idempotency-key-header has it: 1 to 255 characters of printable ASCII. POST /v1/orders and a
 // restock want one; pay and cancel take one. A repeat has the status, the Location and, byte for byte, the body of the
 // first answer, on every instance and whatever became of the order meanwhile, and says Idempotent-Replayed: true. The
-// same key with another request is a 422, while the first still runs a 409 with Retry-After. What was refused is not
-// replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
+// same key with another request is a 422; while the first still runs, a repeat is a 409 with Retry-After. A refusal is
+// not replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
 //
 // # Bodies and queries
 //
@@ -28,14 +28,14 @@
 //
 // # Limits
 //
-// Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else is wrong with them.
-// Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait; reads that need no token have a quarter
-// of it, and run a few at a time. Every 429 and 503 carries Retry-After, in seconds.
+// Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them. Config.MaxInFlight
+// bounds the requests below /v1/ that run or wait; reads that need no token have a quarter of it, and run a few at a
+// time. Every 429 and 503 carries Retry-After, in seconds.
 //
 // # Errors
 //
 // Every error is an RFC 9457 problem (application/problem+json). Its type is stable and made for programs, its detail
 // is made for people. retry_safe tells that the same request, with the same Idempotency-Key, may be sent again as it
-// is: it can succeed and never buys twice. Bad input never is a 5xx. What no row of the table knows is a 500 whose
-// cause is logged and not told.
+// is: it can succeed and never buys twice. Bad input never is a 5xx. An error without a row in the table is a 500 whose
+// cause is logged and not in the answer.
 package httpapi

@@ -20,13 +20,13 @@ const (
 	pathReadyz  = "/readyz"
 )
 
-// IsHealthCheck reports whether a request with this route asks how the shop does, as load balancers do every second.
+// IsHealthCheck reports whether a route is a health check, which load balancers call every second.
 func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
 
-// healthz answers that the process lives.
+// healthz answers GET /healthz: the process lives.
 func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "ok"}, nil }
 
-// readyz answers whether buyers may be sent here.
+// readyz answers GET /readyz: whether this instance can take orders.
 func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
@@ -38,29 +38,29 @@ func (a *api) readyz(c *call) (int, any, error) {
 	return http.StatusOK, gin.H{"status": "ready"}, nil
 }
 
-// Check is something that must answer for the shop to be ready. Ping is called by one goroutine at a time, at most once
-// in a second, and returns when ctx ends.
+// Check is a server that has to answer for the shop to be ready. Ping is called by one goroutine at a time, at most
+// once a second, and returns when ctx ends.
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
 }
 
 const (
-	readyTimeout = 2 * time.Second // that all checks have for an answer
+	readyTimeout = 2 * time.Second // of a round
 	readyEvery   = time.Second     // from the beginning of a round to that of the next
 )
 
-// readiness runs the checks for all who ask, in one round at a time and one round in a second, whose result they share:
-// however many ask, the servers are asked once.
+// readiness runs the checks in one round at a time and one round in a second, whose result concurrent requests share:
+// any number of requests costs each server one ping.
 type readiness struct {
 	checks []Check
 
 	mu     sync.Mutex
-	began  time.Time // the last round
-	failed []string  // in that
+	began  time.Time // of the last round
+	failed []string  // in the last round
 }
 
-// failing returns the names of the checks that fail. A round goes on when the client that asked first goes away.
+// failing returns the names of the checks that fail. A round goes on if the client that began it disconnects.
 func (r *readiness) failing(ctx context.Context) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,13 +96,14 @@ func document(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
+// metrics answers GET /metrics.
 func (a *api) metrics(c *call) (int, any, error) {
 	a.operator.Metrics.ServeHTTP(c.Writer, c.Request)
 	return 0, nil, nil
 }
 
-// profile answers what `go tool pprof` asks for, below /debug/pprof/. The command line is not told: it may hold the
-// database's password. A profile moves the write deadline of its own connection as far as it needs.
+// profile answers the requests of `go tool pprof`, below /debug/pprof/. It does not serve the command line, which may
+// contain the database's password. A profile moves the write deadline of its own connection as far as it needs.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

@@ -14,9 +14,9 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// Lab is teaching mode: requests choose a strategy, and can be traced, recorded and stopped.
+// Lab configures teaching mode: requests choose a strategy, and can be traced, recorded and stopped.
 type Lab struct {
-	Offers          []order.Offer // that Shop-Strategy may name, the default first
+	Offers          []order.Offer // the strategies that Shop-Strategy may name, the default first
 	Recorder        *lab.Recorder
 	Database, Redis string // names and versions, such as "MySQL 9.1.0"
 }
@@ -42,7 +42,7 @@ func (a *api) readLesson(c *call, r *order.Request) (err error) {
 	return nil
 }
 
-// placeTraced places an order with a trace, which is recorded if the request asks for that by Shop-Tape.
+// placeTraced places an order with a trace, which is recorded if the request has a Shop-Tape.
 func (a *api) placeTraced(c *call, r order.Request) (placed order.Order, replayed bool, err error) {
 	q := lab.Request{Name: c.value("Shop-Tape"), Stop: c.value("Shop-Stop")}
 	if q.Name == "" && q.Stop != "" {
@@ -86,7 +86,7 @@ type strategyJSON struct {
 	Reason          string `json:"reason,omitempty"` // why it is not
 }
 
-// getTape answers GET /v1/tapes/{tape} as soon as its version is higher than the one seen.
+// getTape answers GET /v1/tapes/{tape} as soon as the recording's version is higher than the one seen.
 func (a *api) getTape(c *call) (int, any, error) {
 	seen, err := strconv.ParseUint(cmp.Or(c.Query("seen"), "0"), 10, 31)
 	if err != nil {

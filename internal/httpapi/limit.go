@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// burstSeconds is for how long a buyer may save up requests: a program that sends one order fifty times at once is
-	// no reason for a 429.
+	// burstSeconds is the size of a bucket, in seconds of requests: a program that sends one order fifty times at once
+	// gets no 429.
 	burstSeconds = 5
 
-	countTimeout = 500 * time.Millisecond // that Redis has
-	countAgain   = time.Second            // after a failure, until Redis is asked again
+	countTimeout = 500 * time.Millisecond // for an answer of Redis
+	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
 // Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a burst costs no round
-// trips, and the limit holds while Redis is away; the other is in Redis, for all instances together. A nil Limiter
-// limits nothing.
+// trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. It may be
+// used by many goroutines at once. A nil Limiter limits nothing.
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration // in which a bucket fills by one token
@@ -30,12 +30,12 @@ type Limiter struct {
 
 	mu    sync.Mutex
 	full  map[string]time.Time // by buyer, when the bucket of this instance is full again
-	sweep int                  // size at which full buckets are removed from the map
-	away  time.Time            // when Redis is asked again after it failed
+	sweep int                  // size of the map at which full buckets are removed from it
+	away  time.Time            // until then Redis is not asked, since it failed
 }
 
-// NewLimiter returns a Limiter that counts in this Redis. Over all instances, a buyer has so many requests per second,
-// and five times as many in a burst.
+// NewLimiter returns a Limiter that counts in this Redis. Over all instances, a buyer may send perSecond requests per
+// second, and five times as many in a burst.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	return &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
@@ -57,8 +57,8 @@ func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	return l.count(ctx, buyer)
 }
 
-// take takes a token from the bucket in this instance. The bucket is known by when it will be full; one that is full is
-// not kept.
+// take takes a token from the bucket in this instance. A bucket is stored as the time at which it will be full; a full
+// bucket need not be stored.
 func (l *Limiter) take(buyer string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Limiter) take(buyer string) error {
 	return nil
 }
 
-// count takes a token from the bucket in Redis. While Redis cannot count, the bucket of this instance alone limits.
+// count takes a token from the bucket in Redis. While Redis does not answer, only the bucket of this instance limits.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	l.mu.Lock()
 	away := time.Now().Before(l.away)
@@ -93,14 +93,14 @@ func (l *Limiter) count(ctx context.Context, buyer string) error {
 	defer cancel()
 	result, err := l.rate.Allow(counting, "buyer:"+buyer, l.limit)
 	switch {
-	case err != nil && ctx.Err() != nil: // says nothing about Redis
+	case err != nil && ctx.Err() != nil: // no failure of Redis
 		return ctx.Err()
 	case err != nil:
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if now := time.Now(); now.After(l.away) {
 			l.log.Warn("requests of buyers cannot be counted in redis", "error", err)
-			l.away = now.Add(countAgain)
+			l.away = now.Add(countPause)
 		}
 	case result.Allowed == 0:
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}

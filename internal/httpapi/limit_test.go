@@ -39,7 +39,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("unread")
 }
 
-// "Config.Limiter counts what a buyer asks to be changed: POSTs below /v1/orders, whatever else is wrong with them." A
+// "Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them." A
 // token comes first, reading is not limited, nor is another buyer.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func (g gate) hold() {
 	<-g.open
 }
 
-// "Config.MaxInFlight bounds the requests below /v1/ that are worked on or wait." A busy shop writes no line for each
+// "Config.MaxInFlight bounds the requests below /v1/ that run or wait." A busy shop writes no line for each
 // request that it turns away.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()

@@ -48,8 +48,8 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 func (a *api) payOrder(c *call) (int, any, error)    { return a.endOrder(c, a.Orders.Pay) }
 func (a *api) cancelOrder(c *call) (int, any, error) { return a.endOrder(c, a.Orders.Cancel) }
 
-// endOrder answers POST /v1/orders/{id}/pay and /cancel. They take no body, and work without an Idempotency-Key: an
-// order ends once, and asking again for the same end is answered with the order.
+// endOrder answers POST /v1/orders/{id}/pay and /cancel. They take no body, and the Idempotency-Key is optional: an
+// order ends once, and a repeated request for the same end returns the order.
 func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (order.Ended, error)) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
@@ -58,7 +58,8 @@ func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (ord
 	if err != nil {
 		return 0, nil, err
 	}
-	if c.outcome = string(ended.Status); !ended.First {
+	c.outcome = string(ended.Status)
+	if !ended.First {
 		c.outcome = "replayed"
 	}
 	if ended.Replayed {

@@ -29,7 +29,7 @@ import (
 // maxBody is how many bytes a request's body may have.
 const maxBody = 64 << 10
 
-// noBody is what calls decode that take no body, or an empty object, which some clients send.
+// noBody is decoded by calls without a body. Some clients send an empty object, which is allowed.
 type noBody struct{}
 
 // decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one object, no unknown or
@@ -37,18 +37,20 @@ type noBody struct{}
 func decode(c *call, v any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	switch _, none := v.(*noBody); {
+	_, mayBeEmpty := v.(*noBody)
+	switch {
 	case tooLarge:
 		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errSlowBody
 	case err != nil:
 		return fmt.Errorf("%w: the body ends too early", errMalformed)
-	case none && len(body) == 0:
+	case mayBeEmpty && len(body) == 0:
 		return nil
 	}
 	kind, parameters, err := mime.ParseMediaType(c.value("Content-Type"))
-	charset, coding := cmp.Or(parameters["charset"], "utf-8"), cmp.Or(c.value("Content-Encoding"), "identity")
+	charset := cmp.Or(parameters["charset"], "utf-8")
+	coding := cmp.Or(c.value("Content-Encoding"), "identity")
 	if err != nil || kind != "application/json" || !strings.EqualFold(charset, "utf-8") || coding != "identity" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
@@ -84,8 +86,8 @@ func explain(err error) string {
 	return fmt.Sprintf("%.200s", text)
 }
 
-// checkURL refuses SKUs and orders that cannot be, parameters of the URL other than the route's, and one that comes
-// twice: a mistyped filter must not be answered as if there were none.
+// checkURL refuses impossible names of SKUs and ids of orders, query parameters other than the route's, and repeated
+// ones: a mistyped filter must not be ignored.
 func checkURL(c *call) error {
 	for _, p := range c.Params {
 		switch {
@@ -100,9 +102,10 @@ func checkURL(c *call) error {
 		return fmt.Errorf("%w: the query of the URL cannot be read", errMalformed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch taken := c.route.query; {
-		case !slices.Contains(taken, name):
-			return fmt.Errorf("%w: parameter %.40q: this call takes %s", errMalformed, name, cmp.Or(strings.Join(taken, ", "), "none"))
+		switch {
+		case !slices.Contains(c.route.query, name):
+			taken := cmp.Or(strings.Join(c.route.query, ", "), "none")
+			return fmt.Errorf("%w: parameter %.40q: this call takes %s", errMalformed, name, taken)
 		case len(values[name]) > 1:
 			return fmt.Errorf("%w: parameter %s comes %d times", errMalformed, name, len(values[name]))
 		}
@@ -110,7 +113,7 @@ func checkURL(c *call) error {
 	return nil
 }
 
-// validID accepts the canonical form alone: databases may compare strings more loosely.
+// validID accepts only the canonical form of a UUID, since a database may compare strings less strictly.
 func validID(id string) bool {
 	parsed, err := uuid.Parse(id)
 	return err == nil && parsed.String() == id
@@ -121,9 +124,9 @@ const (
 	maxPage     = 100
 )
 
-// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor has the key of
-// the last item that was shown, behind the list's name, so that a cursor of one list is refused by every other. page
-// finds one item more than it shows: that tells whether there is a next page.
+// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor is the list's
+// name and the key of the last item shown: a cursor of one list is refused by every other. page finds one item more
+// than it shows, to know whether there is a next page.
 func page[T any](c *call, list string, valid func(key string) bool,
 	find func(ctx context.Context, after string, limit int) ([]T, error), toJSON func(T) (key string, item any),
 ) (status int, body any, err error) {

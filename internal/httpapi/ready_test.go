@@ -46,7 +46,8 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
-// "In one round at a time and one round in a second, whose result they share", and a round ends after two seconds.
+// "In one round at a time and one round in a second, whose result concurrent requests share", and a round ends after
+// two seconds.
 func TestReadyz_shared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

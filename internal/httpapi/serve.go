@@ -27,31 +27,33 @@ const (
 	headerRequestID = "X-Request-Id"
 )
 
-// call is a request on its way to its answer, and what becomes known of it for log and metrics.
+// call is a request, with what the handlers find out about it for the log and the metrics.
 type call struct {
 	*gin.Context
 	route   route
 	buyer   string // of a request below /v1/orders
 	orderID string // of the order that it placed
 	outcome string // for an order, where it succeeded: placed, paid, cancelled or replayed
-	failure row    // zero for none
+	failure row    // of the table of errors; zero for none
 	err     error  // why it failed
 }
 
-// value returns a header's value, empty if it is absent. Of a header that comes twice it makes a value that is refused
-// wherever one is read.
+// value returns a header's value, empty if it is absent. The values of a repeated header are joined by a line break,
+// which every check of a value refuses.
 func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is what the X-Request-Id of a request may look like, which is answered and logged: 1 to 64 letters,
-// digits or any of ._:/+=@- .
+// requestIDRule is the rule for a request's X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any
+// of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
-// serve takes a request of the route from its headers to its answer and its line of the log.
+// serve returns the handler of a route: it sets the headers, admits the request, answers, and writes its line of the
+// log.
 func (a *api) serve(r route) gin.HandlerFunc {
 	return func(ginContext *gin.Context) {
-		c, began := &call{Context: ginContext, route: r}, time.Now()
+		began := time.Now()
+		c := &call{Context: ginContext, route: r}
 		id := c.value(headerRequestID)
 		if !requestIDRule.MatchString(id) {
 			id = uuid.Must(uuid.NewV7()).String()
@@ -60,7 +62,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		c.Header("Cache-Control", "no-store") // stock and orders change
 		c.Header("X-Content-Type-Options", "nosniff")
 		ctx := observe.WithRequest(c.Request.Context(), id)
-		if a.Timeout > 0 && c.inAPI() { // its answer still gets out before the server's write timeout
+		if a.Timeout > 0 && c.inAPI() { // ends before the server's write timeout, so that the answer can be written
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, a.Timeout)
 			defer cancel()
@@ -82,34 +84,34 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// inAPI tells requests that work from health checks, scrapes and profiles: those have no limit and may bring parameters
-// of their own.
+// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles, which
+// may have other parameters.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
-// answer writes JSON. It fails only where the client is gone.
+// answer writes JSON. Encoding fails only if the client is gone.
 func (c *call) answer(status int, contentType string, body any) {
 	c.Header("Content-Type", contentType)
 	c.Status(status)
 	_ = json.NewEncoder(c.Writer).Encode(body)
 }
 
-// limits of the requests in work, and with them of every queue behind.
+// limits count the requests that run or wait, and so bound every queue behind them.
 type limits struct {
-	inFlight atomic.Int64
-	readers  atomic.Int64  // reads without a token, those that wait included
+	inFlight atomic.Int64  // requests below /v1/
+	readers  atomic.Int64  // reads without a token that run or wait
 	reads    chan struct{} // has an element for each of them that runs
 }
 
 const (
-	// readsPerCPU is how many reads without a token run at a time, for each CPU: more make none of them faster, and
-	// orders slower.
+	// readsPerCPU is how many reads without a token run at a time, for each CPU: more would not be faster and would
+	// slow orders down.
 	readsPerCPU = 4
 
-	// readShare is the part of MaxInFlight that reads without a token have: one in so many.
+	// readShare is the divisor for the share of MaxInFlight that reads without a token have.
 	readShare = 4
 )
 
-// admit hands a request to its handler unless a limit, a missing token or its URL forbids that, in this sequence.
+// admit checks the limits, the token, the buyer's rate and the URL, in this sequence, and calls the handler.
 func (a *api) admit(c *call) (status int, body any, err error) {
 	if a.MaxInFlight > 0 && c.inAPI() {
 		defer a.inFlight.Add(-1)
@@ -145,17 +147,17 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 	return c.route.handle(c)
 }
 
-// caller is who may ask.
+// caller is the kind of client that may call a route.
 type caller int
 
 const (
 	anyone caller = iota
-	reader        // anyone, but few at a time: reads need no token and must not slow orders down
+	reader        // anyone, but few at a time, so that reads without a token do not slow orders down
 	buyer
 	operator
 )
 
-// identify finds the buyer, or refuses a request without the right token (RFC 6750).
+// identify sets the buyer, or refuses a request without the right token (RFC 6750).
 func (a *api) identify(c *call) (err error) {
 	realm := `Bearer realm="shop"`
 	switch {
@@ -188,7 +190,7 @@ func (a *api) identify(c *call) (err error) {
 	}
 	c.Header("WWW-Authenticate", realm)
 	if c.route.caller == operator {
-		c.Writer.Header().Del("Allow") // gin has noted which methods a path takes
+		c.Writer.Header().Del("Allow") // set by gin; it would reveal the routes
 		if a.operator.Refused != nil {
 			a.operator.Refused()
 		}
@@ -196,8 +198,8 @@ func (a *api) identify(c *call) (err error) {
 	return err
 }
 
-// report counts the answer, and writes the request's line: at level info for changes, debug for reads, refusals and
-// what a crowd is turned away with, a warning or an error for the shop's own faults.
+// report counts the answer and writes the request's line of the log: at level info for changes, debug for reads,
+// refusals and problems of overload, warning or error for other faults of the shop.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
 	if a.Observer != nil {
@@ -211,17 +213,17 @@ func (a *api) report(c *call, took time.Duration) {
 		}
 	}
 	level := slog.LevelInfo
-	switch r := c.failure; {
-	case r.status == http.StatusInternalServerError:
+	switch {
+	case c.failure.status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case r.status > http.StatusInternalServerError && r.again != crowded:
+	case c.failure.status > http.StatusInternalServerError && c.failure.retry != crowded:
 		level = slog.LevelWarn
 	case c.err != nil, method == http.MethodGet, method == http.MethodHead:
 		level = slog.LevelDebug
 	}
 	ctx := c.Request.Context()
 	if !a.Log.Enabled(ctx, level) {
-		return // before the line is made: a thousand buyers who are turned away must cost nothing
+		return // before the line is built: refusals must stay cheap under load
 	}
 	line := []slog.Attr{
 		slog.String("method", method), slog.String("path", c.Request.URL.Path), slog.Int("status", status), observe.Took(took),

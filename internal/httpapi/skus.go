@@ -21,7 +21,7 @@ func (a *api) getSKU(c *call) (int, any, error) {
 	return http.StatusOK, skuToJSON(sku), err
 }
 
-// createSKU answers POST /v1/skus, of the operator and in teaching mode.
+// createSKU answers POST /v1/skus, for the operator and in teaching mode.
 func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
 		SKU           string      `json:"sku"`
@@ -29,9 +29,9 @@ func (a *api) createSKU(c *call) (int, any, error) {
 		Units         int64       `json:"units"`
 		LimitPerBuyer int64       `json:"limit_per_buyer"` // 0 for none
 	}
-	body.Price.Minor = -1 // is refused if the price is left out; 0 is a price
+	body.Price.Minor = -1 // so that a missing price is refused; 0 is a price
 	if a.Lab != nil {
-		body.Price = stock.Money{Minor: 10_00, Currency: "EUR"} // of a lesson that does not care
+		body.Price = stock.Money{Minor: 10_00, Currency: "EUR"} // the default in teaching mode
 	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
@@ -56,7 +56,7 @@ func (a *api) changeSKU(c *call) (int, any, error) {
 	var body struct {
 		LimitPerBuyer int64 `json:"limit_per_buyer"`
 	}
-	body.LimitPerBuyer = -1 // is refused if it is left out
+	body.LimitPerBuyer = -1 // so that a missing limit is refused
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
@@ -88,7 +88,7 @@ func (a *api) restock(c *call) (int, any, error) {
 	if replayed {
 		c.Header(headerReplayed, "true")
 	}
-	after.LimitPerBuyer = 0 // left out: a replay is the same bytes, and the limit may be another by then
+	after.LimitPerBuyer = 0 // left out, because it may change before a replay, which must be the same bytes
 	return http.StatusCreated, skuToJSON(after), err
 }
 
@@ -115,7 +115,7 @@ func skuToJSON(s stock.SKU) skuJSON {
 	return skuJSON{SKU: s.Name, Price: s.Price, Level: s.Level, LimitPerBuyer: s.LimitPerBuyer}
 }
 
-// movementJSON is a row of the ledger: its level is what it added, negative where units left.
+// movementJSON is a row of the ledger. Its level is the change, negative where units left.
 type movementJSON struct {
 	ID      string     `json:"id"`
 	Kind    stock.Kind `json:"kind"`
@@ -125,19 +125,19 @@ type movementJSON struct {
 	CreatedAt time.Time `json:"created_at"` // UTC
 }
 
-// audit answers GET /v1/audit. Differences are its result, not its failure: the status is 200 either way.
+// audit answers GET /v1/audit. The status is 200 also if there are differences.
 func (a *api) audit(c *call) (int, any, error) {
 	report, err := Audit(c.Request.Context(), a.Stock, c.Query("sku"))
 	return http.StatusOK, report, err
 }
 
-// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account once for each
-// SKU, and difference for each broken invariant.
+// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account for each SKU,
+// and difference for each broken invariant.
 type Auditor interface {
 	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
 }
 
-// maxAudit is how many SKUs, and how many differences, one report lists.
+// maxAudit is how many SKUs, and how many differences, a report lists.
 const maxAudit = 1_000
 
 // AuditReport is the JSON of an audit, of the API and of `shop audit --json`.
@@ -145,7 +145,7 @@ type AuditReport struct {
 	OK          bool               `json:"ok"`
 	SKUs        []accountJSON      `json:"skus"`
 	Differences []stock.Difference `json:"differences"`
-	Truncated   bool               `json:"truncated"` // more was found than is listed
+	Truncated   bool               `json:"truncated"` // there are more SKUs or differences than are listed
 }
 
 type accountJSON struct {
@@ -156,7 +156,7 @@ type accountJSON struct {
 	Oversold     int64 `json:"oversold"`
 }
 
-// Audit makes an audit of one SKU or, for an empty name, of all.
+// Audit returns the report on one SKU or, for an empty name, on all.
 func Audit(ctx context.Context, auditor Auditor, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := auditor.Audit(ctx, sku, func(a stock.Account) error {

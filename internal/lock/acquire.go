@@ -11,7 +11,8 @@ import (
 
 // acquire is one call of Acquire or TryAcquire.
 func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {
-	w, returning := l.newWaiter(ctx, key, wait), false
+	w := l.newWaiter(ctx, key, wait)
+	observed := false
 	defer func() {
 		if w.stop != nil {
 			w.stop()
@@ -19,7 +20,7 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		switch {
 		case w.lease.tenure == nil:
 			w.lease.cancel(nil)
-		case !returning: // the Observer panicked: nothing gets the lease
+		case !observed: // the Observer panicked, so that the caller does not get the lease
 			_ = w.lease.Release()
 		}
 	}()
@@ -31,13 +32,14 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
 	l.observe(func(o Observer) { o.Waited(key, time.Since(w.began), err) })
-	if returning = true; err != nil {
+	observed = true
+	if err != nil {
 		return nil, err
 	}
 	return w.lease, nil
 }
 
-// obtain gets the waiter its lease: it waits in the process for the turn, and then asks the store.
+// obtain gets the waiter its lease: from the holder in this process, by hand-off, or from the store.
 func (l *Locker) obtain(w *waiter) error {
 	key := w.lease.key
 	if key == "" || len(key) > MaxKey || key[0] == '}' {
@@ -61,20 +63,21 @@ func (l *Locker) obtain(w *waiter) error {
 	case granted:
 		return nil
 	}
-	return w.askStore()
+	return w.acquireLoop()
 }
 
-// askStore is what one caller of this process at a time does: it asks until it has its lease, or has to return. Without
-// a lease, the next caller in the queue goes on.
-func (w *waiter) askStore() error {
+// acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it;
+// if it ends without a lease, the next waiter goes on.
+func (w *waiter) acquireLoop() error {
 	defer func() {
 		if w.lease.tenure == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.advanceLocked(w.queue, w.owner)
+			w.wakeNextLocked(w.queue, w.owner)
 		}
 	}()
-	for contended := false; ; {
+	contended := false
+	for {
 		if err := w.reason(); err != nil {
 			return err
 		}
@@ -83,23 +86,26 @@ func (w *waiter) askStore() error {
 		}
 		sent := time.Now()
 		grant, err := w.ask()
-		switch {
-		case err != nil:
+		if err != nil {
+			if w.owner != "" {
+				w.abandon() // it may have been granted
+			}
 			return err
-		case grant.Held:
-		case w.enter(sent, grant):
-			return nil
-		default:
-			// The caller has gone, or the answer came too late for the lease to be trusted. Asking anew means going to
-			// the end of the store's line, since another process may be nearer to it.
-			w.renounce()
+		}
+		if !grant.Held {
+			if w.beginTenure(sent, grant) {
+				return nil
+			}
+			// The caller has gone, or the answer came too late for the lease to be trusted. The next request goes to
+			// the end of the store's queue, so that another process with faster answers can get the key.
+			w.abandon()
 			if !w.wait {
 				return cmp.Or(w.reason(), ErrNoAnswer)
 			}
 			continue
 		}
 		if !w.wait {
-			w.owner = "" // it stands in no line
+			w.owner = "" // it is not in the store's queue
 		}
 		if !contended {
 			contended = true
@@ -108,24 +114,20 @@ func (w *waiter) askStore() error {
 		if !w.wait {
 			return ErrNotAcquired
 		}
-		w.limit()
+		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {
 			return cmp.Or(w.reason(), err)
 		}
 	}
 }
 
-// ask sends one request. It does not end with the caller's context, so that what is given back then does not overtake
-// the request that it undoes. The caller's own goroutine sends it if it has the time: another one would cost more than
-// all else that this process does in an uncontended turn.
+// ask sends one request. It does not end with the caller's context: the key is given back only after the answer, so
+// that the release does not overtake the request. It runs in the caller's goroutine if it is sure to end before the
+// caller's time does: a second goroutine would cost more than all else that an uncontended call does in this process.
 func (w *waiter) ask() (Grant, error) {
 	claim := w.claim()
-	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) > w.patience() {
-		grant, err := w.send(claim)
-		if err != nil {
-			w.renounce() // it may have been granted
-		}
-		return grant, err
+	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) > w.requestTimeout() {
+		return w.send(claim)
 	}
 	answered := make(chan struct{})
 	var grant Grant
@@ -136,29 +138,26 @@ func (w *waiter) ask() (Grant, error) {
 	})
 	select {
 	case <-answered:
-		if err != nil {
-			w.renounce()
-		}
 		return grant, err
 	case <-w.ctx.Done():
 		w.owner = ""
 		w.work.Go(func() {
 			<-answered
-			w.giveBack(claim)
+			w.releaseWithRetry(claim)
 		})
 		return Grant{}, w.reason()
 	}
 }
 
 func (w *waiter) send(c Claim) (Grant, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.patience())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.requestTimeout())
 	defer cancel()
 	grant, err := w.backend.Acquire(ctx, c)
-	return grant, inTime(ctx, err)
+	return grant, noAnswer(ctx, err)
 }
 
-// enter turns a grant into the waiter's lease, if it can still be trusted.
-func (w *waiter) enter(sent time.Time, g Grant) bool {
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted.
+func (w *waiter) beginTenure(sent time.Time, g Grant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open.Err() != nil || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
@@ -168,9 +167,10 @@ func (w *waiter) enter(sent time.Time, g Grant) bool {
 	return true
 }
 
-// renounce gives back what the owner may hold. The next request has another owner, so that the two are not mixed up.
-func (w *waiter) renounce() {
-	w.giveBack(w.claim())
+// abandon gives back what the owner may hold. The next request has another owner, so that a late release does not
+// concern it.
+func (w *waiter) abandon() {
+	w.releaseWithRetry(w.claim())
 	w.owner = ""
 }
 

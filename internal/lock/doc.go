@@ -34,11 +34,11 @@
 //   - A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock. A timer ends
 //     its context then, and no request to the store can delay that.
 //   - It is never renewed after its release, and never in a way that takes a key that has run out.
-//   - Asking again after a lost reply finds one's own lease. Owners are random, one for each acquisition, and compared
-//     whole.
+//   - A request that is repeated after a lost reply finds its own lease. Owners are random, one for each acquisition, and
+//     compared whole.
 //   - A caller that gives up returns at once and leaves nothing behind: what the store may have granted is given back
 //     in the background, after the answer has come.
-//   - Release compares the owner and frees the key in one step. It works whatever became of any context, and reports if
+//   - Release compares the owner and frees the key in one step. It works also after the end of any context, and reports if
 //     the lease was lost.
 //   - Only durations go to the store, never a client's time.
 //   - A waiter is woken by the release, not by polling, and at most one process is woken by each. A lost message, or a
@@ -51,24 +51,24 @@
 //   - Each lease has a fence, higher than that of every earlier lease on its key, also after a hand-off, a crash,
 //     FLUSHALL, or a restart without persistence. It may be lower in two cases: the store lost its memory and its clock
 //     stepped back; or, in Redis, which remembers a key for a minute after its lease, its clock stepped back by more
-//     than a minute and the key was idle for as long. Then a database that has seen a higher one refuses, and
-//     Lease.Raise gets over it.
+//     than a minute and the key was idle for as long. Then a database that has accepted a higher one refuses the write,
+//     and Lease.Raise gets a higher one.
 //
 // # What is not
 //
-// A lease is not exclusion. A process can be paused between its last look at the clock and its write, or the store's
-// clock leaps ahead. The process then acts while another holds the key, and no lock service can prevent that. What does
-// is the fence, compared by the database in the same transaction as the write:
+// A lease is not exclusion. A process can be paused between its last check of the clock and its write, or the store's
+// clock can step ahead. The process then acts while another holds the key, and no lock service can prevent that. The
+// fence does, if the database compares it in the same transaction as the write:
 //
 //	UPDATE stock SET available = available - ?, fence = ?
 //	 WHERE sku = ? AND available >= ? AND fence < ?
 //
-// Release only after the commit: released before, the next holder reads what is about to change.
+// Release only after the commit: otherwise the next holder reads what is about to change.
 //
-// What a client of Redis gave up without an answer may still be under way, and arrive after the release that was to
-// undo it: the key is blocked for one TTL. Redis replicates asynchronously. After a failover the new primary may not
-// know of a lease, and grant the key again while its first holder still trusts it; the fence covers that as well. After
-// a crash or a lost connection waiters of several processes may be served in another order than they came.
+// A request that a client of Redis gave up may still arrive after the release that was to undo it: the key is blocked
+// for one TTL. Redis replicates asynchronously. After a failover the new primary may not know of a lease, and grant the
+// key again while its first holder still trusts it; the fence covers that as well. After a crash or a lost connection
+// waiters of several processes may be served in another order than they came.
 //
 // # Sources
 //

@@ -8,8 +8,8 @@ var (
 	// holds the key.
 	ErrNotAcquired = errors.New("lock not acquired")
 
-	// ErrLost means that the lease ended before its holder released it: its time ran out, or the store says that it
-	// belongs to another.
+	// ErrLost means that the lease ended before its holder released it: it ran out, or by the store another owner has
+	// the key.
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased is the cause of a lease's context after Release.

@@ -27,7 +27,7 @@ type Lease struct {
 	err     error // of Release
 }
 
-// leaseKey asks a context for the latest lease of one Locker, on this key.
+// leaseKey is the key under which a context has the latest lease of one Locker on a key.
 type leaseKey struct {
 	locker *Locker
 	key    string
@@ -50,7 +50,7 @@ func (e *Lease) Fence() int64 {
 }
 
 // Remaining returns for how long the lease is trusted if it is not renewed any more, 0 if it is over. It reads the
-// clock, and so knows that the lease ran out while the process was paused, even before the context does. Ask it last
+// clock, and so notices that the lease ran out while the process was paused, even before the context ends. Call it last
 // before a commit.
 func (e *Lease) Remaining() time.Duration {
 	e.locker.mu.Lock()
@@ -118,18 +118,17 @@ func (e *Lease) raise(ctx context.Context, above int64) error {
 	return err
 }
 
-// Release gives the key to the next caller that waits for it. It works whatever became of any context, and takes at
-// most a bounded time. ErrLost: the lease was over before. Calling it again does nothing and returns what the first
-// call did.
+// Release passes the key to the next caller that waits for it. It works also after the end of any context, and takes a
+// bounded time. ErrLost: the lease was over before. Calling it again does nothing and returns the first result.
 //
 // A key that its holder has taken several times is free after the last release.
 func (e *Lease) Release() error {
-	e.release.Do(e.giveUp)
+	e.release.Do(e.doRelease)
 	return e.err
 }
 
-// giveUp ends the lease, passes the key on, and sets err.
-func (e *Lease) giveUp() {
+// doRelease ends the lease, passes the key on, and sets err.
+func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
 	first, held := t.first, time.Since(t.entered)
@@ -152,18 +151,18 @@ func (e *Lease) giveUp() {
 	case handedOver:
 		first.cancel(ErrReleased)
 	case toStore:
-		e.toStore(first, c)
+		e.returnToStore(first, c)
 	}
-	// Nothing is left to do if the Observer panics.
+	// The Observer comes last, because it may panic.
 	l.observe(func(o Observer) { o.Held(e.key, held) })
 	if after == handedOver {
 		l.observe(func(o Observer) { o.HandedOver(e.key) })
 	}
 }
 
-// toStore gives the key back to the store, once and then in the background, and lets the next caller ask for it, also
-// if a context panics.
-func (e *Lease) toStore(first *Lease, c Claim) {
+// returnToStore releases the key in the store, retries that in the background if it fails, and lets the next waiter ask
+// for the key, also if a context panics.
+func (e *Lease) returnToStore(first *Lease, c Claim) {
 	l := e.locker
 	defer func() {
 		defer l.work.Done()
@@ -175,7 +174,7 @@ func (e *Lease) toStore(first *Lease, c Claim) {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.advanceLocked(e.tenure.queue, "")
+		l.wakeNextLocked(e.tenure.queue, "")
 	}()
 	first.cancel(ErrReleased)
 }

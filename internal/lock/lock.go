@@ -3,7 +3,9 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 )
 
 // MaxKey is how many bytes a key may have.
@@ -18,8 +20,8 @@ type Locker struct {
 
 	open    context.Context // ends with Close
 	shut    context.CancelFunc
-	work    sync.WaitGroup // calls and background requests under way; added to while mu is held, or by one of them
-	retries chan struct{}  // capacity 1: the right to repeat releases
+	work    sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
+	retries chan struct{}  // capacity 1: has an element while a release is retried
 	closing sync.Once
 	closed  error // of the backend
 
@@ -27,7 +29,7 @@ type Locker struct {
 	queues map[string]*queue // of the keys that this process holds or asks for
 }
 
-// New returns a Locker over the backend, which it closes in Close. It panics if an option cannot work.
+// New returns a Locker over the backend, which it closes in Close. It panics if an option is invalid.
 func New(b Backend, o Options) *Locker {
 	o, err := o.checked()
 	if err != nil {
@@ -42,9 +44,9 @@ func New(b Backend, o Options) *Locker {
 // ctx.
 //
 // The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well. Acquire returns when ctx ends,
-// and whatever the store may have granted is given back in the background. Where ctx is cancelled, or the Locker closed,
-// while a request to the store is under way, Acquire returns with its answer, or when the request's time is up: after a
-// third of the TTL, at least a second.
+// and what the store may have granted is given back in the background. If ctx is cancelled, or the Locker closed, while
+// a request to the store is under way, Acquire returns when the request is answered or timed out: after a third of the
+// TTL, at least a second.
 //
 // Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
 // goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
@@ -61,8 +63,8 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
-// not mean that fn's work was undone: what it committed stays, and fn alone can tell. A key that cannot be given back
-// at once, because the store does not answer, is no error: that goes on in the background.
+// not mean that fn's work was undone: what it committed stays, and only fn knows. A key that cannot be given back at
+// once, because the store does not answer, is no error: the release is retried in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -84,7 +86,7 @@ func (l *Locker) Close() error {
 		l.shut()
 		var waiting []*Lease
 		for _, q := range l.queues {
-			waiting = append(waiting, q.callersLocked()...)
+			waiting = append(waiting, q.awaitedLocked()...)
 			if q.tenure != nil {
 				q.tenure.endLocked(ErrClosed)
 			}
@@ -110,10 +112,60 @@ func (l *Locker) Queued() int {
 	return n
 }
 
-// observe calls the Observer, if there is one. The caller does not hold mu, and leaves nothing half done if the
-// Observer panics.
+// observe calls the Observer, if there is one. The Observer may panic: the caller does not hold mu, and has nothing
+// left to undo.
 func (l *Locker) observe(event func(Observer)) {
 	if l.opt.Observer != nil {
 		event(l.opt.Observer)
+	}
+}
+
+// requestTimeout is the time limit of a request to the store.
+func (l *Locker) requestTimeout() time.Duration { return max(l.opt.TTL/3, time.Second) }
+
+// noAnswer adds ErrNoAnswer to the error of a request that timed out.
+func noAnswer(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return err
+}
+
+// release sends one request, whose time limit does not depend on a caller's context.
+func (l *Locker) release(c Claim) error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.requestTimeout())
+	defer cancel()
+	return noAnswer(ctx, l.backend.Release(ctx, c))
+}
+
+// releaseWithRetry releases, in the background, the key that the owner may hold, or its place in the store's queue. The
+// caller may hold mu.
+func (l *Locker) releaseWithRetry(c Claim) {
+	l.work.Go(func() {
+		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
+			l.retry(c)
+		}
+	})
+}
+
+// retry repeats a release until it succeeds or the lease's TTL has passed. One claim at a time is retried, so that a
+// store that comes back after a failure does not get all of them at once.
+func (l *Locker) retry(c Claim) {
+	end := time.Now().Add(c.TTL)
+	select {
+	case l.retries <- struct{}{}:
+		defer func() { <-l.retries }()
+	case <-l.open.Done():
+		return
+	}
+	for nap := 10 * time.Millisecond; time.Now().Before(end); nap = min(2*nap, time.Second) {
+		if err := l.release(c); err == nil || errors.Is(err, ErrLost) {
+			return
+		}
+		select {
+		case <-time.After(nap):
+		case <-l.open.Done():
+			return
+		}
 	}
 }

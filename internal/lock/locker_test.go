@@ -39,7 +39,7 @@ func TestLocker_MaxWait(t *testing.T) {
 	})
 }
 
-// Queued is "how many callers of this process stand in line, for all keys together".
+// Queued is "how many callers of this process wait in queues, for all keys together".
 func TestLocker_Queued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
@@ -175,7 +175,7 @@ func (b teller) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	return g, err
 }
 
-// "A lease ends as soon as a store that notices by itself tells that it is gone."
+// "Lost is closed when the store reports by itself that the granted lease is gone."
 func TestLocker_StoreTellsLoss(t *testing.T) {
 	t.Parallel()
 	lost := make(chan struct{})

@@ -26,7 +26,7 @@ type memoryKey struct {
 
 type memoryWaiter struct {
 	owner string
-	woken chan struct{} // closed when it is woken
+	woken chan struct{} // closed by the release that wakes it
 }
 
 // NewMemory returns an empty store.
@@ -137,7 +137,7 @@ func (k *memoryKey) find(owner string) int {
 	return slices.IndexFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
 }
 
-// leave takes the owner out of the line.
+// leave removes the owner from the queue.
 func (k *memoryKey) leave(owner string) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
 }

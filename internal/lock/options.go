@@ -30,7 +30,7 @@ type Options struct {
 	Observer Observer
 }
 
-// checked returns the options with their defaults, and an error that names the first one that cannot work.
+// checked returns the options with their defaults, and an error that names the first invalid one.
 func (o Options) checked() (Options, error) {
 	o.TTL = cmp.Or(o.TTL, 10*time.Second)
 	o.Margin = cmp.Or(o.Margin, o.TTL/10)
@@ -52,11 +52,10 @@ func (o Options) checked() (Options, error) {
 // goroutines at once, while callers may wait for the key: they return quickly and do not call the Locker. One that
 // panics in Waited, Contended, Held or HandedOver makes the call panic that it was about, and leaves no key held.
 type Observer interface {
-	// Waited: an Acquire or TryAcquire has ended after d; err is nil if it got the lease.
+	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease.
 	Waited(key string, d time.Duration, err error)
 
-	// Contended: the store said that another process holds the key. Called once for each time that this process begins
-	// to wait.
+	// Contended: another process holds the key. Called once each time that this process begins to wait.
 	Contended(key string)
 
 	// Held: a lease was released after d.

@@ -8,46 +8,46 @@ import (
 	"time"
 )
 
-// queue is where callers of this process wait for one key. It exists while the process holds the key or asks the store
-// for it. Locker.mu guards its fields.
+// queue holds the callers of this process that wait for one key. It exists while the process holds the key or asks the
+// store for it. Locker.mu guards its fields.
 type queue struct {
 	key     string
-	tenure  *tenure   // while the key is held
-	asking  *waiter   // asks the store; nil while the key is held or given back
+	tenure  *tenure   // of the key; nil while it is not held
+	asking  *waiter   // that asks the store; nil while the key is held or given back
 	waiting list.List // of *waiter
 }
 
 // waiter is one call of Acquire, until it returns.
 type waiter struct {
 	*Locker
-	queue   *queue          // nil: it has its answer without
+	queue   *queue          // nil if it is answered without one
 	lease   *Lease          // the caller's, if it is granted
-	caller  context.Context // as given to Acquire: user code
+	caller  context.Context // as given to Acquire; its methods are user code
 	began   time.Time
 	ctx     context.Context    // ends when the call has to return
-	stop    context.CancelFunc // of MaxWait; nil: it does not count yet
+	stop    context.CancelFunc // of the timer for MaxWait; nil while there is none
 	wait    bool               // false: TryAcquire
-	turn    chan bool          // capacity 1: true, the lease is granted; or false, it is the turn to ask the store
-	owner   string             // under which this process asked already, and stands in the store's line; else empty
+	woken   chan bool          // capacity 1: true if it was handed the lease, false if it has to ask the store
+	owner   string             // under which this process is in the store's queue already; empty if it is not
 	element *list.Element      // in queue.waiting; guarded by Locker.mu
 }
 
-// newWaiter prepares a call. Its lease has its context already, so that a hand-off under Locker.mu runs no code of the
+// newWaiter prepares a call. It creates the lease's context now, so that a hand-off under Locker.mu runs no code of the
 // caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
-	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, turn: make(chan bool, 1), began: time.Now()}
+	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, woken: make(chan bool, 1), began: time.Now()}
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
 	e.ctx = context.WithValue(w.ctx, leaseKey{l, key}, e)
-	if l.opt.MaxWait <= l.patience() {
-		w.limit()
+	if l.opt.MaxWait <= l.requestTimeout() {
+		w.startTimer()
 	}
 	return w
 }
 
-// limit ends the call with MaxWait. It comes before each wait that may be longer than one request: a timer is too dear
-// for a call that has its answer at once.
-func (w *waiter) limit() {
+// startTimer starts the timer for MaxWait. It is called before each wait that may be longer than one request: a call
+// that is answered at once does without.
+func (w *waiter) startTimer() {
 	if w.stop == nil && w.opt.MaxWait >= 0 {
 		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, w.began.Add(w.opt.MaxWait), ErrTimeout)
 	}
@@ -65,8 +65,8 @@ func (w *waiter) reason() error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// enqueueLocked gives a call its place: the next to ask the store, or in the key's queue. There is no queue if the call
-// has its answer at once: an error, or another lease under the one that it has already.
+// enqueueLocked lets a call ask the store, or adds it to the key's queue. w.queue stays nil if the call has its answer
+// at once: an error, or another lease under the one that the caller holds already.
 func (w *waiter) enqueueLocked(outer *Lease) error {
 	l, key := w.Locker, w.lease.key
 	q := l.queues[key]
@@ -76,7 +76,7 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 	case q == nil:
 		q = &queue{key: key, asking: w}
 		l.queues[key] = q
-		w.turn <- false
+		w.woken <- false
 	case q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
 		return nil
 	case !w.wait:
@@ -91,17 +91,17 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 	return nil
 }
 
-// await waits for the caller's turn, and reports whether it came before the call had to return. One that comes in the
-// same instant is passed on.
+// await waits until the waiter is woken: granted if it was handed the lease. ok is false if the call has to return
+// first; a wake-up in the same instant is then passed on.
 func (w *waiter) await() (granted, ok bool) {
 	select {
-	case granted = <-w.turn:
+	case granted = <-w.woken:
 		return granted, true
 	default:
-		w.limit()
+		w.startTimer()
 	}
 	select {
-	case granted = <-w.turn:
+	case granted = <-w.woken:
 		return granted, true
 	case <-w.ctx.Done():
 	}
@@ -109,25 +109,29 @@ func (w *waiter) await() (granted, ok bool) {
 	defer w.mu.Unlock()
 	if w.element != nil {
 		w.queue.waiting.Remove(w.element)
-	} else if granted = <-w.turn; granted {
-		w.work.Go(func() { _ = w.lease.Release() }) // the caller does not care whether it was lost
+		return false, false
+	}
+	granted = <-w.woken
+	if granted {
+		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
 	} else {
-		w.advanceLocked(w.queue, w.owner)
+		w.wakeNextLocked(w.queue, w.owner)
 	}
 	return false, false
 }
 
-// advanceLocked lets the next caller ask the store, under the owner that stands in the store's line, if there is one.
-// Without a next caller that place is given up, and the queue ends.
-func (l *Locker) advanceLocked(q *queue, owner string) {
-	if q.asking = q.popLocked(); q.asking != nil {
+// wakeNextLocked lets the next waiter ask the store. owner is in the store's queue already, and so passed on; it may be
+// empty. Without a next waiter, that place is given up and the queue ends.
+func (l *Locker) wakeNextLocked(q *queue, owner string) {
+	q.asking = q.popLocked()
+	if q.asking != nil {
 		q.asking.owner = owner
-		q.asking.turn <- false
+		q.asking.woken <- false
 		return
 	}
 	delete(l.queues, q.key)
 	if owner != "" {
-		l.giveBack(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})
+		l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})
 	}
 }
 
@@ -142,8 +146,8 @@ func (q *queue) popLocked() *waiter {
 	return w
 }
 
-// callersLocked returns the leases that callers wait for.
-func (q *queue) callersLocked() (leases []*Lease) {
+// awaitedLocked returns the leases that callers wait for.
+func (q *queue) awaitedLocked() (leases []*Lease) {
 	if q.asking != nil {
 		leases = append(leases, q.asking.lease)
 	}

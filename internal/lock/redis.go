@@ -31,8 +31,8 @@ var (
 const fenceMemory = time.Minute
 
 // newScript gives a script its constants. Values start with the version of their layout, which counts up when the
-// meaning of a value changes, and with the one constant that their expiry depends on. Another version of this package
-// takes such a key for held until it is gone.
+// meaning of a value changes, and with the one constant that their expiry depends on. A version of this package takes a
+// key of another version for held until the key is gone.
 func newScript(source string) *redis.Script {
 	memory := fenceMemory.Milliseconds()
 	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '1.%d:'\n\n%s",
@@ -52,20 +52,20 @@ func ScriptName(hash string) string {
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
 // package comment for its promises.
 //
-// A key is a string with a TTL: fence, owner, whether others wait, and who released it last. The waiters are in a
-// sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that process's
-// channel.
+// A key is a string with a TTL: fence, owner, whether others wait, and the owner that released it last. The waiters are
+// in a sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that
+// process's channel.
 //
 // The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
 // that are held, as if it had lost its memory.
 //
-// With access lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe, waiters
-// are not in line, and look again once in a tenth of the TTL.
+// With access control lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe,
+// waiters are not in the queue, and ask again every tenth of the TTL.
 type Redis struct {
 	client  redis.UniversalClient
 	wake    *wakeups
 	send    pipeline
-	cluster bool // PUBLISH does not tell how many listen: there may be several servers
+	cluster bool // several servers: the answer of PUBLISH does not count all subscribers
 }
 
 // redisPrefix is what all keys and channels start with.
@@ -93,7 +93,7 @@ func NewRedis(client redis.UniversalClient) *Redis {
 		panic("lock: NewRedis: set ContextTimeoutEnabled in the client's options")
 	}
 	r := &Redis{client: client, cluster: !single}
-	r.wake = newWakeups(client, r.seekMasters)
+	r.wake = newWakeups(client, r.reloadMasters)
 	r.send = pipeline{client: client, off: !single}
 	return r
 }
@@ -119,11 +119,11 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
-// Wait implements Backend. A waiter looks again after a tenth of the TTL: a server that lost its memory, or was
-// replaced, knows nobody to wake.
+// Wait implements Backend. A waiter asks again after a tenth of the TTL: a server that lost its memory, or was
+// replaced, has lost the queue.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
-	// The jitter keeps processes apart, and is small beside any TTL.
+	// The jitter spreads the requests of processes, and is small compared with any TTL.
 	again += rand.N(min(again/10, 250*time.Millisecond) + 5*time.Millisecond)
 	woken, _ := r.wake.expect(c.Owner)
 	select {
@@ -168,18 +168,20 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 	return nil
 }
 
-// failed is the error of a request.
+// failed returns the error of a request. If the server did not answer, it makes a cluster's client look for the
+// masters.
 func (r *Redis) failed(request string, err error) error {
 	var answer redis.Error
 	if !errors.As(err, &answer) && !errors.Is(err, context.Canceled) {
-		r.seekMasters()
+		r.reloadMasters()
 	}
 	return fmt.Errorf("redis: %s: %w", request, err)
 }
 
-// seekMasters makes the client of a cluster ask, in the background, which servers are its masters. By itself it does so
-// when one refuses a request, but not when one is gone: then it goes on asking that one for up to a minute.
-func (r *Redis) seekMasters() {
+// reloadMasters makes the client of a cluster find out, in the background, which servers are masters. By itself it does
+// so when a server refuses a request, but not when a server is gone: then it goes on asking that one for up to a
+// minute.
+func (r *Redis) reloadMasters() {
 	if c, ok := r.client.(interface{ ReloadState(ctx context.Context) }); ok {
 		c.ReloadState(context.Background())
 	}
@@ -192,7 +194,7 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// redisKeys returns the names of the lease and of its line, in one slot.
+// redisKeys returns the names of the lease and of its queue, in one slot.
 func redisKeys(c Claim) (lease, line string) {
 	lease = redisPrefix + "{" + c.Key + "}"
 	return lease, lease + ":line"

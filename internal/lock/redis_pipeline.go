@@ -9,12 +9,12 @@ import (
 )
 
 // pipeline runs scripts on one server. A few requests are under way at a time, each on a connection of its own; those
-// that come meanwhile are sent together as soon as one of these is answered, on its connection. So nothing waits while
-// there is little to do, and under load a system call carries many requests. Without this file, redis.Script.Run does
-// the same, more slowly.
+// that come meanwhile are sent together as soon as one of these is answered, on its connection. So no request waits
+// under low load, and under high load a system call carries many requests. Without this file, redis.Script.Run does the
+// same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
-	off    bool // a cluster is many servers: one that is slow must not hold up the rest
+	off    bool // for a cluster, where a slow server must not delay the others
 
 	mu       sync.Mutex // never held during I/O
 	underWay int
@@ -39,7 +39,7 @@ func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	if !p.process(ctx, cmd) {
-		late := redis.NewCmd(ctx) // the other may be under way
+		late := redis.NewCmd(ctx) // cmd may still be under way
 		late.SetErr(ctx.Err())
 		return late
 	}
@@ -78,7 +78,7 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 	}
 }
 
-// answered sends what has come meanwhile.
+// answered sends the requests that have come meanwhile.
 func (p *pipeline) answered() {
 	if batch := p.next(); batch != nil {
 		p.work.Go(func() {
@@ -89,7 +89,7 @@ func (p *pipeline) answered() {
 	}
 }
 
-// next takes the requests to send in the place of one that was answered. Without any, there is one less under way.
+// next takes the requests to send instead of an answered one. If there is none, it counts one less under way.
 func (p *pipeline) next() []*pipelined {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +101,8 @@ func (p *pipeline) next() []*pipelined {
 	return batch
 }
 
-// exchange sends a batch, and waits for its answers until the last of its requests has no time left. Requests that
-// ended before are not sent.
+// exchange sends a batch, and waits for its answers until the latest deadline of its requests. A request whose ctx has
+// ended is not sent.
 func (p *pipeline) exchange(batch []*pipelined) {
 	pipe := p.client.Pipeline()
 	var end time.Time

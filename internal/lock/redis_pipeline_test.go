@@ -47,7 +47,7 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// "A few requests are on their way at a time, each on a connection of its own; those that come meanwhile are sent
+// "A few requests are under way at a time, each on a connection of its own; those that come meanwhile are sent
 // together as soon as one of these is answered." Each gets its own answer, also after a script flush, and one that
 // nobody waits for any more is not sent.
 func TestBatches(t *testing.T) {

@@ -129,7 +129,7 @@ func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	}
 }
 
-// "Without the right to subscribe, who waits is not told of a release, and asks again when the holder's time is over."
+// "Without the right to subscribe, waiters are not in the queue, and ask again every tenth of the TTL."
 func TestRedis_NoRightToSubscribe(t *testing.T) {
 	admin := connect(t, testserver.Redis(t))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

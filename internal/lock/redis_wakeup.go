@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeups brings the messages of releases to the waiters of this process, over one subscription that is opened for the
-// first Acquire. An owner's name in Redis starts with the process's, which is also its channel's.
+// wakeups delivers the messages of releases to the waiters of this process, over one subscription that is opened by the
+// first Acquire. An owner's name in Redis starts with the process's name, which is also that of its channel.
 type wakeups struct {
 	client  redis.UniversalClient
 	process string
@@ -24,8 +24,8 @@ type wakeups struct {
 	work sync.WaitGroup
 	once sync.Once // of the subscription
 
-	tried  chan struct{} // closed when the first attempt to subscribe has worked or failed
-	settle func()        // closes it, once
+	tried  chan struct{} // closed when the first attempt to subscribe has succeeded or failed
+	settle func()        // closes tried, once
 
 	mu      sync.Mutex               // never held during I/O
 	up      bool                     // the subscription was confirmed
@@ -33,9 +33,9 @@ type wakeups struct {
 }
 
 const (
-	listenTime    = 500 * time.Millisecond // for a waiter's first answer to SUBSCRIBE
-	checkTime     = 3 * time.Second        // a silent subscription is pinged, and then given up
-	reconnectTime = 100 * time.Millisecond // after one that failed
+	listenTime    = 500 * time.Millisecond // for the first answer to SUBSCRIBE
+	checkTime     = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
+	reconnectTime = 100 * time.Millisecond // between a failed subscription and the next
 )
 
 func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
@@ -51,11 +51,11 @@ func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 	return w
 }
 
-// name is what an owner of this process is called in Redis.
+// name is the name of an owner of this process in Redis.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, and whether the subscription stands. If not, the
-// owner is woken when it does.
+// expect returns the channel on which the owner is woken to ask again, and whether the subscription is up. If not, the
+// owner is woken when it is.
 func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,9 +106,10 @@ func (w *wakeups) subscribe() {
 	}
 }
 
-// receive passes on what Redis publishes, until the connection fails or does not answer a ping.
+// receive handles the messages of a subscription until its connection fails or does not answer a ping.
 func (w *wakeups) receive(sub *redis.PubSub) {
-	for pinged := false; ; {
+	pinged := false
+	for {
 		message, err := sub.ReceiveTimeout(w.open, checkTime)
 		var network net.Error
 		switch {
@@ -126,12 +127,12 @@ func (w *wakeups) receive(sub *redis.PubSub) {
 		case *redis.Message:
 			w.wake(m.Payload)
 		case *redis.Subscription:
-			w.stands()
+			w.subscribed()
 		}
 	}
 }
 
-// wake wakes the waiter of an owner of that name, if it has one.
+// wake wakes the waiter of the owner with this name in Redis, if there is one.
 func (w *wakeups) wake(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,9 +141,9 @@ func (w *wakeups) wake(name string) {
 	}
 }
 
-// stands wakes all waiters: messages may have been lost with an earlier connection, and those that asked before the
-// first one stood are in no line.
-func (w *wakeups) stands() {
+// subscribed wakes all waiters: messages may have been lost with an earlier connection, and waiters that asked before
+// the first one was up are not in the queue.
+func (w *wakeups) subscribed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.up = true

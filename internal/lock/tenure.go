@@ -15,15 +15,15 @@ type tenure struct {
 	queue  *queue
 	claim  Claim // with the highest fence in use
 
-	granted  time.Time // when the answer was here
+	granted  time.Time // when the answer arrived
 	deadline time.Time // until when the current lease is trusted, if it is not renewed
 	handoffs int
 
-	first   *Lease    // the current one
+	first   *Lease    // the current lease
 	leases  []*Lease  // the first and those taken under it, until each is released
-	entered time.Time // when the first began
+	entered time.Time // when the first lease began
 
-	timer    *time.Timer // for whatever is next: a renewal, or the end
+	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
 	renewing bool // a renewal is under way
 
@@ -32,7 +32,7 @@ type tenure struct {
 	ended chan struct{} // closed when it is over; nil if nothing waits for that
 }
 
-// beginLocked begins one with its first lease. The request was sent at this time.
+// beginLocked begins a tenure with its first lease. sent is when the request was sent.
 func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
 	c.Fence = g.Fence
 	t := &tenure{
@@ -71,7 +71,8 @@ func (t *tenure) reenterLocked(outer, inner *Lease) bool {
 // liveLocked reports whether the current lease can be trusted, by the clock: the timer may be late.
 func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.deadline) }
 
-// tick does what is due. Renewals run beside it, so that no request to the store delays the end of the lease.
+// tick runs when the timer fires. Renewals run in the background, so that no request to the store delays the end of the
+// lease.
 func (t *tenure) tick() {
 	l := t.locker
 	l.mu.Lock()
@@ -90,7 +91,7 @@ func (t *tenure) tick() {
 	t.timer.Reset(t.idleLocked())
 }
 
-// idleLocked is how long there is nothing to do.
+// idleLocked is the time until the next renewal or the end.
 func (t *tenure) idleLocked() time.Duration {
 	next := t.deadline
 	if !t.renewing && t.renewAt.Before(next) {
@@ -99,7 +100,7 @@ func (t *tenure) idleLocked() time.Duration {
 	return time.Until(next)
 }
 
-// renew sends one renewal, and does what follows from the answer.
+// renew sends one renewal, and updates the tenure by the answer.
 func (t *tenure) renew(c Claim) {
 	sent := time.Now()
 	_, err := t.ask(context.Background(), c)
@@ -136,7 +137,7 @@ func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.locker.opt.TTL/3)
 	defer cancel()
 	fence, err = t.locker.backend.Renew(ctx, c)
-	return fence, inTime(ctx, err)
+	return fence, noAnswer(ctx, err)
 }
 
 // extendLocked trusts the lease for another TTL from when the renewal was sent.
@@ -160,14 +161,14 @@ func (t *tenure) watch(lost <-chan struct{}) {
 	}
 }
 
-// afterRelease is what becomes of a key.
+// afterRelease is what happens to a key after the release of a lease.
 type afterRelease int
 
 const (
 	lost       afterRelease = iota // the lease was over before
-	stillHeld                      // its holder has taken the key more than once
+	stillHeld                      // the holder has other leases on the key
 	handedOver                     // to the next waiter of this process
-	toStore                        // it has to be given back
+	toStore                        // it has to be released in the store
 )
 
 // releaseLocked ends one lease.
@@ -190,11 +191,12 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 }
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
-// did. It stops after Options.HandoffTime, so that other processes get their turn, and where too little of the TTL is
+// did. It does not after Options.HandoffTime, so that other processes can take the key, nor if too little of the TTL is
 // left for the next lease.
 //
-// The next fence is one more than the last. The store mints fences from a clock in microseconds, and must not be
-// overtaken: there are fewer hand-offs than microseconds since the grant, and than numbers in a gap.
+// The next fence is one more than the last. It has to stay below the fence of the store's next grant, which is from a
+// clock in microseconds or a gap above the last one: so there are fewer hand-offs than microseconds since the grant,
+// and than numbers in a gap.
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
@@ -211,7 +213,7 @@ func (t *tenure) handOverLocked() bool {
 		t.claim.Fence++
 	}
 	t.admitLocked(w.lease)
-	w.turn <- true
+	w.woken <- true
 	return true
 }
 
@@ -224,16 +226,16 @@ func (t *tenure) endLocked(cause error) {
 	t.cause = cause
 	l.work.Go(func() {
 		first.cancel(cause)
-		for _, e := range leases { // the caller may have cut its context off from the first lease's
+		for _, e := range leases { // a caller may have detached their contexts from the first lease's
 			e.cancel(cause)
 		}
-		l.giveBack(c)
+		l.releaseWithRetry(c)
 		l.observe(func(o Observer) { o.Lost(c.Key, cause) })
 	})
-	l.advanceLocked(t.queue, "")
+	l.wakeNextLocked(t.queue, "")
 }
 
-// closeLocked is the end of the tenure: nothing happens in it any more.
+// closeLocked marks the tenure as over and stops its timer.
 func (t *tenure) closeLocked() {
 	t.over = true
 	t.queue.tenure = nil

@@ -1,5 +1,5 @@
-// Package observe has what tells operators how a shop is doing: metrics for Prometheus, traces for OpenTelemetry, and
-// the request's id in each line of the log.
+// Package observe provides metrics for Prometheus, traces for OpenTelemetry, and the request's id in each line of the
+// log.
 //
 //	m := observe.NewMetrics(observe.Build{Version: "v1.2.0"})
 //	locker := lock.New(backend, lock.Options{Observer: m.Lock("redis")})
@@ -7,11 +7,11 @@
 //
 // # Metrics
 //
-// NewMetrics lists what there is, each with its help. A Metrics has a registry of its own: several shops in one process
-// do not add to each other's numbers, except for those of the process and of Go.
+// NewMetrics lists the metrics, each with its help. A Metrics has its own registry: several shops in one process do not
+// add to each other's numbers, except for those of the process and of Go.
 //
 // Labels have few values, all of them this program's: no key, no SKU, no buyer, no path that a client made up. All
-// counters of a lock and a job exist from the beginning, at 0, so that their first increase is seen. Names and types
+// counters of a lock and a job exist from the beginning, at 0, so that their first increase is noticed. Names and types
 // follow the conventions of Prometheus.
 //
 // # Traces
@@ -30,8 +30,7 @@
 //     of many requests in one: that one is in no trace.
 //   - No value is in a span: SQL has its placeholders, Redis commands their names, errors of the database their
 //     numbers. MySQL's own words may quote a row.
-//   - Probes of health and readiness make no trace, nor does what belongs to no request, such as the renewal of a
-//     lease.
+//   - Health checks make no trace, nor does work outside a request, such as the renewal of a lease.
 //   - A collector that does not answer delays no request, and the shop's end by a few seconds at most.
 //
 // # Logs

@@ -37,7 +37,7 @@ func newLocks(with families) locks {
 // Lock returns the observer of a locker with this name.
 func (m *Metrics) Lock(name string) lock.Observer {
 	for _, kind := range []string{"sku", "job", "other"} {
-		m.locks.lost.WithLabelValues(name, kind) // 0 until one is lost: alerts compare
+		m.locks.lost.WithLabelValues(name, kind) // starts at 0, so that an alert notices the first
 	}
 	return lockObserver{m.locks, name}
 }
@@ -47,12 +47,12 @@ type lockObserver struct {
 	name string
 }
 
-// kind is the part of a key before the colon; other for keys which are none of this shop's. The leases of jobs are held
-// for hours, which would hide how long orders hold theirs.
+// kind is the part of a key before the colon, or "other" for a key that is not of this shop. It keeps the leases of
+// jobs, which are held for hours, apart from those of orders.
 func kind(key string) string {
-	switch kind, _, _ := strings.Cut(key, ":"); kind {
-	case "sku", "job":
-		return kind
+	prefix, _, _ := strings.Cut(key, ":")
+	if prefix == "sku" || prefix == "job" {
+		return prefix
 	}
 	return "other"
 }

@@ -23,15 +23,15 @@ func Request(ctx context.Context) string {
 	return id
 }
 
-// Took is how long something took, as every line of the log says it: took_ms, in milliseconds.
+// Took is the attribute took_ms of a line of the log: a duration in milliseconds.
 func Took(d time.Duration) slog.Attr {
 	return slog.Float64("took_ms", float64(d.Microseconds())/1000)
 }
 
-// handler adds to each record what its context knows.
+// handler adds the ids of the request and the trace to each record.
 type handler struct{ slog.Handler }
 
-// NewHandler returns a handler that adds request and trace to what next logs.
+// NewHandler returns a handler that adds the ids of the request and the trace to the records that next logs.
 func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 // Handle implements slog.Handler.
@@ -55,8 +55,8 @@ func (h handler) WithGroup(name string) slog.Handler {
 	return handler{h.Handler.WithGroup(name)}
 }
 
-// Outage logs an error that repeats: the first, the second, the fourth, and so on, with the number so far; and when it
-// is over. It may be used by many goroutines at once.
+// Outage logs a repeated error: the first, the second, the fourth time, and so on, with the number of errors so far;
+// and when it is over. It may be used by many goroutines at once.
 type Outage struct {
 	Log     *slog.Logger
 	Message string
@@ -65,7 +65,7 @@ type Outage struct {
 	errors int
 }
 
-// Note takes the outcome of a try; nil is a good one.
+// Note records the outcome of an attempt; nil means success.
 func (o *Outage) Note(ctx context.Context, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +73,7 @@ func (o *Outage) Note(ctx context.Context, err error) {
 	case err != nil:
 		o.errors++
 		if o.errors&(o.errors-1) == 0 { // a power of two
-			// Not whole: it may be the errors of a hundred orders.
+			// Cut off: it may join the errors of a hundred orders.
 			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", fmt.Sprintf("%.1000s", err.Error()))
 		}
 	case o.errors > 0:

@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// namespace begins the names of the shop's own metrics.
+// namespace is the prefix of the names of the shop's own metrics.
 const namespace = "shop"
 
-// Metrics are those of one shop. It may be used by many goroutines at once.
+// Metrics are the metrics of one shop. They may be used by many goroutines at once.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -34,7 +34,7 @@ type Metrics struct {
 // Build is the version and commit of a program.
 type Build struct{ Version, Commit string }
 
-// NewMetrics returns the metrics of a shop that has done nothing yet.
+// NewMetrics returns the metrics of one shop, in a registry of their own.
 func NewMetrics(b Build) *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -80,7 +80,7 @@ func latency() []float64 {
 	return []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 }
 
-// Handler answers a scrape.
+// Handler returns the handler of GET /metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
@@ -108,12 +108,12 @@ func (m *Metrics) Batch(orders int) { m.batches.Observe(float64(orders)) }
 // RefusedOperator counts a request to the operator's API without the operator's token.
 func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }
 
-// Database observes a pool of connections to the database; once.
+// Database observes the pool of connections to the database. Call it once.
 func (m *Metrics) Database(conns *sql.DB) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
 }
 
-// Queue observes a queue by its length. There are few names, and each is given once.
+// Queue observes the length of a queue. Call it once for each name.
 func (m *Metrics) Queue(name string, length func() int) {
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "queue_length",
@@ -122,7 +122,7 @@ func (m *Metrics) Queue(name string, length func() int) {
 	}, func() float64 { return float64(length()) })
 }
 
-// Redis observes the connections of a client; once.
+// Redis observes the connections of a client. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 	with := promauto.With(m.registry)
 	counter := func(name, help string, value func(*redis.PoolStats) float64) {
@@ -143,7 +143,7 @@ func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 		func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
 }
 
-// Job is one scheduled job.
+// Job is the metrics of one scheduled job.
 type Job struct {
 	metrics *Metrics
 	name    string
@@ -151,7 +151,7 @@ type Job struct {
 
 // Job returns the metrics of the job with this name.
 func (m *Metrics) Job(name string) *Job {
-	m.jobLastSuccess.WithLabelValues(name) // 0 until there is one, as failures are
+	m.jobLastSuccess.WithLabelValues(name) // both start at 0
 	m.jobRuns.WithLabelValues(name, "failed")
 	return &Job{m, name}
 }

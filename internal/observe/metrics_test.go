@@ -43,7 +43,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// "Every label has few values, all of them this program's": a client's methods and paths are not among them.
+// "Labels have few values, all of them this program's": a client's methods and paths are not among them.
 func TestMetrics_Request(t *testing.T) {
 	t.Parallel()
 	m := observe.NewMetrics(observe.Build{Version: "v1", Commit: "c0ffee"})

@@ -29,13 +29,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces are those of one shop. It may be used by many goroutines at once.
+// Traces are the traces of one shop. They may be used by many goroutines at once.
 type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns nil if the environment does not ask for traces. The version is that of the program. A variable
-// that cannot be used is an error; a collector that does not answer is none.
+// StartTraces returns nil if the environment does not ask for traces. version is that of the program. An invalid
+// variable is an error; a collector that does not answer is none.
 func StartTraces(ctx context.Context, version string) (*Traces, error) {
 	exporter, err := newExporter(ctx)
 	if exporter == nil || err != nil {
@@ -57,38 +57,41 @@ func StartTraces(ctx context.Context, version string) (*Traces, error) {
 
 // newExporter returns nil if the environment does not ask for one.
 func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
-	// otlptracehttp takes localhost:4318 for a scheme and a path, and reports only in the log that nothing arrives.
-	address := ""
+	variable := "" // that has the collector's address
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if os.Getenv(name) != "" {
-			address = name // the second wins
+			variable = name // the second wins
 		}
 	}
 	kind := os.Getenv("OTEL_TRACES_EXPORTER")
 	switch {
-	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), kind == "none", kind == "" && address == "":
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), kind == "none", kind == "" && variable == "":
 		return nil, nil
 	case kind == "console":
 		return stdouttrace.New()
 	case kind != "" && kind != "otlp":
 		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp, console or none", kind)
 	}
-	if u, err := url.Parse(os.Getenv(address)); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", address)
+	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
+	if variable != "" {
+		u, err := url.Parse(os.Getenv(variable))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", variable)
+		}
 	}
 	return otlptracehttp.New(ctx)
 }
 
-// Close sends the spans that are left, for five seconds at most. Close what makes spans first. Spans that the collector
-// does not take are reported to OpenTelemetry's error handler alone.
+// Close sends the remaining spans, for five seconds at most. Close it after everything that makes spans. Spans that the
+// collector does not accept are reported only to OpenTelemetry's error handler.
 func (t *Traces) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = t.provider.Shutdown(ctx)
 }
 
-// ofRequests drops the spans of calls to a server that belong to no request, such as the renewal of a lease: each would
-// be a trace of its own that explains nothing.
+// ofRequests drops the spans of calls to a server outside a request, such as the renewal of a lease: each would be a
+// trace of a single span.
 type ofRequests struct{ sdk.SpanProcessor }
 
 // OnEnd implements sdk.SpanProcessor.
@@ -98,8 +101,8 @@ func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// HTTP returns the middleware that makes a span of each request but those to the routes that are left out. It goes
-// around everything else.
+// HTTP returns the middleware that makes a span of each request, except on routes for which leftOut returns true. It
+// has to be the outermost one.
 func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
 	return otelgin.Middleware("",
 		otelgin.WithTracerProvider(t.provider),
@@ -109,13 +112,13 @@ func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
 	)
 }
 
-// Redis adds a span for each command of the client; once.
+// Redis adds a span for each command of the client. Call it once.
 func (t *Traces) Redis(client redis.UniversalClient) error {
 	err := redisotel.InstrumentTracing(client,
 		redisotel.WithTracerProvider(t.provider),
 		redisotel.WithDBStatement(false),
 		redisotel.WithCallerEnabled(false),
-		// Each of the three leaves out what it names: how a connection begins.
+		// The next three leave out the commands that open a connection.
 		redisotel.WithDialFilter(true),
 		redisotel.WithCommandFilter(opensConnection),
 		redisotel.WithCommandsFilter(func(c []redis.Cmder) bool { return slices.ContainsFunc(c, opensConnection) }),
@@ -126,13 +129,13 @@ func (t *Traces) Redis(client redis.UniversalClient) error {
 	return nil
 }
 
-// opensConnection reports whether the client sends the command to open a connection. One of them has the password.
+// opensConnection reports whether a command is one that opens a connection. One of them contains the password.
 func opensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
 }
 
-// Database is sql.OpenDB, with a span for each statement. gorm's own plugin would bring the drivers of ClickHouse and
-// PostgreSQL along, and does not see a COMMIT.
+// Database returns sql.OpenDB with a span for each statement. gorm's own plugin depends on the drivers of ClickHouse
+// and PostgreSQL, and makes no span of a COMMIT.
 func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	return func(c driver.Connector) *sql.DB {
 		return otelsql.OpenDB(c,
@@ -142,7 +145,7 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 			otelsql.WithSpanOptions(otelsql.SpanOptions{
 				OmitConnResetSession: true,
 				OmitRows:             true,
-				// The driver's words may quote a row: "Duplicate entry 'ann-key-1'".
+				// The driver's text may quote a row: "Duplicate entry 'ann-key-1'".
 				RecordError: func(error) bool { return false },
 			}),
 			otelsql.WithSpanErrorAttributesGetter(errorAttributes),
@@ -150,13 +153,13 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
-// errorAttributes describes an error without its words.
+// errorAttributes describes an error without its text.
 func errorAttributes(err error) []attribute.KeyValue {
 	if errors.Is(err, driver.ErrSkip) {
-		return nil // database/sql asks in another way
+		return nil // database/sql then tries another way
 	}
 	attributes := []attribute.KeyValue{attribute.String("error.type", fmt.Sprintf("%T", err))}
-	if answer := (*mysql.MySQLError)(nil); errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		attributes = append(attributes, attribute.String("db.response.status_code", strconv.Itoa(int(answer.Number))))
 	}
 	return attributes

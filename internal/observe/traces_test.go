@@ -9,8 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// "Tracing is off unless one of OpenTelemetry's standard variables asks for it." Not parallel: the environment is the
-// process's.
+// "Tracing is off, and costs nothing, unless one of OpenTelemetry's standard variables asks for it." Not parallel: the
+// environment is the process's.
 func TestStartTraces(t *testing.T) {
 	const endpoint = "http://127.0.0.1:4318"
 	for name, c := range map[string]struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a caller can act on. Errors with the same Code are the same to errors.Is, so
-// that the variables below stand for all of their kind. Unless its text says otherwise, nothing was changed.
+// Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below
+// matches all errors of its kind. Unless its text says otherwise, nothing was changed.
 type Error struct {
 	Code string // also the last part of the problem's type over HTTP
 	Text string
@@ -24,7 +24,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// with returns an error of the same code with a text of its own behind the general one.
+// with returns an error of the same code, with details behind its text.
 func (e *Error) with(format string, args ...any) *Error {
 	return &Error{Code: e.Code, Text: e.Text + ": " + fmt.Sprintf(format, args...)}
 }
@@ -38,7 +38,7 @@ func Code(err error) string {
 	return ""
 }
 
-// What a request may have wrong.
+// Errors of a request.
 var (
 	ErrInvalid         = &Error{Code: "invalid-order", Text: "invalid order"}
 	ErrBuyer           = &Error{Code: "invalid-buyer", Text: "invalid buyer"}
@@ -50,7 +50,7 @@ var (
 	ErrMissingStrategy = &Error{Code: "missing-strategy", Text: "this shop cannot sell that way"}
 )
 
-// Why an order is not placed, or does not end as it was asked to.
+// Reasons why an order is not placed, or does not end as requested.
 var (
 	ErrSoldOut       = &Error{Code: "sold-out", Text: "not enough units are available"}
 	ErrTooManyOpen   = &Error{Code: "too-many-open", Text: "too many open orders"}
@@ -60,7 +60,7 @@ var (
 	ErrState         = &Error{Code: "order-ended", Text: "the order has ended already"}
 )
 
-// What passes: asking again, with the same key, is safe.
+// Transient errors: repeating the request with the same key is safe.
 var (
 	// ErrInProgress means that the first request with this key still runs.
 	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
@@ -76,17 +76,17 @@ var (
 	// hold the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
 
-	// ErrChanged means that the stock row is not what was read before.
+	// ErrChanged means that the stock row has changed since it was read.
 	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
-	// ErrUnknownOutcome means that a COMMIT was sent and its answer was lost, and could not be asked for: the change
-	// was made as a whole, or not at all. The same request again tells which.
+	// ErrUnknownOutcome means that the answer to a COMMIT was lost: the change was made as a whole, or not at all.
+	// Repeating the request returns which.
 	ErrUnknownOutcome = &Error{Code: "unknown-outcome", Text: "outcome of the commit is unknown"}
 )
 
-// What only a store and the operator's calls meet.
+// Errors of a Store and of the operator's calls.
 var (
-	// ErrKeyTaken means that the row of an idempotency key is there already: Replaying, a lane or the end of an order
+	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a lane or the end of an order
 	// turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
@@ -94,6 +94,6 @@ var (
 	// update.
 	ErrNotReserved = &Error{Code: "not-reserved", Text: "fewer units are reserved than the order holds; run the audit"}
 
-	// ErrExists means that a SKU of this name is there already.
+	// ErrExists means that a SKU of this name exists already.
 	ErrExists = &Error{Code: "sku-exists", Text: "SKU exists already"}
 )

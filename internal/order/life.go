@@ -11,29 +11,29 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// EndRequest asks for an order to end.
+// EndRequest is a buyer's request to pay or cancel an order.
 type EndRequest struct {
 	Buyer   string
 	OrderID string
 
-	// Key is the idempotency key; empty for none. Also without one it is safe to ask again: an order ends once.
+	// Key is the idempotency key; empty for none. Repeating the request is safe without one, too: an order ends once.
 	Key string
 }
 
-// Ended is an order that was asked to end, and has ended so.
+// Ended is an order that has ended as requested.
 type Ended struct {
 	Order
 
-	// First says that it was this call that ended it.
+	// First reports whether this call ended the order.
 	First bool
 
-	// Replayed says that the same request was answered with the order before, under the same key, or may have been: it
-	// is true also where a COMMIT's answer was lost.
+	// Replayed reports whether the same request, with the same key, was answered before, or may have been: it is true
+	// also if the answer to a COMMIT was lost.
 	Replayed bool
 }
 
 // Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it is,
-// so that asking again is safe, whatever the first answer was. A refusal leaves the key free.
+// so that repeating the request is safe, whatever the first answer was. A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
 // ErrInProgress.
@@ -54,7 +54,7 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 			return Ended{}, err
 		}
 	}
-	o, err := s.Order(ctx, r.Buyer, r.OrderID) // before the key: a buyer with an order has a valid name
+	o, err := s.Order(ctx, r.Buyer, r.OrderID) // a buyer who has an order has a valid name
 	if err != nil {
 		return Ended{}, err
 	}
@@ -83,6 +83,7 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 	return replay, err
 }
 
+// endReplay returns the replay of a request that ended o, or ErrNotFound if its key is not on record.
 func (s *Service) endReplay(ctx context.Context, o Order, key, request string, as Status) (Ended, error) {
 	claim, err := claimOf(ctx, s.Store, o.Buyer, key)
 	if err != nil {
@@ -95,8 +96,8 @@ func (s *Service) endReplay(ctx context.Context, o Order, key, request string, a
 	return Ended{Order: claim.Order, Replayed: true}, nil
 }
 
-// endFingerprint is the fingerprint of the request that ends an order. It is no hash, unlike that of a Request, and so
-// cannot be taken for one; the audit reads it.
+// endFingerprint is the fingerprint of the request that ends an order. It is plain text, which no hash of an order's
+// lines equals, and which the audit reads.
 func endFingerprint(id string, as Status) string {
 	if as == Paid {
 		return "pay:" + id
@@ -104,12 +105,12 @@ func endFingerprint(id string, as Status) string {
 	return "cancel:" + id
 }
 
-// endAs ends an order. What claim does is part of the transaction.
+// endAs ends an order. claim is called in the same transaction.
 func (s *Service) endAs(ctx context.Context, o Order, as Status, claim func(Tx) error) (Ended, error) {
-	now, first, err := s.transitSurely(ctx, o, as, claim)
-	if err == nil && now == Pending {
-		// It is due, and no sweep has expired it yet.
-		if now, _, err = s.transitSurely(ctx, o, Expired, noKey); err == nil && now == Pending {
+	now, first, err := s.transitionWithRetry(ctx, o, as, claim)
+	if err == nil && now == Pending { // it is due, and no sweep has expired it yet
+		now, _, err = s.transitionWithRetry(ctx, o, Expired, noKey)
+		if err == nil && now == Pending {
 			err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
@@ -132,61 +133,62 @@ func (s *Service) endAs(ctx context.Context, o Order, as Status, claim func(Tx) 
 func noKey(Tx) error { return nil }
 
 const (
-	transitTries = 5 // of a transition whose COMMIT was not answered
-	transitPause = 50 * time.Millisecond
-	transitBound = 10 * time.Second // for all tries after the first
+	transitionRetries = 5 // after a COMMIT whose answer was lost
+	transitionBackOff = 50 * time.Millisecond
+	transitionTimeout = 10 * time.Second // of all retries
 )
 
-// transitSurely makes a transition and returns the status in which that left the order, and whether it was this call
-// that ended it. A COMMIT without an answer is asked for by the same transition again: the order's row is locked until
-// the first transaction has ended, and then tells. (An order that another request ended in the same way in between
-// counts as ended by this one.)
-func (s *Service) transitSurely(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
-	now, moved, err = s.transit(ctx, o, to, claim)
-	if errors.Is(err, ErrUnknownOutcome) {
-		did := moved // or would have
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), transitBound)
-		defer cancel()
-		for try := range transitTries {
-			if Pause(bound, transitPause<<try) != nil {
-				break
-			}
-			if now, moved, err = s.transit(bound, o, to, claim); err == nil {
-				break
-			}
-			did = did || moved
+// transitionWithRetry makes a transition and returns the order's status after it, and whether this call ended the
+// order. After a COMMIT whose answer was lost it makes the same transition again: the order's row stays locked until
+// the first transaction has ended, and then has its outcome. (An order that another request ended in the same way in
+// between counts as ended by this call.)
+func (s *Service) transitionWithRetry(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
+	now, moved, err = s.transition(ctx, o, to, claim)
+	if !errors.Is(err, ErrUnknownOutcome) {
+		return now, moved, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transitionTimeout)
+	defer cancel()
+	mayHaveMoved := moved
+	for try := range transitionRetries {
+		if Pause(ctx, transitionBackOff<<try) != nil {
+			break
 		}
-		moved = (did || moved) && now == to
-		if err != nil { // not wrapped: an ErrBusy of the last try would say that nothing was changed
-			err = ErrUnknownOutcome.with("%v", err)
+		now, moved, err = s.transition(ctx, o, to, claim)
+		mayHaveMoved = mayHaveMoved || moved
+		if err == nil {
+			return now, mayHaveMoved && now == to, nil
 		}
 	}
-	return now, moved && err == nil, err
+	// Not wrapped: an ErrBusy of the last try would claim that nothing was changed.
+	return now, false, ErrUnknownOutcome.with("%v", err)
 }
 
-// transit is one transaction: the order's row decides whether it may end, then the key is claimed, its units move and
-// the ledger says so. It returns the order's status, and whether this transaction brought it there, or would have,
-// where its outcome is unknown. The key is claimed also where the order has ended in that way before, and may be taken
-// then.
+// transition is one transaction: it ends the order if the order's row allows that, claims the key, moves the units and
+// records the movements. It returns the order's status, and whether this transaction ended the order, or did if it was
+// committed, where its outcome is unknown. The key is claimed also if the order had ended in that way before; it may be
+// taken then.
 //
-// Units come after the key because an order is placed in that sequence, too: of two transactions one waits for the
-// other, never each.
-func (s *Service) transit(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
+// The key comes before the units, as it does when an order is placed: two transactions never wait for each other.
+func (s *Service) transition(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
 	kind := stock.Release
 	if to == Paid {
 		kind = stock.Sell
 	}
-	movements, err := o.Movements(kind, nil, s.now().UTC())
+	movements, err := o.Movements(kind, nil, time.Now().UTC())
 	if err != nil {
 		return "", false, err
 	}
-	err = s.Store.InTx(ctx, nil, func(tx Tx) error {
-		if now, moved, err = tx.Move(o.ID, to); err != nil || now != to {
+	err = s.Store.InTx(ctx, nil, func(tx Tx) (err error) {
+		now, moved, err = tx.Move(o.ID, to)
+		if err != nil || now != to {
 			return err
 		}
-		if err := claim(tx); !moved && errors.Is(err, ErrKeyTaken) {
-			return nil // to end, that is an answer
-		} else if err != nil || !moved {
+		err = claim(tx)
+		if !moved && errors.Is(err, ErrKeyTaken) {
+			return nil // end answers it
+		}
+		if err != nil || !moved {
 			return err
 		}
 		for _, line := range o.Sorted() {
@@ -199,7 +201,7 @@ func (s *Service) transit(ctx context.Context, o Order, to Status, claim func(Tx
 	return now, moved && (err == nil || errors.Is(err, ErrUnknownOutcome)), err
 }
 
-// Pause waits, unless d is 0. Its error is why ctx has ended.
+// Pause waits for d. If ctx ends first, the error is its cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return nil
@@ -213,30 +215,28 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	// sweepPage is how many due orders are looked up at a time, and how many a sweep fails to expire before it gives
-	// up.
-	sweepPage = 100
+	sweepPage = 100 // orders that are looked up at a time, and that a sweep fails to expire before it gives up
 
-	// sweepWaits is how often a sweep waits for rows in vain before it gives up: each time takes as long as the
-	// database lets it wait.
-	sweepWaits = 5
+	// sweepTimeouts is how many waits for a locked row time out before a sweep gives up: each takes as long as the
+	// database's lock wait timeout.
+	sweepTimeouts = 5
 )
 
 // ExpireDue expires at most limit orders that are due, the longest due first, each in a transaction of its own, and
-// returns how many. Several instances may run it at once: the order's row lets one of them credit its units.
+// returns how many. Several instances may run it at once: only the one that changes the order's row releases its units.
 //
 // An order that cannot be expired does not keep others from it: it is skipped, and its error returned in the end. After
-// one that waited in vain for a SKU's row, orders of the same SKUs are skipped, too. A sweep that fails to expire too
-// many, or waits too often, gives up, and the next one begins behind them. A database that does not answer, or the end
-// of ctx, ends the sweep.
+// a timeout on a SKU's locked row, orders of the same SKUs are skipped, too. A sweep that fails to expire too many, or
+// times out too often, gives up, and the next one begins behind them. A database that does not answer, or the end of
+// ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {
 		after = *gaveUp
 	}
 	var failed []error
-	locked := map[string]bool{} // SKUs, those of an order as one
-	waits := 0
+	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stayed locked
+	timeouts := 0
 	for expired < limit {
 		page, err := s.Store.Due(ctx, after, min(sweepPage, limit-expired))
 		if err != nil {
@@ -251,9 +251,9 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			if locked[skus] {
 				continue
 			}
-			hadRow := false // of the order; then it was a SKU's row that could not be had
-			_, moved, err := s.transitSurely(ctx, o, Expired, func(Tx) error {
-				hadRow = true
+			lockedOrder := false // if so, a timeout is one of a SKU's row
+			_, moved, err := s.transitionWithRetry(ctx, o, Expired, func(Tx) error {
+				lockedOrder = true
 				return nil
 			})
 			if moved {
@@ -265,15 +265,15 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			failed = append(failed, fmt.Errorf("expire order %s: %w", o.ID, err))
 			busy := errors.Is(err, ErrBusy)
 			if busy {
-				waits++
-				locked[skus] = hadRow
+				timeouts++
+				locked[skus] = lockedOrder
 			}
-			if ctx.Err() != nil || len(failed) == sweepPage || waits == sweepWaits {
+			if ctx.Err() != nil || len(failed) == sweepPage || timeouts == sweepTimeouts {
 				s.sweep.Store(&o)
 				return expired, errors.Join(failed...)
 			}
 			if busy {
-				break // the next look tells whether the database answers
+				break // the next Due finds out whether the database answers
 			}
 		}
 	}

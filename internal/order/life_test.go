@@ -95,8 +95,8 @@ func TestService_Cancel(t *testing.T) {
 	})
 }
 
-// "A late payment of an expired order is refused clearly", also of one that "is due, and the sweeper has not come by
-// yet: who finds it expires it".
+// "A late payment is refused, also before a sweep has found the order", also of one that "is due, and the sweeper has
+// not come by yet: who finds it expires it".
 func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -140,7 +140,7 @@ func (b *bundle) awaitDue(t *testing.T, o order.Order) {
 	}
 }
 
-// "Pay against expiry at the same instant ends as exactly one of the two": the first has changed the rows and is about
+// "Payment and expiry at the same instant end as exactly one of the two": the first has changed the rows and is about
 // to commit when the second begins.
 func TestService_payAgainstExpiry(t *testing.T) {
 	t.Parallel()
@@ -281,8 +281,8 @@ func (b *bundle) wantKeys(t *testing.T, want int64) {
 	}
 }
 
-// "A payment and a cancellation may have a key, under the same rules and beside the keys of orders: none is good for
-// two requests."
+// "A payment and a cancellation may have a key, under the same rules and beside the keys of orders: one key cannot
+// serve two requests."
 func TestService_end_key(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -321,7 +321,7 @@ func TestService_end_key(t *testing.T) {
 	})
 }
 
-// "A refusal, of an order or of its end, leaves its key free." An order that has ended so already is no refusal.
+// "A refusal leaves its key free." An order that has ended so already is no refusal.
 func TestService_end_keyOfARefusal(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -542,8 +542,8 @@ func TestService_ExpireDue_passesOver(t *testing.T) {
 	})
 }
 
-// "A sweep that fails to expire too many gives up, and the next one begins behind them", the one after the last of them
-// at the front again.
+// "A sweep that fails to expire too many, or times out too often, gives up, and the next one begins behind them", the
+// one after the last of them at the front again.
 func TestService_ExpireDue_manyStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -624,7 +624,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 	})
 }
 
-// "A database that does not answer ends the sweep": not each order has to find out.
+// "A database that does not answer, or the end of ctx, ends the sweep": not each order has to find out.
 func TestService_ExpireDue_lost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

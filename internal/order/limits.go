@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Limits are what a transaction that places orders checks about their buyers. Limits on units are those of the levels
-// by which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. Limits on units are those of the
+// levels by which the orders were priced.
 type Limits struct {
 	MaxOpen int              // pending orders of a buyer; 0 for any number
 	units   map[string]int64 // that a buyer may have, by SKU, where that is limited
 }
 
-// NewLimits returns those of orders of these levels.
+// NewLimits returns the limits for orders that were priced by these levels.
 func NewLimits(maxOpen int, levels Levels) Limits {
 	l := Limits{MaxOpen: maxOpen, units: map[string]int64{}}
 	for _, sku := range levels.SKUs {
@@ -24,9 +24,9 @@ func NewLimits(maxOpen int, levels Levels) Limits {
 	return l
 }
 
-// Lock makes other transactions with orders of these buyers wait, so that orders are counted one by one. It comes
-// before the units are taken: of two orders of a buyer, the one that waits here holds no row that the other needs.
-// Units need no such lock: who takes some has the SKU's row.
+// Lock makes other transactions with orders of these buyers wait, so that pending orders are counted one transaction at
+// a time. It comes before the units are taken: of two orders of a buyer, the one that waits here holds no row that the
+// other needs. Limits on units need no such lock: a transaction that takes units holds the SKU's row.
 func (l Limits) Lock(tx Tx, orders ...Order) error {
 	if l.MaxOpen == 0 {
 		return nil
@@ -34,9 +34,9 @@ func (l Limits) Lock(tx Tx, orders ...Order) error {
 	return tx.LockBuyers(buyers(orders)...)
 }
 
-// Check returns why orders are over a limit, by their index. They are inserted, and each counts for those behind it. It
-// comes after the units, because some databases refuse to update a row that has changed since the transaction first
-// read anything.
+// Check returns the errors of the orders that are over a limit, by their index. The orders are inserted before, and an
+// order within its limits counts for those behind it. Check comes after the units are taken, because some databases
+// refuse to update a row that has changed since the transaction's first read.
 func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	open := map[string]OpenOrders{}
 	if l.MaxOpen > 0 {
@@ -72,7 +72,7 @@ func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	return over, nil
 }
 
-// over returns why one more order would be over a limit; nil if it is not.
+// over returns the error of an order that would exceed a limit; nil if it does not.
 func (l Limits) over(o Order, open OpenOrders, bought map[BuyerSKU]int64) error {
 	if l.MaxOpen > 0 && open.Count >= l.MaxOpen {
 		e := ErrTooManyOpen.with("%d are pending, at most %d are allowed; pay or cancel one", open.Count, l.MaxOpen)
@@ -81,14 +81,15 @@ func (l Limits) over(o Order, open OpenOrders, bought map[BuyerSKU]int64) error 
 	}
 	for _, line := range o.Lines {
 		limit, limited := l.units[line.SKU]
-		if left := max(0, limit-bought[BuyerSKU{o.Buyer, line.SKU}]); limited && line.Units > left {
+		left := max(0, limit-bought[BuyerSKU{o.Buyer, line.SKU}])
+		if limited && line.Units > left {
 			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("%d for each buyer, %d of them left to buy", limit, left))
 		}
 	}
 	return nil
 }
 
-// buyers returns each buyer once.
+// buyers returns the buyers of the orders, sorted, each once.
 func buyers(orders []Order) []string {
 	names := make([]string, len(orders))
 	for i, o := range orders {

@@ -25,8 +25,7 @@ func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words st
 	}
 }
 
-// "A buyer has at most Config.MaxOpen pending orders." "How an order ends makes room." "A replay is answered also at
-// the limit."
+// "A buyer has at most Config.MaxOpen pending orders." "How an order ends makes room." "A replay is no new order."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -140,7 +139,7 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 	}
 }
 
-// "No buyer gets over a limit, by any strategy, however many instances there are and however many orders come at once":
+// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once":
 // 64 of one buyer, of eight SKUs, so that no lease keeps them in line.
 func TestService_maxOpenAtOnce(t *testing.T) {
 	t.Parallel()
@@ -247,9 +246,9 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	})
 }
 
-// "It comes after the units, because of databases that refuse to update a row that has changed since the transaction
-// first read anything": MariaDB from 11.6 on. There, buyers of one SKU would come again and again, and be told to be
-// busy.
+// "Check comes after the units are taken, because some databases refuse to update a row that has changed since the
+// transaction's first read": MariaDB from 11.6 on. There, buyers of one SKU would come again and again, and be told to
+// be busy.
 func TestService_limitsOnSnapshots(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

@@ -31,7 +31,7 @@ type Order struct {
 	Buyer     string      `json:"buyer"`
 	Key       string      `json:"-"` // the idempotency key it was placed with
 	Status    Status      `json:"status"`
-	Lines     []Line      `json:"lines"` // as the buyer wrote them, each of another SKU
+	Lines     []Line      `json:"lines"` // in the order of the request, one per SKU
 	Total     stock.Money `json:"total"`
 	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read
 	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
@@ -53,14 +53,14 @@ func (o Order) SKUs() []string {
 	return names
 }
 
-// Sorted returns the lines in the order of their SKUs' names, in which all transactions take the rows of the stock: two
-// of them never wait for each other.
+// Sorted returns the lines in the order of their SKUs' names. All transactions take the rows of the stock in that
+// order, so that two of them never wait for each other.
 func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
 
-// Movements are the ledger's rows of what becomes of the order's units: stock.Reserve, with the fence of each SKU where
-// there is one, stock.Sell or stock.Release.
+// Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. fence returns
+// the fence under which a SKU's units were taken; nil for none.
 func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) ([]stock.Movement, error) {
 	movements := make([]stock.Movement, len(o.Lines))
 	for i, line := range o.Sorted() {
@@ -82,12 +82,12 @@ func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.
 const (
 	MaxKey   = 255   // characters of an idempotency key
 	MaxUnits = 1_000 // units of one SKU in an order
-	MaxLines = 20    // lines, as they are sent
+	MaxLines = 20    // lines of a request, before those of the same SKU are merged
 	MaxThink = time.Second
 	maxBuyer = 64 // characters
 )
 
-// The highest total that the limits allow fits, or this does not compile.
+// Compile-time check: the highest total that the limits allow fits into an int64.
 const _ int64 = stock.MaxPrice * MaxUnits * MaxLines
 
 // Request is what a buyer asks for. Lines of the same SKU count as one line.
@@ -96,7 +96,7 @@ type Request struct {
 	Key   string // idempotency key, chosen by the buyer, one per purchase
 	Lines []RequestLine
 
-	// Strategy and Think are for teaching: empty and zero mean the shop's own.
+	// Strategy and Think are for teaching mode; empty and zero mean the shop's own.
 	Strategy string
 	Think    time.Duration // between reading the stock and writing it
 }
@@ -169,12 +169,13 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer for what cannot be a buyer's name: it has 1 to 64 letters, digits, '.', '_', '@' and '-',
-// and begins with a letter or a digit.
+// CheckBuyer returns ErrBuyer for an invalid buyer's name. A valid one has 1 to 64 letters, digits, '.', '_', '@' and
+// '-', and begins with a letter or a digit.
 func CheckBuyer(name string) error {
 	valid := name != "" && len(name) <= maxBuyer
-	for i := range len(name) { // as a regular expression it shows in profiles
-		switch c := name[i]; {
+	for i := range len(name) { // a regular expression would be measurably slower
+		c := name[i]
+		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
 		case i > 0 && (c == '.' || c == '_' || c == '@' || c == '-'):
 		default:
@@ -190,12 +191,11 @@ func CheckBuyer(name string) error {
 
 // Draft is an order that is being placed.
 type Draft struct {
-	Order              // without prices and times until Price
+	Order              // without prices and times until Price sets them
 	Fingerprint string // of the request
 	Think       time.Duration
 
-	// Replayed is set, and Order filled, by a strategy that found that the order was placed before.
-	Replayed bool
+	Replayed bool // set by Replay: the order was placed by an earlier request
 
 	hold time.Duration // how long the order holds its units
 }
@@ -215,7 +215,7 @@ func newDraft(r Request, think, hold time.Duration) (*Draft, error) {
 	}, nil
 }
 
-// Fingerprint tells two requests with the same key apart. It covers what is bought.
+// Fingerprint returns a hash of what is bought, by which two requests with the same key are told apart.
 func Fingerprint(lines []Line) string {
 	h := sha256.New()
 	for _, line := range lines {
@@ -224,9 +224,9 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price fills in the prices and times that the levels give. SKUs in two currencies are ErrInvalid.
+// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid.
 func (d *Draft) Price(levels Levels) error {
-	lines := slices.Clone(d.Lines) // a lane prices a draft anew, beside a reader of the last one
+	lines := slices.Clone(d.Lines) // a lane may price a draft again while a transaction still reads the former lines
 	total := stock.Money{Currency: levels.Of(lines[0].SKU).Price.Currency}
 	for i := range lines {
 		price := levels.Of(lines[i].SKU).Price
@@ -242,6 +242,17 @@ func (d *Draft) Price(levels Levels) error {
 	return nil
 }
 
+// Replay makes the draft the answer to a repeated request: the order of the claim as it was first answered. Of what the
+// answer shows, only the status of an order ever changes. ErrKeyReused: the key came with another request.
+func (d *Draft) Replay(claim Claim) error {
+	if claim.Fingerprint != d.Fingerprint {
+		return ErrKeyReused
+	}
+	d.Order, d.Replayed = claim.Order, true
+	d.Status = Pending
+	return nil
+}
+
 // Levels are SKUs as they were read at one moment.
 type Levels struct {
 	SKUs []stock.SKU
@@ -254,7 +265,7 @@ func (l Levels) Of(name string) stock.SKU {
 	return l.SKUs[i]
 }
 
-// Cover returns ErrSoldOut for the first line of the draft that wants more than is available.
+// Cover returns ErrSoldOut for the first line of the draft that asks for more units than are available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {
 		if l.Of(line.SKU).Level.Available < line.Units {
@@ -264,7 +275,7 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// SoldOut is the ErrSoldOut of a SKU.
+// SoldOut returns an ErrSoldOut that names the SKU.
 func SoldOut(sku string) *Error {
 	return &Error{Code: ErrSoldOut.Code, Text: fmt.Sprintf("sku %q: %s", sku, ErrSoldOut.Text)}
 }

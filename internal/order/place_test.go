@@ -20,7 +20,8 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "Never oversold, by every strategy that Promises it", and never undersold: 40 buyers, 10 units, three instances.
+// "Never oversold, by every strategy that is designed to be correct", and never undersold: 40 buyers, 10 units, three
+// instances.
 func TestService_Place_neverOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -73,7 +74,7 @@ func TestService_Place_lostUpdate(t *testing.T) {
 	})
 }
 
-// "The commit is not started with too little of the lease left", and "A refused order changes no row."
+// "ErrTooLate means that too little of a lease was left to start the COMMIT", and "A refused order changes no row."
 func TestService_Place_tooLate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -217,7 +218,7 @@ func TestService_Order(t *testing.T) {
 	})
 }
 
-// "The same request again gets the same order; another request with the same key is refused."
+// "The same request again gets the same order [...]; another request with the same key is refused."
 func TestService_Place_replay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -553,7 +554,7 @@ func (o rowOrder) Settle(kind stock.Kind, sku string, units int64) error {
 	return o.Tx.Settle(kind, sku, units)
 }
 
-// "in the order of the SKUs' names, as in all transactions of several lines"
+// "All transactions take the rows of the stock in that order"
 func TestService_rowOrder(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -696,7 +697,7 @@ func wantTimes(t *testing.T, o order.Order, created time.Time) {
 	}
 }
 
-// "An order's times go by the database's clock as it was when the stock was read", so that a step of that clock is
+// "Times are by the database's clock when the stock was read", so that a step of that clock is
 // followed by the next order.
 func TestService_Place_clockSteps(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// "Validate reports the first rule that r breaks."
+// "Validate returns the first rule that r breaks"
 func TestRequest_Validate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

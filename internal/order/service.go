@@ -15,17 +15,17 @@ import (
 
 // Strategy is a way to sell under concurrency.
 type Strategy interface {
-	// Sell places the order, or says why not. What is not placed changed no row.
+	// Sell places the order, or returns why it does not. An order that is not placed has changed no row.
 	Sell(ctx context.Context, d *Draft) error
 }
 
-// Offer is a strategy and what is said of it.
+// Offer is a strategy and its description.
 type Offer struct {
 	Name     string
-	Lock     string // what buyers wait for; empty for none
-	Take     string // how the stock row is changed, for people: a stock.TakeMode or "for-update"
+	Lock     string // name of the lock that buyers wait for; empty for none
+	Take     string // how the stock row is changed, for display: a stock.TakeMode or "for-update"
 	Lesson   string // one sentence
-	Designed bool   // to be correct, with any number of instances; the others are broken on purpose
+	Designed bool   // to be correct, with any number of instances; the others are wrong on purpose
 	Missing  string // why this shop cannot sell that way; empty if it can
 	Strategy Strategy
 }
@@ -38,7 +38,7 @@ type Config struct {
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration
 
-	// Think is the teaching shop's pause between reading the stock and writing it, for requests that name none.
+	// Think is the pause between reading the stock and writing it, for requests that name none; for teaching mode.
 	Think time.Duration
 }
 
@@ -48,20 +48,19 @@ const DefaultHold = 15 * time.Minute
 // Service places, finds and ends orders. It may be used by many goroutines at once.
 type Service struct {
 	Config
-	now   func() time.Time
-	known sync.Map              // names of SKUs that were found
-	sweep atomic.Pointer[Order] // where the last sweep gave up; nil if it did not
+	known sync.Map              // names of SKUs that exist
+	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
 }
 
 // New returns a Service.
 func New(c Config) *Service {
-	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // what a store keeps, or a replay would differ
-	return &Service{Config: c, now: time.Now}
+	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
+	return &Service{Config: c}
 }
 
-// Place places an order. It is safe to ask again with the same key, whatever the first answer was: replayed says that
-// the order was placed before. A replay returns the order as it was placed, pending, whatever has become of it; Order
-// tells.
+// Place places an order. Repeating a request with the same key is safe, whatever the first answer was: replayed means
+// that the order was placed before. A replay returns the order as it was placed, pending, whatever has become of it;
+// Order returns its current status.
 //
 // Errors: those of this package that Request.Validate and a Strategy return, and the lock's: lock.ErrNotAcquired,
 // lock.ErrNoAnswer, lock.ErrLost.
@@ -86,26 +85,26 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// checkNames returns ErrUnknownSKU for an order of what was never for sale, before it takes a lock or a place in a
-// queue. Names that were found once are not asked for again: no SKU is ever deleted.
+// checkNames returns ErrUnknownSKU for an order of a SKU that does not exist, before the order waits for a lock. A name
+// that was found is not looked up again: no SKU is ever deleted.
 func (s *Service) checkNames(ctx context.Context, d *Draft) error {
-	var unseen []string
+	var unknown []string
 	for _, name := range d.SKUs() {
 		if !stock.ValidName(name) {
 			return fmt.Errorf("sku %.80q: %w", name, ErrUnknownSKU)
 		}
 		if _, ok := s.known.Load(name); !ok {
-			unseen = append(unseen, name)
+			unknown = append(unknown, name)
 		}
 	}
-	if len(unseen) == 0 {
+	if len(unknown) == 0 {
 		return nil
 	}
-	unobserved := WithRequests(ctx, func() []context.Context { return nil }) // it is no step of a purchase
-	if _, err := s.Store.Levels(unobserved, unseen); err != nil {
+	unrecorded := WithRequests(ctx, func() []context.Context { return nil }) // this read is no step of the purchase
+	if _, err := s.Store.Levels(unrecorded, unknown); err != nil {
 		return err
 	}
-	for _, name := range unseen {
+	for _, name := range unknown {
 		s.known.Store(name, true)
 	}
 	return nil
@@ -127,8 +126,8 @@ func (s *Service) offer(name string) (Offer, error) {
 		"unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))}
 }
 
-// Replaying answers a request whose key is on record with the order it made, and sells to others by Next, which by
-// itself would return ErrKeyTaken.
+// Replaying is a Strategy that answers a request whose key is on record with the order of that key, and sells all other
+// orders by Next. Next alone would return ErrKeyTaken for such a request.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -152,6 +151,7 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 	return err
 }
 
+// replay returns ErrNotFound if the key of the draft is not on record.
 func (r Replaying) replay(ctx context.Context, d *Draft) error {
 	claim, err := claimOf(ctx, r.Store, d.Buyer, d.Key)
 	if err != nil {
@@ -160,18 +160,7 @@ func (r Replaying) replay(ctx context.Context, d *Draft) error {
 	return d.Replay(claim)
 }
 
-// Replay makes the draft the answer to a request that was answered before, with the order as it was then: of what the
-// answer shows, an order changes nothing but its status. ErrKeyReused: the key came with another request.
-func (d *Draft) Replay(claim Claim) error {
-	if claim.Fingerprint != d.Fingerprint {
-		return ErrKeyReused
-	}
-	d.Order, d.Replayed = claim.Order, true
-	d.Status = Pending
-	return nil
-}
-
-// claimOf returns what the buyer's key is about, or ErrNotFound.
+// claimOf returns the claim of the buyer's key, or ErrNotFound.
 func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error) {
 	claims, err := store.Claims(ctx, BuyerKey{buyer, key})
 	if err != nil {
@@ -196,9 +185,8 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	return o, nil
 }
 
-// Orders returns at most limit of the buyer's orders, the latest first, those before the one with the id before, or
-// from the latest on if that is empty. It need not be the id of an order. Orders that are placed meanwhile move no
-// page.
+// Orders returns at most limit of the buyer's orders, the latest first: those placed before the one with the id before,
+// or from the latest on if that is empty. No order with that id need exist. New orders do not shift the later pages.
 func (s *Service) Orders(ctx context.Context, buyer, before string, limit int) ([]Order, error) {
 	if err := CheckBuyer(buyer); err != nil {
 		return nil, err

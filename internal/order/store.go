@@ -9,47 +9,48 @@ import (
 
 // Store keeps orders and stock. *store.Store is one. Reads of a database that does not answer are ErrBusy.
 type Store interface {
-	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that is not there.
+	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx failed. Errors come back as
 	// they are, after a rollback. A deadlock runs fn again, a few times. The COMMIT does not heed the cancellation of
 	// ctx. ErrBusy: nothing was changed.
 	//
-	// A COMMIT whose answer is lost is asked for where the transaction places an order, placed, by writing the row of
-	// its idempotency key on another connection: a commit that was done is no error, one that was rolled back is run
-	// again. Where there is no answer to that either, and where placed is nil, it is ErrUnknownOutcome.
+	// placed is the order, or one of the orders, that the transaction places; nil if it places none. If the answer to
+	// the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find out whether it
+	// was done: if so, that is no error; if not, fn runs again. If that fails, too, or placed is nil, the error is
+	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
-	// Claims returns the orders that these keys are about. A key that is not on record is not in the answer.
+	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
-	// Order returns the order with this id, whoever's it is, or ErrNotFound.
+	// Order returns the order with this id, of any buyer, or ErrNotFound.
 	Order(ctx context.Context, id string) (Order, error)
 
-	// OfBuyer returns at most limit of the buyer's orders, the latest first, those before the one with the id before,
-	// or from the latest on if that is empty.
+	// OfBuyer returns at most limit of the buyer's orders, the latest first: those placed before the one with the id
+	// before, or from the latest on if that is empty.
 	OfBuyer(ctx context.Context, buyer, before string, limit int) ([]Order, error)
 
-	// Due returns at most limit orders that are pending and due by the database's clock, by ExpiresAt and ID, those
-	// behind after.
+	// Due returns at most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID:
+	// those that come behind the order after.
 	Due(ctx context.Context, after Order, limit int) ([]Order, error)
 }
 
-// Tx is one attempt of a transaction. The first call that fails decides: later calls do nothing and return its error,
-// and the transaction is rolled back, so that a caller may write its statements one after the other and look at the
-// last error only.
+// Tx is one attempt of a transaction. After the first call that fails, later calls do nothing and return its error, and
+// the transaction is rolled back: a caller may write its statements one after the other and check the last error only.
 type Tx interface {
 	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none, in the sequence of
 	// their primary key. ErrKeyTaken: one of them is on record. ErrInProgress: another transaction holds one for longer
 	// than the database waits.
 	ClaimKeys(drafts ...*Draft) error
 
-	// ClaimEnd does so for the key with which the buyer of o ends it. ErrKeyTaken lets the transaction go on.
+	// ClaimEnd writes the row of the key with which the buyer of o ends it. After ErrKeyTaken the transaction may go
+	// on.
 	ClaimEnd(o Order, key, fingerprint string) error
 
-	// LockBuyers makes other orders of these buyers wait, where they call it, until this transaction has ended. Buyers
-	// are locked in the sequence of their names.
+	// LockBuyers locks the rows of these buyers until this transaction has ended, in the order of their names. Another
+	// transaction that locks one of them waits.
 	LockBuyers(buyers ...string) error
 
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
@@ -59,11 +60,11 @@ type Tx interface {
 	// moved.
 	Take(mode stock.TakeMode, t stock.Take) error
 
-	// Open counts the pending orders of these buyers. It is exact behind LockBuyers.
+	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought adds up the units of these SKUs in pending and paid orders of these buyers. It is exact behind the Take of
-	// those SKUs.
+	// Bought adds up the units of these SKUs in pending and paid orders of these buyers. The sums are exact after Take
+	// of those SKUs.
 	Bought(buyers, skus []string) (map[BuyerSKU]int64, error)
 
 	// Insert writes the orders with their lines.
@@ -73,7 +74,7 @@ type Tx interface {
 	Record(movements ...stock.Movement) error
 
 	// Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
-	// returns the order's status, also where that did not change.
+	// returns the order's status, also if that did not change.
 	Move(id string, to Status) (now Status, moved bool, err error)
 
 	// Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved.
@@ -100,8 +101,8 @@ type BuyerSKU struct{ Buyer, SKU string }
 
 type requestsKey struct{}
 
-// WithRequests returns a ctx for work that is done for several requests at once, such as a lane's batch, or for none:
-// what observes the work finds the contexts of the requests in it. requests is asked at every step, by many goroutines.
+// WithRequests returns a ctx for work that is done for several requests at once, such as a lane's batch, or for none.
+// Requests returns their contexts to observers of the work. requests is called at every step, by many goroutines.
 func WithRequests(ctx context.Context, requests func() []context.Context) context.Context {
 	return context.WithValue(ctx, requestsKey{}, requests)
 }

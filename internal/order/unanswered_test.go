@@ -59,7 +59,8 @@ func (of fates) at(n int) storetest.Fate {
 	return of[n-1]
 }
 
-// "A COMMIT whose answer is lost is asked for": each order ends as exactly one outcome, and the buyer's retry gets it.
+// "If the answer to the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find
+// out whether it was done": each order ends as exactly one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = storetest.Pass, storetest.Drop, storetest.Mute, storetest.Hang

@@ -25,12 +25,12 @@ type Movement struct {
 	SKU     string
 	Kind    Kind
 	OrderID string // empty for a supply
-	Change  Level  // what is added to each count; negative where units leave
-	Fence   int64  // that the database accepted; 0 where it compared none
+	Change  Level  // added to each count; negative where units leave
+	Fence   int64  // that the database accepted; 0 if it compared none
 	At      time.Time
 }
 
-// Change returns what a movement of this kind and so many units adds to each count.
+// Change returns what a movement of this kind adds to each count.
 func (k Kind) Change(units int64) Level {
 	switch k {
 	case Supply:
@@ -48,17 +48,17 @@ func (k Kind) Change(units int64) Level {
 type TakeMode string
 
 const (
-	// Overwrite writes back what an earlier read minus the units gives. Two buyers that read the same number sell the
+	// Overwrite writes back the level of an earlier read minus the units. Two buyers that read the same level sell the
 	// same units: the lost update.
 	Overwrite TakeMode = "overwrite"
 
-	// Conditional subtracts in the database, where enough are available.
+	// Conditional subtracts in the database, if enough units are available.
 	Conditional TakeMode = "conditional"
 
-	// Fenced subtracts in the database, where enough are available and the row was last written under a lower fence.
+	// Fenced subtracts in the database, if enough units are available and the row was last written under a lower fence.
 	Fenced TakeMode = "fenced"
 
-	// Optimistic writes back what an earlier read minus the units gives, if the row still is what was read.
+	// Optimistic writes back the level of an earlier read minus the units, if the row has not changed since.
 	Optimistic TakeMode = "optimistic"
 )
 
@@ -80,8 +80,8 @@ type Delivery struct {
 	At    time.Time
 }
 
-// NewDelivery checks the units and returns a delivery. The error is an ErrInvalid. How many units a SKU can have in all
-// is checked when it is booked.
+// NewDelivery returns a delivery, or an ErrInvalid if the units are not in 1 to MaxUnits. The total of a SKU's units is
+// checked when the delivery is booked.
 func NewDelivery(sku, key string, units int64, now time.Time) (Delivery, error) {
 	if units < 1 || units > MaxUnits {
 		return Delivery{}, fmt.Errorf("%w: sku %q: units: want 1 to %d", ErrInvalid, sku, int64(MaxUnits))
@@ -99,7 +99,7 @@ type Account struct {
 	OpenUnits    int64 // of those, units of pending orders
 	PaidUnits    int64 // of those, units of paid orders
 	Orders       int64 // number of accepted orders, whatever their status
-	Fence        int64 // the highest that wrote the level
+	Fence        int64 // the highest under which the level was written
 	LedgerFence  int64 // the highest of all movements
 }
 

@@ -6,8 +6,8 @@
 //
 //	Supplied = Available + Reserved + Sold, none of them negative.
 //
-// Each change is written down as a Movement in an append-only ledger, in the transaction that makes the change. Level
-// and ledger are two accounts of the same units; an Account sets them beside the orders, for the audit.
+// Each change is recorded as a Movement in an append-only ledger, in the transaction that makes the change. For the
+// audit, an Account compares level, ledger and orders.
 package stock
 
 import (
@@ -23,8 +23,8 @@ var ErrInvalid = errors.New("invalid")
 // Limits of a SKU. MaxUnits keeps every sum of a ledger far inside an int64.
 const (
 	MaxUnits = 1_000_000_000
-	MaxPrice = 1_000_000_000_00
-	maxName  = 64 // characters
+	MaxPrice = 1_000_000_000_00 // minor units of the currency
+	maxName  = 64               // characters
 )
 
 // Level says where the units of a SKU are.
@@ -56,19 +56,18 @@ type SKU struct {
 	CreatedAt     time.Time
 }
 
-// Terms are what a SKU is sold at.
+// Terms are the price of a SKU and its limit per buyer.
 type Terms struct {
 	Price         Money
 	LimitPerBuyer int64
 }
 
-// Terms returns those of the SKU.
+// Terms returns the terms of the SKU.
 func (s SKU) Terms() Terms { return Terms{Price: s.Price, LimitPerBuyer: s.LimitPerBuyer} }
 
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// NewSKU checks its arguments and returns a SKU with all units available. The error is an ErrInvalid that names what is
-// wrong.
+// NewSKU returns a SKU with all units available, or an ErrInvalid that names the first argument that breaks a rule.
 func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	switch {
 	case name == "":
@@ -93,8 +92,9 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 // ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits, '.', '_' and '-', the first a
 // letter or a digit.
 func ValidName(name string) bool {
-	for i := range len(name) { // as a regular expression it shows in profiles
-		switch c := name[i]; {
+	for i := range len(name) { // a regular expression would be measurably slower
+		c := name[i]
+		switch {
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		case i > 0 && (c == '.' || c == '_' || c == '-'):
 		default:
@@ -104,7 +104,7 @@ func ValidName(name string) bool {
 	return name != "" && len(name) <= maxName
 }
 
-// CheckLimit returns ErrInvalid, wrapped, for what cannot be a SKU's LimitPerBuyer.
+// CheckLimit returns an ErrInvalid if perBuyer cannot be a SKU's LimitPerBuyer.
 func CheckLimit(perBuyer int64) error {
 	if perBuyer < 0 || perBuyer > MaxUnits {
 		return fmt.Errorf("%w: limit_per_buyer: want 0, for none, to %d", ErrInvalid, int64(MaxUnits))

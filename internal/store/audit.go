@@ -14,24 +14,21 @@ import (
 
 // Audit compares levels, ledger, orders, deliveries and idempotency keys of one SKU, or of all for an empty name, as
 // they are at one moment; buyers are not held up. It hands each SKU's account to account, in the order of names, and
-// every broken invariant to difference. Their errors end the audit and come back as they are. A SKU that does not exist
-// is order.ErrUnknownSKU, also where the database takes its name for another. Memory does not grow with the number of
-// orders.
+// every broken invariant to difference. Their errors end the audit and are returned as they are. A SKU that does not
+// exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
 //
-// The audit of one SKU looks at the orders that have a line of it; what belongs to no SKU at all, such as an order
-// without lines, is found by the audit of all.
+// The audit of one SKU covers the orders that have a line of it. What belongs to no SKU, such as an order without
+// lines, is found only by the audit of all.
 //
-// Two invariants it cannot check in full. I3, that every acknowledged order exists, takes the buyers' own record. Of
-// I4, that fences strictly increase, it checks what stays true later: that the level was last written under the highest
-// fence of its movements, and that all reservations under one fence are from the same moment, as those of one
-// transaction are. That the times of movements rise with their fences is not checked: they are from clocks that may
-// step.
+// It cannot check two invariants in full. I3, that every acknowledged order exists, needs the buyers' own records. Of
+// I4, that fences strictly increase, it checks what can be checked later: that the level was last written under the
+// highest fence of its movements, and that all reservations under one fence are from the same moment, as those of one
+// transaction are. It does not check that the times of movements rise with their fences: clocks may step.
 func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error {
-	if sku != "" && !stock.ValidName(sku) { // MySQL compares a blank to nothing as equal
+	if sku != "" && !stock.ValidName(sku) { // MySQL compares a name of spaces as equal to the empty name
 		return fmt.Errorf("sku %.80q: %w", sku, order.ErrUnknownSKU)
 	}
-	// MySQL: one snapshot for all statements. SQLite: a transaction that does not ask for the right to write; in WAL
-	// mode its reads are a snapshot, too.
+	// MySQL: one snapshot for all statements. SQLite: a read transaction, which in WAL mode is a snapshot, too.
 	db := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if db.Error != nil {
 		return explain(ctx, "audit", db.Error)
@@ -63,7 +60,7 @@ func (a audit) each(query string, f func(*sql.Rows) error) error {
 	if err != nil {
 		return explain(a.ctx, "audit", err)
 	}
-	defer rows.Close() // rows.Err says the same
+	defer rows.Close() // its error is that of rows.Err
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return err
@@ -72,11 +69,10 @@ func (a audit) each(query string, f func(*sql.Rows) error) error {
 	return explain(a.ctx, "audit", rows.Err())
 }
 
-// accounts reads what is known of the units of each SKU. Pending orders hold their units, paid ones have bought them;
-// the others gave them back.
+// accounts reads the account of each SKU. Pending and paid orders have their units; the others have released them.
 //
-// The orders' lines are grouped by an expression, so that SQLite reads them as they lie, next to their orders, and
-// sorts, rather than by the index of SKUs: a fifth of the time with a million orders.
+// The orders' lines are grouped by an expression, so that SQLite scans the table and sorts instead of using the index
+// of SKUs, which takes five times as long with a million orders.
 func (a audit) accounts(account func(stock.Account) error) error {
 	const query = `
 		SELECT s.name, s.supplied, s.available, s.reserved, s.sold,
@@ -123,7 +119,7 @@ func (a audit) accounts(account func(stock.Account) error) error {
 	return err
 }
 
-// check reports what one row of the table of checks finds.
+// check runs one check of the table and reports what it finds.
 func (a audit) check(c check) error {
 	var sku, orderID sql.NullString
 	values := make([]sql.NullString, strings.Count(c.detail, "%s"))
@@ -152,14 +148,15 @@ func (a audit) orders() error {
 		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key AND k.order_id = o.id
 		WHERE o.id > @after AND ` + orderHasSKU + `
 		ORDER BY o.id LIMIT 500`
-	for after := ""; ; {
+	after := ""
+	for {
 		var rows []orderRow
 		err := a.db.Raw(query, sql.Named("sku", a.sku), sql.Named("after", after)).Scan(&rows).Error
-		var orders []order.Order
-		if err == nil {
-			orders, err = withLines(a.db, rows)
+		if err != nil {
+			return explain(a.ctx, "audit orders", err)
 		}
-		if err != nil || len(rows) == 0 {
+		orders, err := withLines(a.db, rows)
+		if err != nil || len(orders) == 0 {
 			return explain(a.ctx, "audit orders", err)
 		}
 		for i, o := range orders {
@@ -172,7 +169,7 @@ func (a audit) orders() error {
 }
 
 // order compares an order with its lines: their prices must add up to its total, in its currency, and the fingerprint
-// on record with its key, if that is there, must be that of the lines.
+// on record with its key, if there is one, must be that of the lines.
 func (a audit) order(o order.Order, fingerprint string) error {
 	if len(o.Lines) == 0 {
 		return nil // the table of checks reports it
@@ -191,7 +188,7 @@ func (a audit) order(o order.Order, fingerprint string) error {
 	if sum != o.Total.Minor {
 		differ("I5", "total is %d, but its lines add up to %d", o.Total.Minor, sum)
 	}
-	ends := fingerprint == "pay:"+o.ID || fingerprint == "cancel:"+o.ID // under a key that was purged before
+	ends := fingerprint == "pay:"+o.ID || fingerprint == "cancel:"+o.ID // the order's own key was purged and used again
 	if fingerprint != "" && !ends && fingerprint != order.Fingerprint(o.Lines) {
 		differ("I2", "idempotency key %s of buyer %s is of another request than for these lines", o.Key, o.Buyer)
 	}

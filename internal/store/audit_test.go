@@ -48,7 +48,7 @@ func TestStore_Audit_clean(t *testing.T) {
 	})
 }
 
-// "Their errors end the audit and come back as they are."
+// "Their errors end the audit and are returned as they are."
 func TestStore_Audit_callbackFails(t *testing.T) {
 	t.Parallel()
 	mine := errors.New("mine")

@@ -12,15 +12,15 @@ type check struct {
 // key, and another request may have it now.
 const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 
-// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that place an order: those that
-// end one have no hash as their fingerprint.
+// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that placed an order. The
+// fingerprint of a key that ended one is pay: or cancel: and the order's id.
 const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
 
 // orderHasSKU narrows a query on orders AS o to those with a line of the SKU.
 const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE l.order_id = o.id AND l.sku = @sku))`
 
-// checks is the table of everything that one row can have wrong beside another. What concerns the sums of a SKU is in
-// stock.Account.Check, and the money of an order and the fingerprint of its request in audit.orders.
+// checks is the table of the checks that compare single rows. Sums of a SKU are checked by stock.Account.Check, and the
+// money of an order and the fingerprint of its request by audit.orders.
 var checks = []check{ //nolint:gochecknoglobals // a table
 	{"I2", "idempotency key %s of buyer %s is not on record", `
 		SELECT NULL, o.id, o.idempotency_key, o.buyer FROM orders AS o
@@ -43,7 +43,8 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (k.fingerprint LIKE 'pay:%' AND o.status <> 'paid' OR k.fingerprint LIKE 'cancel:%' AND o.status <> 'cancelled')
 		AND ` + orderHasSKU},
-	// The hint, which SQLite skips, makes MySQL sort; its table of all fences took three times as long.
+	// The hint, which SQLite ignores, makes MySQL sort instead of using a temporary table, which takes three times as
+	// long.
 	{"I4", "fence %s was accepted more than once: its reservations are from %s to %s", `
 		SELECT /*! SQL_BIG_RESULT */ m.sku, NULL, m.fence, CAST(MIN(m.created_at) AS CHAR), CAST(MAX(m.created_at) AS CHAR)
 		FROM movements AS m
@@ -100,7 +101,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		SELECT d.sku, NULL, d.idempotency_key, d.units FROM deliveries AS d
 		LEFT JOIN movements AS m ON m.sku = d.sku AND m.id = d.movement_id AND m.kind = 'supply' AND m.supplied = d.units
 		WHERE m.id IS NULL AND (@sku = '' OR d.sku = @sku)`},
-	// The movement that is no delivery's is the one that came with the SKU.
+	// One supply is of no delivery: that of the SKU's creation.
 	{"I5", "%s movements supply it, but %s deliveries are on record", `
 		SELECT m.sku, NULL, m.supplies, COALESCE(d.deliveries, 0)
 		FROM (SELECT sku, COUNT(*) AS supplies FROM movements

@@ -18,15 +18,15 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// fault is what an error of the database means for the transaction that met it.
+// fault is the kind of a database error: what it means for the transaction.
 type fault string
 
 const (
 	none        fault = ""
-	other       fault = "other"       // a wrong statement, a broken constraint, an error of something else
-	duplicate   fault = "duplicate"   // a row with this key is there; the transaction is still open
+	other       fault = "other"       // a wrong statement, a violated constraint, or no error of the database
+	duplicate   fault = "duplicate"   // a row with this key exists; the transaction is still open
 	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
-	interrupted fault = "interrupted" // the statement was stopped, as a rule because its context ended
+	interrupted fault = "interrupted" // the statement was stopped, usually because its context ended
 
 	// The connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was sent.
 	lost fault = "lost"
@@ -35,8 +35,8 @@ const (
 	// would save what its earlier statements did.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory, read-only or no longer the primary. It may pass, or another server may have
-	// taken over, so the connection is dropped.
+	// The server is full, out of memory, read-only or no longer the primary. Another server may have taken over, so the
+	// connection is dropped.
 	refused fault = "refused"
 )
 
@@ -69,7 +69,7 @@ func mysqlFault(number uint16) fault {
 	return other
 }
 
-// classify looks through wrapped errors.
+// classify returns the kind of an error, which may be wrapped.
 func classify(err error) fault {
 	if err == nil {
 		return none
@@ -83,7 +83,7 @@ func classify(err error) fault {
 	var network net.Error
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &network) && !isContext(err) { // a context's error has the same methods
+		errors.As(err, &network) && !isContext(err) { // context.DeadlineExceeded is a net.Error, too
 		return lost
 	}
 	return other
@@ -97,7 +97,7 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// sqliteFault looks at the primary code, the lowest byte, except for constraints, which differ in the second byte.
+// sqliteFault uses the primary code, the lowest byte, except for constraints, which differ in the second byte.
 func sqliteFault(code int) fault {
 	switch code {
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
@@ -119,8 +119,8 @@ func unavailable(err error) bool {
 	return slices.Contains([]fault{lost, refused, conflict, lockWait}, classify(err))
 }
 
-// explain turns an error of the database into one of the package's: order.ErrBusy if the database may answer later, or
-// the reason why ctx ended. Those of the domain stay what they are.
+// explain turns an error of the database into order.ErrBusy if the database may answer later, or into the reason why
+// ctx ended. Errors of packages order and stock stay what they are.
 func explain(ctx context.Context, what string, err error) error {
 	if err == nil || isDomain(err) {
 		return err
@@ -132,11 +132,11 @@ func explain(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// isDomain reports whether err is an answer of the domain already.
+// isDomain reports whether err is one of packages order and stock.
 func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
 
-// withCause adds why ctx ended to an error that its end may have caused. The drivers say "interrupted" or "invalid
-// connection", and database/sql that the transaction is over.
+// withCause adds the reason why ctx ended to an error that its end may have caused: the drivers' "interrupted" and
+// "invalid connection", and sql.ErrTxDone.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -147,7 +147,7 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// ended is the reason that a context gives for its end: its error, and its cause where that says more.
+// ended returns why ctx ended: its error, and its cause if that is another one.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -14,7 +14,8 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// "Errors are told apart by their numbers, never by their text", also where they are wrapped. What may pass is ErrBusy.
+// "Errors are distinguished by their numbers (faults.go), never by their text", also where they are wrapped. What may
+// pass is ErrBusy.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	server := func(number uint16) error { return &mysql.MySQLError{Number: number, Message: "database is locked"} }

@@ -11,9 +11,9 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// ClaimKeys implements order.Tx. A transaction with the same key that still runs holds its row: the statement waits for
-// it. Then the key is either taken, or free again because that transaction rolled back. The rows come in the sequence
-// of their primary key, so that of two transactions with some keys in common one waits for the other, never each.
+// ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then
+// the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
+// their primary key, so that two transactions never wait for each other.
 func (t *tx) ClaimKeys(drafts ...*order.Draft) error {
 	sorted := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
@@ -49,7 +49,7 @@ func (t *tx) insertKeys(drafts ...*order.Draft) error {
 	case duplicate:
 		return order.ErrKeyTaken
 	case lockWait:
-		return order.ErrInProgress // without its cause: it must not be taken for a busy database
+		return order.ErrInProgress // not wrapped: a lock wait is order.ErrBusy elsewhere
 	default:
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 	}
 	var rows []struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
 	err := s.db.WithContext(ctx).Table("idempotency_keys").Where(pairs, values...).Find(&rows).Error
-	if err != nil || len(rows) == 0 { // as a rule; so the orders are not joined
+	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
 		return found, explain(ctx, "read idempotency keys", err)
 	}
 	ids := make([]string, len(rows))
@@ -91,29 +91,33 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 const purgeBatch = 100
 
 // PurgeKeys deletes the idempotency keys that were written longer than keep ago, by the database's clock, the oldest
-// first, and returns how many. Until then a key counts, however old it is. Several purges may run at once. keep must be
-// longer than any order takes to be placed.
+// first, and returns how many. A key that is not purged yet counts, however old it is. Several purges may run at once.
+// keep must be longer than any order takes to be placed.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
 	before := dbTime{now.Add(-keep)}
-	// First the mark, so that no audit sees a key gone without it.
+	// The mark is written first: the audit expects the keys of all orders since the mark.
 	err = s.db.WithContext(ctx).Exec("UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before).Error
-	for n := 1; err == nil && n > 0; purged += n {
-		n = 0
+	for err == nil {
+		deleted := 0
 		err = s.inTx(ctx, func(t *tx) (err error) {
-			n, err = t.purge(before)
+			deleted, err = t.purge(before)
 			return err
 		})
+		purged += deleted
+		if deleted == 0 {
+			break
+		}
 	}
 	return purged, explain(ctx, "purge idempotency keys", err)
 }
 
-// purge finds keys by their age and deletes each by its name: a DELETE by age, or of many names, for which MariaDB
-// reads the whole table, would lock the gaps between them, where buyers write. The age is compared again because a key
-// may be in use again since it was found.
+// purge finds keys by their age and deletes each by its primary key. A DELETE by age would lock the gaps between the
+// keys, where buyers insert, and so would one of many keys, for which MariaDB scans the table. The age is compared
+// again, because another purge may have deleted the key and a buyer may have used it again.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").

@@ -15,8 +15,9 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// versionTable is what goose would make, but for UNIQUE and IF NOT EXISTS: goose goes on with no table that lacks the
-// row of version 0, as one does whose maker was killed. SQLite skips the hint and numbers the rows by itself.
+// versionTable is goose's own table, with UNIQUE and IF NOT EXISTS added, and versionZero its first row. Goose creates
+// both in two steps and refuses a table without the row, as a process that was killed in between would leave it. SQLite
+// ignores the hint and numbers the rows by itself.
 const (
 	versionTable = `CREATE TABLE IF NOT EXISTS goose_db_version (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,
@@ -45,9 +46,9 @@ func (s *Store) goose() (*goose.Provider, error) {
 // processes: one migrates, the others wait, a minute at most, and find nothing to do. A migration that was interrupted
 // can be run again.
 //
-// MySQL commits each CREATE and ALTER by itself, and a lock of the server keeps a second migration out. In SQLite a
-// migration is one transaction, together with the row of its version: of two that apply the same one, the second is
-// rolled back, finds that row, and goes on behind it.
+// MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
+// migration and the row of its version are one transaction: if two processes apply the same migration, the second is
+// rolled back, finds the row, and continues with the next migration.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	for _, statement := range []string{versionTable, versionZero} {
 		if err := s.db.WithContext(ctx).Exec(statement).Error; err != nil {
@@ -74,8 +75,8 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	}
 }
 
-// Pending reports whether the database lacks a migration that this program brings along. It only reads, and so works
-// for a user who may not change the schema. A database that is ahead of the program lacks nothing.
+// Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
+// who may not change the schema. A database that is ahead of the program lacks nothing.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	provider, err := s.goose()
 	if err != nil {
@@ -91,12 +92,12 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	return version < sources[len(sources)-1].Version, explain(ctx, "read the schema's version", err)
 }
 
-// migrationLock is a lock of MySQL and MariaDB that belongs to one connection and to this schema. The server frees it
+// migrationLock is a named lock of MySQL and MariaDB for this schema, held by one connection. The server releases it
 // when the connection ends.
 type migrationLock struct{}
 
-// lockName is unique among the schemas of the server. It may have no more characters than the schema's name, which is
-// hashed for that.
+// lockName is unique among the schemas of the server. The schema's name is hashed, because a lock's name has at most 64
+// characters.
 const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 // SessionLock implements lock.SessionLocker of goose.

@@ -26,7 +26,7 @@ func wantPending(t *testing.T, s *store.Store, want bool) {
 }
 
 // "Migrate applies the migrations that the database lacks and returns how many." "Pending reports whether the database
-// lacks a migration. It only reads. A database that is ahead lacks nothing."
+// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks nothing."
 func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -49,7 +49,8 @@ func TestStore_Migrate(t *testing.T) {
 	})
 }
 
-// "Several may run at once, from several processes: one migrates, the others wait and find nothing to do."
+// "Several may run at once, from several processes: one migrates, the others wait, a minute at most, and find nothing
+// to do."
 func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4

@@ -23,8 +23,8 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// sqliteConns is how many connections share a file. SQLite has one writer at a time; further writers wait in the pool,
-// in order, rather than at the file, where chance decides which is next.
+// sqliteConns is how many connections share a file. SQLite has one writer at a time. Further writers wait in the pool,
+// in order, rather than at the file's lock, which has no order.
 const sqliteConns = 4
 
 // Options say how a database is opened.
@@ -32,17 +32,17 @@ type Options struct {
 	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
 	TLS *tls.Config
 
-	// MaxConns is the number of connections to a server at most; 0 means 32. All instances share the server's
+	// MaxConns is the maximum number of connections to a server; 0 means 32. All instances share the server's
 	// max_connections.
 	MaxConns int
 
-	// Through makes the pool of connections instead of sql.OpenDB, so that a caller can see what goes over them.
+	// Through opens the pool of connections instead of sql.OpenDB, so that a caller can observe it.
 	Through func(driver.Connector) *sql.DB
 }
 
-// MySQL opens a MySQL or MariaDB server. A server that is not up yet is waited for until ctx ends. An answer such as
-// "access denied" is an error at once, and so are a certificate that cannot be verified and a DSN that cannot work
-// (ErrSettings). No error shows the password.
+// MySQL opens a database on a MySQL or MariaDB server. It waits for a server that is not up yet until ctx ends. An
+// answer such as "access denied" is an error at once, and so are a certificate that cannot be verified and an invalid
+// DSN (ErrSettings). No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	config, err := mysqlConfig(dsn, o.TLS)
 	if err != nil {
@@ -54,32 +54,32 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	}
 	pool := o.pool(connector, cmp.Or(o.MaxConns, 32))
 	pool.SetConnMaxIdleTime(time.Minute)
-	pool.SetConnMaxLifetime(5 * time.Minute) // a new server behind the address gets its share
+	pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
 	return s.connect(ctx, dialect)
 }
 
-// SQLite opens the database in a file, which is made if it is not there; its folder must be. It is made with mode 0600,
-// and what SQLite keeps beside it has the same. Several processes may have it open.
+// SQLite opens the database in a file, which is created with mode 0600 if it does not exist; its folder must exist. The
+// files that SQLite keeps beside it have the same mode. Several processes may have it open.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	dsn, err := sqliteDSN(path)
 	if err != nil {
 		return nil, err
 	}
-	// SQLite itself would let every user read the file.
-	switch f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL, 0o600); {
-	case err == nil:
-		_ = f.Close() // nothing was written
-	case !errors.Is(err, fs.ErrExist):
+	// SQLite itself would create the file readable for every user.
+	file, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_ = file.Close() // nothing was written
+	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
 	s := &Store{
 		pool:   o.pool(sqliteFile(dsn), sqliteConns),
 		name:   "sqlite file " + path,
 		sqlite: true,
-		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // it knows milliseconds
+		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // its precision is milliseconds
 	}
 	return s.connect(ctx, sqlite.Dialector{Conn: s.pool})
 }
@@ -99,8 +99,8 @@ func sqliteDSN(path string) (string, error) {
 			"journal_mode(WAL)",   // readers do not block the writer
 			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
 		},
-		// A transaction takes the right to write when it begins. Taking it at the first write fails if another
-		// transaction wrote since the first read.
+		// A transaction takes the write lock when it begins. Taking it at the first write fails if another transaction
+		// wrote since the first read.
 		"_txlock": {"immediate"},
 	}
 	return (&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String(), nil
@@ -115,7 +115,7 @@ func (f sqliteFile) Connect(context.Context) (driver.Conn, error) { return f.Dri
 // Driver implements driver.Connector.
 func (sqliteFile) Driver() driver.Driver { return &gosqlite.Driver{} }
 
-// pool opens no connection yet.
+// pool returns a pool of connections, without opening one.
 func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 	open := sql.OpenDB
 	if o.Through != nil {
@@ -123,16 +123,16 @@ func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 	}
 	pool := open(c)
 	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns) // dialling costs more than keeping
+	pool.SetMaxIdleConns(conns) // an idle connection costs less than a new one
 	return pool
 }
 
-// connect waits for the first answer and sets gorm up. The pool is closed with the Store, or here if it fails.
+// connect waits for the database's first answer and sets up gorm. On an error it closes the pool.
 func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
 	err := s.await(ctx)
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{
-			SkipDefaultTransaction: true,  // one statement is atomic by itself; more than one go through a transaction
+			SkipDefaultTransaction: true,  // a single statement is atomic by itself
 			PrepareStmt:            false, // the driver's interpolation saves the same round trips
 			DisableAutomaticPing:   true,
 			Logger:                 logger.Discard, // errors are returned
@@ -144,22 +144,22 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 	return s, nil
 }
 
-// await pings until the ping succeeds, fails for good, or ctx ends. The error then says which database did not answer,
-// for how long, and why.
+// await pings until a ping succeeds or fails with an error that waiting cannot help, or ctx ends. The error names the
+// database, how long it did not answer, and why.
 func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // an address that swallows packets
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // for an address that drops packets
 		err := s.pool.PingContext(attempt)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		if cause == nil || ctx.Err() == nil { // an attempt that ctx cut short adds nothing
+		if cause == nil || ctx.Err() == nil { // the error of an attempt that ctx ended explains nothing
 			cause = err
 		}
-		if ctx.Err() == nil && !mayPass(err) {
+		if ctx.Err() == nil && !mayRecover(err) {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		select {
@@ -171,8 +171,8 @@ func (s *Store) await(ctx context.Context) error {
 	}
 }
 
-// mayPass reports whether a failed ping may succeed later. A definite answer and a failed TLS handshake do not pass by
-// waiting.
-func mayPass(err error) bool {
+// mayRecover reports whether a failed ping may succeed later. A definite answer of the server and a failed TLS
+// handshake are permanent.
+func mayRecover(err error) bool {
 	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

@@ -20,7 +20,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A DSN that cannot work (ErrSettings)" is an error at once that names the setting and never shows a password.
+// "An invalid DSN (ErrSettings)" is an error at once that names the setting and never shows a password.
 func TestMySQL_refusesDSN(t *testing.T) {
 	t.Parallel()
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -58,7 +58,7 @@ func TestMySQL_refusesDSN(t *testing.T) {
 	}
 }
 
-// "A server that is not up yet is waited for until ctx ends"; then the error says which address did not answer, for how
+// "It waits for a server that is not up yet until ctx ends"; then the error says which address did not answer, for how
 // long, and why. "An answer such as access denied is an error at once. No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
@@ -210,8 +210,8 @@ func openFile(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// "As a URI, the path may hold any character." "It is made with mode 0600, and what SQLite keeps
-// beside it has the same", also in a folder that every user reads.
+// "As a URI, the path may hold any character." "Is created with mode 0600 [...]. The files that SQLite keeps beside it
+// have the same mode", also in a folder that every user reads.
 func TestSQLite_files(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -283,7 +283,7 @@ func TestSQLite_session(t *testing.T) {
 	}
 }
 
-// "Version names the product and its version." "Now returns the time by the database's clock, in
+// "Version returns the product and its version." "Now returns the time by the database's clock, in
 // UTC." Name says which database it is, without a password.
 func TestStore_knowsItsDatabase(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ type orderRow struct {
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
 
-	Fingerprint string `gorm:"->"` // of its key, where a query joins that
+	Fingerprint string `gorm:"->"` // of its key, in queries that join it
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -71,14 +71,15 @@ func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.
 // read returns the orders that a query finds, with their lines.
 func (s *Store) read(ctx context.Context, query *gorm.DB) (orders []order.Order, err error) {
 	var rows []orderRow
-	if err = query.WithContext(ctx).Find(&rows).Error; err == nil {
+	err = query.WithContext(ctx).Find(&rows).Error
+	if err == nil {
 		orders, err = withLines(s.db.WithContext(ctx), rows)
 	}
 	return orders, explain(ctx, "read orders", err)
 }
 
-// withLines reads the lines of all these orders at once. Lines are written with their order and never change, so that
-// they need not be of the same snapshot.
+// withLines returns the orders with their lines, which it reads by one query. Lines are written with their order and
+// never change, so that both need not be read from one snapshot.
 func withLines(db *gorm.DB, rows []orderRow) ([]order.Order, error) {
 	orders := make([]order.Order, len(rows))
 	if len(rows) == 0 {
@@ -135,9 +136,9 @@ func (t *tx) Insert(orders ...order.Order) error {
 	})
 }
 
-// Move implements order.Tx. One statement compares and writes, so that of several requests that would end the order one
-// does: the others wait for its row, and then find it pending no more. The database's clock decides on which side of
-// expires_at they are, whatever the instances' clocks say.
+// Move implements order.Tx. One statement compares and writes, so that of several requests to end an order exactly one
+// does: the others wait for its row, and then find that it is no longer pending. The database's clock, not that of an
+// instance, decides whether the order is due.
 func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err error) {
 	inTime := "expires_at > "
 	if to == order.Expired {
@@ -146,10 +147,14 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 	err = t.do("move order "+id+" to "+string(to), func() error {
 		err := mustMatch(t.db, errNoRow, "UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime+t.store.clock,
 			to, id, order.Pending)
-		if now, moved = to, err == nil; !errors.Is(err, errNoRow) {
+		if err == nil {
+			now, moved = to, true
+			return nil
+		}
+		if !errors.Is(err, errNoRow) {
 			return err
 		}
-		var row orderRow // FOR UPDATE, for the reason that refusal has
+		var row orderRow // FOR UPDATE for the same reason as in refusal
 		err = t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 			Select("status").Where("id = ?", id).Take(&row).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -161,8 +166,7 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 	return now, moved, err
 }
 
-// LockBuyers implements order.Tx. It writes the buyers' rows, or writes them again as they are: either way they are
-// locked.
+// LockBuyers implements order.Tx. It inserts the buyers' rows; those that exist stay as they are, and are locked, too.
 func (t *tx) LockBuyers(buyers ...string) error {
 	rows := make([]struct{ Buyer string }, len(buyers))
 	for i, buyer := range slices.Sorted(slices.Values(buyers)) {
@@ -178,9 +182,9 @@ func (t *tx) LockBuyers(buyers ...string) error {
 
 // Open implements order.Tx.
 //
-// It may be a plain SELECT, and so may that of Bought. REPEATABLE READ answers both from the snapshot that the first of
-// them takes, and by then LockBuyers and Take keep every transaction out that could add to these numbers. Locking reads
-// would keep other buyers out, too: they lock the gaps between rows.
+// A plain SELECT is exact here and in Bought. REPEATABLE READ answers both from the snapshot that the first of them
+// takes, and by then LockBuyers and Take exclude every transaction that could add to these numbers. Locking reads would
+// block other buyers as well: they lock the gaps between rows.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string

@@ -21,7 +21,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// An order is read back as it was placed, by id and by key. "A key that is not on record is not in the answer."
+// An order is read back as it was placed, by id and by key. "A key that is not on record is not in the map."
 func TestStore_Claims(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -122,7 +122,7 @@ func (c losingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.Connector.Connect(ctx)
 }
 
-// "At most limit of the buyer's orders, the latest first, those before the one with the id before."
+// "At most limit of the buyer's orders, the latest first: those placed before the one with the id before."
 func TestStore_OfBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -153,7 +153,8 @@ func TestStore_OfBuyer(t *testing.T) {
 	})
 }
 
-// "At most limit orders that are pending and due by the database's clock, by ExpiresAt and ID, those behind after."
+// "At most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID: those that come
+// behind the order after."
 func TestStore_Due(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -185,7 +186,7 @@ func TestStore_Due(t *testing.T) {
 }
 
 // "Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
-// returns the order's status, also where that did not change."
+// returns the order's status, also if that did not change."
 func TestTx_Move(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -224,8 +225,8 @@ func TestTx_Move(t *testing.T) {
 	})
 }
 
-// "LockBuyers makes other orders of these buyers wait", and no other buyer's: neither while the row is made nor when it
-// is there, and in no gap beside it.
+// "LockBuyers locks the rows of these buyers until this transaction has ended", and no other buyer's: neither while the
+// row is made nor when it is there, and in no gap beside it.
 func TestTx_LockBuyers(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -255,7 +256,7 @@ func TestTx_LockBuyers(t *testing.T) {
 	})
 }
 
-// Open "is exact behind LockBuyers": a transaction that has waited there counts the order that it waited for.
+// Open "is exact after LockBuyers": a transaction that has waited there counts the order that it waited for.
 func TestTx_Open(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -396,7 +397,7 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	})
 }
 
-// "ClaimDay reports whether no caller had before. UnclaimDay lets the job of this day be claimed again."
+// "It reports whether the day was free. UnclaimDay lets the job of this day be claimed again."
 func TestStore_ClaimDay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -101,7 +101,8 @@ func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
 		if i < 0 {
 			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
 		}
-		levels.SKUs, levels.At = append(levels.SKUs, rows[i].SKU.sku()), rows[i].ReadAt.Time
+		levels.SKUs = append(levels.SKUs, rows[i].SKU.sku())
+		levels.At = rows[i].ReadAt.Time
 	}
 	return levels, nil
 }
@@ -118,8 +119,8 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 	return skus, explain(ctx, "list skus", err)
 }
 
-// Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that is there already is
-// order.ErrExists, also where an earlier call whose outcome was order.ErrUnknownOutcome has created it.
+// Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
+// order.ErrExists, also if an earlier call that returned order.ErrUnknownOutcome has created it.
 func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 	return explain(ctx, "create skus", s.inTx(ctx, func(t *tx) error {
 		for _, sku := range skus {
@@ -142,8 +143,8 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 }
 
 // SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then is.
-// What buyers have already stays theirs. order.ErrUnknownSKU, or stock.ErrInvalid for what stock.CheckLimit refuses:
-// nothing was changed. After order.ErrUnknownOutcome, the same call again is safe.
+// Existing orders are not affected. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses:
+// nothing was changed. After order.ErrUnknownOutcome, repeating the call is safe.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -161,15 +162,18 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
 // delivery again changes nothing and returns what the first returned, with replayed true; with another number of units
 // it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
-// stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, the same call again is safe and has the answer.
+// stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the
+// outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
 	err = s.inTx(ctx, func(t *tx) error {
-		// The key first: a request with the same key that still runs holds that row, and the statement waits for it.
+		// The key comes first: the statement waits for a transaction with the same key that still runs.
 		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: newMovementID(), Units: d.Units}
 		err := t.db.Create(&booked).Error
-		if replayed = classify(err) == duplicate; replayed {
+		replayed = classify(err) == duplicate
+		switch {
+		case replayed:
 			after, err = replayDelivery(t.db, d)
-		} else if err == nil {
+		case err == nil:
 			after, err = t.addUnits(d, booked)
 		}
 		return err
@@ -177,7 +181,8 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 	return after, replayed && err == nil, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err)
 }
 
-// addUnits keeps the row locked, so that what is read after the UPDATE is what this delivery made.
+// addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the
+// level that this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 	err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET supplied = supplied + ?, available = available + ? WHERE name = ?",
 		d.Units, d.Units, d.SKU)
@@ -236,9 +241,8 @@ func (t *tx) Record(movements ...stock.Movement) error {
 }
 
 // Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at the
-// first. Ids sort by the time at which they were made, which is a little before the row is there: of changes that
-// happen meanwhile, one may come to stand before a row that was returned already. A SKU that does not exist is
-// order.ErrUnknownSKU.
+// first. Ids sort by the time at which they were made, which is shortly before the row is committed: a concurrent
+// change may add a row before one that was returned already. A SKU that does not exist is order.ErrUnknownSKU.
 func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error) {
 	if _, err := s.SKU(ctx, sku); err != nil {
 		return nil, err

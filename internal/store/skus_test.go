@@ -18,7 +18,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "Create adds a SKU and the supply of its units to the ledger, both or neither. A name that is there already is
+// "Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
 // order.ErrExists."
 func TestStore_Create(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestStore_Create(t *testing.T) {
 	})
 }
 
-// "Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that is not there."
+// "Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist."
 func TestStore_Levels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -105,7 +105,8 @@ func TestStore_List(t *testing.T) {
 	})
 }
 
-// "SetLimitPerBuyer sets how many units of a SKU a buyer may have, and returns the SKU as it then is."
+// "SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then
+// is."
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

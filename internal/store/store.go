@@ -1,21 +1,20 @@
 // Package store keeps orders and stock in MySQL, MariaDB or SQLite, and audits them.
 //
-// All SQL goes through gorm with bound parameters, and reads the same on the three databases. Where they differ, this
-// package levels it:
+// All SQL goes through gorm with bound parameters, and is the same for the three databases. This package hides their
+// differences:
 //
 //   - Text compares byte by byte everywhere, trailing spaces included. MySQL's own default would take the idempotency
 //     keys "ABC" and "abc" for one.
 //   - Times are UTC, to the microsecond.
-//   - "Rows affected" counts the rows that a WHERE matched, so that 0 means that nothing matched, never that nothing
-//     changed.
+//   - "Rows affected" counts the rows that a WHERE matched, also those that did not change.
 //   - Text is never cut: MySQL refuses what is too long.
-//   - TLS is verified or is none: a DSN that falls back to plaintext or trusts any server is refused.
-//   - Errors are told apart by their numbers (faults.go), never by their text.
+//   - TLS is verified or off: a DSN that falls back to plaintext or trusts any server is refused.
+//   - Errors are distinguished by their numbers (faults.go), never by their text.
 //
 // Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.
 //
-// A transaction is repeated after a deadlock, rolled back after a lock wait timeout, and its COMMIT is not cut off by
-// any cancellation (tx.go).
+// A transaction is repeated after a deadlock and rolled back after a lock wait timeout. Cancellation does not interrupt
+// its COMMIT (tx.go).
 package store
 
 import (
@@ -37,8 +36,8 @@ type Store struct {
 	name   string // without a password
 	sqlite bool
 
-	// clock is the SQL expression for the time by the database's clock, in the form of a DATETIME(6) column: what all
-	// instances agree on. It stands still while a statement runs, also while that waits for a lock.
+	// clock is the SQL expression of the database's clock, which all instances share, in the form of a DATETIME(6)
+	// column. It stands still while a statement runs, also while the statement waits for a lock.
 	clock string
 }
 
@@ -50,13 +49,13 @@ func (s *Store) Close() error { return s.pool.Close() }
 // DB returns the pool of connections.
 func (s *Store) DB() *sql.DB { return s.pool }
 
-// Name says which database it is, without a password, such as "mysql at db:3306, database shop".
+// Name describes the database without a password, such as "mysql at db:3306, database shop".
 func (s *Store) Name() string { return s.name }
 
 // IsSQLite reports whether the database is a file, which has one writer at a time and no rows to lock.
 func (s *Store) IsSQLite() bool { return s.sqlite }
 
-// Version names the product and its version, such as "MySQL 9.7.0".
+// Version returns the product and its version, such as "MySQL 9.7.0".
 func (s *Store) Version(ctx context.Context) (string, error) {
 	query := "SELECT CONCAT(IF(VERSION() LIKE '%MariaDB%', 'MariaDB ', 'MySQL '), SUBSTRING_INDEX(VERSION(), '-', 1))"
 	if s.sqlite {
@@ -74,7 +73,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now.Time, explain(ctx, "read the database's clock", err)
 }
 
-// ClaimDay records that a daily job runs on this day, such as 2026-11-23. It reports whether no caller had before.
+// ClaimDay claims a day, such as 2026-11-23, for one run of a daily job. It reports whether the day was free.
 func (s *Store) ClaimDay(ctx context.Context, job, day string) (claimed bool, err error) {
 	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
 	if classify(err) == duplicate {

@@ -11,9 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// The ways to take units of a SKU, side by side. Each is one UPDATE.
-
-// Take implements order.Tx.
+// Take implements order.Tx. Each mode is one UPDATE, in a function below.
 func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
 	return t.do("take units of sku "+want.SKU, func() error {
 		if want.Units < 1 {
@@ -33,9 +31,9 @@ func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
 	})
 }
 
-// overwrite is WRONG, and is how it is usually written: look whether there is enough, subtract, save. What it saves was
-// computed from a read that may be long out of date. Of two buyers who read 1, each saves 0: two orders, one unit. The
-// transaction does not help, and neither does the CHECK constraint: the number never falls below zero.
+// overwrite is WRONG, and is how it is usually written: check whether there is enough, subtract, save. The saved value
+// was computed from a read that may be out of date. If two buyers read 1, each saves 0: two orders, one unit. The
+// transaction does not help, and neither does the CHECK constraint: the value never falls below zero.
 func overwrite(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -44,8 +42,8 @@ func overwrite(db *gorm.DB, t stock.Take) error {
 		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units, t.SKU)
 }
 
-// conditional compares and subtracts in one statement. The database locks the row for it and sees its latest committed
-// numbers, so that no two buyers subtract from the same ones.
+// conditional compares and subtracts in one statement. The database locks the row and uses its latest committed values,
+// so that no two buyers subtract from the same level.
 func conditional(db *gorm.DB, t stock.Take) error {
 	err := mustMatch(db, errNoRow, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
 		t.Units, t.Units, t.SKU, t.Units)
@@ -55,9 +53,9 @@ func conditional(db *gorm.DB, t stock.Take) error {
 	return err
 }
 
-// fenced is conditional with one more comparison, beside that of the terms: the row must not have been written under
-// this fence or a higher one. A buyer whose lease passed on to another holder while it slept is caught here, in the
-// database, whatever the lock's store believes. See "How to do distributed locking", M. Kleppmann, 2016.
+// fenced is conditional with further comparisons: the terms are those of the plan, and the row was not written under
+// this fence or a higher one. This refuses a paused holder whose lease has passed to another holder, whatever the state
+// of the lock's store. See "How to do distributed locking", M. Kleppmann, 2016.
 func fenced(db *gorm.DB, t stock.Take) error {
 	statement := "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? WHERE name = ? AND available >= ? AND fence < ?"
 	values := []any{t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence}
@@ -72,11 +70,10 @@ func fenced(db *gorm.DB, t stock.Take) error {
 	return err
 }
 
-// optimistic is overwrite with a compare-and-swap: it saves what it computed if the row still is what it was computed
-// from. What is compared is the whole level and not a version number. A version is exact only while every writer of the
-// row raises it, and orders that are paid, cancelled or expired, and deliveries, do not; comparing the available units
-// alone would take 5 that became 4 and 5 again for unchanged, and save a number of reserved units that is out of date.
-// All that is saved depends on these four numbers alone.
+// optimistic is overwrite with a compare-and-swap: it saves the new level if the row still has the level from which
+// that was computed. It compares the whole level instead of a version number, which every writer of the row would have
+// to raise: payments, cancellations, expiries and deliveries, too. Comparing the available units alone would miss a
+// change from 5 to 4 and back to 5, and save an outdated number of reserved units.
 func optimistic(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -90,7 +87,7 @@ func optimistic(db *gorm.DB, t stock.Take) error {
 // errNoRow means that no row matched the WHERE of a statement.
 var errNoRow = errors.New("no row matched")
 
-// mustMatch runs a statement. Where no row matches its WHERE, it returns noMatch.
+// mustMatch runs a statement. If no row matches its WHERE, it returns noMatch.
 func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) error {
 	done := db.Exec(statement, values...)
 	if done.Error == nil && done.RowsAffected == 0 {
@@ -101,13 +98,12 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 
 // refusal returns why an UPDATE matched no row.
 //
-// It reads FOR UPDATE. A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT
-// took, which may be older than the row that the UPDATE has just refused: it would show units that are gone. A locking
-// read sees the row as the UPDATE saw it; InnoDB has it locked already. (SQLite leaves the words out: its transaction
-// has been the only writer since it began.)
+// It reads FOR UPDATE. A plain SELECT in MySQL answers from the snapshot of the transaction's first plain SELECT, which
+// may be older than the row that the UPDATE has just refused, and would show units that are gone. A locking read
+// returns the row as the UPDATE saw it. (gorm omits FOR UPDATE for SQLite, whose transaction is the only writer.)
 //
-// A stale fence comes first: a holder that lost its lease must not answer anything about the stock. Other terms come
-// before sold out: a plan by the old ones has to be made anew anyway.
+// A stale fence is checked first: a holder that lost its lease must not answer anything about the stock. Changed terms
+// are checked before sold out: the caller has to plan again by the new ones anyway.
 func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	var row skuRow
 	err := db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Where("name = ?", t.SKU).Take(&row).Error
@@ -121,13 +117,13 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	case t.Terms != nil && row.sku().Terms() != *t.Terms:
 		return order.ErrChanged
 	}
-	// Fences only grow, so the units were what was missing, at the time of the UPDATE. There may be enough by now: READ
-	// COMMITTED lets go of a row that an UPDATE does not match.
+	// Fences only grow, so the UPDATE failed for want of units. There may be enough by now: READ COMMITTED unlocks a
+	// row that an UPDATE does not match.
 	return order.ErrSoldOut
 }
 
-// Settle implements order.Tx. As in conditional, the database compares and counts in one statement, so that no unit is
-// moved that is not reserved. The fence stays: whether the order may move its units is decided by its own row.
+// Settle implements order.Tx. As in conditional, the database compares and changes in one statement, so that no unit is
+// moved that is not reserved. It needs no fence: the order's own row decides whether its units may be moved.
 func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
 	what := fmt.Sprintf("%s %d units of sku %q", kind, units, sku)
 	return t.do(what, func() error {

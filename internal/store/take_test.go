@@ -86,7 +86,7 @@ func TestTx_Take_refusals(t *testing.T) {
 	})
 }
 
-// "A plain SELECT in MySQL answers from the snapshot that the transaction's first plain SELECT took": the reason for a
+// "A plain SELECT in MySQL answers from the snapshot of the transaction's first plain SELECT": the reason for a
 // refusal must be the row's present.
 func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	})
 }
 
-// "Comparing the available units alone would take 5 that became 4 and 5 again for unchanged": one unit was sold and one
+// "Comparing the available units alone would miss a change from 5 to 4 and back to 5": one unit was sold and one
 // delivered between read and write.
 func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	t.Parallel()

@@ -15,64 +15,64 @@ import (
 )
 
 const (
-	attempts   = 8 // of a transaction that meets deadlocks
-	placeTries = 3 // of an order whose COMMITs are neither answered nor done
-	questions  = 5 // about what became of a COMMIT
+	deadlockTries = 8 // of a transaction that is rolled back by deadlocks
+	commitTries   = 3 // of a transaction whose COMMITs are neither answered nor done
+	confirmTries  = 5 // to find out whether a COMMIT was done
 
-	txBound     = 30 * time.Second // of a transaction, whatever its caller does, so that none holds its locks for ever
-	commitBound = 10 * time.Second // for the answer to COMMIT
-	askBound    = 10 * time.Second // for all questions
+	txTimeout      = 30 * time.Second // of a transaction, so that none holds its locks for ever
+	commitTimeout  = 10 * time.Second // for the answer to a COMMIT or ROLLBACK
+	confirmTimeout = 10 * time.Second // for all of confirmTries
 )
 
-// InTx implements order.Store. SQLite's BEGIN heeds no ctx: it waits for another writer for 5 s at most (busy_timeout).
+// InTx implements order.Store. SQLite's BEGIN ignores ctx: it waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
-	for range placeTries {
+	for range commitTries {
 		err := s.inTx(ctx, func(t *tx) error { return fn(t) })
 		if placed == nil || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
 		}
 		done, unknown := s.isPlaced(ctx, placed)
 		if unknown != nil {
-			// Not wrapped: the question's ErrBusy would say that nothing was changed.
+			// Not wrapped: an ErrBusy of isPlaced would claim that nothing was changed.
 			return fmt.Errorf("%w; asked for it: %s", err, unknown.Error())
 		}
 		if done {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, placeTries)
+	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
 }
 
 var (
-	errAsked   = errors.New("idempotency key is free") // ends a transaction that only asks
-	errTooLong = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txBound)
+	errKeyFree = errors.New("idempotency key is free") // rolls the transaction of isPlaced back
+	errTooLong = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout)
 )
 
-// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read proves nothing: it may come before
-// that COMMIT has been done. Another transaction that writes the row of the order's key waits until the first has
-// ended, and only then is the order there or not. A lost connection, or a lock that the first transaction still holds,
-// proves nothing either: the question is repeated. As the COMMIT, it does not heed the cancellation of ctx.
+// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
+// after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
+// order exists or it does not. isPlaced tries again after a lost connection, or while the first transaction still holds
+// its locks. Like the COMMIT, it ignores the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askBound)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
-	for asked := 1; ; asked++ {
+	for try := 1; ; try++ {
 		err = s.inTx(ctx, func(t *tx) error {
 			if err := t.ClaimKeys(d); err != nil {
 				return err
 			}
-			return errAsked
+			return errKeyFree
 		})
-		if errors.Is(err, errAsked) || errors.Is(err, order.ErrKeyTaken) {
+		if errors.Is(err, errKeyFree) || errors.Is(err, order.ErrKeyTaken) {
 			_, err = s.Order(ctx, d.ID)
 		}
 		if err == nil || errors.Is(err, order.ErrNotFound) {
 			return err == nil, nil
 		}
-		if asked == questions {
+		if try == confirmTries {
 			return false, err
 		}
 		select {
-		case <-time.After(25 * time.Millisecond << asked):
+		case <-time.After(25 * time.Millisecond << try):
 		case <-ctx.Done():
 			return false, err
 		}
@@ -81,29 +81,29 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 
 // inTx runs fn in a transaction, again after a deadlock. A COMMIT whose answer is lost is order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
-	for attempt := 1; ; attempt++ {
+	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
 		switch {
 		case errors.Is(err, order.ErrUnknownOutcome), isContext(err), !unavailable(err):
 			return err
 		case classify(err) != conflict:
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
-		case attempt == attempts:
-			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, attempts, err)
+		case try == deadlockTries:
+			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
 		}
-		most := min(2*time.Millisecond<<attempt, 100*time.Millisecond)
+		backOff := min(2*time.Millisecond<<try, 100*time.Millisecond)
 		select {
-		case <-time.After(rand.N(most)):
+		case <-time.After(rand.N(backOff)):
 		case <-ctx.Done():
 			return ended(ctx)
 		}
 	}
 }
 
-// inTxOnce is one attempt: whatever fails before the COMMIT is rolled back, also while fn panics. The transaction ends
-// with ctx until its COMMIT begins.
+// inTxOnce is one attempt. After a failure or a panic before the COMMIT, the transaction is rolled back. The end of ctx
+// rolls it back until the COMMIT begins.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, txBound, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, errTooLong)
 	defer cancel()
 	conn, err := s.pool.Conn(ctx)
 	if err != nil {
@@ -117,14 +117,14 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	committing := false
 	defer func() {
 		if !committing {
-			_ = finish(conn, begun.Rollback, err) // where it fails, the server rolls back with the connection
+			_ = finish(conn, begun.Rollback, err) // if it fails, the server rolls back when the connection ends
 		}
 	}()
 
 	t := &tx{store: s, db: s.db.Session(&gorm.Session{NewDB: true, Context: ctx})}
 	t.db.Statement.ConnPool = begun
 	err = fn(t)
-	if t.failed != nil && !errors.Is(err, t.failed) { // also where fn dropped it
+	if t.failed != nil && !errors.Is(err, t.failed) { // fn has ignored it
 		err = errors.Join(err, t.failed)
 	}
 	if err != nil {
@@ -134,43 +134,44 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	return commit(ctx, conn, begun)
 }
 
-// commit tells a rollback from an unknown outcome. Only an answer that is known to mean a rollback is taken for one.
+// commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback.
 func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := finish(conn, begun.Commit, nil)
-	switch f := classify(err); {
+	kind := classify(err)
+	switch {
 	case err == nil:
 		return nil
 	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
 		return withCause(ctx, err)
-	case f == conflict, f == lockWait, mysqlNumber(err) == groupRefused:
+	case kind == conflict, kind == lockWait, mysqlNumber(err) == groupRefused:
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)
 	}
 }
 
-// finish ends a transaction and gives its connection back, and waits no longer than commitBound: neither COMMIT nor
-// ROLLBACK takes a context. met is what the transaction met.
-func finish(conn *sql.Conn, end func() error, met error) error {
+// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool. It waits for commitTimeout at
+// most, since neither takes a context. earlier is the error of the transaction so far.
+func finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
 	go func() {
 		err := end()
-		drop(conn, errors.Join(met, err))
-		_ = conn.Close() // ErrConnDone or a dead connection: the pool knows
+		drop(conn, errors.Join(earlier, err))
+		_ = conn.Close() // its error is of a connection that the pool drops anyway
 		done <- err
 	}()
-	bound := time.NewTimer(commitBound)
-	defer bound.Stop()
+	timeout := time.NewTimer(commitTimeout)
+	defer timeout.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-bound.C:
-		return fmt.Errorf("no answer for %v", commitBound)
+	case <-timeout.C:
+		return fmt.Errorf("no answer for %v", commitTimeout)
 	}
 }
 
-// drop makes the pool close the connection to a server that refused to work: behind the address may be another one by
-// now.
+// drop makes the pool close the connection to a server that refused to work, since another server may have taken over
+// its address.
 func drop(conn *sql.Conn, err error) {
 	if classify(err) == refused {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
@@ -181,12 +182,12 @@ func drop(conn *sql.Conn, err error) {
 type tx struct {
 	store  *Store
 	db     *gorm.DB
-	failed error // the first call that failed; nothing is done after it
+	failed error // the first error of a call; later calls do nothing
 }
 
 var _ order.Tx = (*tx)(nil)
 
-// do runs a step unless one failed before, and remembers a failure. Deadlocks and lost connections stay what they are,
+// do runs a step unless an earlier one failed, and keeps its error. Deadlocks and lost connections stay what they are,
 // for inTx.
 func (t *tx) do(what string, step func() error) error {
 	if t.failed != nil {

@@ -270,8 +270,8 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	})
 }
 
-// "Where placed is nil, it is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost before
-// the COMMIT is ErrBusy: nothing was changed.
+// "Or placed is nil, the error is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost
+// before the COMMIT is ErrBusy: nothing was changed.
 func TestStore_InTx_connectionIsLost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -327,7 +327,7 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of the idempotency keys, all or none."
+// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none"
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -351,7 +351,7 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 	})
 }
 
-// "ErrKeyTaken lets the transaction go on."
+// "After ErrKeyTaken the transaction may go on."
 func TestTx_ClaimEnd(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -65,8 +65,8 @@ func TestBackend_Conflicts(t *testing.T) {
 	})
 }
 
-// "A caller that meets another's transaction on the row is told that the key is held: no server thread waits for the
-// row", whatever the client of that has become.
+// "If another transaction has locked the row, the key counts as held: no server thread waits for the row", whatever the
+// client of that has become.
 func TestBackend_StuckRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)

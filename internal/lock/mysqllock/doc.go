@@ -1,5 +1,5 @@
-// Package mysqllock keeps leases in a table of MySQL 8 or later or MariaDB 10.11 or later, for shops whose orders are
-// in that database already, and who would rather not run another server.
+// Package mysqllock keeps leases in a table of MySQL 8 or later or MariaDB 10.11 or later, for shops that have that
+// database already and do not want to run another server.
 //
 //	leases := mysqllock.New(db, mysqllock.Options{})
 //	if err := leases.CreateTable(ctx); err != nil { ... } // or schema.sql in a migration
@@ -8,21 +8,21 @@
 // # How it works
 //
 // Each key has a row: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR UPDATE NOWAIT of
-// the row, a look whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and a
-// release is one UPDATE, on the condition that the owner still holds the key. A caller that meets another's transaction
-// on the row is told that the key is held: no server thread waits for the row. A crashed holder's row is taken over
-// when its deadline has passed. No connection is kept while a lease is held.
+// the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and
+// a release is one UPDATE, on the condition that the owner still holds the key. If another transaction has locked the
+// row, the key counts as held: no server thread waits for the row. A crashed holder's row is taken over when its
+// deadline has passed. No connection is kept while a lease is held.
 //
-// The transaction is READ COMMITTED, set for itself alone. At REPEATABLE READ, the look at a key that has no row yet
-// would lock the gap in which other keys are to be inserted, and two such transactions wait for each other. A missing
-// row is inserted outside of it, as a free one, by INSERT IGNORE.
+// The transaction is READ COMMITTED, set for this transaction only. At REPEATABLE READ, the SELECT of a key without a
+// row would lock the gap into which other keys are inserted, and two such transactions would wait for each other. A
+// missing row is inserted before the transaction, as a free one, by INSERT IGNORE.
 //
 // # What is promised
 //
-//   - The deadline is judged by the database's clock (UTC_TIMESTAMP). Durations are all that a client sends.
+//   - The deadline is judged by the database's clock (UTC_TIMESTAMP). A client sends only durations.
 //   - The fence is max(last + 1, the database's time in microseconds), minted with the lease. It rises also if the row
-//     or the table was lost. After a holder that ran out and did not tell how many hand-offs it numbered, it leaves out
-//     as many as there can be. Renewals and releases tell the row which is in use.
+//     or the table was lost. After a lease that ran out, it leaves out as many numbers as the holder may have used for
+//     hand-offs. Renewals and releases record in the row which number is in use.
 //   - Asking again finds the caller's own lease. Owners and keys are compared byte by byte and whole.
 //   - Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are rolled back and
 //     tried again, a few times, after a random pause. So a lease is taken as a whole or not at all; if the answer to
@@ -31,9 +31,9 @@
 //
 // # What is not
 //
-// It polls. A waiter looks at the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often,
-// up to 100 ms, with jitter, and sooner if the holder's time is over. Waiters are in no order: a process that takes a
-// hot key again at once tends to win. Each acquisition costs a transaction with a durable commit; each release another.
+// It polls. A waiter reads the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often, up
+// to 100 ms, with jitter, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key
+// again at once tends to win. Each acquisition costs a transaction with a durable commit; each release another.
 //
 // A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write. Do not hold
 // locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a
@@ -53,12 +53,12 @@
 // A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their own if in
 // doubt. interpolateParams=true in the DSN halves the round trips.
 //
-// A transaction whose client vanishes without a word (its host loses power) keeps the row locked, whatever the TTL,
-// until the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions of
-// the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The driver's
-// COMMIT and ROLLBACK know no contexts: set readTimeout and writeTimeout in the DSN, longer than an answer is waited
-// for (a third of the TTL, or a second if that is longer). Pools that package store opens have all of these.
-// Statement-based replication cannot replicate READ COMMITTED.
+// A transaction whose client disappears without closing the connection, as after a power failure, keeps the row locked,
+// for any TTL, until the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the
+// sessions of the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it.
+// The driver's COMMIT and ROLLBACK take no contexts: set readTimeout and writeTimeout in the DSN to more than the time
+// limit of a request (a third of the TTL, or a second if that is longer). Pools that package store opens have all of
+// these. Statement-based replication cannot replicate READ COMMITTED.
 //
 // # Sources
 //

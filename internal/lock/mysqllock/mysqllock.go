@@ -31,8 +31,8 @@ type Backend struct {
 
 var _ lock.Backend = (*Backend)(nil)
 
-// New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table has to be
-// there: see CreateTable. New panics if its name cannot be one.
+// New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table has to exist:
+// see CreateTable. New panics if its name is invalid.
 func New(db *sql.DB, o Options) *Backend {
 	table := cmp.Or(o.Table, "locks")
 	if !tableName.MatchString(table) {
@@ -41,8 +41,8 @@ func New(db *sql.DB, o Options) *Backend {
 	return &Backend{db: db, table: table, sql: newStatements(table)}
 }
 
-// CreateTable makes the lock table unless it exists. Any number of processes may call it when they start; where
-// migrations make the tables, schema.sql is for them.
+// CreateTable creates the lock table unless it exists. Any number of processes may call it at the same time. schema.sql
+// has the statement for shops that create tables by migrations.
 func (b *Backend) CreateTable(ctx context.Context) error {
 	if _, err := b.db.ExecContext(ctx, b.sql.create); err != nil {
 		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
@@ -59,7 +59,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 	err = retry(ctx, func() (err error) {
 		g, err = b.take(ctx, c)
 		if errors.Is(err, sql.ErrNoRows) {
-			// Outside of the transaction, which then finds a row to lock.
+			// Inserted outside of the transaction, which then has a row to lock.
 			if _, err := b.db.ExecContext(ctx, b.sql.insert, []byte(c.Key)); err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 		return err
 	})
 	switch {
-	case locked(err): // another transaction has the row all the time
+	case locked(err): // other transactions have locked the row each time
 		return lock.Grant{Held: true, Retry: pollMost}, nil
 	case err != nil:
 		return lock.Grant{}, fmt.Errorf("mysqllock: acquire: %w", err)
@@ -90,24 +90,24 @@ func (b *Backend) take(ctx context.Context, c lock.Claim) (g lock.Grant, err err
 }
 
 const (
-	pollFirst = 5 * time.Millisecond   // between a waiter's looks at the row: at first
-	pollMost  = 100 * time.Millisecond // and at most
-	lookLimit = time.Second            // a connection that fell silent does not keep a waiter from a key that is free
+	pollFirst = 5 * time.Millisecond   // between the first two reads of the row by a waiter
+	pollMost  = 100 * time.Millisecond // between two later ones
+	pollLimit = time.Second            // time limit of a read: a dead connection must not delay a waiter for longer
 )
 
-// Wait implements lock.Backend. It looks at the row until the key is free, or until a look finds no answer: asking
-// again takes another connection.
+// Wait implements lock.Backend. It reads the row until the key is free, or until a read times out: the next request
+// then takes another connection.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := pollFirst; ; nap = min(nap*3/2, pollMost) {
-		// Up to a quarter more, so that waiters who came together spread.
+		// A jitter of up to a quarter spreads waiters that came at the same time.
 		select {
 		case <-time.After(min(nap, max(left, time.Millisecond)) + rand.N(nap/4+1)):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		looking, cancel := context.WithTimeout(ctx, lookLimit)
-		r, err := scan(b.db.QueryRowContext(looking, b.sql.look, []byte(c.Key)))
+		reading, cancel := context.WithTimeout(ctx, pollLimit)
+		r, err := scan(b.db.QueryRowContext(reading, b.sql.read, []byte(c.Key)))
 		cancel()
 		switch {
 		case errors.Is(err, sql.ErrNoRows), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:

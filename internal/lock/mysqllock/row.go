@@ -17,15 +17,14 @@ import (
 //go:embed schema.sql
 var schema string
 
-// statements are the SQL of one Backend; they differ by the table's name, which cannot be a parameter. Everything else
-// is.
-type statements struct{ create, insert, look, lock, set, release string }
+// statements are the SQL of one Backend. Only the table's name is not a parameter, since it cannot be one.
+type statements struct{ create, insert, read, lock, set, release string }
 
 func newStatements(table string) statements {
 	quoted := "`" + strings.ReplaceAll(table, ".", "`.`") + "`"
 	named := func(source string) string { return strings.ReplaceAll(source, "{table}", quoted) }
-	// How the row stands, by the clock of now in microseconds.
-	const look = `
+	// The row: owner, microseconds left of its lease, fence, and the time in microseconds since 1970.
+	const read = `
 SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
        fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
   FROM {table} WHERE name = ?`
@@ -33,28 +32,27 @@ SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
 		create: strings.Replace(schema, "`locks`", quoted, 1),
 		// A free row, where there is none.
 		insert: named(`INSERT IGNORE INTO {table} (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`),
-		look:   named(look),
-		lock:   named(look + ` FOR UPDATE NOWAIT`), // the clock is read before a wait would end
+		read:   named(read),
+		lock:   named(read + ` FOR UPDATE NOWAIT`), // a wait would make the clock's value old
 		// A grant or a renewal, with the row locked.
 		set: named(`
 UPDATE {table} SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
  WHERE name = ?`),
-		// A release needs no look before: the condition is one.
+		// A release needs no SELECT before: the WHERE has its condition.
 		release: named(`
 UPDATE {table} SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
  WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`),
 	}
 }
 
-// handoffs is how many numbers a holder may have used after its fence without telling, as the contract of
-// lock.Grant.Fence has it.
+// handoffs is how many numbers after its fence a holder may have used without reporting them: see lock.Grant.Fence.
 const handoffs = 65_535
 
-// row is how a key stands, by the database's clock.
+// row is the state of a key, by the database's clock.
 type row struct {
 	owner string
 	left  time.Duration // of the lease, if there is an owner
-	fence int64         // the highest that the row knows of
+	fence int64         // the highest in use, as far as it was reported
 	now   int64         // microseconds since 1970
 }
 
@@ -67,8 +65,8 @@ func scan(r *sql.Row) (row, error) {
 
 func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
-// next is the fence of the next grant: the clock, unless that is behind the row. A holder that ran out did not tell
-// which numbers it used, so none of those it may have used comes again; an owner that asks itself has used none.
+// next is the fence of the next grant: the clock, unless that is behind the row. A holder whose lease ran out has not
+// reported the numbers that it used, so all that it may have used are left out; an owner that asks again has used none.
 func (r row) next(owner string) int64 {
 	if r.owner != "" && r.owner != owner {
 		return max(r.fence+handoffs+1, r.now)
@@ -76,8 +74,8 @@ func (r row) next(owner string) int64 {
 	return max(r.fence+1, r.now)
 }
 
-// change looks at the claim's row in a transaction of its own, with the row locked, and makes its owner the holder for
-// the claim's TTL, with the fence that decide returns, if that says so. sql.ErrNoRows: the key has no row.
+// change locks and reads the claim's row in a transaction. If decide returns ok, it makes the claim's owner the holder
+// for the claim's TTL, with the fence that decide returns. sql.ErrNoRows: the key has no row.
 func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fence int64, ok bool)) error {
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -86,7 +84,7 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fe
 	committing := false
 	defer func() {
 		if !committing {
-			_ = within(ctx, tx.Rollback) // where it fails, so has the connection
+			_ = within(ctx, tx.Rollback) // if it fails, the connection has failed, too
 		}
 	}()
 	r, err := scan(tx.QueryRowContext(ctx, b.sql.lock, []byte(c.Key)))
@@ -105,9 +103,8 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fe
 	return within(ctx, tx.Commit)
 }
 
-// within ends a transaction, and waits for that until ctx ends: neither COMMIT nor ROLLBACK takes a context. What is
-// left behind does no harm, whenever it gets to the server: the row is locked until then, and the deadline that a
-// COMMIT makes known was set before, by the UPDATE.
+// within ends a transaction, and waits until ctx ends, since neither COMMIT nor ROLLBACK takes a context. A late COMMIT
+// does no harm: the row stays locked until then, and the UPDATE has set its deadline before.
 func within(ctx context.Context, end func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- end() }()
@@ -119,11 +116,11 @@ func within(ctx context.Context, end func() error) error {
 	}
 }
 
-// attempts is how often a statement or a transaction is tried that meets others.
+// attempts is how often a statement or a transaction is tried if it conflicts with others.
 const attempts = 8
 
-// retry calls f until it meets no conflict, a few times. It pauses for a random time in between, which doubles, so that
-// those who met do not meet again.
+// retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that
+// transactions that collided do not collide again.
 func retry(ctx context.Context, f func() error) error {
 	most := 2 * time.Millisecond
 	for attempt := 1; ; attempt++ {
@@ -140,15 +137,14 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// conflict reports whether the server rolled back, or should, because of what others were doing, so that trying again
-// can help.
+// conflict reports whether another transaction caused the error, so that trying again can help.
 func conflict(err error) bool {
 	number := errno(err)
 	return locked(err) || number == 1213 || // ER_LOCK_DEADLOCK
 		number == 1020 // ER_CHECKREAD: the row has changed; MariaDB with innodb_snapshot_isolation
 }
 
-// locked reports whether another transaction has the row.
+// locked reports whether another transaction has locked the row.
 func locked(err error) bool {
 	number := errno(err)
 	return number == 3572 || // ER_LOCK_NOWAIT, of MySQL

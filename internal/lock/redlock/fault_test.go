@@ -78,7 +78,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 	}
 }
 
-// "Without a majority no lease is granted, and what the living nodes had granted is taken back."
+// "Without a majority no lease is granted, and the votes of the living nodes are released."
 func TestBackend_MajorityDown(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, NodeTimeout: time.Second})
@@ -111,7 +111,7 @@ func TestBackend_MajorityDown(t *testing.T) {
 	mustBeEmpty(t, b, servers[3], servers[4])
 }
 
-// "An operation takes Options.NodeTimeout at most, whatever the clients do": each returns while three clients are still
+// "An operation waits for Options.NodeTimeout at most": each returns while three clients are still
 // at it.
 func TestBackend_MajorityHangs(t *testing.T) {
 	servers := startNodes(t)
@@ -152,8 +152,8 @@ func TestBackend_CloseWhileClientsHang(t *testing.T) {
 	}
 }
 
-// "an answer that comes late leaves nothing behind": two nodes hear of the request only after the lease, got from the
-// other three, was released.
+// "A late release frees nothing that a later request took": two nodes hear of the request only after the lease, got
+// from the other three, was released.
 func TestBackend_StragglersAreReleased(t *testing.T) {
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

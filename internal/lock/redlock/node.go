@@ -34,18 +34,18 @@ func ScriptName(hash string) string {
 	}[hash]
 }
 
-// node is one Redis server, and the requests to it that are under way.
+// node is one Redis server, with the requests to it that are under way.
 type node struct {
 	client redis.UniversalClient
 
 	mu   sync.Mutex
-	last map[contender]chan struct{} // closed when the latest request of each has ended
+	last map[contender]chan struct{} // the latest request of each; closed when it has ended
 }
 
 // contender is an owner that asks for a key.
 type contender struct{ key, owner string }
 
-// request is what all nodes are asked.
+// request is what is sent to all nodes.
 type request struct {
 	script *redis.Script
 	claim  lock.Claim
@@ -53,17 +53,17 @@ type request struct {
 	sent   time.Time
 }
 
-// answer is what one node said.
+// answer is the answer of one node.
 type answer struct {
 	node int
 	yes  bool
 	err  error
 }
 
-// send makes a request to each node, in goroutines of their own. They heed no caller's context: the answer of a node
-// that may have granted the key is awaited also when its caller has gone, so that a release comes after it.
+// send sends a request to each node, in its own goroutine. The requests do not end with a caller's context: a release
+// has to wait for the answer of a node that may have granted the key, even if the caller has gone.
 func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
-	answers := make(chan answer, len(b.nodes)) // it may be that nothing reads them
+	answers := make(chan answer, len(b.nodes)) // so that no goroutine blocks if nothing reads them
 	r := request{script, c, b.sent.Add(1), time.Now()}
 	for i, n := range b.nodes {
 		before, end := n.enqueue(contender{c.Key, c.Owner})
@@ -73,7 +73,7 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 				<-before
 			}
 			if script != releaseScript && time.Since(r.sent) >= b.opt.NodeTimeout {
-				return // counted as failed already: what is not sent need not be taken back
+				return // it counts as failed already; a request that is not sent needs no release
 			}
 			yes, err := b.run(n, r)
 			answers <- answer{i, yes, err}
@@ -99,7 +99,7 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	}
 }
 
-// run sends one request to one node.
+// run runs the script of a request on one node.
 func (b *Backend) run(n *node, r request) (bool, error) {
 	ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
 	defer cancel()

@@ -15,19 +15,19 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// ErrNoQuorum means that too few nodes answered to know. It is joined with what is known of each of the others.
+// ErrNoQuorum means that too few nodes answered. It is joined with the errors of the others.
 var ErrNoQuorum = errors.New("no quorum of nodes answered")
 
 // Options of a Backend. The zero value is a good one for leases of seconds.
 type Options struct {
-	// NodeTimeout is how long an answer of a node is waited for. It should be far above a round trip, or a slow moment
-	// looks like an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal. Default
-	// 50 ms.
+	// NodeTimeout is the time limit for an answer of a node. It should be far above a round trip, or a slow answer
+	// counts as an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal. Default 50
+	// ms.
 	NodeTimeout time.Duration
 
-	// Delay is the least time between two attempts of a waiter; up to four times as much is added at random, which is
-	// to be many times what it takes to ask all nodes, so that two who split the votes do not meet again. Default 50
-	// ms, a NodeTimeout, so that what a failed attempt took is given back before the next.
+	// Delay is the least time between two attempts of a waiter. Up to four times as much is added at random, so that
+	// two waiters that split the votes do not collide again: it should be many times as long as a request to all nodes.
+	// Default 50 ms, a NodeTimeout, so that the votes of a failed attempt are released before the next.
 	Delay time.Duration
 }
 
@@ -54,7 +54,7 @@ type Backend struct {
 var _ lock.Backend = (*Backend)(nil)
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
-// number: a fourth bears no more failures than three. The clients stay the caller's, to be closed after the Locker;
+// number: four tolerate no more failures than three. The clients stay the caller's, to be closed after the Locker;
 // they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients,
 // or a duration is too short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
@@ -71,11 +71,11 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 	return b
 }
 
-// attempts is how often a waiter asks before it reports that no quorum answers.
+// attempts is how often a waiter asks before it returns ErrNoQuorum.
 const attempts = 3
 
-// Acquire implements lock.Backend. Held means that this attempt got no quorum, though one answered: a caller that asks
-// at the same time cannot be told from one that holds the key.
+// Acquire implements lock.Backend. Held means that a quorum answered, but did not agree: a holder cannot be
+// distinguished from another caller that asks at the same time.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
@@ -117,18 +117,18 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	if votes.won() && validity(c.TTL, time.Since(began)) <= 0 {
 		return 0, fmt.Errorf("redlock: renew: %w: nothing is left of the TTL %v", ErrNoQuorum, c.TTL)
 	}
-	return 0, verdict("renew", votes, err)
+	return 0, result("renew", votes, err)
 }
 
 // Release implements lock.Backend. It is sent to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too
 // few did.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	votes, err := b.ask(ctx, releaseScript, c, tally.certain)
-	return verdict("release", votes, err)
+	return result("release", votes, err)
 }
 
-// verdict is the error of an owner that asked about its own key.
-func verdict(what string, votes tally, err error) error {
+// result is the error of a renewal or a release.
+func result(what string, votes tally, err error) error {
 	switch {
 	case votes.won():
 		return nil
@@ -138,8 +138,8 @@ func verdict(what string, votes tally, err error) error {
 	return fmt.Errorf("redlock: %s: %w", what, errors.Join(ErrNoQuorum, err))
 }
 
-// Close waits until what is being given back in the background has been given back, for two NodeTimeouts at most, and
-// ends all requests. Those of a client that does not heed its context end when it does. The clients stay open.
+// Close waits for the requests under way, such as releases in the background, for two NodeTimeouts at most, and then
+// ends them. A client that ignores contexts may end them later. The clients stay open.
 func (b *Backend) Close() error {
 	done := make(chan struct{})
 	go func() {
@@ -155,7 +155,7 @@ func (b *Backend) Close() error {
 }
 
 // ask sends a request to all nodes at once, and counts their answers until there are enough, the NodeTimeout has
-// passed, or ctx ends. The requests go on without it. The error tells what is known of nodes that did not answer.
+// passed, or ctx ends. The requests go on without it. The error joins those of the nodes that failed or did not answer.
 func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, enough func(tally) bool) (tally, error) {
 	answers := b.send(script, c)
 	timeout := time.NewTimer(b.opt.NodeTimeout)
@@ -175,7 +175,7 @@ func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, e
 				t.no++
 			}
 		case <-timeout.C:
-			if len(answers) > 0 { // in time; it is this process that is slow
+			if len(answers) > 0 { // they came in time, and this process is slow
 				timeout.Reset(0)
 				continue
 			}
@@ -219,15 +219,15 @@ func (t tally) settled() bool {
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || t.unreachable())
 }
 
-// certain is settled for an owner that has the key: if it is gone, the answer has to be that, and not merely that there
-// is no quorum.
+// certain is settled for an owner that has the key: it waits until the key is known to be lost, where settled would
+// stop at the lack of a quorum.
 func (t tally) certain() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
 	cannotLose := t.no+t.pending() <= t.nodes-t.quorum()
 	return t.won() || t.lost() || cannotWin && cannotLose
 }
 
-// validity is for how long a grant may be trusted that took so long to get.
+// validity is for how long a grant that took elapsed to get may be trusted.
 func validity(ttl, elapsed time.Duration) time.Duration {
 	drift := time.Duration(float64(ttl)*driftFactor) + 2*time.Millisecond
 	return ttl - elapsed - drift

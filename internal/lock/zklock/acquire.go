@@ -13,7 +13,7 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Acquire implements lock.Backend. It outlasts lost connections and sessions for as long as ctx allows.
+// Acquire implements lock.Backend. It goes on after lost connections and sessions for as long as ctx allows.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	for {
 		p, err := b.place(ctx, c)
@@ -21,7 +21,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 			return lock.Grant{}, err
 		}
 		grant, err := do(ctx, b, p, func() (grant lock.Grant, err error) {
-			for grant, err = b.ask(ctx, p, c); again(err) && ctx.Err() == nil && b.open.Err() == nil; {
+			for grant, err = b.ask(ctx, p, c); retryable(err) && ctx.Err() == nil && b.open.Err() == nil; {
 				grant, err = b.ask(ctx, p, c)
 			}
 			return grant, err
@@ -32,20 +32,20 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 		case err != nil || !grant.Held || c.Queue:
 			return grant, err
 		}
-		if err := b.giveUp(ctx, p); !errors.Is(err, lock.ErrLost) {
+		if err := b.leave(ctx, p); !errors.Is(err, lock.ErrLost) {
 			return grant, err
 		}
 		return grant, nil
 	}
 }
 
-// ask goes once through the recipe: stand in line, see which node is first.
+// ask goes once through the recipe: enter the queue, and see which node is first.
 func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
 	s, err := b.sessions.wait(ctx, b.open)
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	if err := s.bears(c.TTL); err != nil {
+	if err := s.checkTTL(c.TTL); err != nil {
 		return lock.Grant{}, err
 	}
 	held := lock.Grant{Held: true, Retry: c.TTL}
@@ -84,10 +84,10 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	return b.grant(p, s, created, stat.Pzxid)
 }
 
-// grant makes the first in line the holder. Two things have to be true: the session lived after the request was sent,
-// which only a write proves, and the fence is higher than all before. A node that was just made is such a write, and
-// the last change of the line is at least as late; it cost no further request, and the next holder's is later, since
-// the line has changed by then. For a node that was made by an earlier request, the write is made up for.
+// grant makes the first in the queue the holder. Two things have to be true: the session was alive after the request
+// was sent, which only a write proves, and the fence is higher than all before. Creating the node was such a write, and
+// the zxid of the queue's last change is at least as high; the next holder's is higher, since the queue has changed by
+// then. If an earlier request created the node, touch does the write.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
 	if !created {
 		zxid, err := b.touch(p)
@@ -120,7 +120,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	}
 	gone, err := do(ctx, b, p, func() (<-chan struct{}, error) {
 		gone, err := b.watch(p.before)
-		if err == nil && b.sessions.now().id != p.session { // it stands nowhere
+		if err == nil && b.sessions.now().id != p.session { // its node has gone with the session
 			err = zk.ErrSessionExpired
 		}
 		return gone, err
@@ -128,7 +128,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, lock.ErrLost), again(err):
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, lock.ErrLost), retryable(err):
 		return nil
 	case err != nil:
 		return err
@@ -144,10 +144,10 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 }
 
 // watch returns a channel that is closed when the node is gone, or the session. All waiters for a node share one watch,
-// which nothing but its end removes: the library knows no other way.
+// since the library cannot remove a watch.
 //
-// It watches the node's children. It never has any, but that watch is called when the node itself goes, and is not when
-// a renewal writes to it.
+// It watches the node's children. There never are any, but unlike a watch of the node itself, which also fires at each
+// renewal, it fires only when the node is deleted.
 func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	if path == "" {
 		return nil, zk.ErrNoNode
@@ -181,8 +181,8 @@ func (b *Backend) watch(path string) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// Renew implements lock.Backend. Each renewal raises the fence. It can be raised to what the server has counted to, no
-// further: ErrFence.
+// Renew implements lock.Backend. Each renewal raises the fence. It can be raised no further than the server has
+// counted: ErrFence.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	p := b.known(c)
 	if p == nil {
@@ -193,7 +193,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 		if !p.held || p.session != s.id {
 			return 0, lock.ErrLost
 		}
-		if err := s.bears(c.TTL); err != nil {
+		if err := s.checkTTL(c.TTL); err != nil {
 			return 0, err
 		}
 		zxid, err := b.touch(p)

@@ -21,23 +21,23 @@ var (
 	// that another owner could be granted the key while a lease is still trusted.
 	ErrTTL = errors.New("TTL too long for the session timeout")
 
-	// ErrFence means that a fence cannot be made: the number asked for is above what the server has counted to, or its
-	// counter does not fit any more.
+	// ErrFence means that there is no such fence: the requested number is above the server's counter, or the counter is
+	// too large for a fence.
 	ErrFence = errors.New("fence out of range")
 
-	// ErrSequence means that a key's line has used up its sequence numbers. Its node is removed as soon as the line is
-	// empty, and counts anew.
+	// ErrSequence means that a key's queue has used up its sequence numbers. Its node is removed as soon as the queue
+	// is empty, and then counts from 0 again.
 	ErrSequence = errors.New("sequence numbers used up")
 )
 
 // Options of a Backend. The zero value is a good one.
 type Options struct {
-	// SessionTimeout is what the server is asked for. It is how long a crashed holder blocks its keys, and at least
-	// three times the Locker's TTL. A server grants between 2 and 20 of its ticks, by default 4 s to 40 s, and not what
-	// is beyond. Default 30 s.
+	// SessionTimeout is the timeout that the Backend requests for its session. It is how long a crashed holder blocks
+	// its keys, and has to be at least three times the Locker's TTL. A server grants between 2 and 20 of its ticks, by
+	// default 4 s to 40 s. Default 30 s.
 	SessionTimeout time.Duration
 
-	// Root is the path of the node below which each key has its own. It is made where it is missing. Lockers that are
+	// Root is the path of the node below which each key has its own. It is created if it is missing. Lockers that have
 	// to exclude each other use the same. Default "/locks".
 	Root string
 
@@ -45,7 +45,7 @@ type Options struct {
 	Dial zk.Dialer
 }
 
-// Validate reports the first option that cannot work, by name.
+// Validate returns an error that names the first invalid option.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	// ZooKeeper's own tree is refused here, other illegal names by the server.
@@ -77,23 +77,21 @@ type Backend struct {
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
-	work sync.WaitGroup // calls under way, watches, and removals that go on
+	work sync.WaitGroup // calls under way, watches, and removals in the background
 
-	lastSequence int32 // beyond it a key's node is made anew
+	lastSequence int32 // above it, a node is refused with ErrSequence
 
 	mu      sync.Mutex // never held during I/O
 	places  map[ticket]*place
 	watches map[string]<-chan struct{} // by path; closed when the node is gone
-	last    net.Conn                   // that was dialled
+	last    net.Conn                   // the latest connection
 }
 
-// maxSequence leaves room below the largest number that ZooKeeper counts to, at which it gives out the same one again
-// and again.
+// maxSequence leaves room below the largest sequence number, which ZooKeeper would repeat.
 const maxSequence = 2_000_000_000
 
-// New returns a Backend with a session of its own on the servers, each a host:port (port 2181 where it is left out). It
-// does not wait for a connection: the calls do. The error is that of an option, or of a host name that cannot be looked
-// up.
+// New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
+// for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
 func New(servers []string, o Options) (*Backend, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -108,8 +106,7 @@ func New(servers []string, o Options) (*Backend, error) {
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	var err error
-	// Its events are not read: each thing that they tell shows in an answer, in a watch, or in the handshake. The
-	// library drops those that are not read.
+	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
@@ -119,8 +116,8 @@ func New(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the session, and with it all nodes. It takes a few seconds at most; a server that cannot be reached
-// meanwhile keeps them for the session's timeout.
+// Close ends the session, and with it all nodes. It takes a few seconds at most. A server that cannot be reached keeps
+// the nodes for the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.shut()

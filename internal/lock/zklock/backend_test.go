@@ -68,7 +68,7 @@ func TestBackend_ParentRemoved(t *testing.T) {
 	}
 }
 
-// "A connection that is lost while the node is made leaves no second one": the node is found again by its owner.
+// "The Backend looks for it before it creates another node": the node is found again by its owner.
 func TestBackend_CreateAnswerLost(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -253,7 +253,7 @@ func mustEndWithContext(t *testing.T, name string, call func(context.Context) er
 	}
 }
 
-// "A fence is raised to what the server has counted to, no further: ErrFence".
+// "It can be raised no further than the server has counted: ErrFence".
 func TestBackend_Raise(t *testing.T) {
 	t.Parallel()
 	b := connect(t, testserver.ZooKeeper(t), zklock.Options{Root: newRoot()})
@@ -300,7 +300,7 @@ func TestBackend_SequenceUsedUp(t *testing.T) {
 	}
 }
 
-// "Any key makes one node": no two keys meet, none is refused, and none gets out of the root.
+// "Any text is a key and an owner": no two keys meet, none is refused, and none gets out of the root.
 func TestBackend_AnyKey(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()

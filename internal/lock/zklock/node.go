@@ -18,19 +18,19 @@ import (
 
 func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
-// create puts the owner's node at the end of the line. If the connection is lost before the answer, the node may be
-// there or not: the place is then in doubt until find has looked.
+// create adds the owner's node at the end of the queue. If the connection is lost before the answer, the node may exist
+// or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
 	p.doubt = true
 	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
 	if now := b.sessions.now().id; now != p.session {
-		// The library keeps what it could not send for the next session. If there is one, the node may be in that.
+		// The library sends in the next session what it could not send before, so the node may belong to that one.
 		p.enter(now)
 		p.doubt = true
 		return zk.ErrSessionExpired
 	}
-	p.doubt = again(err)
+	p.doubt = retryable(err)
 	switch {
 	case err == nil:
 		p.path = made
@@ -41,7 +41,7 @@ func (b *Backend) create(p *place) error {
 	return err
 }
 
-// find ends a doubt: it looks whether the owner has a node.
+// find ends a doubt: it looks for the owner's node.
 func (b *Backend) find(p *place) error {
 	names, err := b.line(p.key)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *Backend) find(p *place) error {
 		if err != nil {
 			return err
 		}
-		if exists && stat.EphemeralOwner == p.session { // not one that is about to go with a former session
+		if exists && stat.EphemeralOwner == p.session { // a node of a former session is about to be deleted
 			p.path = node
 		}
 	}
@@ -65,8 +65,8 @@ func (b *Backend) find(p *place) error {
 	return nil
 }
 
-// line returns the nodes of a key's line. Sync first: what the leader has confirmed, or what was under way to it over a
-// lost connection, shows on another server only when that has caught up.
+// line returns the nodes of a key's queue. Sync comes first: without it, a server may not have the changes yet that the
+// leader has confirmed, or that were sent over a lost connection.
 func (b *Backend) line(key string) ([]string, error) {
 	if _, err := b.conn.Sync(b.dir(key)); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (b *Backend) line(key string) ([]string, error) {
 	return names, err
 }
 
-// makeDir makes a key's node, or the root above it if that is missing, too. The key's is a container: the server
+// makeDir creates a key's node, or the root above it if that is missing. The key's node is a container: the server
 // removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody())
@@ -98,8 +98,8 @@ func (b *Backend) makeDir(dir string) error {
 	return err
 }
 
-// checkSequence refuses a node whose number comes close to the largest. The line empties then, since no owner gets in,
-// and its node can be removed.
+// checkSequence refuses a node whose number is close to the largest. No owner can enter the queue then, so that it
+// becomes empty and its node can be removed.
 func (b *Backend) checkSequence(p *place) error {
 	if _, sequence, ok := parse(path.Base(p.path)); ok && sequence <= b.lastSequence {
 		return nil
@@ -108,13 +108,13 @@ func (b *Backend) checkSequence(p *place) error {
 		return err
 	}
 	p.path = ""
-	_ = b.conn.Delete(b.dir(p.key), -1) // fails while others are in line; the last one removes it
+	_ = b.conn.Delete(b.dir(p.key), -1) // fails while others are in the queue; the last one removes it
 	return ErrSequence
 }
 
-// touch writes nothing into the place's node, and returns the zxid of that. A read would be cheaper and prove nothing:
-// a server that is cut off from the others goes on answering reads for a while, and knows neither that the session has
-// ended nor that the node is gone. A write goes through the leader and most of the servers, which check both.
+// touch writes empty data to the place's node, and returns the zxid of the write. A read would prove nothing: a server
+// that is cut off from the others answers reads for a while, although the session may have ended and the node be gone.
+// A write passes the leader and a majority of the servers, which check both.
 func (b *Backend) touch(p *place) (zxid int64, err error) {
 	stat, err := b.conn.Set(p.path, nil, -1)
 	switch {
@@ -122,14 +122,14 @@ func (b *Backend) touch(p *place) (zxid int64, err error) {
 		return 0, lock.ErrLost
 	case err != nil:
 		return 0, err
-	// The write may have been sent in a later session, to a node that the former one has left and that is about to go.
+	// The write may have been sent in a later session, to a node of a former one that is about to be deleted.
 	case stat.EphemeralOwner != p.session, b.sessions.now().id != p.session:
 		return 0, lock.ErrLost
 	}
 	return stat.Mzxid, nil
 }
 
-// handoffs is how many bits of a fence are left to the Locker, which numbers its hand-offs with them.
+// handoffs is the number of low bits of a fence with which the Locker numbers its hand-offs.
 const handoffs = 16
 
 // fenceOf makes a fence of a zxid, the number that ZooKeeper gives each write. Its upper half counts the elections of a
@@ -141,15 +141,15 @@ func fenceOf(zxid int64) (int64, error) {
 	return zxid << handoffs, nil
 }
 
-// escape makes any text one legal name of a node, and no two texts the same one.
+// escape makes any text a legal name of a node. No two texts have the same name.
 func escape(text string) string {
 	return cmp.Or(strings.ReplaceAll(url.PathEscape(text), ".", "%2E"), "%") // "." and ".." are no names
 }
 
-// parse takes the name of a node in a line apart, <owner>-<sequence>, from behind, since an owner may contain anything.
-// The owner is escaped. It refuses names that no Backend makes.
+// parse splits the name of a node, <owner>-<sequence>, at the last hyphen, since an owner may contain others. The owner
+// is escaped. ok is false for a name that no Backend creates.
 func parse(name string) (owner string, sequence int32, ok bool) {
-	const digits = 10 // that ZooKeeper writes behind the name of a sequential node
+	const digits = 10 // of the number that ZooKeeper appends to the name of a sequential node
 	at := len(name) - digits - 1
 	if at < 1 || name[at] != '-' {
 		return "", 0, false
@@ -158,7 +158,7 @@ func parse(name string) (owner string, sequence int32, ok bool) {
 	return name[:at], int32(n), err == nil
 }
 
-// before returns the node that stands in line right before mine, "" if mine is the first. Without mine, ok is false.
+// before returns the node right before mine in the queue, "" if mine is the first. ok is false if mine is not in it.
 func before(children []string, mine string) (next string, ok bool) {
 	_, me, legal := parse(mine)
 	if !legal || !slices.Contains(children, mine) {

@@ -14,29 +14,29 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// ticket names a place.
+// ticket identifies a place.
 type ticket struct{ key, owner string }
 
-// place is what an owner has in the line of a key, from its first Acquire until it has left. Its fields belong to the
-// call that has its turn: the library's calls cannot be cancelled, and one whose caller has gone must not be overtaken
-// by the next.
+// place is an owner's place in the queue of a key, from its first Acquire until it has left. Its fields belong to the
+// call that holds turn: the library's calls cannot be cancelled, and the next call has to wait for one whose caller has
+// gone.
 type place struct {
 	ticket
 	turn chan struct{} // capacity 1: full while a call is under way
 
-	session int64  // in which the rest is true
+	session int64  // for which the fields below hold
 	path    string // of its node; empty: none known
-	doubt   bool   // a node may have been made whose name got lost
+	doubt   bool   // a node may exist whose name was lost with the answer
 	held    bool   // the key was granted
 	before  string // path of the node before it
 
 	leave   sync.Once
-	leaving chan struct{} // closed when it begins to leave: no call begins after that
+	leaving chan struct{} // closed when it begins to leave; no call begins after that
 	left    chan struct{} // closed when it has left
 	err     error         // of leaving
 }
 
-// enter forgets what was true in another session only: with it went its nodes.
+// enter clears the state of another session, whose nodes are gone.
 func (p *place) enter(session int64) {
 	if p.session != session {
 		p.session = session
@@ -44,7 +44,7 @@ func (p *place) enter(session int64) {
 	}
 }
 
-// place returns the claim's place; a new one, if it had none or has left it.
+// place returns the claim's place, or a new one if it has none or has left it.
 func (b *Backend) place(ctx context.Context, c lock.Claim) (*place, error) {
 	t := ticket{c.Key, c.Owner}
 	for {
@@ -87,11 +87,11 @@ func (b *Backend) known(c lock.Claim) *place {
 	return b.places[ticket{c.Key, c.Owner}]
 }
 
-// do makes a call that the library does not bound, in the place's turn. If ctx ends first, do returns, and the call
-// goes on and keeps the turn. ErrLost: the place is being left.
+// do runs a call of the library, which has no time limit, while it holds the place's turn. If ctx ends first, do
+// returns, and the call goes on and keeps the turn. ErrLost: the place is being left.
 func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)) (T, error) {
 	var none T
-	if ctx.Err() != nil { // nothing is begun
+	if ctx.Err() != nil { // begin nothing
 		return none, context.Cause(ctx)
 	}
 	select {
@@ -126,19 +126,18 @@ func do[T any](ctx context.Context, b *Backend, p *place, call func() (T, error)
 	}
 }
 
-// Release implements lock.Backend. If ctx ends before the server has answered, the Backend goes on trying by itself
-// until the node is gone or its session is: a node that is forgotten would block the key for as long as the process
-// lives.
+// Release implements lock.Backend. If ctx ends before the server has answered, the Backend goes on in the background
+// until the node or its session is gone: a node that stays would block the key for as long as the process lives.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	p := b.known(c)
 	if p == nil {
 		return lock.ErrLost
 	}
-	return b.giveUp(ctx, p)
+	return b.leave(ctx, p)
 }
 
-// giveUp waits until the place is left, by this call or another. ErrLost: it was not the holder's.
-func (b *Backend) giveUp(ctx context.Context, p *place) error {
+// leave waits until the place is left, by this call or another. ErrLost: it was not the holder's.
+func (b *Backend) leave(ctx context.Context, p *place) error {
 	p.leave.Do(func() {
 		close(p.leaving)
 		b.background(func() {
@@ -159,12 +158,12 @@ func (b *Backend) giveUp(ctx context.Context, p *place) error {
 	}
 }
 
-// remove removes the place's node, however long that takes and whatever fails. It waits for its turn, since a creation
-// may still be under way; nothing else has one after it.
+// remove deletes the place's node, and tries again after a failure until it is gone. It waits for the turn, since a
+// creation may still be under way; no call begins after it.
 func (b *Backend) remove(p *place) error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
-	sent := false // a deletion whose answer got lost
+	sent := false // a deletion was sent whose answer was lost
 	for nap := 10 * time.Millisecond; ; nap = min(2*nap, time.Second) {
 		err := b.delete(p, sent)
 		if err == nil || errors.Is(err, lock.ErrLost) {
@@ -201,12 +200,12 @@ func (b *Backend) delete(p *place, sent bool) error {
 	return err
 }
 
-// errChanged means that another client, or the server, has removed a node meanwhile.
+// errChanged means that another client, or the server, has removed a node in the meantime.
 var errChanged = errors.New("node removed by another client")
 
-// again reports whether the request that failed so may be sent again: whether it did anything is unknown, or it did
-// nothing.
-func again(err error) bool {
+// retryable reports whether a request may be sent again after this error: it had no effect, or whether it had one is
+// unknown.
+func retryable(err error) bool {
 	unknown := []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,
 		errChanged, io.EOF, io.ErrUnexpectedEOF,

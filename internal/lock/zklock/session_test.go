@@ -36,8 +36,8 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 	}
 }
 
-// "ErrTTL: the Locker's TTL is more than a third of the timeout that the server granted": what counts is what it
-// granted, not what was asked for.
+// "ErrTTL means that the Locker's TTL is more than a third of the timeout that the server granted": what counts is what
+// it granted, not what was asked for.
 func TestBackend_TTLTooLong(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -64,8 +64,8 @@ func TestBackend_TTLTooLong(t *testing.T) {
 	}
 }
 
-// "Grant.Lost of all its leases is closed then": with the session goes each lease that was granted in it, unasked, and
-// none that is granted in the next one.
+// "Grant.Lost of all leases of a session is closed when a server reports that it has expired": with the session goes
+// each lease that was granted in it, unasked, and none that is granted in the next one.
 func TestBackend_LostWithSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()

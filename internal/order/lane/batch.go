@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// batchLimit is how many buyers are served in one transaction. All of them wait for all: a few hundred share what a
-	// commit costs well enough.
+	// batchLimit is how many buyers are served in one transaction. Each of them waits for the whole batch, and a few
+	// hundred share the cost of a commit well enough.
 	batchLimit = 256
 
-	// batchTries is how often a batch is planned: the snapshot may be stale, and a buyer without a lease may be faster
-	// with the units, or with a key.
+	// batchTries is how often a batch is planned: the snapshot may be stale, and an order that needs no lease may take
+	// the units, or a key, first.
 	batchTries = 4
 
-	// gather is how long the leader of a SKU with nothing left lets buyers join before it reads: a refusal is in no
-	// hurry, and more of them share the reads.
-	gather = time.Millisecond
+	// gatherTime is how long the leader of a sold-out SKU lets buyers join before it reads, so that more refusals share
+	// the reads.
+	gatherTime = time.Millisecond
 
-	// batchBound ends a batch none of whose buyers has a deadline.
-	batchBound = 30 * time.Second
+	// batchTimeout is the time limit of a batch with a buyer without a deadline.
+	batchTimeout = 30 * time.Second
 )
 
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for the buyers of the
@@ -35,46 +35,51 @@ const (
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	// Traces show the batch under its first buyer, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
-	defer context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })()
-	ctx, cancel := patience(ctx, l.standing(q, nil))
+	stop := context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })
+	defer stop()
+	ctx, cancel := withLatestDeadline(ctx, l.waitingContexts(q, nil))
 	defer cancel()
 	if l.snapshots.soldOut(q.sku) {
-		time.Sleep(gather)
-		l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
+		time.Sleep(gatherTime)
+		l.take(q, b, b.hasRoom)
 		if err := l.readAndPlan(ctx, b); err != nil {
 			return err
 		}
-		if len(b.orders) == 0 { // what was read is committed: to refuse them needs no lease
+		if len(b.orders) == 0 { // refusing them needs no lease: what was read is committed
 			b.replyPlanned()
 			return nil
 		}
 	}
-	lease := l.askForLease(ctx, q, b)
+	lease := l.acquireLease(ctx, q, b)
 	defer lease.release() // after the answers
 
 	var earlyErr error
 	if left, ok := l.planEarly(q, b); ok {
-		if earlyErr = l.sellEarly(ctx, q, b, lease, left); earlyErr == nil {
+		earlyErr = l.sellEarly(ctx, q, b, lease, left)
+		if earlyErr == nil {
 			l.succeed(b)
 			return nil
 		}
 	}
-	if <-lease.asked; lease.err != nil {
-		l.turnAway(q, b)
+	<-lease.acquired
+	if lease.err != nil {
+		l.replyAllReplays(q, b)
 		return lease.err
 	}
-	l.take(q, func(*buyer) bool { return len(b.buyers) < batchLimit }, &b.buyers)
+	l.take(q, b, b.hasRoom)
 	err := l.sellUnderLease(lease.leases, b, earlyErr)
-	if ended := lease.leases.Context(); err != nil && ended.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ended), err)
+	held := lease.leases.Context()
+	if err != nil && held.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(held), err)
 	}
 	return err
 }
 
-// sellUnderLease places the orders of a batch while the leases are held. earlyErr is why its early transaction failed;
-// nil if it had none. It answers all buyers, unless it fails: then the error is for those without an answer.
+// sellUnderLease places the orders of a batch while the leases are held. earlyErr is the error of its early
+// transaction; nil if it had none. It answers all buyers, unless it fails: then the error is for those without an
+// answer.
 func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error) error {
-	mayReuse := earlyErr == nil // the snapshot
+	useSnapshot := earlyErr == nil
 	if earlyErr != nil {
 		if done, err := l.conclude(b, earlyErr); done {
 			return err
@@ -85,12 +90,12 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 		if len(b.buyers) == 0 {
 			return nil
 		}
-		if !mayReuse || !l.planUnread(b) {
+		if !useSnapshot || !l.planBySnapshot(b) {
 			if err := l.readAndPlan(ctx, b); err != nil {
 				return err
 			}
 		}
-		mayReuse = false
+		useSnapshot = false
 		if len(b.orders) == 0 {
 			b.replyPlanned() // all are refused
 			return nil
@@ -100,9 +105,10 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 			return err
 		}
 		err := strategy.RaisingFence(ctx, l.Store, leases, []string{b.sku}, func() error {
-			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { // which tells for all: they are committed together
-				b.rowsOfBuyers = true
-				return cmp.Or(tx.Insert(b.inserts(0)...), l.finish(tx, b, leases))
+			// The orders are committed together: the outcome of the first is that of all.
+			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error {
+				b.claiming = true
+				return cmp.Or(tx.Insert(b.ordersFrom(0)...), l.finish(tx, b, leases))
 			})
 		})
 		if done, err := l.conclude(b, err); done {
@@ -113,15 +119,15 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 	return nil
 }
 
-// finish is the rest of a batch's transaction, behind the orders' rows. It takes its locks in the sequence in which
-// that of a single order does.
+// finish is the rest of a batch's transaction, after the rows of the orders are written. It locks rows in the same
+// sequence as the transaction of a single order.
 func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
-	orders := b.inserts(0)
+	orders := b.ordersFrom(0)
 	limits := order.NewLimits(l.MaxOpen, b.levels)
 	if err := cmp.Or(tx.ClaimKeys(draftsOf(b.orders)...), limits.Lock(tx, orders...)); err != nil {
 		return err
 	}
-	b.rowsOfBuyers = false
+	b.claiming = false
 	fence, terms := leases.Fence(strategy.Key(b.sku)), b.levels.SKUs[0].Terms()
 	err := tx.Take(stock.Fenced, stock.Take{SKU: b.sku, Units: b.units, Fence: fence, Terms: &terms})
 	if err != nil {
@@ -150,8 +156,8 @@ type overError struct{ orders map[int]error }
 
 func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
 
-// conclude answers what a transaction decided. Without done, the buyers that are left are to be planned again; with an
-// error, all of them get that.
+// conclude answers buyers by the outcome of a transaction. If it is not done, the remaining buyers have to be planned
+// again; an error is the answer for all of them.
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var over *overError
 	switch {
@@ -164,8 +170,8 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		}
 		b.dropAnswered()
 		return false, nil
-	case b.rowsOfBuyers && (errors.Is(err, order.ErrInProgress) || errors.Is(err, order.ErrBusy)):
-		b.replyRest(answer{single: true}) // the buyer whose row it is waits alone
+	case b.claiming && (errors.Is(err, order.ErrInProgress) || errors.Is(err, order.ErrBusy)):
+		b.replyRest(answer{single: true}) // only the buyer of the locked row waits for it
 		return true, nil
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
@@ -173,32 +179,31 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	return true, err
 }
 
-// succeed answers the buyers of a batch that is committed.
+// succeed answers the buyers of a committed batch.
 func (l *Lanes) succeed(b *batch) {
-	l.snapshots.sold(b.sku, b.units)
+	l.snapshots.subtract(b.sku, b.units)
 	l.OnBatch(len(b.orders))
 	b.replyPlanned()
 }
 
-// turnAway takes all who stand in a lane for which there is no lease into the batch, and answers those whose key has
-// bought before with their order. Those who come meanwhile wait for the next try.
-func (l *Lanes) turnAway(q *queue, b *batch) {
-	l.take(q, func(*buyer) bool { return true }, &b.buyers)
+// replyAllReplays takes all buyers of a lane whose lease could not be acquired into the batch, and answers those whose
+// key is on record. Buyers who join later wait for the next attempt.
+func (l *Lanes) replyAllReplays(q *queue, b *batch) {
+	l.take(q, b, func(*buyer) bool { return true })
 	for buyers := range slices.Chunk(b.buyers, batchLimit) {
-		ctx, cancel := patience(l.ctx, contextsOf(buyers))
-		_ = l.guard(q.sku, func() error { return l.replyReplays(ctx, buyers) }) // where it fails, they are refused, too
+		ctx, cancel := withLatestDeadline(l.ctx, contextsOf(buyers))
+		_ = l.guard(q.sku, func() error { return l.replyReplays(ctx, buyers) }) // if it fails, they are refused, too
 		cancel()
 	}
 }
 
-// errStale ends an early transaction whose plan is no good any more.
+// errStale ends an early transaction whose snapshot is out of date.
 var errStale = errors.New("the plan of the batch is stale")
 
-// planEarly plans an early transaction for the buyers who stand in the queue, by a snapshot that can be used for as
-// long as left.
+// planEarly plans an early transaction for the buyers in the queue, by a snapshot that may be used for the time left.
 func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
-	levels, left, ok := l.snapshots.of(q.sku)
-	if !ok || len(b.buyers) > 0 { // they were planned by what was read just now
+	levels, left, ok := l.snapshots.get(q.sku)
+	if !ok || len(b.buyers) > 0 { // if it has buyers, the stock was read for them just now
 		return 0, false
 	}
 	b.begin(levels)
@@ -207,23 +212,22 @@ func (l *Lanes) planEarly(q *queue, b *batch) (left time.Duration, ok bool) {
 	default:
 		return 0, false
 	}
-	if l.fill(q, b); len(b.orders) == 0 {
+	l.fill(q, b)
+	if len(b.orders) == 0 {
 		<-l.slots
 		return 0, false
 	}
 	return left, true
 }
 
-// fill takes buyers from the head of the queue whose orders fit into the plan of the batch. They are in no hurry: a
-// buyer of teaching mode who thinks waits until the lease is held.
+// fill takes buyers from the head of the queue until one does not fit into the plan of the batch. An order with a think
+// time waits for the lease.
 func (l *Lanes) fill(q *queue, b *batch) {
-	l.take(q, func(w *buyer) bool {
-		return len(b.buyers) < batchLimit && w.draft.Think == 0 && b.add(w) == nil
-	}, &b.buyers)
+	l.take(q, b, func(w *buyer) bool { return b.hasRoom(w) && w.draft.Think == 0 && b.add(w) == nil })
 }
 
-// sellEarly is the transaction of a batch that begins before the lease is held. While it waits, it writes the orders of
-// those who stand in the queue, also of those who join it.
+// sellEarly is the transaction of a batch that begins before the lease is held. While it waits for the lease, it writes
+// the orders of the buyers in the queue, and of those who join it.
 func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease, left time.Duration) error {
 	defer func() { <-l.slots }()
 	stale := time.NewTimer(left)
@@ -231,10 +235,11 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	ctx, cancel := context.WithCancelCause(order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) }))
 	defer cancel(nil)
 	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
-		b.rowsOfBuyers = true
-		written := 0
-		for held := false; ; {
-			if orders := b.inserts(written); len(orders) > 0 {
+		b.claiming = true
+		written, held := 0, false
+		for {
+			orders := b.ordersFrom(written)
+			if len(orders) > 0 {
 				if err := tx.Insert(orders...); err != nil {
 					return err
 				}
@@ -244,13 +249,14 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 				return l.finish(tx, b, lease.leases)
 			}
 			select {
-			case <-lease.asked:
+			case <-lease.acquired:
 				if lease.err != nil {
 					return lease.err
 				}
 				held = true
-				over := lease.leases.Context()
-				defer context.AfterFunc(over, func() { cancel(context.Cause(over)) })() //nolint:contextcheck // as above
+				leaseCtx := lease.leases.Context()
+				stop := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) }) //nolint:contextcheck // as above
+				defer stop()
 				l.fill(q, b)
 			case <-q.joined:
 				l.fill(q, b)
@@ -267,19 +273,19 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	return err
 }
 
-// planUnread plans a batch by the snapshot, if all can have what they want by it.
-func (l *Lanes) planUnread(b *batch) bool {
-	levels, _, ok := l.snapshots.of(b.sku)
+// planBySnapshot plans a batch by the snapshot, and reports whether that covers all of its orders.
+func (l *Lanes) planBySnapshot(b *batch) bool {
+	levels, _, ok := l.snapshots.get(b.sku)
 	if ok {
 		b.plan(levels)
 	}
 	return ok && len(b.refused) == 0
 }
 
-// readAndPlan reads the stock and the keys, answers replays, and plans what the others are sold.
+// readAndPlan reads the stock and the keys, answers replays, and plans the other orders.
 //
-// The stock is read first: a request that took the missing units then had its key on record before, and no buyer is
-// refused the units that its own twin has bought.
+// The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
+// then, and the buyer gets that order instead of a refusal.
 func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	ctx = order.WithRequests(ctx, func() []context.Context { return contextsOf(b.buyers) })
 	levels, err := l.Store.Levels(ctx, []string{b.sku})
@@ -293,7 +299,7 @@ func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	l.snapshots.saw(levels)
+	l.snapshots.put(levels)
 	b.plan(levels)
 	return nil
 }
@@ -316,21 +322,21 @@ func (l *Lanes) replyReplays(ctx context.Context, buyers []*buyer) error {
 	return nil
 }
 
-// lease is the lease of a lane's SKU, from when it is asked for.
+// lease is the lease of a lane's SKU, or the wait for it.
 type lease struct {
-	cancel context.CancelFunc
-	asked  chan struct{} // closed when it is held, or err says why not
-	leases strategy.Leases
-	err    error
+	cancel   context.CancelFunc
+	acquired chan struct{} // closed when leases or err is set
+	leases   strategy.Leases
+	err      error
 }
 
-// askForLease asks for the lease of a queue's SKU beside what follows.
-func (l *Lanes) askForLease(ctx context.Context, q *queue, b *batch) *lease {
-	ctx = order.WithRequests(ctx, func() []context.Context { return l.standing(q, b) })
-	a := &lease{asked: make(chan struct{})}
+// acquireLease acquires the lease of a queue's SKU in the background.
+func (l *Lanes) acquireLease(ctx context.Context, q *queue, b *batch) *lease {
+	ctx = order.WithRequests(ctx, func() []context.Context { return l.waitingContexts(q, b) })
+	a := &lease{acquired: make(chan struct{})}
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
-		defer close(a.asked)
+		defer close(a.acquired)
 		a.err = l.guard(q.sku, func() (err error) {
 			a.leases, err = l.Locker.AcquireAll(ctx, strategy.Key(q.sku))
 			return err
@@ -342,10 +348,10 @@ func (l *Lanes) askForLease(ctx context.Context, q *queue, b *batch) *lease {
 // release gives the lease back, or ends the wait for it.
 func (a *lease) release() {
 	select {
-	case <-a.asked:
+	case <-a.acquired:
 	default:
 		a.cancel()
-		<-a.asked
+		<-a.acquired
 	}
 	if a.leases != nil {
 		_ = a.leases.Release() // the orders are committed and answered
@@ -353,13 +359,13 @@ func (a *lease) release() {
 	a.cancel()
 }
 
-// patience bounds a ctx by the last deadline of these buyers.
-func patience(ctx context.Context, buyers []context.Context) (context.Context, context.CancelFunc) {
+// withLatestDeadline bounds ctx by the latest deadline of these buyers.
+func withLatestDeadline(ctx context.Context, buyers []context.Context) (context.Context, context.CancelFunc) {
 	var last time.Time
 	for _, b := range buyers {
 		deadline, ok := b.Deadline()
 		if !ok {
-			return context.WithTimeout(ctx, batchBound)
+			return context.WithTimeout(ctx, batchTimeout)
 		}
 		if deadline.After(last) {
 			last = deadline

@@ -372,8 +372,9 @@ func TestLanes_earlyBound(t *testing.T) {
 	})
 }
 
-// "A COMMIT whose answer is lost is asked for": each buyer of a batch gets one outcome, and so does its retry, also
-// where the transaction began early.
+// "If the answer to the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find
+// out whether it was done": each buyer of a batch gets one outcome, and so does its retry, also where the transaction
+// began early.
 func TestLanes_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const buyers = 5

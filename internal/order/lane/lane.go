@@ -1,15 +1,15 @@
 // Package lane sells to many buyers of a SKU with one lease and one commit.
 //
-// The buyers of a SKU on one instance stand in a queue, the SKU's lane, in the order of their arrival. A leader takes
-// the lease of the SKU, sells to all who stand there by then, 256 at most, in one transaction, answers each, and gives
-// the lease back:
+// The buyers of a SKU on one instance wait in a queue, the SKU's lane, in the order of their arrival. A leader takes
+// the lease of the SKU, sells to all buyers in the queue by then, 256 at most, in one transaction, answers each, and
+// gives the lease back:
 //
 //	lease -> read stock and keys -> plan -> one transaction {orders, keys, buyers, one
 //	update of the units, limits, movements} -> commit -> answers -> release
 //
-// Consecutive batches reuse the snapshot of the stock, for a second at most: where all of a batch can have what they
-// want by it, nothing is read, and the transaction compares. The update asks for the units, the price and the limit as
-// they were; the keys are primary keys. Where the plan proves stale, the batch reads after all: the snapshot is used
+// Consecutive batches reuse the snapshot of the stock, for a second at most: if it covers all orders of a batch,
+// nothing is read, and the transaction compares. The update requires the units, the price and the limit of the
+// snapshot; the keys are primary keys. Where the plan proves stale, the batch reads after all: the snapshot is used
 // only to accept orders, never to refuse them. Such a batch also begins its transaction while it waits for the lease,
 // and writes its orders, rows that no other transaction waits for, and those of buyers who arrive meanwhile. On a store
 // with one writer, the lease comes first.
@@ -17,14 +17,14 @@
 // A lone buyer is served at once: no batch waits to be filled. One failed order does not fail the batch: a repeated key
 // is answered with its order, an order over a limit is left out. Where a row of one buyer is locked by another
 // transaction, the batch falls back to single orders. Between two batches the lease is given back, so that other
-// instances get their turn.
+// instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has taken waits for the
-// result, for as long as the batch's most patient buyer at most. Orders of several SKUs stand in no lane; they wait for
-// the same leases.
+// result, until the latest deadline in the batch at most. An order of several SKUs is sold by itself, under the same
+// leases.
 //
 // Where the last batch found nothing left, the next one reads stock and keys before it asks for the lease, and refuses
-// all of its buyers if that is still so: a crowd that comes too late costs two reads for each 256 of it.
+// all of its buyers if that is still so: refusing a crowd costs two reads for each 256 buyers.
 package lane
 
 import (
@@ -46,61 +46,57 @@ type Config struct {
 	strategy.Shop
 	Locker strategy.Locker
 
-	// MaxQueue is how many buyers of one SKU may wait in this instance; 0 means DefaultMaxQueue.
+	// MaxQueue is how many buyers of one SKU may wait in this instance; 0 means 10,000, as in lock.Options.
 	MaxQueue int
 
 	// Early is how many lanes at a time may begin a transaction before they have the lease. Each keeps a connection of
-	// the store. It is 0 for a store with one writer.
+	// the store. Use 0 for a store with one writer.
 	Early int
 
 	Now         func() time.Time // the clock of this process; nil for time.Now
-	SnapshotFor time.Duration    // how long the stock that was read is used again; 0 means a second
+	SnapshotFor time.Duration    // how long a snapshot of the stock may be reused; 0 means a second
 
-	OnBatch func(orders int) // orders that one transaction placed; the lease is held
-	OnPanic func(err error)  // with the stack; buyers without an answer get an error without a code
+	OnBatch func(orders int) // called with the number of orders that one transaction placed, while the lease is held
+	OnPanic func(err error)  // called with a panic and its stack; the batch's buyers get an error without a code
 }
-
-// DefaultMaxQueue is as many as lock.Options.MaxQueue lets wait for a lease.
-const DefaultMaxQueue = 10_000
 
 // Lanes are the lanes of one instance. They may be used by many goroutines at once.
 type Lanes struct {
 	Config
 	single    order.Strategy // for orders that cannot be sold in a batch
 	snapshots *snapshots
-	slots     chan struct{} // holds an element for each early transaction
+	slots     chan struct{} // has an element for each early transaction that runs
 
-	ctx     context.Context //nolint:containedctx // of all leaders, who serve many buyers: no buyer's own
+	ctx     context.Context //nolint:containedctx // of all leaders; ends with Close
 	cancel  context.CancelCauseFunc
 	leaders sync.WaitGroup
 
-	mu      sync.Mutex
-	queues  map[string]*queue // by SKU, those with a leader
-	waiting int               // in all queues
-	closed  bool
+	mu     sync.Mutex
+	queues map[string]*queue // by SKU; each has a leader
+	closed bool
 }
 
-// queue is the buyers of one SKU who wait, and the lane's leader while it is there.
+// queue holds the waiting buyers of one SKU. Its leader runs as long as it exists.
 type queue struct {
 	list.List // of *buyer
 	sku       string
 	joined    chan struct{} // has an element when a buyer has joined
 }
 
-// buyer is an order that waits to be sold.
+// buyer is one call of Sell that waits for its answer.
 type buyer struct {
 	ctx   context.Context //nolint:containedctx // the buyer's own
 	draft *order.Draft
 	place *list.Element // nil when it is in no queue; guarded by Lanes.mu
 
-	answered bool // by the leader
-	answer   chan answer
+	answered bool        // belongs to the leader
+	answer   chan answer // capacity 1
 }
 
-// answer is what becomes of a buyer's order. single: it is to be sold by itself.
+// answer is the result of a buyer's order.
 type answer struct {
 	err    error
-	single bool
+	single bool // the order has to be sold by itself
 }
 
 func (w *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: w.draft.Buyer, Key: w.draft.Key} }
@@ -109,12 +105,12 @@ func (w *buyer) units() int64 { return w.draft.Lines[0].Units }
 
 func (w *buyer) reply(a answer) {
 	w.answered = true
-	w.answer <- a // has room for the only one
+	w.answer <- a // never blocks: there is one answer
 }
 
-// New returns Lanes. Close ends them, before the Locker is closed.
+// New returns the lanes of one instance.
 func New(c Config) *Lanes {
-	c.MaxQueue, c.SnapshotFor = cmp.Or(c.MaxQueue, DefaultMaxQueue), cmp.Or(c.SnapshotFor, time.Second)
+	c.MaxQueue, c.SnapshotFor = cmp.Or(c.MaxQueue, 10_000), cmp.Or(c.SnapshotFor, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -142,7 +138,7 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 		return l.single.Sell(ctx, d)
 	}
 	w := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
-	if err := l.join(w); err != nil { //nolint:contextcheck // the leader serves others, too
+	if err := l.join(w); err != nil { //nolint:contextcheck // the leader serves other buyers, too
 		return err
 	}
 	var a answer
@@ -150,7 +146,7 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 	case a = <-w.answer:
 	case <-ctx.Done():
 		if l.leave(w) {
-			return gone(w)
+			return w.leftQueue()
 		}
 		a = <-w.answer
 	}
@@ -160,13 +156,13 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 	return a.err
 }
 
-// gone is the error of a buyer whose ctx ended in the queue.
-func gone(w *buyer) error {
+// leftQueue is the error of a buyer whose ctx ended in the queue.
+func (w *buyer) leftQueue() error {
 	return fmt.Errorf("lane of sku %q: %w: %w: %w", w.draft.Lines[0].SKU, lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
 }
 
 // Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
-// buyers in. Calling it again is safe.
+// buyers in. Calling it again is safe. Close it before the Locker.
 func (l *Lanes) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -176,10 +172,13 @@ func (l *Lanes) Close() {
 }
 
 // Queued returns how many buyers wait in the lanes of this instance.
-func (l *Lanes) Queued() int {
+func (l *Lanes) Queued() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waiting
+	for _, q := range l.queues {
+		n += q.Len()
+	}
+	return n
 }
 
 // join puts a buyer at the end of its lane. The first one starts the leader.
@@ -200,7 +199,6 @@ func (l *Lanes) join(w *buyer) error {
 		return fmt.Errorf("lane of sku %q: %w: %w", sku, lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
 	w.place = q.PushBack(w)
-	l.waiting++
 	select {
 	case q.joined <- struct{}{}:
 	default:
@@ -208,7 +206,16 @@ func (l *Lanes) join(w *buyer) error {
 	return nil
 }
 
-// leave takes a buyer out of its lane and reports whether it was still there. If not, its answer is on the way.
+// lead serves a lane until its queue is empty.
+func (l *Lanes) lead(q *queue) {
+	for first := l.head(q); first != nil; first = l.head(q) {
+		b := &batch{sku: q.sku}
+		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
+		b.replyRest(answer{err: err})
+	}
+}
+
+// leave removes a buyer from its lane and reports whether it was still there. If not, the leader answers it.
 func (l *Lanes) leave(w *buyer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,11 +229,10 @@ func (l *Lanes) leave(w *buyer) bool {
 func (l *Lanes) removeLocked(q *queue, w *buyer) {
 	q.Remove(w.place)
 	w.place = nil
-	l.waiting--
 }
 
-// head returns the first buyer of a queue. With nobody there it closes the queue and returns nil: the next buyer opens
-// another.
+// head returns the first buyer of a queue. If there is none, it removes the queue and returns nil: the next buyer
+// starts a new one.
 func (l *Lanes) head(q *queue) *buyer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,18 +243,18 @@ func (l *Lanes) head(q *queue) *buyer {
 	return nil
 }
 
-// take moves buyers from the head of a queue to into, while accept says so, which may plan them at once. Those who are
-// gone are answered.
-func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
+// take moves buyers from the head of a queue to a batch until accept, which may plan them at once, refuses one. Buyers
+// whose ctx has ended are answered.
+func (l *Lanes) take(q *queue, b *batch, accept func(*buyer) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for e := q.Front(); e != nil; e = q.Front() {
 		w := e.Value.(*buyer) //nolint:forcetypeassert // as in head
 		switch {
 		case w.ctx.Err() != nil:
-			w.reply(answer{err: gone(w)})
+			w.reply(answer{err: w.leftQueue()})
 		case accept(w):
-			*into = append(*into, w)
+			b.buyers = append(b.buyers, w)
 		default:
 			return
 		}
@@ -256,17 +262,8 @@ func (l *Lanes) take(q *queue, accept func(*buyer) bool, into *[]*buyer) {
 	}
 }
 
-// lead serves a lane until no buyer stands in it.
-func (l *Lanes) lead(q *queue) {
-	for first := l.head(q); first != nil; first = l.head(q) {
-		b := &batch{sku: q.sku}
-		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
-		b.replyRest(answer{err: err})
-	}
-}
-
-// guard runs f and returns a panic of it as an error, which OnPanic gets with the stack: no buyer stays without an
-// answer, and no lane without a leader, because of another's order.
+// guard runs f and returns its panic as an error, which OnPanic gets with the stack: a panic leaves no buyer without an
+// answer and no lane without a leader.
 func (l *Lanes) guard(sku string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -277,8 +274,8 @@ func (l *Lanes) guard(sku string, f func() error) (err error) {
 	return f()
 }
 
-// standing returns the contexts of the buyers of a batch and of those behind it in the queue.
-func (l *Lanes) standing(q *queue, b *batch) (all []context.Context) {
+// waitingContexts returns the contexts of the buyers of a batch and of those behind it in the queue.
+func (l *Lanes) waitingContexts(q *queue, b *batch) (all []context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b != nil {

@@ -107,8 +107,8 @@ func buy(buyer, key string, units int64) order.Request {
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
 
-// "A leader takes the lease of the SKU, sells to all who stand there by then": those who stand in the queue together
-// cost one transaction, and each is answered with its own order.
+// "A leader takes the lease of the SKU, sells to all buyers in the queue by then": those who stand in the queue
+// together cost one transaction, and each is answered with its own order.
 func TestLanes_oneTransaction(t *testing.T) {
 	t.Parallel()
 	const buyers, units = 200, 120
@@ -517,7 +517,7 @@ func (l panickingLocker) AcquireAll(ctx context.Context, keys ...string) (strate
 	return l.Locker.AcquireAll(ctx, keys...)
 }
 
-// "No buyer stays without an answer, and no lane without a leader, because of another's order": a panic is reported
+// "A panic leaves no buyer without an answer and no lane without a leader": a panic is reported
 // with its stack, the lease is free, and the same requests again get one result each.
 func TestLanes_panic(t *testing.T) {
 	t.Parallel()

@@ -15,24 +15,28 @@ type batch struct {
 
 	// The plan.
 	levels  order.Levels
-	units   int64    // of all orders
-	orders  []*buyer // each with another key
-	twins   [][]*buyer
+	units   int64                  // of all orders
+	orders  []*buyer               // those that are sold, each with another key
+	twins   [][]*buyer             // by index of orders: further requests with the same key
 	byKey   map[order.BuyerKey]int // index of orders
 	refused map[*buyer]error
 
-	// rowsOfBuyers is true until the transaction has its keys and buyers: a wait that fails until then is due to one
-	// buyer, and all are sold singly.
-	rowsOfBuyers bool
+	// claiming is true until the transaction has locked the rows of its keys and buyers. A lock wait that fails until
+	// then is due to a single buyer: the orders are then sold singly.
+	claiming bool
 }
 
-// begin starts a plan by these levels.
+// hasRoom reports whether the batch can take another buyer.
+func (b *batch) hasRoom(*buyer) bool { return len(b.buyers) < batchLimit }
+
+// begin starts an empty plan by these levels.
 func (b *batch) begin(levels order.Levels) {
 	b.levels, b.units, b.orders, b.twins = levels, 0, nil, nil
 	b.byKey, b.refused = map[order.BuyerKey]int{}, map[*buyer]error{}
 }
 
-// plan plans for all buyers. One that wants more than is left is refused; a smaller order behind it may still fit.
+// plan plans the orders of all buyers. One that wants more than is left is refused; a smaller order behind it may still
+// fit.
 func (b *batch) plan(levels order.Levels) {
 	b.begin(levels)
 	for _, w := range b.buyers {
@@ -42,7 +46,7 @@ func (b *batch) plan(levels order.Levels) {
 	}
 }
 
-// add plans a buyer's order, or says why there is none.
+// add adds a buyer's order to the plan, or returns why it is refused.
 func (b *batch) add(w *buyer) error {
 	if i, twin := b.byKey[w.key()]; twin {
 		b.twins[i] = append(b.twins[i], w)
@@ -61,10 +65,10 @@ func (b *batch) add(w *buyer) error {
 	return nil
 }
 
-// inserts are the planned orders behind the first few.
-func (b *batch) inserts(behind int) []order.Order {
-	orders := make([]order.Order, 0, len(b.orders)-behind)
-	for _, w := range b.orders[behind:] {
+// ordersFrom returns the planned orders from an index on.
+func (b *batch) ordersFrom(first int) []order.Order {
+	orders := make([]order.Order, 0, len(b.orders)-first)
+	for _, w := range b.orders[first:] {
 		orders = append(orders, w.draft.Order)
 	}
 	return orders
@@ -78,7 +82,7 @@ func draftsOf(buyers []*buyer) []*order.Draft {
 	return drafts
 }
 
-// think pauses for as long as the buyer of teaching mode who asks for most.
+// think pauses for the longest think time of its orders, in teaching mode.
 func (b *batch) think(ctx context.Context) error {
 	var longest time.Duration
 	for _, w := range b.orders {
@@ -87,7 +91,7 @@ func (b *batch) think(ctx context.Context) error {
 	return order.Pause(ctx, longest)
 }
 
-// replyPlanned answers the buyers of a plan that is carried out, the refused ones, too.
+// replyPlanned answers all buyers of a plan after its commit: those of orders, their twins, and the refused ones.
 func (b *batch) replyPlanned() {
 	for i, w := range b.orders {
 		claim := order.Claim{Order: w.draft.Order, Fingerprint: w.draft.Fingerprint}

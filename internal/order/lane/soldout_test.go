@@ -37,7 +37,7 @@ func (l countedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy
 }
 
 // "Where the last batch found nothing left, the next one reads stock and keys before it asks for the lease, and refuses
-// all of its buyers if that is still so: a crowd that comes too late costs two reads for each 256 of it." A key that
+// all of its buyers if that is still so: refusing a crowd costs two reads for each 256 buyers." A key that
 // has bought gets its order all the same, and units that another instance gave back are sold to the next buyer.
 func TestLanes_soldOut(t *testing.T) {
 	t.Parallel()

@@ -5,18 +5,18 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Names of the locks that strategies sell under; Offers takes lockers by them.
+// Names of the locks of correct strategies: keys of the lockers that Offers takes.
 const (
-	MemoryLock    = "memory" // excludes the goroutines of one instance; those below exclude all instances
+	MemoryLock    = "memory" // excludes the goroutines of one instance; the others exclude all instances
 	RedisLock     = "redis"
 	RedlockLock   = "redlock"
 	MySQLLock     = "mysql"
 	ZooKeeperLock = "zookeeper"
 )
 
-// Offers returns all strategies, the default first: the table to which a new one is added. lanes sells by the strategy
-// of this name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed and cannot
-// be used.
+// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes is the strategy of
+// that name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be
+// used.
 func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing map[string]string) []order.Offer {
 	redis, memory := lockers[RedisLock], lockers[MemoryLock]
 	offers := []order.Offer{
@@ -91,7 +91,7 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
 			o.Missing = "its lock was not set up"
 		}
-		if o.Name != "lanes" { // which looks for the keys of a batch at once
+		if o.Name != "lanes" { // a lane replays by itself, with one query for a batch
 			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
 		}
 	}

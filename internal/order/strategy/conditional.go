@@ -13,7 +13,7 @@ type Conditional struct {
 	Shop
 }
 
-// Sell lets the UPDATE decide whether there are units. What it reads before are prices.
+// Sell lets the UPDATE decide whether there are units. It reads the levels for their prices.
 func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
 	levels, err := s.read(ctx, d)
 	if err != nil {

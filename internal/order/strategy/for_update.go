@@ -8,13 +8,13 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ForUpdate is none made right by the database's own lock: from SELECT ... FOR UPDATE until the transaction ends, no
-// other buyer reads or writes the row. Each buyer keeps a connection and the row while it thinks.
+// ForUpdate is None corrected by the database's row lock: from SELECT ... FOR UPDATE until the transaction ends, no
+// other buyer locks or writes the row. Each buyer keeps a connection and the row while it thinks.
 type ForUpdate struct {
 	Shop
 }
 
-// Sell reads, thinks and writes in one transaction. What it reads before are prices.
+// Sell reads, thinks and writes in one transaction. The prices are read before.
 func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
 	prices, err := s.read(ctx, d)
 	if err != nil {

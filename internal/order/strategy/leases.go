@@ -7,14 +7,14 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Locker takes locks. Lease makes one of a *lock.Locker; the wrong locks of teaching mode are others.
+// Locker takes locks. Lease adapts a *lock.Locker; the wrong locks of teaching mode implement it as well.
 type Locker interface {
 	// AcquireAll takes the locks of these keys, all or none, in sorted order.
 	AcquireAll(ctx context.Context, keys ...string) (Leases, error)
 }
 
-// Leases are held until Release. Those of a lock without fences have the fence 0, and those of a lock without leases
-// never end by themselves.
+// Leases are held until Release. A lock without fences returns the fence 0, and a lock without a TTL never ends by
+// itself.
 type Leases interface {
 	// Context ends when one of the leases does.
 	Context() context.Context
@@ -22,17 +22,17 @@ type Leases interface {
 	// Fence returns the fencing token of a key's lease.
 	Fence(key string) int64
 
-	// Raise gives the lease of a key a fence higher than above.
+	// Raise gives the lease of a key a fence that is higher than above.
 	Raise(ctx context.Context, key string, above int64) error
 
-	// Remaining returns how much is left of the lease that ends first.
+	// Remaining returns the time left of the lease that ends first.
 	Remaining() time.Duration
 
-	// Release gives all of them back. A second call does nothing.
+	// Release releases all of them. A second call does nothing.
 	Release() error
 }
 
-// Lease makes a Locker of one that hands out leases with fences.
+// Lease returns a Locker that takes the leases of a *lock.Locker.
 func Lease(locker *lock.Locker) Locker { return leased{locker} }
 
 type leased struct{ locker *lock.Locker }

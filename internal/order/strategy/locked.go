@@ -8,9 +8,9 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Locked is none under a lock without fences. With stock.Overwrite it is as correct as the lock: whatever the lock lets
-// through sells too much. So it sells with the locks that are WRONG, each by one well-known mistake. With
-// stock.Conditional the guarded UPDATE is what is correct, as under Redlock.
+// Locked is None under a lock without fences. With stock.Overwrite it is exactly as correct as its lock, which shows
+// what goes wrong under the locks that are WRONG, each by one well-known mistake. With stock.Conditional the guarded
+// UPDATE is what makes it correct, as under Redlock.
 type Locked struct {
 	Shop
 	Locker Locker

@@ -8,7 +8,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// None is WRONG: read, think, write. All who read before the first write sell the same units.
+// None is WRONG: read, think, write. All buyers that read before the first write are sold the same units.
 type None struct {
 	Shop
 }

@@ -10,8 +10,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// optimisticTries bounds how often a buyer starts over. Each failed try is another buyer's order, so that in a crowd it
-// takes many.
+// optimisticTries bounds how often a buyer starts over. Each failed try means that another order changed the row first,
+// so that an order in a crowd needs many.
 const optimisticTries = 100
 
 // Optimistic has no lock and does not wait: a buyer that finds the row changed since it was read starts over.

@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Redis keeps buyers in line by a lease; the fenced UPDATE is what cannot oversell. The same code sells under leases of
-// MySQL and ZooKeeper.
+// Redis lets one buyer at a time sell, under a lease; the fenced UPDATE is what cannot oversell. The same code sells
+// under leases of MySQL and ZooKeeper.
 type Redis struct {
 	Shop
 	Locker Locker
@@ -34,7 +34,7 @@ func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
 	if err := think(ctx, d); err != nil {
 		return err
 	}
-	// Once more with a higher fence, if the lock's store has forgotten its fences.
+	// It sells once more with a higher fence if the lock's store has lost its fences.
 	return RaisingFence(ctx, s.Store, leases, d.SKUs(), func() error {
 		return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, if all of this went well:
 			return cmp.Or( // behind a failure, tx does nothing more and returns its error

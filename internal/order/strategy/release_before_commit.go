@@ -8,20 +8,20 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ReleaseBeforeCommit is WRONG: it has the right lock and gives it back before the COMMIT, so that the next buyer reads
+// ReleaseBeforeCommit is WRONG: it has the right lock and releases it before the COMMIT, so that the next buyer reads
 // stock that is about to change.
 type ReleaseBeforeCommit struct {
 	Shop
 	Locker Locker
 }
 
-// Sell sells under the leases of the order's SKUs, but for the COMMIT.
+// Sell sells under the leases of the order's SKUs, and releases them before the COMMIT.
 func (s ReleaseBeforeCommit) Sell(ctx context.Context, d *order.Draft) error {
 	leases, err := acquire(ctx, s.Locker, d) // 1. lock
 	if err != nil {
 		return err
 	}
-	defer func() { _ = leases.Release() }() // where it sells nothing
+	defer func() { _ = leases.Release() }() // if it sells nothing
 
 	levels, err := s.read(ctx, d) // 2. read
 	if err != nil {

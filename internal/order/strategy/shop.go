@@ -1,11 +1,10 @@
-// Package strategy has every way to sell under concurrency, right and wrong side by side: short files, each to be read
-// from top to bottom. Start with none.go, which oversells, and redis.go, which does not; what differs between the two
-// files is the whole lesson.
+// Package strategy has every way to sell under concurrency, right and wrong side by side, each in a short file. Start
+// with none.go, which oversells, and redis.go, which does not: the difference between the two is the lesson.
 //
-// All strategies of this package take the same steps in a transaction, in this sequence: the idempotency key, the
-// buyer's row, the units, then the order with its movements. The key comes before the units and their fence, or a
-// buyer's own committed order would look like another holder's newer write. SKUs come in the order of their names, so
-// that two orders never wait for each other.
+// The transactions of all strategies write in the same sequence: the idempotency key, the buyer's row, the units, then
+// the order with its movements. The key comes before the units and their fence: otherwise a buyer's own committed order
+// would look like a newer write of another holder. SKUs come in the order of their names, so that two orders never wait
+// for each other.
 package strategy
 
 import (
@@ -20,7 +19,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Shop is what strategies sell with.
+// Shop is what all strategies need.
 type Shop struct {
 	Store   order.Store
 	MaxOpen int // pending orders that a buyer may have; 0 for any number
@@ -41,7 +40,7 @@ func acquire(ctx context.Context, locker Locker, d *order.Draft) (Leases, error)
 	return locker.AcquireAll(ctx, keys...)
 }
 
-// read returns the levels of the order's SKUs and prices the order by them.
+// read returns the levels of the order's SKUs, and sets the order's prices by them.
 func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 	levels, err := s.Store.Levels(ctx, d.SKUs())
 	if err != nil {
@@ -50,7 +49,7 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 	return levels, d.Price(levels)
 }
 
-// think is the pause of a teaching shop between reading and writing.
+// think pauses between reading and writing, in teaching mode.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
 // claimKeyAndBuyer writes the row of the order's idempotency key and locks the row of its buyer.
@@ -75,8 +74,8 @@ func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels,
 	return nil
 }
 
-// insert writes the order with its lines, checks its buyer's limits, and appends its movements to the ledger. leases
-// are those whose fences the units were taken under; nil for none.
+// insert writes the order with its lines, checks its buyer's limits, and appends its movements to the ledger. The
+// fences of leases, which may be nil, are recorded in the movements.
 func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
 	if err := tx.Insert(d.Order); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	return tx.Record(movements...)
 }
 
-// InTime is the last check before a COMMIT: order.ErrTooLate if less than the margin is left of a lease.
+// InTime is the last check before a COMMIT. It returns order.ErrTooLate if less than the margin is left of a lease.
 func (s Shop) InTime(leases Leases) error {
 	if leases.Remaining() < s.Margin {
 		return order.ErrTooLate
@@ -107,9 +106,9 @@ func (s Shop) InTime(leases Leases) error {
 	return nil
 }
 
-// RaisingFence runs sell, and once more after a stale fence if the leases are still held: then the database has seen a
-// higher number than the lock's store remembers, which lost its memory. The leases get fences above those of the stock
-// rows.
+// RaisingFence runs sell. After a stale fence it raises the fences of the leases above those of the stock rows, and
+// runs sell once more. If the leases are still held by then, the lock's store had lost its memory, and minted a fence
+// below those that the database has accepted; if not, the error is lock.ErrLost.
 func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []string, sell func() error) error {
 	err := sell()
 	if !errors.Is(err, order.ErrStaleFence) {
@@ -124,7 +123,7 @@ func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []
 			continue
 		}
 		err := leases.Raise(ctx, Key(sku.Name), sku.Fence)
-		if err != nil && !errors.Is(err, lock.ErrLost) { // no number, nothing written: asking again is safe
+		if err != nil && !errors.Is(err, lock.ErrLost) { // nothing was written: repeating the request is safe
 			return fmt.Errorf("sku %q: %w: %w", sku.Name, lock.ErrNoAnswer, err)
 		}
 		if err != nil {
@@ -134,8 +133,8 @@ func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []
 	return sell()
 }
 
-// backOff is a random time, longer after each try, so that buyers who met do not meet again. It soon gets long: each
-// failed try delays the others.
+// backOff is a random time, so that buyers whose tries collided do not collide again. It doubles after each try, since
+// failed tries delay the others.
 func backOff(try int) time.Duration {
 	return 1 + rand.N(min(10*time.Millisecond<<min(try, 16), 2*time.Second))
 }

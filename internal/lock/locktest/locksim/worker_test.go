@@ -227,7 +227,7 @@ func (w *worker) checkEnded(ctx context.Context, e *lock.Lease) {
 	}
 }
 
-// release: "It works whatever became of any context, and tells if the lease was lost", in a bounded time.
+// release: "It works also after the end of any context, and reports if the lease was lost", in a bounded time.
 func (w *worker) release(e *lease) {
 	trusted, began := e.Remaining() > 0, time.Now()
 	e.ends()

@@ -54,41 +54,41 @@ var lockerMutants = []mutant{
 		{"tenure.go", "\tcase t.over:\n\t\treturn\n\tcase !t", "\tcase t.over:\n\t\tc := t.claim\n\t\tgo t.renew(c)\n\t\treturn\n\tcase !t"},
 	}},
 	{"an owner is one acquisition: asks again under a name that is given back", sim, []edit{
-		{"acquire.go", "\tw.giveBack(w.claim())\n\tw.owner = \"\"\n", "\tw.giveBack(w.claim())\n"},
+		{"acquire.go", "\tw.releaseWithRetry(w.claim())\n\tw.owner = \"\"\n", "\tw.releaseWithRetry(w.claim())\n"},
 	}},
 	{"an owner is one acquisition: the next in the queue keeps the name of a lost lease", sim, []edit{
-		{"tenure.go", "l.advanceLocked(t.queue, \"\")", "l.advanceLocked(t.queue, c.Owner)"},
+		{"tenure.go", "l.wakeNextLocked(t.queue, \"\")", "l.wakeNextLocked(t.queue, c.Owner)"},
 	}},
 	{"giving up leaves nothing behind: does not give back what was asked for", sim, []edit{
-		{"acquire.go", "\t\t\tw.giveBack(claim)\n", ""},
-		{"acquire.go", "w.renounce() // it may", "w.owner = \"\" // it may"},
+		{"acquire.go", "\t\t\tw.releaseWithRetry(claim)\n", ""},
+		{"acquire.go", "w.abandon() // it may", "w.owner = \"\" // it may"},
 	}},
 	{"given back after the answer has come: before it", sim, []edit{
 		{"acquire.go", "\t\t\t<-answered\n", ""},
 	}},
 	{"giving up leaves nothing behind: stays in the store's queue", sim, []edit{
-		{"queue.go", "l.giveBack(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})", "_ = owner"},
+		{"queue.go", "l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})", "_ = owner"},
 	}},
 	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
 		{"acquire.go", "case <-w.ctx.Done():", "case <-chan struct{}(nil):"},
 	}},
 	{"Acquire returns when ctx ends: sends the request itself", sim, []edit{
-		{"acquire.go", "!ok || time.Until(end) > w.patience()", "!ok || time.Until(end) > 0"},
+		{"acquire.go", "!ok || time.Until(end) > w.requestTimeout()", "!ok || time.Until(end) > 0"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
 		{"queue.go", "w.opt.MaxWait >= 0 {", "w.opt.MaxWait < -1 {"},
 	}},
 	{"a lost lease is given back: keeps it in the store", sim, []edit{
-		{"tenure.go", "\t\tl.giveBack(c)\n", ""},
+		{"tenure.go", "\t\tl.releaseWithRetry(c)\n", ""},
 	}},
 	{"woken by the release, not by polling: asks again and again", sim, []edit{
 		{"acquire.go", "err := w.backend.Wait(w.ctx, w.claim(), grant)", "err := w.ctx.Err()"},
 	}},
 	{"one that gives up lets the next ask: forgets it", sim, []edit{
-		{"acquire.go", "\t\t\tw.advanceLocked(w.queue, w.owner)\n", ""},
+		{"acquire.go", "\t\t\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"queue.go", "\t\tw.advanceLocked(w.queue, w.owner)\n", ""},
+		{"queue.go", "\t\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
 		{"queue.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
@@ -97,7 +97,7 @@ var lockerMutants = []mutant{
 		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
 	}},
 	{"a release lets the next ask: forgets it", sim, []edit{
-		{"lease.go", "\t\tl.advanceLocked(e.tenure.queue, \"\")\n", ""},
+		{"lease.go", "\t\tl.wakeNextLocked(e.tenure.queue, \"\")\n", ""},
 	}},
 	{"first come, first served: a newcomer goes to the front", sim, []edit{
 		{"queue.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
