@@ -62,7 +62,7 @@ func decode(c *call, v any) error {
 
 // strictly adds to what json refuses anyway, such as a field that comes twice, "SKU" for "sku" and bad UTF-8: unknown
 // fields, and null at any depth.
-var strictly = json.JoinOptions(
+var strictly = json.JoinOptions( //nolint:gochecknoglobals // a constant
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 		if d.PeekKind() == jsontext.KindNull {

@@ -147,7 +147,8 @@ func (c Command) choose(strategies []shopclient.Strategy) ([]*series, error) {
 			for _, in := range Scenarios() {
 				mistake := known.Scenario == in.Name
 				certain := strategy.PromisesCorrect || mistake // the outcome is
-				if name != all && !(strategy.Name == name && certain) && !(in.Name == name && mistake) {
+				named := strategy.Name == name && certain || in.Name == name && mistake
+				if name != all && !named {
 					continue
 				}
 				if missing = Excuse(strategy, in); missing != "" {
