@@ -51,7 +51,7 @@ func notOffered(s Settings) map[string]string {
 		missing["for-update"] = "it needs MySQL or MariaDB: --mysql DSN; SQLite has one writer at a time, and no rows to lock"
 	}
 	if len(s.Redlock) == 0 && s.Redis != "" {
-		missing["redlock"] = "it needs five Redis that know nothing of each other: --redlock ADDR,ADDR,ADDR,ADDR,ADDR"
+		missing["redlock"] = "it needs five independent Redis servers: --redlock ADDR,ADDR,ADDR,ADDR,ADDR"
 	}
 	if s.ZooKeeper == "" {
 		missing["zookeeper"] = "it needs a ZooKeeper: --zookeeper ADDR"

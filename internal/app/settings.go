@@ -50,7 +50,7 @@ type Settings struct {
 	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"At the end: how long orders in flight may take: 1ms to 15m."`
 
 	Lab       bool          `group:"Teaching" env:"SHOP_LAB" help:"Teaching mode: requests choose their strategy, also one that oversells. Refuses servers with TLS; it cannot otherwise detect production."`
-	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of Redis that know nothing of each other, for the strategy of that name; without --redis, five in this process."`
+	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of independent Redis servers, for the strategy of that name; without --redis, five in this process."`
 	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
 	Think     time.Duration `group:"Teaching" env:"SHOP_THINK" default:"0s" help:"Pause between reading stock and writing it: 0s to 1s."`
 

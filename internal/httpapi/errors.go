@@ -65,7 +65,7 @@ const (
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
 	detailSlower    = "You ask for more changes in a second than one buyer may. Nothing was changed. Wait as Retry-After says and send the same request again."
-	detailLost      = "It may have been done. Send the same request with the same Idempotency-Key again: it tells, and is never done twice."
+	detailLost      = "The request may have been carried out. Send it again with the same Idempotency-Key: the answer says so, and nothing is done twice."
 	detailNoToken   = "Send the header Authorization once, with Bearer, a blank, and a token."
 	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID, one for each request that is not a repeat."
 	detailReused    = "This Idempotency-Key came with another request before. Use a new one for each request that is not a repeat."

@@ -240,7 +240,7 @@ type lockObserver struct {
 
 // Contended implements lock.Observer.
 func (o lockObserver) Contended(key string) {
-	o.note(key, "lock-contended", "somebody else has it")
+	o.note(key, "lock-contended", "held by another")
 	o.Observer.Contended(key)
 }
 

@@ -109,7 +109,7 @@ func (t *Trace) stopAt(ctx context.Context, kind, word, preposition string) {
 	case <-ctx.Done():
 		how = "goes on: its context has ended"
 	case <-bound.C:
-		how = "goes on by itself: nobody let it for " + Longest.String()
+		how = "goes on by itself: not released for " + Longest.String()
 	}
 	t.become(Running, how)
 }

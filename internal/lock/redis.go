@@ -77,8 +77,7 @@ const redisPrefix = "lock:"
 // It panics on a client whose options have no ContextTimeoutEnabled: its requests would outlast the time that a lease
 // has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
 // without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks masters. A Ring, which
-// spreads keys over servers that know nothing of each other, is refused by a panic as well. Any other type counts as a
-// cluster.
+// spreads keys over independent servers, is refused by a panic as well. Any other type counts as a cluster.
 func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {

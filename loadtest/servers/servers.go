@@ -21,7 +21,7 @@ const Docker = "docker"
 type Servers struct {
 	MySQL     string   `name:"mysql" placeholder:"DSN" help:"Let the shops that are started use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests."`
 	Redis     string   `placeholder:"ADDR" help:"Let the shops that are started use this Redis: host:port or redis:// URL."`
-	Redlock   []string `placeholder:"ADDR,..." help:"Let them use these Redis for redlock: an odd number of servers that know nothing of each other. Without it and without --redis, five embedded ones."`
+	Redlock   []string `placeholder:"ADDR,..." help:"Let them use these Redis for redlock: an odd number of independent servers. Without it and without --redis, five embedded ones."`
 	ZooKeeper string   `name:"zookeeper" placeholder:"ADDR" help:"Let them use this ZooKeeper: host:port, several with commas."`
 	From      string   `name:"servers" enum:"embedded,docker" default:"embedded" help:"Where servers come from that are not named: embedded in this process, as far as that can be, or docker, which starts MySQL, six Redis and a ZooKeeper in containers and removes them at the end."`
 }

@@ -64,7 +64,7 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 	}
 	report(fmt.Sprintf("The race lab is at http://%s/ until Ctrl-C.", listener.Addr()))
 	if at, err := netip.ParseAddrPort(listener.Addr().String()); err != nil || !at.Addr().IsLoopback() {
-		report("Everybody who reaches this address can start races on this machine.")
+		report("Anyone who can reach this address can start races on this machine.")
 	}
 	name, _, _ := net.SplitHostPort(address)
 	group, ctx := errgroup.WithContext(ctx)
