@@ -179,6 +179,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 		Offers: strategy.Offers(sell, c.lanes, lockers, notOffered(s)),
 		Hold:   s.PayWithin,
 		Think:  s.Think,
+		OnLag:  c.metrics.Job(expiryJob).Lags,
 	})
 	if c.lab != nil {
 		c.lab.redis = redisVersion(ctx, c.redis)

@@ -24,10 +24,12 @@ type job struct {
 	run   func(ctx context.Context) (items int, err error) // the items it dealt with, even if it failed
 }
 
+const expiryJob = "expiry"
+
 // expiry expires the orders that were not paid in time.
 func expiry(every time.Duration, orders *order.Service) job {
-	const atOnce = 500
-	return job{"expiry", every, func(ctx context.Context) (expired int, err error) {
+	const atOnce = 512
+	return job{expiryJob, every, func(ctx context.Context) (expired int, err error) {
 		for {
 			n, err := orders.ExpireDue(ctx, atOnce)
 			expired += n

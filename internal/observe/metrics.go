@@ -23,8 +23,8 @@ type Metrics struct {
 	requests, orders *prometheus.CounterVec
 	duration         *prometheus.HistogramVec
 
-	jobRuns, jobItems         *prometheus.CounterVec
-	jobLeader, jobLastSuccess *prometheus.GaugeVec
+	jobRuns, jobItems                 *prometheus.CounterVec
+	jobLeader, jobLag, jobLastSuccess *prometheus.GaugeVec
 
 	locks           locks
 	batches         prometheus.Observer
@@ -53,6 +53,7 @@ func NewMetrics(b Build) *Metrics {
 		jobRuns:         with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
 		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
 		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
+		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due; only on the instance that runs the job.", "job"),
 		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
 		locks:           newLocks(with),
 		batches:         with.histogram("lane_batch_orders", "Orders that a lane placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
@@ -160,10 +161,14 @@ func (m *Metrics) Job(name string) *Job {
 func (j *Job) Leads(leads bool) {
 	leader := j.metrics.jobLeader.WithLabelValues(j.name)
 	leader.Set(0)
+	j.metrics.jobLag.DeleteLabelValues(j.name)
 	if leads {
 		leader.Set(1)
 	}
 }
+
+// Lags records for how long the oldest item that waits for the job has been due.
+func (j *Job) Lags(d time.Duration) { j.metrics.jobLag.WithLabelValues(j.name).Set(d.Seconds()) }
 
 // Ran counts a run, and the items that it dealt with even if it failed in the end.
 func (j *Job) Ran(items int, err error) {

@@ -103,9 +103,15 @@ func TestMetrics_results(t *testing.T) {
 	if off := time.Since(time.Unix(int64(last), 0)).Abs(); off > time.Minute {
 		t.Errorf("got last success %v ago, want now", off)
 	}
+	job.Lags(1500 * time.Millisecond)
+	text, _ = scrape(t, m)
+	wantLines(t, text, `shop_job_lag_seconds{job="expiry"} 1.5`)
 	job.Leads(false)
 	text, _ = scrape(t, m)
 	wantLines(t, text, `shop_job_leader{job="expiry"} 0`)
+	if strings.Contains(text, "shop_job_lag_seconds{") {
+		t.Error("the lag of a job that runs elsewhere is still there")
+	}
 }
 
 // "Several shops in one process do not add to each other's numbers."

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -215,20 +216,21 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	sweepPage = 100 // orders that are looked up at a time, and that a sweep fails to expire before it gives up
+	sweepPage     = 256 // orders that are looked up at a time, and expired in one transaction
+	sweepFailures = 100 // orders that a sweep fails to expire before it gives up
 
 	// sweepTimeouts is how many waits for a locked row time out before a sweep gives up: each takes as long as the
 	// database's lock wait timeout.
 	sweepTimeouts = 5
 )
 
-// ExpireDue expires at most limit orders that are due, the longest due first, each in a transaction of its own, and
-// returns how many. Several instances may run it at once: only the one that changes the order's row releases its units.
+// ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first, and returns how many. Several
+// instances may run it at once: only the one that changes an order's row releases its units.
 //
-// An order that cannot be expired does not keep others from it: it is skipped, and its error returned in the end. After
-// a timeout on a SKU's locked row, orders of the same SKUs are skipped, too. A sweep that fails to expire too many, or
-// times out too often, gives up, and the next one begins behind them. A database that does not answer, or the end of
-// ctx, ends the sweep.
+// The orders of a page are expired in one transaction; if that fails, each in its own. An order that cannot be expired
+// does not keep others from it: it is skipped, and its error returned in the end. After a timeout on a SKU's locked
+// row, orders of the same SKUs are skipped, too. A sweep that fails to expire too many, or times out too often, gives
+// up, and the next one begins behind them. A database that does not answer, or the end of ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {
@@ -236,21 +238,27 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	}
 	var failed []error
 	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stayed locked
+	isLocked := func(o Order) bool { return locked[o.skuNames()] }
 	timeouts := 0
 	for expired < limit {
 		page, err := s.Store.Due(ctx, after, min(sweepPage, limit-expired))
 		if err != nil {
 			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)
 		}
+		if after.ID == "" {
+			s.OnLag(lag(page))
+		}
 		if len(page) == 0 {
 			break
 		}
+		after = page[len(page)-1]
+		page = slices.DeleteFunc(page, isLocked)
+		n, err := s.expireTogether(ctx, page)
+		expired += n
+		if err == nil {
+			continue
+		}
 		for _, o := range page {
-			after = o
-			skus := strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ")
-			if locked[skus] {
-				continue
-			}
 			lockedOrder := false // if so, a timeout is one of a SKU's row
 			_, moved, err := s.transitionWithRetry(ctx, o, Expired, func(Tx) error {
 				lockedOrder = true
@@ -266,16 +274,61 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			busy := errors.Is(err, ErrBusy)
 			if busy {
 				timeouts++
-				locked[skus] = lockedOrder
+				locked[o.skuNames()] = lockedOrder
 			}
-			if ctx.Err() != nil || len(failed) == sweepPage || timeouts == sweepTimeouts {
+			if ctx.Err() != nil || len(failed) == sweepFailures || timeouts == sweepTimeouts {
 				s.sweep.Store(&o)
 				return expired, errors.Join(failed...)
 			}
-			if busy {
-				break // the next Due finds out whether the database answers
+			if busy { // the next Due finds out whether the database answers
+				after = o
+				break
 			}
 		}
 	}
 	return expired, errors.Join(failed...)
+}
+
+// lag is how long the first of the orders has been due.
+func lag(due []Order) time.Duration {
+	if len(due) == 0 {
+		return 0
+	}
+	return max(time.Since(due[0].ExpiresAt), 0)
+}
+
+func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ") }
+
+// expireTogether expires the orders in one transaction and returns how many. Those that are no longer pending, and those
+// whose rows are locked, because somebody pays or cancels them just now, are left out.
+func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int, err error) {
+	err = s.Store.InTx(ctx, nil, func(tx Tx) error {
+		moved, err := tx.Expire(due...)
+		expired = len(moved)
+		if err != nil {
+			return err
+		}
+		units := map[string]int64{}
+		var ledger []stock.Movement
+		for _, o := range moved {
+			movements, err := o.Movements(stock.Release, nil, time.Now().UTC())
+			if err != nil {
+				return err
+			}
+			ledger = append(ledger, movements...)
+			for _, line := range o.Lines {
+				units[line.SKU] += line.Units
+			}
+		}
+		for _, sku := range slices.Sorted(maps.Keys(units)) {
+			if err := tx.Settle(stock.Release, sku, units[sku]); err != nil {
+				return err
+			}
+		}
+		return tx.Record(ledger...)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return expired, nil
 }

@@ -40,6 +40,10 @@ type Config struct {
 
 	// Think is the pause between reading the stock and writing it, for requests that name none; for teaching mode.
 	Think time.Duration
+
+	// OnLag is called by ExpireDue with the time for which the order that is due longest has been due by this process's
+	// clock, 0 if none is. It may be nil.
+	OnLag func(time.Duration)
 }
 
 // DefaultHold is how long an order holds its units unless Config.Hold says otherwise.
@@ -55,6 +59,9 @@ type Service struct {
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
+	if c.OnLag == nil {
+		c.OnLag = func(time.Duration) {}
+	}
 	return &Service{Config: c}
 }
 

@@ -77,6 +77,10 @@ type Tx interface {
 	// returns the order's status, also if that did not change.
 	Move(id string, to Status) (now Status, moved bool, err error)
 
+	// Expire ends those of the orders that are pending, due by the database's clock, and locked by no other
+	// transaction. It returns them.
+	Expire(orders ...Order) (expired []Order, err error)
+
 	// Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved.
 	Settle(kind stock.Kind, sku string, units int64) error
 }

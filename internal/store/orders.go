@@ -166,6 +166,30 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 	return now, moved, err
 }
 
+// Expire implements order.Tx. The rows are locked first, so that the UPDATE changes those that are returned.
+func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
+	ids := make([]string, len(orders))
+	for i, o := range orders {
+		ids[i] = o.ID
+	}
+	err = t.do(fmt.Sprintf("expire %d orders", len(orders)), func() error {
+		var due []string
+		err := t.db.Model(&orderRow{}).Where("id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending).
+			Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
+			Pluck("id", &due).Error
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		for _, o := range orders {
+			if slices.Contains(due, o.ID) {
+				expired = append(expired, o)
+			}
+		}
+		return t.db.Exec("UPDATE orders SET status = ? WHERE id IN ?", order.Expired, due).Error
+	})
+	return expired, err
+}
+
 // LockBuyers implements order.Tx. It inserts the buyers' rows; those that exist stay as they are, and are locked, too.
 func (t *tx) LockBuyers(buyers ...string) error {
 	rows := make([]struct{ Buyer string }, len(buyers))
