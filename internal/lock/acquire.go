@@ -90,7 +90,7 @@ func (w *waiter) acquireLoop() error {
 			if w.owner != "" {
 				w.abandon() // it may have been granted
 			}
-			return err
+			return cmp.Or(w.reason(), err)
 		}
 		if !grant.Held {
 			if w.beginTenure(sent, grant) {
@@ -112,7 +112,7 @@ func (w *waiter) acquireLoop() error {
 			w.observe(func(o Observer) { o.Contended(w.queue.key) })
 		}
 		if !w.wait {
-			return ErrNotAcquired
+			return cmp.Or(w.reason(), ErrNotAcquired)
 		}
 		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {

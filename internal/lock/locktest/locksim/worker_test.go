@@ -138,7 +138,7 @@ func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Ti
 	if !errors.Is(err, lock.ErrNotAcquired) {
 		w.broke("Acquire of %s: %v, want ErrNotAcquired", key, err)
 	}
-	if now.Equal(end) && w.plan.grain == time.Nanosecond && !errors.Is(err, ctx.Err()) {
+	if (now.After(end) || now.Equal(end) && w.plan.grain == time.Nanosecond) && !errors.Is(err, ctx.Err()) {
 		w.broke("Acquire of %s: %v, want %v", key, err, ctx.Err())
 	}
 	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty))
