@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"reflect"
 	"testing"
 	"time"
 
@@ -180,7 +180,8 @@ func meter(args []string) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return exitUsage
 	}
-	fmt.Fprintln(os.Stderr, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+	usage := reflect.ValueOf(c.ProcessState.SysUsage()).Elem() // a syscall.Rusage, which Windows has without Maxrss
+	fmt.Fprintln(os.Stderr, usage.FieldByName("Maxrss").Int()<<10)
 	return c.ProcessState.ExitCode()
 }
 

@@ -163,3 +163,13 @@ func (s *running) wait(t *testing.T) int {
 	}
 	return s.cmd.ProcessState.ExitCode()
 }
+
+func textBetween(t *testing.T, text, before, after string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, before)
+	inside, _, ended := strings.Cut(rest, after)
+	if !found || !ended {
+		t.Fatalf("got %s, want something between %q and %q", text, before, after)
+	}
+	return inside
+}

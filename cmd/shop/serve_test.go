@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -57,16 +59,6 @@ func TestServe_data(t *testing.T) {
 			t.Errorf("got %s in the log %s", secret, log)
 		}
 	}
-}
-
-func textBetween(t *testing.T, text, before, after string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(text, before)
-	inside, _, ended := strings.Cut(rest, after)
-	if !found || !ended {
-		t.Fatalf("got %s, want something between %q and %q", text, before, after)
-	}
-	return inside
 }
 
 // "SIGTERM: readiness fails first, in-flight orders finish, exit 0."

@@ -1,3 +1,5 @@
+//go:build unix
+
 package order_test
 
 import (
@@ -79,13 +81,16 @@ func TestPausedHolder(t *testing.T) {
 	}
 }
 
-// holdForParent is the other process of TestPausedHolder.
-func holdForParent(args string) error {
-	addr, path, _ := strings.Cut(args, "|")
-	ctx := context.Background()
+// TestHolder is the other process of TestPausedHolder, and does nothing in any other.
+func TestHolder(t *testing.T) {
+	addr, path, isHolder := strings.Cut(os.Getenv(holderArgs), "|")
+	if !isHolder {
+		t.Skip("runs in a process of TestPausedHolder")
+	}
+	ctx := t.Context()
 	db, err := store.SQLite(ctx, path, store.Options{})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: pausedTTL})
@@ -94,7 +99,7 @@ func holdForParent(args string) error {
 		switch commands.Text() {
 		case "acquire":
 			if lease, err = locker.Acquire(ctx, pausedKey); err != nil {
-				return err
+				t.Fatal(err)
 			}
 			fmt.Println("acquired")
 		case "commit":
@@ -106,7 +111,6 @@ func holdForParent(args string) error {
 			_ = lease.Release()
 		}
 	}
-	return nil
 }
 
 // takeOne takes a unit as the strategy redis does.
@@ -129,7 +133,7 @@ type holderProcess struct {
 
 func startHolder(t *testing.T, addr, path string) *holderProcess {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHolder$")
 	cmd.Env = append(os.Environ(), holderArgs+"="+addr+"|"+path)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -3,8 +3,6 @@ package order_test
 import (
 	"errors"
 	"fmt"
-	"log"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -25,15 +23,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-func TestMain(m *testing.M) {
-	if args := os.Getenv(holderArgs); args != "" {
-		if err := holdForParent(args); err != nil {
-			log.Fatal(err) //nolint:forbidigo // this process is the holder, not the test
-		}
-		return
-	}
-	goleak.VerifyTestMain(testserver.Wrap(m))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // bundle is an instance of a shop and what a test does around its store.
 type bundle struct {
