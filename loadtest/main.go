@@ -44,7 +44,9 @@ func main() {
 		}
 		return
 	}
-	signal.Ignore(syscall.SIGPIPE) // what was started is stopped, also if nobody reads the output any more
+	// A write to a closed pipe or connection is an error like any other: it must not end the program before it has stopped
+	// what it started.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))

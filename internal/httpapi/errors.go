@@ -61,7 +61,7 @@ const (
 	crowded              // as later, and under load it is too frequent for a warning in the log
 )
 
-// Details that tell people what to do.
+// Details of problems: what the client has to do.
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
 	detailSlower    = "You ask for more changes in a second than one buyer may. Nothing was changed. Wait as Retry-After says and send the same request again."

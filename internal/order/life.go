@@ -238,7 +238,6 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	}
 	var failed []error
 	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stayed locked
-	isLocked := func(o Order) bool { return locked[o.skuNames()] }
 	timeouts := 0
 	for expired < limit {
 		page, err := s.Store.Due(ctx, after, min(sweepPage, limit-expired))
@@ -252,7 +251,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			break
 		}
 		after = page[len(page)-1]
-		page = slices.DeleteFunc(page, isLocked)
+		page = slices.DeleteFunc(page, func(o Order) bool { return locked[o.skuNames()] })
 		n, err := s.expireTogether(ctx, page)
 		expired += n
 		if err == nil {
@@ -299,8 +298,8 @@ func lag(due []Order) time.Duration {
 
 func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ") }
 
-// expireTogether expires the orders in one transaction and returns how many. Those that are no longer pending, and those
-// whose rows are locked, because somebody pays or cancels them just now, are left out.
+// expireTogether expires the orders in one transaction and returns how many. It leaves out orders that are no
+// longer pending, and those whose rows another transaction has locked, such as a payment.
 func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int, err error) {
 	err = s.Store.InTx(ctx, nil, func(tx Tx) error {
 		moved, err := tx.Expire(due...)

@@ -247,8 +247,8 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 }
 
 // "Check comes after the units are taken, because some databases refuse to update a row that has changed since the
-// transaction's first read": MariaDB from 11.6 on. There, buyers of one SKU would come again and again, and be told to
-// be busy.
+// transaction's first read": MariaDB from 11.6 on. There, concurrent orders of one SKU would be
+// run again and again, and end as ErrBusy.
 func TestService_limitsOnSnapshots(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

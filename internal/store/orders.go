@@ -185,7 +185,11 @@ func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
 				expired = append(expired, o)
 			}
 		}
-		return t.db.Exec("UPDATE orders SET status = ? WHERE id IN ?", order.Expired, due).Error
+		table := "orders"
+		if !t.store.IsSQLite() {
+			table += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table, and wait for the rows that were skipped
+		}
+		return t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", order.Expired, due).Error
 	})
 	return expired, err
 }

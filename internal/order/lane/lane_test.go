@@ -107,8 +107,8 @@ func buy(buyer, key string, units int64) order.Request {
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
 
-// "A leader takes the lease of the SKU, sells to all buyers in the queue by then": those who stand in the queue
-// together cost one transaction, and each is answered with its own order.
+// "A leader takes the lease of the SKU, sells to all buyers in the queue by then": the buyers in the queue
+// cost one transaction together, and each is answered with its own order.
 func TestLanes_oneTransaction(t *testing.T) {
 	t.Parallel()
 	const buyers, units = 200, 120
