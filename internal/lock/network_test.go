@@ -62,8 +62,8 @@ func TestRedis_SilentPartition(t *testing.T) {
 	wg.Wait()
 }
 
-// "A lost call delays until the holder's time would have run out": where the subscription's connection died in silence
-// not as long, for it is tried, opened again, and who waits asks again.
+// "A lost message [...] delays a waiter by a tenth of the TTL or so; it never hangs": by less where the subscription's
+// connection died in silence, since it is pinged, opened again, and wakes the waiters.
 func TestRedis_SilentSubscription(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)
@@ -81,7 +81,7 @@ func TestRedis_SilentSubscription(t *testing.T) {
 	mustPass(t, lease, served)
 }
 
-// mustPass releases a lease, whose key one who waits has to get then.
+// mustPass releases a lease, whose key the waiter has to get then.
 func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
 	t.Helper()
 	mustRelease(t, lease)
@@ -91,7 +91,7 @@ func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the call of a release does not arrive")
+		t.Error("the waiter is not woken by the release")
 	}
 }
 

@@ -19,6 +19,7 @@ const long = 10 * patience
 // "With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not there."
 // In the case "stuck" the NodeTimeout is longer than the test: nothing of this waits for a node that does not answer.
 func TestBackend_MinorityFails(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(t *testing.T, s []*miniredis.Miniredis, nodes []string){
 		"down": func(_ *testing.T, s []*miniredis.Miniredis, _ []string) { s[0].Close(); s[3].Close() },
 		"deaf": func(t *testing.T, _ []*miniredis.Miniredis, nodes []string) {
@@ -27,6 +28,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 		"stuck": nil, // the client does not give up
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			servers := startNodes(t)
 			nodes := addrs(servers)
 			if fail != nil {
@@ -80,6 +82,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 
 // "Without a majority no lease is granted, and the votes of the living nodes are released."
 func TestBackend_MajorityDown(t *testing.T) {
+	t.Parallel()
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, NodeTimeout: time.Second})
 	locker := lock.New(b, lock.Options{TTL: long})
@@ -114,6 +117,7 @@ func TestBackend_MajorityDown(t *testing.T) {
 // "An operation waits for Options.NodeTimeout at most": each returns while three clients are still
 // at it.
 func TestBackend_MajorityHangs(t *testing.T) {
+	t.Parallel()
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}

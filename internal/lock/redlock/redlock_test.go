@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRedlock(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(t testing.TB) []string{
 		"embedded": func(t testing.TB) []string { return addrs(startNodes(t)) },
 		"containers": func(t testing.TB) (all []string) {
