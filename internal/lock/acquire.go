@@ -42,13 +42,10 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 // obtain gets the waiter its lease: from the holder in this process, by hand-off, or from the store.
 func (l *Locker) obtain(w *waiter) error {
 	key := w.lease.key
-	if key == "" || len(key) > MaxKey || key[0] == '}' {
-		return fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey)
-	}
-	if err := w.reason(); err != nil {
+	if err := cmp.Or(checkKey(key), w.reason()); err != nil {
 		return err
 	}
-	outer, _ := w.caller.Value(leaseKey{l, key}).(*Lease)
+	outer, _ := w.caller.Value(leaseKey{l.shared, key}).(*Lease)
 	l.mu.Lock()
 	err := w.enqueueLocked(outer)
 	l.mu.Unlock()
@@ -82,7 +79,7 @@ func (w *waiter) acquireLoop() error {
 			return err
 		}
 		if w.owner == "" {
-			w.owner = rand.Text()
+			w.owner = w.newOwner()
 		}
 		sent := time.Now()
 		grant, err := w.ask()
@@ -160,11 +157,19 @@ func (w *waiter) send(c Claim) (Grant, error) {
 func (w *waiter) beginTenure(sent time.Time, g Grant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open.Err() != nil || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
+	if w.draining || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
 		return false
 	}
 	w.beginLocked(w.queue, w.claim(), g, sent, w.lease)
 	return true
+}
+
+// newOwner returns a name for one acquisition.
+func (l *Locker) newOwner() string {
+	if l.opt.Identity == "" {
+		return rand.Text()
+	}
+	return l.opt.Identity + "/" + rand.Text()
 }
 
 // abandon gives back what the owner may hold. The next request has another owner, so that a late release does not

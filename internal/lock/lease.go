@@ -29,7 +29,7 @@ type Lease struct {
 
 // leaseKey is the key under which a context has the latest lease of one Locker on a key.
 type leaseKey struct {
-	locker *Locker
+	locker *shared
 	key    string
 }
 

@@ -11,22 +11,38 @@ import (
 // MaxKey is how many bytes a key may have.
 const MaxKey = 512
 
+// checkKey returns an ErrKey if the key cannot be locked.
+func checkKey(key string) error {
+	if key == "" || len(key) > MaxKey || key[0] == '}' {
+		return fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey)
+	}
+	return nil
+}
+
 // Locker hands out leases on keys. It may be used by many goroutines at once; a process needs one for each store.
 // Callers of one process that want the same key wait in one queue, first come first served, and one of them at a time
 // asks the store.
 type Locker struct {
+	opt Options
+	*shared
+}
+
+// shared is what a Locker and those that WithTTL and WithMaxWait return have in common.
+type shared struct {
 	backend Backend
-	opt     Options
 
 	open    context.Context // ends with Close
 	shut    context.CancelFunc
 	work    sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
 	retries chan struct{}  // capacity 1: has an element while a release is retried
 	closing sync.Once
-	closed  error // of the backend
+	closed  error         // of the backend
+	idle    chan struct{} // closed by drained
+	drained func()        // called when the last queue has ended after drain
 
-	mu     sync.Mutex        // never held during I/O, nor while user code runs
-	queues map[string]*queue // of the keys that this process holds or asks for
+	mu       sync.Mutex        // never held during I/O, nor while user code runs
+	queues   map[string]*queue // of the keys that this process holds or asks for
+	draining bool              // no lease begins any more
 }
 
 // New returns a Locker over the backend, which it closes in Close. It panics if an option is invalid.
@@ -35,9 +51,35 @@ func New(b Backend, o Options) *Locker {
 	if err != nil {
 		panic(err)
 	}
-	l := &Locker{backend: b, opt: o, queues: make(map[string]*queue), retries: make(chan struct{}, 1)}
-	l.open, l.shut = context.WithCancel(context.Background())
-	return l
+	s := &shared{backend: b, queues: make(map[string]*queue), retries: make(chan struct{}, 1), idle: make(chan struct{})}
+	s.open, s.shut = context.WithCancel(context.Background())
+	s.drained = sync.OnceFunc(func() { close(s.idle) })
+	return &Locker{o, s}
+}
+
+// WithTTL returns a Locker for calls that need another TTL. It shares all else with l: queues, leases and Close. Margin
+// keeps its share of the TTL. A lease that is taken under another one on the same key has that one's TTL. It panics if
+// the TTL is invalid.
+func (l *Locker) WithTTL(ttl time.Duration) *Locker {
+	o := l.opt
+	o.TTL, o.Margin = ttl, time.Duration(float64(o.Margin)/float64(o.TTL)*float64(ttl))
+	return l.with(o)
+}
+
+// WithMaxWait returns a Locker for calls that may wait for another time than Options.MaxWait. It shares all else with
+// l: queues, leases and Close.
+func (l *Locker) WithMaxWait(d time.Duration) *Locker {
+	o := l.opt
+	o.MaxWait = d
+	return l.with(o)
+}
+
+func (l *Locker) with(o Options) *Locker {
+	o, err := o.checked()
+	if err != nil {
+		panic(err)
+	}
+	return &Locker{o, l.shared}
 }
 
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
@@ -78,23 +120,50 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return err
 }
 
-// Close ends all waiting, and all leases with the cause ErrClosed, gives them back to the store, and closes the
-// backend. It returns when that is done. Later calls wait for the first, and return what it does.
+// Shutdown ends all waiting with ErrClosed, waits until each lease is released by its holder, and then does what Close
+// does. Meanwhile leases are renewed. If ctx ends first, Close ends the leases that are left, and the error is ctx's.
+func (l *Locker) Shutdown(ctx context.Context) error {
+	l.drain()
+	var cut error
+	select {
+	case <-l.idle:
+	case <-ctx.Done():
+		cut = fmt.Errorf("lock: leases were ended that are held: %w", context.Cause(ctx))
+	}
+	return errors.Join(cut, l.Close())
+}
+
+// drain ends all waiting. No lease begins after it.
+func (l *Locker) drain() {
+	l.mu.Lock()
+	l.draining = true
+	var waiting []*Lease
+	for _, q := range l.queues {
+		waiting = append(waiting, q.awaitedLocked()...)
+	}
+	if len(l.queues) == 0 {
+		l.drained()
+	}
+	l.mu.Unlock()
+	for _, lease := range waiting {
+		lease.cancel(ErrClosed)
+	}
+}
+
+// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: Shutdown lets them
+// finish. It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for
+// the first, and return what it does.
 func (l *Locker) Close() error {
 	l.closing.Do(func() {
+		l.drain()
 		l.mu.Lock()
 		l.shut()
-		var waiting []*Lease
 		for _, q := range l.queues {
-			waiting = append(waiting, q.awaitedLocked()...)
 			if q.tenure != nil {
 				q.tenure.endLocked(ErrClosed)
 			}
 		}
 		l.mu.Unlock()
-		for _, lease := range waiting {
-			lease.cancel(ErrClosed)
-		}
 		l.work.Wait()
 		l.closed = l.backend.Close()
 	})

@@ -144,6 +144,121 @@ func TestLocker_CloseTwice(t *testing.T) {
 	}
 }
 
+// Shutdown "ends all waiting with ErrClosed, waits until each lease is released by its holder [...] Meanwhile leases are
+// renewed", and can be taken again under their contexts.
+func TestLocker_Shutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(lock.NewMemory(), lock.Options{})
+		lease := mustAcquire(t, locker, "key")
+		answers := make(chan error, 2)
+		go func() {
+			_, err := locker.Acquire(t.Context(), "key")
+			answers <- err
+		}()
+		synctest.Wait()
+		down := make(chan error, 1)
+		go func() { down <- locker.Shutdown(t.Context()) }()
+		synctest.Wait()
+		_, late := locker.Acquire(t.Context(), "another")
+		answers <- late
+		for range cap(answers) {
+			if err := <-answers; !errors.Is(err, lock.ErrClosed) || !errors.Is(err, lock.ErrNotAcquired) {
+				t.Errorf("Acquire: %v, want ErrClosed and ErrNotAcquired", err)
+			}
+		}
+		time.Sleep(time.Hour)
+		again, err := locker.Acquire(lease.Context(), "key")
+		if err != nil {
+			t.Fatalf("Acquire under the lease's context: %v", err)
+		}
+		mustRelease(t, again)
+		if n := len(down); n != 0 {
+			t.Fatal("Shutdown did not wait for the holder")
+		}
+		mustRelease(t, lease)
+		if err := <-down; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if err := locker.Shutdown(t.Context()); err != nil {
+			t.Errorf("second Shutdown: %v", err)
+		}
+	})
+}
+
+// "If ctx ends first, Close ends the leases that are left, and the error is ctx's."
+func TestLocker_Shutdown_cutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(lock.NewMemory(), lock.Options{})
+		lease := mustAcquire(t, locker, "key")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := locker.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v, want DeadlineExceeded", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrClosed) {
+			t.Errorf("cause %v, want ErrClosed", cause)
+		}
+	})
+}
+
+// WithTTL "shares all else with l: queues, leases and Close. Margin keeps its share of the TTL"; and "a lease that is
+// taken under another one on the same key has that one's TTL".
+func TestLocker_WithTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{TTL: 10 * time.Second, Margin: 2 * time.Second})
+		brief := locker.WithTTL(time.Second)
+		left := func(e *lock.Lease, want time.Duration) {
+			t.Helper()
+			if got := e.Remaining(); got != want {
+				t.Errorf("%v remain, want %v", got, want)
+			}
+		}
+		lease := mustAcquire(t, brief, "key")
+		left(lease, 800*time.Millisecond)
+		again, err := locker.Acquire(lease.Context(), "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		left(again, 800*time.Millisecond)
+		mustRelease(t, again)
+		next := make(chan *lock.Lease, 1)
+		go func() { next <- mustAcquire(t, locker, "key") }()
+		synctest.Wait()
+		if n := brief.Queued(); n != 1 {
+			t.Errorf("%d wait, want 1", n)
+		}
+		time.Sleep(time.Millisecond) // or there would be no number for a hand-off
+		mustRelease(t, lease)
+		left(<-next, 8*time.Second)
+	})
+}
+
+// WithMaxWait is "for calls that may wait for another time than Options.MaxWait".
+func TestLocker_WithMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: time.Hour})
+		mustAcquire(t, locker, "key")
+		began := time.Now()
+		if _, err := locker.WithMaxWait(time.Minute).Acquire(t.Context(), "key"); !errors.Is(err, lock.ErrTimeout) {
+			t.Errorf("Acquire: %v, want ErrTimeout", err)
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("waited %v, want a minute", took)
+		}
+	})
+}
+
+// "The error is errors.ErrUnsupported if the Backend is no Inspector."
+func TestLocker_Holder_unsupported(t *testing.T) {
+	locker := newLocker(t, slow{Backend: lock.NewMemory()}, lock.Options{})
+	if h, err := locker.Holder(t.Context(), "key"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Holder: %+v, %v", h, err)
+	}
+	if h, err := newLocker(t, lock.NewMemory(), lock.Options{}).ForceRelease(t.Context(), ""); !errors.Is(err, lock.ErrKey) {
+		t.Errorf("ForceRelease: %+v, %v; want ErrKey", h, err)
+	}
+}
+
 // New panics if an option cannot work, and names it.
 func TestNew_Options(t *testing.T) {
 	for name, o := range map[string]lock.Options{
@@ -151,6 +266,7 @@ func TestNew_Options(t *testing.T) {
 		"whole":    {TTL: time.Second + time.Microsecond},
 		"Margin":   {TTL: time.Second, Margin: 600 * time.Millisecond},
 		"MaxQueue": {MaxQueue: -1},
+		"Identity": {Identity: "two words"},
 	} {
 		func() {
 			defer func() {

@@ -20,6 +20,7 @@ type Memory struct {
 
 type memoryKey struct {
 	owner   string
+	granted time.Time
 	expires time.Time
 	waiting []memoryWaiter
 }
@@ -53,7 +54,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 	if k.owner != "" && k.owner != c.Owner {
 		step = fenceGap // its time ran out
 	}
-	k.owner, k.expires = c.Owner, now.Add(c.TTL)
+	k.owner, k.granted, k.expires = c.Owner, now, now.Add(c.TTL)
 	m.fence = max(m.fence+step, now.UnixMicro())
 	return Grant{Fence: m.fence}, nil
 }
@@ -128,6 +129,23 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 		return ErrLost
 	}
 	return nil
+}
+
+// Holder implements Inspector.
+func (m *Memory) Holder(_ context.Context, key string) (Holder, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, now := m.keys[key], m.Now()
+	if k == nil || k.owner == "" || !now.Before(k.expires) {
+		return Holder{}, nil
+	}
+	return Holder{Owner: k.owner, Since: k.granted, Remaining: k.expires.Sub(now)}, nil
+}
+
+// Evict implements Inspector: it renews the lease, for no time.
+func (m *Memory) Evict(ctx context.Context, key, owner string) error {
+	_, err := m.Renew(ctx, Claim{Key: key, Owner: owner})
+	return err
 }
 
 // Close implements Backend. There is nothing to free.

@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -26,9 +27,15 @@ type Options struct {
 	// store, where other processes wait. Default 50 ms; negative: never handed over.
 	HandoffTime time.Duration
 
+	// Identity is a name for people, such as that of the instance: Locker.Holder shows it. At most 64 letters, digits
+	// and _.@-; several Lockers may have the same.
+	Identity string
+
 	// Observer is called when something happens; nil for none.
 	Observer Observer
 }
+
+var identityForm = regexp.MustCompile(`^[\w.@-]{0,64}$`)
 
 // checked returns the options with their defaults, and an error that names the first invalid one.
 func (o Options) checked() (Options, error) {
@@ -44,6 +51,8 @@ func (o Options) checked() (Options, error) {
 		return o, fmt.Errorf("lock: Margin %v: want 0 to half of the TTL %v", o.Margin, o.TTL)
 	case o.MaxQueue < 0:
 		return o, fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
+	case !identityForm.MatchString(o.Identity):
+		return o, fmt.Errorf("lock: Identity %q: want at most 64 letters, digits and _.@-", o.Identity)
 	}
 	return o, nil
 }

@@ -38,7 +38,7 @@ func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, woken: make(chan bool, 1), began: time.Now()}
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
-	e.ctx = context.WithValue(w.ctx, leaseKey{l, key}, e)
+	e.ctx = context.WithValue(w.ctx, leaseKey{l.shared, key}, e)
 	if l.opt.MaxWait <= l.requestTimeout() {
 		w.startTimer()
 	}
@@ -71,14 +71,14 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 	l, key := w.Locker, w.lease.key
 	q := l.queues[key]
 	switch {
-	case l.open.Err() != nil:
+	case q != nil && q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
+		return nil
+	case l.draining:
 		return ErrClosed
 	case q == nil:
 		q = &queue{key: key, asking: w}
 		l.queues[key] = q
 		w.woken <- false
-	case q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
-		return nil
 	case !w.wait:
 		return ErrNotAcquired
 	case q.waiting.Len() >= l.opt.MaxQueue:
@@ -130,6 +130,9 @@ func (l *Locker) wakeNextLocked(q *queue, owner string) {
 		return
 	}
 	delete(l.queues, q.key)
+	if l.draining && len(l.queues) == 0 {
+		l.drained()
+	}
 	if owner != "" {
 		l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})
 	}

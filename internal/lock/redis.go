@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,13 +32,15 @@ var (
 // the fences of a key that is idle for longer than this fall, however far the last one is ahead of the clock.
 const fenceMemory = time.Minute
 
-// newScript gives a script its constants. Values start with the version of their layout, which counts up when the
-// meaning of a value changes, and with the one constant that their expiry depends on. A version of this package takes a
-// key of another version for held until the key is gone.
+// version is what values start with: the version of their layout, which counts up when the meaning of a value changes,
+// and the one constant that their expiry depends on. A version of this package takes a key of another version for held
+// until the key is gone.
+var version = fmt.Sprintf("1.%d:", fenceMemory.Milliseconds())
+
+// newScript gives a script its constants.
 func newScript(source string) *redis.Script {
-	memory := fenceMemory.Milliseconds()
-	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '1.%d:'\n\n%s",
-		memory, reservation.Milliseconds(), fenceGap, memory, source))
+	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '%s'\n\n%s",
+		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, version, source))
 }
 
 // ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire, renew
@@ -162,6 +166,44 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 		return r.failed("release", err)
 	}
 	if !held {
+		return ErrLost
+	}
+	return nil
+}
+
+// heldValue matches the value of a key that is held, without its version: fence and owner.
+var heldValue = regexp.MustCompile(`^(\d+)[+*](\S+) `)
+
+// Holder implements Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
+func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
+	lease, _ := redisKeys(Claim{Key: key})
+	both := r.client.TxPipeline()
+	value, ttl := both.Get(ctx, lease), both.PTTL(ctx, lease)
+	if _, err := both.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return Holder{}, r.failed("holder", err)
+	}
+	ours, known := strings.CutPrefix(value.Val(), version)
+	match := heldValue.FindStringSubmatch(ours)
+	left := ttl.Val() - fenceMemory
+	switch {
+	case !known && value.Val() != "":
+		return Holder{}, errors.New("redis: held by another version of this package")
+	case match == nil || left <= 0:
+		return Holder{}, nil
+	}
+	fence, err := strconv.ParseInt(match[1], 10, 64)
+	return Holder{Owner: match[2], Since: time.UnixMicro(fence), Remaining: left}, err
+}
+
+// Evict implements Inspector: it renews the lease, for no time.
+func (r *Redis) Evict(ctx context.Context, key, owner string) error {
+	lease, _ := redisKeys(Claim{Key: key})
+	over := fenceMemory.Milliseconds() - 1
+	fence, err := r.send.run(ctx, renewScript, 1, lease, owner, over, 0).Int64()
+	switch {
+	case err != nil:
+		return r.failed("evict", err)
+	case fence == 0:
 		return ErrLost
 	}
 	return nil

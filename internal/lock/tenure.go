@@ -192,7 +192,7 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
 // did. It does not after Options.HandoffTime, so that other processes can take the key, nor if too little of the TTL is
-// left for the next lease.
+// left for the next lease, or if that has another TTL.
 //
 // The next fence is one more than the last. It has to stay below the fence of the store's next grant, which is from a
 // clock in microseconds or a gap above the last one: so there are fewer hand-offs than microseconds since the grant,
@@ -200,14 +200,14 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
-	if held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+	if t.locker.draining || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
 		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}
-	w := t.queue.popLocked()
-	if w == nil {
+	if first := t.queue.waiting.Front(); first == nil || first.Value.(*waiter).opt.TTL != o.TTL {
 		return false
 	}
+	w := t.queue.popLocked()
 	t.handoffs++
 	if t.claim.Fence != 0 {
 		t.claim.Fence++

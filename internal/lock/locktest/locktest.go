@@ -61,6 +61,8 @@ var rules = []struct {
 	{"CrashedHolder", crashedHolder},
 	{"StoreForgets", storeForgets},
 	{"FenceRaised", fenceRaised},
+	{"Holder", holder},
+	{"ForceRelease", forceRelease},
 
 	{"Renewal", renewal},
 	{"RenewalNeverRevives", renewalNeverRevives},

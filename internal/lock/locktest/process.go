@@ -250,3 +250,70 @@ func fenceRaised(t *testing.T, h Harness) {
 	}
 	release(t, last)
 }
+
+// inspected returns two Lockers, without a Tap, the first of which has an Identity.
+func inspected(t *testing.T, h Harness) (named, other *lock.Locker) {
+	t.Helper()
+	b := h.backend(t)
+	_, inspects := b.(lock.Inspector)
+	need(t, inspects, "lock.Inspector")
+	return lock.New(b, lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"}), lock.New(h.backend(t), lock.Options{TTL: long})
+}
+
+// holder: "Holder returns who holds the key, in whichever process; the zero Holder if it is free."
+func holder(t *testing.T, h Harness) {
+	named, other := inspected(t, h)
+	for name, holder := range map[string]*lock.Locker{"shop-1@rack_2.eu": named, "": other} {
+		k := key(t) + "/.:%"
+		for _, asked := range []*lock.Locker{named, other} {
+			if free, err := asked.Holder(bounded(t), k); err != nil || free != (lock.Holder{}) {
+				t.Errorf("Holder of a free key: %+v, %v", free, err)
+			}
+		}
+		lease, err := holder.Acquire(bounded(t), k)
+		if err != nil {
+			t.Fatalf("Acquire: %v", err)
+		}
+		for _, asked := range []*lock.Locker{named, other} {
+			got, err := asked.Holder(bounded(t), k)
+			if err != nil || got.Identity != name || got.Owner == "" || got.Remaining < 0 || got.Remaining > long {
+				t.Errorf("Holder: %+v, %v; want identity %q, and at most %v left", got, err, name, long)
+			}
+			if ago := time.Since(got.Since); !got.Since.IsZero() && ago.Abs() > time.Hour {
+				t.Errorf("Holder: since %v, want now, about", got.Since)
+			}
+		}
+		release(t, lease)
+		if free, err := other.Holder(bounded(t), k); err != nil || free != (lock.Holder{}) {
+			t.Errorf("Holder of a released key: %+v, %v", free, err)
+		}
+	}
+}
+
+// forceRelease: "the next fence is higher than any that the holder can have used", 65,535 of which it uses for
+// hand-offs without telling the store.
+func forceRelease(t *testing.T, h Harness) {
+	named, other := inspected(t, h)
+	k := key(t)
+	if from, err := other.ForceRelease(bounded(t), k); err != nil || from != (lock.Holder{}) {
+		t.Errorf("ForceRelease of a free key: %+v, %v", from, err)
+	}
+	lease, err := named.Acquire(bounded(t), k)
+	if err != nil {
+		t.Fatalf("Acquire: %v", err)
+	}
+	if from, err := other.ForceRelease(bounded(t), k); err != nil || from.Identity != "shop-1@rack_2.eu" {
+		t.Errorf("ForceRelease: %+v, %v; want the key taken from its holder", from, err)
+	}
+	next, err := other.Acquire(bounded(t), k)
+	if err != nil {
+		t.Fatalf("Acquire of a key taken by force: %v", err)
+	}
+	if h.Fences && next.Fence() <= lease.Fence()+1<<16-1 {
+		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
+	}
+	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release by the holder before: %v, want ErrLost", err)
+	}
+	release(t, next)
+}

@@ -29,7 +29,10 @@ type Backend struct {
 	sql   statements
 }
 
-var _ lock.Backend = (*Backend)(nil)
+var (
+	_ lock.Backend   = (*Backend)(nil)
+	_ lock.Inspector = (*Backend)(nil)
+)
 
 // New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table has to exist:
 // see CreateTable. New panics if its name is invalid.
@@ -156,6 +159,24 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 		return lock.ErrLost
 	}
 	return nil
+}
+
+// Holder implements lock.Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
+func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
+	r, err := scan(b.db.QueryRowContext(ctx, b.sql.read, []byte(key)))
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && !r.held():
+		return lock.Holder{}, nil
+	case err != nil:
+		return lock.Holder{}, fmt.Errorf("mysqllock: holder: %w", err)
+	}
+	return lock.Holder{Owner: r.owner, Since: time.UnixMicro(r.fence), Remaining: r.left}, nil
+}
+
+// Evict implements lock.Inspector: it renews the lease, for no time.
+func (b *Backend) Evict(ctx context.Context, key, owner string) error {
+	_, err := b.Renew(ctx, lock.Claim{Key: key, Owner: owner})
+	return err
 }
 
 // Close implements lock.Backend. There is nothing to free.

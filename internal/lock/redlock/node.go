@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,6 +99,23 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 			delete(n.last, c)
 		}
 	}
+}
+
+// vote is who holds a key on one node.
+type vote struct {
+	owner string // empty: free
+	left  time.Duration
+	err   error
+}
+
+func (n *node) vote(ctx context.Context, key string) vote {
+	both := n.client.TxPipeline()
+	value, ttl := both.Get(ctx, prefix+key), both.PTTL(ctx, prefix+key)
+	if _, err := both.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return vote{err: err}
+	}
+	_, owner, _ := strings.Cut(value.Val(), " ")
+	return vote{owner: owner, left: ttl.Val()}
 }
 
 // run runs the script of a request on one node.

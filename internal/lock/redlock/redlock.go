@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +52,10 @@ type Backend struct {
 	shut context.CancelFunc
 }
 
-var _ lock.Backend = (*Backend)(nil)
+var (
+	_ lock.Backend   = (*Backend)(nil)
+	_ lock.Inspector = (*Backend)(nil)
+)
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
 // number: four tolerate no more failures than three. The clients stay the caller's, to be closed after the Locker;
@@ -125,6 +129,47 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	votes, err := b.ask(ctx, releaseScript, c, tally.certain)
 	return result("release", votes, err)
+}
+
+// Holder implements lock.Inspector: the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered. Since
+// is not known.
+func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
+	defer cancel()
+	votes := make(chan vote, len(b.nodes))
+	for _, n := range b.nodes {
+		b.work.Go(func() { votes <- n.vote(ctx, key) })
+	}
+	t := tally{nodes: len(b.nodes)}
+	left := map[string][]time.Duration{} // by owner; the empty one: free
+	var failures []error
+	for t.pending() > 0 {
+		select {
+		case v := <-votes:
+			if v.err != nil {
+				t.failed++
+				failures = append(failures, v.err)
+				continue
+			}
+			t.yes++
+			left[v.owner] = append(left[v.owner], v.left)
+		case <-ctx.Done():
+			t.failed += t.pending()
+			failures = append(failures, context.Cause(ctx))
+		}
+	}
+	for owner, each := range left {
+		if owner != "" && len(each) >= t.quorum() {
+			return lock.Holder{Owner: owner, Remaining: slices.Min(each)}, nil
+		}
+	}
+	return lock.Holder{}, result("holder", t, errors.Join(failures...))
+}
+
+// Evict implements lock.Inspector: it renews the lease, for no time.
+func (b *Backend) Evict(ctx context.Context, key, owner string) error {
+	votes, err := b.ask(ctx, renewScript, lock.Claim{Key: key, Owner: owner}, tally.certain)
+	return result("evict", votes, err)
 }
 
 // result is the error of a renewal or a release.

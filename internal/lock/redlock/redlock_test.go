@@ -32,6 +32,7 @@ func TestRedlock(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			locktest.Run(t, func(t *testing.T) locktest.Harness {
 				nodes := start(t)
 				return locktest.Harness{

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -63,6 +65,55 @@ func (b *Backend) find(p *place) error {
 	}
 	p.doubt = false
 	return nil
+}
+
+// Holder implements lock.Inspector. Since is when the holder entered the queue; Remaining is not known, since a lease
+// lasts as long as its session.
+func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
+	return do(ctx, b, newPlace(ticket{key: key}), func() (h lock.Holder, err error) {
+		node, owner, err := b.first(key)
+		if err != nil || node == "" {
+			return h, err
+		}
+		exists, stat, err := b.conn.Exists(node)
+		if err != nil || !exists {
+			return h, err
+		}
+		h.Owner, err = url.PathUnescape(owner)
+		h.Since = time.UnixMilli(stat.Ctime)
+		return h, err
+	})
+}
+
+// Evict implements lock.Inspector: it deletes the owner's node.
+func (b *Backend) Evict(ctx context.Context, key, owner string) error {
+	_, err := do(ctx, b, newPlace(ticket{key: key}), func() (none struct{}, err error) {
+		node, first, err := b.first(key)
+		switch {
+		case err != nil:
+			return none, err
+		case first != escape(owner):
+			return none, lock.ErrLost
+		}
+		err = b.conn.Delete(node, -1)
+		if errors.Is(err, zk.ErrNoNode) {
+			err = lock.ErrLost
+		}
+		return none, err
+	})
+	return err
+}
+
+// first returns the path of the first node of a key's queue, and its owner, escaped; both are empty if there is none.
+func (b *Backend) first(key string) (node, owner string, err error) {
+	names, err := b.line(key)
+	least := int32(math.MaxInt32)
+	for _, name := range names {
+		if who, n, legal := parse(name); legal && n <= least {
+			node, owner, least = b.dir(key)+"/"+name, who, n
+		}
+	}
+	return node, owner, err
 }
 
 // line returns the nodes of a key's queue. Sync comes first: without it, a server may not have the changes yet that the

@@ -36,6 +36,10 @@ type place struct {
 	err     error         // of leaving
 }
 
+func newPlace(t ticket) *place {
+	return &place{ticket: t, turn: make(chan struct{}, 1), leaving: make(chan struct{}), left: make(chan struct{})}
+}
+
 // enter clears the state of another session, whose nodes are gone.
 func (p *place) enter(session int64) {
 	if p.session != session {
@@ -51,10 +55,7 @@ func (b *Backend) place(ctx context.Context, c lock.Claim) (*place, error) {
 		b.mu.Lock()
 		p := b.places[t]
 		if p == nil {
-			p = &place{
-				ticket: t, turn: make(chan struct{}, 1),
-				leaving: make(chan struct{}), left: make(chan struct{}),
-			}
+			p = newPlace(t)
 			b.places[t] = p
 		}
 		b.mu.Unlock()

@@ -1,0 +1,80 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Holder is who holds a key, by the store.
+type Holder struct {
+	Identity  string        // Options.Identity of the Locker; empty if it has none
+	Owner     string        // random, for one acquisition; empty: the key is free
+	Since     time.Time     // of the grant, about, by the store's clock; zero if the store does not know
+	Remaining time.Duration // of the lease if it is not renewed any more; 0 if the store does not know
+}
+
+// Inspector is what a Backend implements besides if it can tell who holds a key. All of this package's do.
+type Inspector interface {
+	// Holder returns who holds the key, without the Identity.
+	Holder(ctx context.Context, key string) (Holder, error)
+
+	// Evict ends the lease of an owner that Holder returned, as if its time had run out. ErrLost: the owner does not
+	// hold the key.
+	Evict(ctx context.Context, key, owner string) error
+}
+
+// Holder returns who holds the key, in whichever process; the zero Holder if it is free. It is true for the moment in
+// which the store was asked: for people and logs, not for decisions. The error is errors.ErrUnsupported if the Backend
+// is no Inspector.
+func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
+	h, err := l.inspect(ctx, key, false)
+	if err != nil {
+		return h, fmt.Errorf("lock %q: holder: %w", key, err)
+	}
+	return h, nil
+}
+
+// ForceRelease takes the key from its holder, and returns whom it was taken from; the zero Holder if the key was free.
+// It is for operators: the holder finds out with its next renewal, after a third of its TTL at most, and acts until
+// then. A database that compares fences refuses its writes as soon as the next holder has written: the next fence is
+// higher than any that the holder can have used. ErrLost: the holder has released the key meanwhile.
+func (l *Locker) ForceRelease(ctx context.Context, key string) (Holder, error) {
+	h, err := l.inspect(ctx, key, true)
+	if err != nil {
+		return h, fmt.Errorf("lock %q: force release: %w", key, err)
+	}
+	return h, nil
+}
+
+func (l *Locker) inspect(ctx context.Context, key string, evict bool) (h Holder, err error) {
+	store, ok := l.backend.(Inspector)
+	if !ok {
+		return h, errors.ErrUnsupported
+	}
+	if err := checkKey(key); err != nil {
+		return h, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.requestTimeout())
+	defer cancel()
+	h, err = store.Holder(ctx, key)
+	if err == nil && h.Owner != "" {
+		h.Identity = identity(h.Owner)
+		if evict {
+			err = store.Evict(ctx, key, h.Owner)
+		}
+	}
+	return h, noAnswer(ctx, err)
+}
+
+// identity is the readable part of an owner: "shop-1" in "shop-1/<random>". Redis has the process's name before it:
+// "<process>:shop-1/<random>".
+func identity(owner string) string {
+	readable, _, found := strings.Cut(owner[strings.IndexByte(owner, ':')+1:], "/")
+	if !found {
+		return ""
+	}
+	return readable
+}
