@@ -20,9 +20,6 @@ buyers waited, and the ratio of the second to the first.
 Speeds are compared only where both runs asked for the same and ran on the same machine, database
 and Redis; the differences are listed, and verdicts are shown all the same.`
 
-// noise is up to which ratio two runs of equal code may differ.
-const noise = 1.5
-
 // compareCommand prints two saved reports side by side.
 type compareCommand struct {
 	Before string `arg:"" help:"The report of --json to compare with."`
@@ -31,12 +28,22 @@ type compareCommand struct {
 
 // Footer stands below the flags in the help.
 func (compareCommand) Footer() string {
-	return fmt.Sprintf(`
-Runs of equal code differ: a ratio between 1/%[1]v and %[1]v is marked with ~ and says nothing.
+	return `
+Figures are medians over the rounds of --repeat, with the least and the greatest in brackets. Runs
+of equal code differ: there is a ratio where the two ranges do not overlap, and elsewhere a ~, which
+says nothing. One round has no range. Take five or more: by chance, two ranges of equal code do not
+overlap once in 3 times with 2 rounds each, and once in 126 with 5.
+
+A machine that was busy during one of the two runs makes a difference as well. 'loadtest bench
+--against' measures two checkouts in the same rounds.
+
+Examples:
+  go run ./loadtest --repeat 5 --json before.json     and after.json with the changed code
+  go run ./loadtest compare before.json after.json
 
 Exit code: 0 if all of both runs could be compared and no verdict is worse than before, 1 if not,
-2 if a file cannot be read or is no report of this version.
-`, noise)
+2 if a file cannot be read or is no report of this version. A ~ does not change it.
+`
 }
 
 // Run prints the comparison.
@@ -84,12 +91,12 @@ func (s screen) compare(before, after result.Report) error {
 			continue
 		}
 		note := ""
-		if y.Verdict.WorseThan(x.Verdict) {
+		if y.Verdict.Compare(x.Verdict) > 0 {
 			ok, note = false, "worse"
 		}
 		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
 		for _, c := range columns {
-			t.AppendRow(table.Row{"", c.Name, c.Show(x), c.Show(y), ratio(c.Number(x), c.Number(y))})
+			t.AppendRow(table.Row{"", c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
 		}
 	}
 	for _, y := range after.Strategies {
@@ -99,8 +106,12 @@ func (s screen) compare(before, after result.Report) error {
 		}
 	}
 	b.WriteString(rendered(t, 3, 5))
-	if columns != nil {
-		b.WriteString("~ says nothing: runs of equal code differ by as much.\n")
+	switch {
+	case columns == nil:
+	case before.Run.Rounds > 1 && after.Run.Rounds > 1:
+		b.WriteString("~ says nothing: the ranges of the two runs overlap.\n")
+	default:
+		b.WriteString("Nothing can be said about speed: one round does not show how far equal runs differ.\nMake both reports with --repeat 5.\n")
 	}
 	if _, err := fmt.Fprint(s.out, b.String()); err != nil {
 		return err
@@ -122,19 +133,32 @@ func find(in result.Report, name string) (s result.Strategy, found bool) {
 // origin is which program made a run, and when.
 func origin(r result.Report) string {
 	parts := []string{r.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), r.Machine.Commit, r.Machine.Go, r.Run.Target}
+	if r.Run.Rounds > 1 {
+		parts = append(parts, fmt.Sprint(r.Run.Rounds, " rounds"))
+	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-// ratio has a dash where there is nothing to divide.
-func ratio(before, after float64) string {
-	if before == 0 || after == 0 {
+// figure shows a median and, of several rounds, its range.
+func figure(c result.Column, s result.Strategy) string {
+	spread := c.Spread(s)
+	text := c.Show(spread.Median)
+	if len(s.Spread) > 0 {
+		text += fmt.Sprintf(" (%s to %s)", c.Show(spread.Least), c.Show(spread.Greatest))
+	}
+	return text
+}
+
+// ratio is that of the medians, if the ranges do not overlap. It has a dash where there is nothing to divide.
+func ratio(c result.Column, x, y result.Strategy) string {
+	before, after := c.Spread(x), c.Spread(y)
+	switch {
+	case before.Median == 0 || after.Median == 0:
 		return "-"
+	case len(x.Spread) == 0 || len(y.Spread) == 0 || before.Overlaps(after):
+		return "~"
 	}
-	shown := strconv.FormatFloat(after/before, 'f', 2, 64)
-	if r := after / before; r < noise && r > 1/noise {
-		return "~ " + shown
-	}
-	return shown
+	return strconv.FormatFloat(after.Median/before.Median, 'f', 2, 64)
 }
 
 // differences are lines on what has to be the same for speeds to be compared, and is not. The commit and the Go version

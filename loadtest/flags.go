@@ -18,13 +18,14 @@ import (
 	"example.com/shop/loadtest/web"
 )
 
-// raceCommand holds one race per strategy.
+// raceCommand holds one race per strategy and round.
 type raceCommand struct {
 	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, and wrong ones that their race does not catch are then played step by step."`
 	crowd.Load
 	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
 	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
 	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
+	Rounds    int   `name:"repeat" default:"1" help:"Rounds (1 to 100): in each, every strategy races again, for new SKUs. Several show how far the figures of equal runs differ, which 'loadtest compare' needs."`
 	servers.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
@@ -59,6 +60,7 @@ Examples:
   go run ./loadtest --rate 200 --duration 10s         open model: orders come whatever the shop does
   go run ./loadtest --requests 5000 --buyers 50       closed model: each orders again when answered
   go run ./loadtest --skus 20 --skew 1.1 --lines 3 --cancel 0.1 --retry 0.2   a shop's daily mix
+  go run ./loadtest --repeat 5 --json before.json     five rounds: medians, and how far they differ
   go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
 
@@ -72,6 +74,10 @@ The columns:
 With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
 send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
 
+With --repeat, rates and waits are medians over the rounds, and two lines below have the least and
+the greatest figure of any round. All else is of the strategy's worst round: by its verdict, then by
+units oversold, undersold and errors. The JSON has the three figures of each column under "spread".
+
 Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
 answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense.
 That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
@@ -82,7 +88,7 @@ the wrong moment and look correct in a race.
 
 // Validate returns a flagError for the first flag that asks for too much, too little or what another flag excludes.
 func (c *raceCommand) Validate() error {
-	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0
+	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0 && c.Rounds == 1
 	for _, check := range []struct {
 		wrong      bool
 		flag, want string
@@ -90,6 +96,7 @@ func (c *raceCommand) Validate() error {
 		{c.Buyers < 1 || c.Buyers > 100_000, "buyers", "want 1 to 100000"},
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
+		{c.Rounds < 1 || c.Rounds > 100, "repeat", "want 1 to 100"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
 		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
 		{c.Rate != 0 && !(c.Rate >= 0.1 && c.Rate <= 20_000), "rate", "want 0.1 to 20000 orders per second"},
@@ -107,7 +114,7 @@ func (c *raceCommand) Validate() error {
 		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && !plain, "", "--ui shows buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel and --retry"},
+		{c.UI != "" && !plain, "", "--ui shows one round of buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel, --retry and --repeat"},
 	} {
 		if check.wrong {
 			return &flagError{check.flag, check.want}
@@ -149,6 +156,9 @@ func (c *raceCommand) asked() result.Run {
 	}
 	if c.Target == "" {
 		r.Instances = c.Instances
+	}
+	if c.Rounds > 1 {
+		r.Rounds = c.Rounds
 	}
 	if c.SKUs > 1 {
 		r.SKUs, r.Lines = c.SKUs, c.Lines
@@ -204,6 +214,9 @@ func (c *raceCommand) wanted() string {
 	}
 	if c.Requests > 0 {
 		sentence += ", up to " + humanize.Comma(int64(c.Requests)) + " orders"
+	}
+	if c.Rounds > 1 {
+		sentence += fmt.Sprintf(", in each of %d rounds", c.Rounds)
 	}
 	return sentence
 }

@@ -60,7 +60,7 @@ func (s screen) show(r result.Report) error {
 	return err
 }
 
-// table has one line per strategy.
+// table has one line per strategy, and two on the spread of several rounds.
 func (s screen) table(r result.Report) string {
 	columns := result.Columns(result.Terminal)
 	header := table.Row{"strategy"}
@@ -69,13 +69,21 @@ func (s screen) table(r result.Report) string {
 	}
 	t := newTable(append(header, "verdict"))
 	for _, strategy := range r.Strategies {
-		row := table.Row{strategy.Name}
-		for _, c := range columns {
-			row = append(row, c.Show(strategy))
+		word := s.verdict(strategy)
+		for _, cells := range strategy.Rows(columns, result.Column.Show) {
+			var row table.Row
+			for _, cell := range append(cells, word) {
+				row = append(row, cell)
+			}
+			t.AppendRow(row)
+			word = ""
 		}
-		t.AppendRow(append(row, s.verdict(strategy)))
 	}
-	return rendered(t, 2, len(columns)+1)
+	text := rendered(t, 2, len(columns)+1)
+	if r.Run.Rounds > 1 {
+		text += result.RoundsNote + "\n"
+	}
+	return text
 }
 
 const gap = "  " // before each column

@@ -13,6 +13,7 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/verdict"
 )
 
@@ -38,6 +39,20 @@ func redis() result.Strategy {
 	}
 }
 
+// repeated is a report on rounds in which redis was so many times as fast.
+func repeated(factors ...float64) result.Report {
+	var rounds []result.Strategy
+	for _, f := range factors {
+		s := redis()
+		s.AnswersPerSecond, s.OrdersPerSecond, s.LatencyMS.P50, s.LatencyMS.P99 = 1400*f, 140*f, 9.44/f, 12345/f
+		rounds = append(rounds, s)
+	}
+	return result.Report{
+		Machine: result.Machine{Go: "go1.26", CPUs: 2}, Run: result.Run{Rounds: len(factors)},
+		Strategies: []result.Strategy{result.OfRounds(rounds)},
+	}
+}
+
 func TestScreen_table(t *testing.T) {
 	t.Parallel()
 	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
@@ -49,6 +64,18 @@ redis        100         0          0      900       0       1400  9.4ms  12.3s 
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	got = screen{}.table(repeated(0.5, 4, 1))
+	want = `
+strategy    orders  oversold  undersold  refused  errors  answers/s    p50     p99  verdict
+───────────────────────────────────────────────────────────────────────────────────────────
+redis          100         0          0      900       0       1400  9.4ms   12.3s  correct
+  least        100         0          0      900       0        700  2.4ms  3086ms
+  greatest     100         0          0      900       0       5600   19ms   24.7s
+Rates and waits are medians over the rounds; all else is of the worst round.
+`[1:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table of three rounds (-want +got):\n%s", diff)
 	}
 	lucky := none()
 	lucky.Verdict, lucky.Oversold = verdict.Correct, 0
@@ -143,30 +170,25 @@ func TestScreen_compare(t *testing.T) {
 	report := func() result.Report {
 		return result.Report{Machine: result.Machine{Go: "go1.26", CPUs: 2}, Strategies: []result.Strategy{none(), redis()}}
 	}
-	after := report()
+	before, after := repeated(1, 2, 3), repeated(4, 3.5, 5)
 	after.Machine.Commit = "abc1234"
-	after.Strategies[1].OrdersPerSecond, after.Strategies[1].LatencyMS.P50, after.Strategies[0].LatencyMS.P50 = 280, 18.88, 0
+	after.Strategies[0].Spread["p50"], after.Strategies[0].Spread["p99"] = stats.Spread{}, before.Strategies[0].Spread["p99"]
 	var b bytes.Buffer
-	if err := (screen{out: &b}).compare(report(), after); err != nil {
+	if err := (screen{out: &b}).compare(before, after); err != nil {
 		t.Errorf("got %v, want that all could be compared", err)
 	}
 	want := `
-before: 0001-01-01 00:00 UTC, go1.26
-after:  0001-01-01 00:00 UTC, abc1234, go1.26
+before: 0001-01-01 00:00 UTC, go1.26, 3 rounds
+after:  0001-01-01 00:00 UTC, abc1234, go1.26, 3 rounds
 
-strategy               before     after  after/before
-─────────────────────────────────────────────────────
-none      verdict    oversold  oversold
-          answers/s      1885      1885        ~ 1.00
-          orders/s        812       812        ~ 1.00
-          p50           212ms     0.0ms             -
-          p99           499ms     499ms        ~ 1.00
-redis     verdict     correct   correct
-          answers/s      1400      1400        ~ 1.00
-          orders/s        140       280          2.00
-          p50           9.4ms      19ms          2.00
-          p99           12.3s     12.3s        ~ 1.00
-~ says nothing: runs of equal code differ by as much.
+strategy                               before                     after  after/before
+─────────────────────────────────────────────────────────────────────────────────────
+redis     verdict                     correct                   correct
+          answers/s       2800 (1400 to 4200)       5600 (4900 to 7000)          2.00
+          orders/s           280 (140 to 420)          560 (490 to 700)          2.00
+          p50          4.7ms (3.1ms to 9.4ms)    0.0ms (0.0ms to 0.0ms)             -
+          p99        6172ms (4115ms to 12.3s)  6172ms (4115ms to 12.3s)             ~
+~ says nothing: the ranges of the two runs overlap.
 `[1:]
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -18,6 +18,7 @@ import (
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
@@ -37,15 +38,15 @@ const (
 	settleLimit = time.Minute
 )
 
-// loadTest is one run of the program: a race for each strategy, or the page.
+// loadTest is one run of the program: the races, or the page.
 type loadTest struct {
 	raceCommand
 	screen screen
 	log    *slog.Logger // errors of the shops that it starts
 }
 
-// run holds one race per strategy and reports, or serves the page. It returns errUsage if the flags ask for what cannot
-// be, errBroken if a strategy was not as it is designed to be.
+// run holds the races and reports, or serves the page. It returns errUsage if the flags ask for what cannot be,
+// errBroken if a strategy was not as it is designed to be.
 func (l loadTest) run(ctx context.Context) (err error) {
 	stop, err := l.Start(ctx, l.screen.print)
 	if err != nil {
@@ -77,18 +78,34 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// races holds them one after the other and adds their results to r.
+// races holds them one after the other and adds their results to r. In each round every strategy has its turn, so that
+// a slow moment of the machine counts for all.
 func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
+	var able []shopclient.Strategy
 	for _, s := range chosen {
-		if !s.Available {
+		if s.Available {
+			able = append(able, s)
+		} else {
 			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
-			continue
 		}
-		held, err := l.race(ctx, s, l.screen.progressOf(s.Name, l.Buyers))
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	rounds := make([][]result.Strategy, len(able)) // of each strategy
+	for round := range l.Rounds {
+		if l.Rounds > 1 {
+			l.screen.print(fmt.Sprintf("round %d of %d", round+1, l.Rounds))
 		}
-		r.Strategies = append(r.Strategies, held)
+		for _, i := range stats.Rotation(len(able), round) {
+			held, err := l.race(ctx, able[i], l.screen.progressOf(able[i].Name, l.Buyers))
+			if err != nil {
+				return fmt.Errorf("%s: %w", able[i].Name, err)
+			}
+			rounds[i] = append(rounds[i], held)
+			if round == 0 {
+				r.Strategies = append(r.Strategies, held)
+			} else {
+				r.Strategies[i] = result.OfRounds(rounds[i])
+			}
+		}
 	}
 	if l.Target != "" || !slices.Equal(l.Strategies, []string{all}) {
 		return nil

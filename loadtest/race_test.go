@@ -246,8 +246,8 @@ func TestFlags_command(t *testing.T) {
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
 		{
-			[]string{"--rate", "50.5", "--duration", "10s", "--requests", "100", "--skus", "5", "--skew", "1.1", "--lines", "2", "--cancel", "0.1", "--retry", "0.2"},
-			"go run ./loadtest --rate 50.5 --duration 10s --requests 100 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2 --skus 5",
+			[]string{"--rate", "50.5", "--duration", "10s", "--requests", "100", "--skus", "5", "--skew", "1.1", "--lines", "2", "--cancel", "0.1", "--retry", "0.2", "--repeat", "5"},
+			"go run ./loadtest --rate 50.5 --duration 10s --requests 100 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2 --skus 5 --repeat 5",
 		},
 	} {
 		f := parse(t, tt.args...)
@@ -263,7 +263,8 @@ func TestRun_compare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	save := func(name string, change func(r *result.Report)) string {
-		r := result.Report{Version: result.Version, Strategies: []result.Strategy{redis()}}
+		r := repeated(1, 2)
+		r.Version = result.Version
 		change(&r)
 		var b bytes.Buffer
 		if err := r.WriteJSON(&b); err != nil {
@@ -276,7 +277,11 @@ func TestRun_compare(t *testing.T) {
 		return file
 	}
 	before := save("before", func(*result.Report) {})
-	faster := save("faster", func(r *result.Report) { r.Strategies[0].OrdersPerSecond = 350 })
+	similar := save("similar", func(r *result.Report) { r.Strategies = repeated(2, 3).Strategies })
+	faster := save("faster", func(r *result.Report) { r.Strategies = repeated(3, 4).Strategies })
+	single := save("single", func(r *result.Report) {
+		r.Strategies[0].OrdersPerSecond, r.Strategies[0].Spread, r.Run.Rounds = 420, nil, 0
+	})
 	worse := save("worse", func(r *result.Report) { r.Strategies[0].Verdict = "oversold" })
 	larger := save("larger", func(r *result.Report) { r.Run.Buyers = 5 })
 	later := save("later", func(r *result.Report) { r.Version = 9 })
@@ -285,13 +290,18 @@ func TestRun_compare(t *testing.T) {
 		code int
 		want string // in either output
 	}{
-		{[]string{before, faster}, 0, "2.50"},
+		{[]string{before, similar}, 0, "350 (280 to 420)             ~\n"},
+		{[]string{before, faster}, 0, "490 (420 to 560)          2.33\n"},
+		{[]string{before, single}, 0, "Make both reports with --repeat 5."},
+		{[]string{single, before}, 0, " 420          210 (140 to 280)             ~\n"},
+		{[]string{single, single}, 0, "Nothing can be said about speed"},
 		{[]string{before, worse}, 1, "worse"},
 		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},
 		{[]string{before, later}, 2, later + ": not a report of --json of version 1: its version is 9"},
 		{[]string{before, filepath.Join(dir, "none")}, 2, "no such file"},
 		{[]string{before}, 2, "<after>"},
 		{[]string{before, faster, worse}, 2, "worse"},
+		{[]string{"--help"}, 0, "--repeat 5"},
 		{[]string{"--help"}, 0, "Exit code: 0 if all of both runs could be compared"},
 	} {
 		var out logbook.Book

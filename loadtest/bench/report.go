@@ -73,11 +73,12 @@ func (c *contest) table() table.Writer {
 	t := newTable(append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right"))
 	for _, r := range c.rows {
 		mine := r.figures(c.byP50)
+		spread := stats.SpreadOf(mine)
 		cells := table.Row{
 			r.name, humanize.Comma(int64(r.buyers)),
 			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
 			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
-			percent((slices.Max(mine) - slices.Min(mine)) / stats.Median(mine)),
+			percent((spread.Greatest - spread.Least) / spread.Median),
 		}
 		for _, other := range others {
 			cells = append(cells, ratio(mine, c.figures(other)))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"example.com/shop/loadtest/stats"
 )
 
 // Column is one figure of a race. Adding one is adding a row to Columns.
@@ -63,9 +65,36 @@ func Columns(in Place) []Column {
 	}, func(c Column) bool { return c.In&in == 0 })
 }
 
-// Show shows a figure of a strategy in a terminal.
-func (c Column) Show(s Strategy) string {
-	n := c.Number(s)
+// Spread is that of a strategy's rounds. A single round has no width.
+func (c Column) Spread(s Strategy) stats.Spread {
+	if all, several := s.Spread[c.Name]; several {
+		return all
+	}
+	return stats.SpreadOf([]float64{c.Number(s)})
+}
+
+// Rows are the lines of a strategy in a table, each a name and a figure by column. After several rounds the second and
+// the third have the least and the greatest figures.
+func (s Strategy) Rows(columns []Column, show func(Column, float64) string) [][]string {
+	rows := [][]string{{s.Name}, {"  least"}, {"  greatest"}}
+	for _, c := range columns {
+		spread := c.Spread(s)
+		figure := spread.Median
+		if c.Kind == Count {
+			figure = c.Number(s)
+		}
+		for i, n := range []float64{figure, spread.Least, spread.Greatest} {
+			rows[i] = append(rows[i], show(c, n))
+		}
+	}
+	if len(s.Spread) == 0 {
+		return rows[:1]
+	}
+	return rows
+}
+
+// Show shows a figure in a terminal.
+func (c Column) Show(n float64) string {
 	switch c.Kind {
 	case Wait:
 		return ShowWait(n)

@@ -19,6 +19,9 @@ func (r Run) Lead() string {
 	return r.Wanted + ", from " + from + "."
 }
 
+// RoundsNote says which figures the report on several rounds has.
+const RoundsNote = "Rates and waits are medians over the rounds; all else is of the worst round."
+
 // Outcome is the result in one sentence.
 func (s Strategy) Outcome() string {
 	sold := fmt.Sprintf("Sold %s units of %s", humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied))

@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/verdict"
 )
 
@@ -44,6 +46,32 @@ type Strategy struct {
 	verdict.Judgement
 	SKUs     []verdict.SKU `json:"skus"`                // each by itself, the most wanted first
 	CaughtIn string        `json:"caught_in,omitempty"` // the scenario of step mode that a wrong one failed in, if its race did not catch it
+
+	// Spread is that of each column by its name, over several rounds; absent after one. All else is of the worst round.
+	Spread map[string]stats.Spread `json:"spread,omitempty"`
+}
+
+// OfRounds returns the worst of the rounds of a strategy, with the spread of all.
+func OfRounds(rounds []Strategy) Strategy {
+	s := slices.MaxFunc(rounds, func(a, b Strategy) int {
+		return cmp.Or(a.Verdict.Compare(b.Verdict), cmp.Compare(a.Oversold, b.Oversold), cmp.Compare(a.Undersold, b.Undersold), cmp.Compare(a.Errors, b.Errors))
+	})
+	alike := 0
+	for _, one := range rounds {
+		if one.Verdict == s.Verdict {
+			alike++
+		}
+	}
+	s.Notes = append([]string{fmt.Sprintf("%s in %d of %d rounds", s.Verdict, alike, len(rounds))}, s.Notes...)
+	s.Spread = map[string]stats.Spread{}
+	for _, c := range Columns(Terminal | Page | Compare) {
+		var figures []float64
+		for _, one := range rounds {
+			figures = append(figures, c.Number(one))
+		}
+		s.Spread[c.Name] = stats.SpreadOf(figures)
+	}
+	return s
 }
 
 // NotRun is a strategy that had no race.
@@ -91,8 +119,9 @@ type Run struct {
 	// What the buyers want: a sentence.
 	Wanted string `json:"wanted"`
 
-	// What differs from buyers who want one unit of one SKU each, once and all at the same moment; absent where it does
-	// not.
+	// What differs from one round of buyers who want one unit of one SKU each, once and all at the same moment; absent
+	// where it does not.
+	Rounds   int     `json:"rounds,omitempty"`
 	Rate     float64 `json:"rate,omitempty"`     // orders that were due per second
 	Seconds  float64 `json:"seconds,omitempty"`  // for so long
 	Requests int     `json:"requests,omitempty"` // orders in all

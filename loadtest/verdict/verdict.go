@@ -38,10 +38,10 @@ const (
 	Oversold Verdict = "oversold"
 )
 
-// WorseThan compares two verdicts.
-func (v Verdict) WorseThan(other Verdict) bool {
+// Compare orders verdicts, the worst last.
+func (v Verdict) Compare(other Verdict) int {
 	bestFirst := []Verdict{Correct, Undersold, Inconsistent, Oversold}
-	return slices.Index(bestFirst, v) > slices.Index(bestFirst, other)
+	return slices.Index(bestFirst, v) - slices.Index(bestFirst, other)
 }
 
 // Judgement is the outcome of a race.
@@ -83,7 +83,7 @@ func Sum(skus []SKU) Judgement {
 	for _, sku := range skus {
 		j.Oversold += sku.Oversold
 		j.Undersold += sku.Undersold
-		if sku.Verdict.WorseThan(j.Verdict) {
+		if sku.Verdict.Compare(j.Verdict) > 0 {
 			j.Verdict = sku.Verdict
 		}
 		j.Findings = append(j.Findings, prefixed(sku.SKU+": ", sku.Findings)...)

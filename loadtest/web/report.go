@@ -80,7 +80,7 @@ type view struct {
 	Strategies []strategyView
 	Facts      []fact
 	Command    string
-	Since      string // from when waits count
+	Since      string // how to read the figures
 	Height     int    // of an SVG
 }
 
@@ -89,7 +89,7 @@ type strategyView struct {
 	ID       string
 	Word     word
 	Bar      bar
-	Figures  []string // by column
+	Rows     [][]string // in the table of figures
 	Series   []series
 	Curve    curve
 	Timeline *timeline // nil if there is nothing to show
@@ -114,6 +114,9 @@ func newView(r result.Report) view {
 	if r.Run.Rate > 0 || r.Run.Seconds > 0 || r.Run.Requests > 0 {
 		v.Since = "Waits count from the moment an order was due."
 	}
+	if r.Run.Rounds > 1 {
+		v.Since = result.RoundsNote + " " + v.Since
+	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
 		most = max(most, s.Supplied+s.Oversold, s.UnitsSold)
@@ -122,9 +125,7 @@ func newView(r result.Report) view {
 		shown := strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s), Bar: newBar(s, most),
 			Series: newSeries(s), Curve: newCurve(s), Timeline: newTimeline(s.Timeline),
-		}
-		for _, c := range v.Columns {
-			shown.Figures = append(shown.Figures, figure(c, s))
+			Rows: s.Rows(v.Columns, figure),
 		}
 		v.Strategies = append(v.Strategies, shown)
 	}
@@ -176,8 +177,7 @@ func join(version, where string) string {
 }
 
 // figure shows a column's figure on the page.
-func figure(c result.Column, s result.Strategy) string {
-	n := c.Number(s)
+func figure(c result.Column, n float64) string {
 	switch c.Kind {
 	case result.Wait:
 		return milliseconds(n)
