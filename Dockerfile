@@ -3,7 +3,8 @@
 # Two ways to build it:
 #   docker build -t shop .                     in the image golang:1.26
 #   docker build -t shop --target prebuilt .   from the binary .build/shop, where no registry can be reached:
-#                                              CGO_ENABLED=0 go build -o .build/shop ./cmd/shop
+#                                              CGO_ENABLED=0 go build -tags nomsgpack -o .build/shop ./cmd/shop
+# The tag leaves out gin's MessagePack, which the shop does not use: a seventh of the binary, an eighth of the build.
 # The CAs of the system (a rediss:// URL, ?tls=true in the DSN, traces to an https:// endpoint) are those of the image of
 # Go. prebuilt has none: name the CA of each server, or mount this machine's:
 #   docker run -v /etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt:ro ...
@@ -15,7 +16,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /shop ./cmd/shop
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags='-s -w' -o /shop ./cmd/shop
 
 FROM scratch AS runtime
 USER 65532:65532

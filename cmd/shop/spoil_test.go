@@ -4,7 +4,7 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/glebarez/sqlite"
+	_ "modernc.org/sqlite"
 
 	"example.com/shop/internal/app"
 )
@@ -12,7 +12,7 @@ import (
 // spoil makes a unit vanish behind the shop's back, as a lost update does.
 func spoil(t *testing.T, data string) {
 	t.Helper()
-	db, err := sql.Open(sqlite.DriverName, app.DatabaseFile(data))
+	db, err := sql.Open("sqlite", app.DatabaseFile(data))
 	if err != nil {
 		t.Fatal(err)
 	}

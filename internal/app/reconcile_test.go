@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/glebarez/sqlite"
+	_ "modernc.org/sqlite"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/observe/logbook"
@@ -76,7 +76,7 @@ func TestShop_reconcilesNever(t *testing.T) {
 // change does something behind the shop's back.
 func change(t *testing.T, s app.Settings, statement string) {
 	t.Helper()
-	db, err := sql.Open(sqlite.DriverName, app.DatabaseFile(s.Data)+"?_pragma=busy_timeout(30000)")
+	db, err := sql.Open("sqlite", app.DatabaseFile(s.Data)+"?_pragma=busy_timeout(30000)")
 	if err != nil {
 		t.Fatal(err)
 	}

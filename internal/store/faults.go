@@ -10,8 +10,8 @@ import (
 	"net"
 	"slices"
 
-	"github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"example.com/shop/internal/order"

@@ -15,12 +15,13 @@ import (
 	"strings"
 	"time"
 
-	gosqlite "github.com/glebarez/go-sqlite"
-	"github.com/glebarez/sqlite"
 	"github.com/go-sql-driver/mysql"
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
+	"gorm.io/gorm/callbacks"
+	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
+	"modernc.org/sqlite"
 )
 
 // sqliteConns is how many connections share a file. SQLite has one writer at a time. Further writers wait in the pool,
@@ -64,7 +65,7 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 // SQLite opens the database in a file, which is created with mode 0600 if it does not exist; its folder must exist. The
 // files that SQLite keeps beside it have the same mode. Several processes may have it open.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
-	dsn, err := sqliteDSN(path)
+	connector, err := sqliteConnector(path)
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +77,22 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
 	s := &Store{
-		pool:   o.pool(sqliteFile(dsn), sqliteConns),
+		pool:   o.pool(connector, sqliteConns),
 		name:   "sqlite file " + path,
 		sqlite: true,
 		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // its precision is milliseconds
 	}
-	return s.connect(ctx, sqlite.Dialector{Conn: s.pool})
+	return s.connect(ctx, sqliteDialect{gormmysql.New(gormmysql.Config{}), s.pool})
 }
 
-// sqliteDSN returns the URI of a file. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
-func sqliteDSN(path string) (string, error) {
+// sqliteConnector opens a file by its URI. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
+func sqliteConnector(path string) (driver.Connector, error) {
 	if path == "" || path == ":memory:" || strings.HasPrefix(path, "file:") {
-		return "", fmt.Errorf("%w: sqlite path %q: want the path of a file", ErrSettings, path)
+		return nil, fmt.Errorf("%w: sqlite path %q: want the path of a file", ErrSettings, path)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("%w: sqlite path %q: %w", ErrSettings, path, err)
+		return nil, fmt.Errorf("%w: sqlite path %q: %w", ErrSettings, path, err)
 	}
 	params := url.Values{
 		"_pragma": {
@@ -103,17 +104,26 @@ func sqliteDSN(path string) (string, error) {
 		// wrote since the first read.
 		"_txlock": {"immediate"},
 	}
-	return (&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String(), nil
+	return sqlite.NewConnector((&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String())
 }
 
-// sqliteFile is the driver.Connector of the file with this DSN.
-type sqliteFile string
+// sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own one imports a
+// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's and are not used: goose migrates.
+type sqliteDialect struct {
+	gorm.Dialector // MySQL's
+	pool           *sql.DB
+}
 
-// Connect implements driver.Connector.
-func (f sqliteFile) Connect(context.Context) (driver.Conn, error) { return f.Driver().Open(string(f)) }
+// Name implements gorm.Dialector.
+func (sqliteDialect) Name() string { return "sqlite" }
 
-// Driver implements driver.Connector.
-func (sqliteFile) Driver() driver.Driver { return &gosqlite.Driver{} }
+// Initialize implements gorm.Dialector.
+func (d sqliteDialect) Initialize(db *gorm.DB) error {
+	db.ConnPool = d.pool
+	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{})
+	db.ClauseBuilders[gormmysql.ClauseFor] = func(clause.Clause, clause.Builder) {} // no FOR UPDATE: it has no row locks
+	return nil
+}
 
 // pool returns a pool of connections, without opening one.
 func (o Options) pool(c driver.Connector, conns int) *sql.DB {

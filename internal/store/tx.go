@@ -24,7 +24,7 @@ const (
 	confirmTimeout = 10 * time.Second // for all of confirmTries
 )
 
-// InTx implements order.Store. SQLite's BEGIN ignores ctx: it waits for another writer for 5 s at most (busy_timeout).
+// InTx implements order.Store. SQLite's BEGIN waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
 	for range commitTries {
 		err := s.inTx(ctx, func(t *tx) error { return fn(t) })

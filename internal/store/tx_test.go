@@ -208,15 +208,21 @@ func TestStore_InTx_lockWait(t *testing.T) {
 	})
 }
 
-// In SQLite a conflict is a file that another process is writing to.
+// In SQLite a conflict is a file that another process is writing to. The wait for it ends with ctx.
 func TestStore_InTx_fileIsBusy(t *testing.T) {
 	t.Parallel()
 	database := storetest.Kinds()[0].New(t, "")
 	s := newShop(t, database.Migrated(t), 10, "mug")
 	other := shop{database.Open(t)}
 	other.DB().SetMaxOpenConns(1)
-	storetest.Exec(t, other.Store, "PRAGMA busy_timeout = 1") // milliseconds
 	err := s.InTx(t.Context(), nil, func(order.Tx) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if err := other.place(ctx, draft("bob", "k1", "mug")); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 4*time.Second {
+			t.Errorf("got %v after %v, want context.DeadlineExceeded before the busy_timeout of 5 s", err, time.Since(began))
+		}
+		storetest.Exec(t, other.Store, "PRAGMA busy_timeout = 1") // milliseconds
 		busy := other.place(t.Context(), draft("bob", "k1", "mug"))
 		if !errors.Is(busy, order.ErrBusy) || !strings.Contains(busy.Error(), "attempts") {
 			t.Errorf("got %v, want ErrBusy after some attempts", busy)
