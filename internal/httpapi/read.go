@@ -83,6 +83,9 @@ func explain(err error) string {
 		wrong.GoType = nil
 	}
 	_, text, _ := strings.Cut(err.Error(), ": ") // behind the package's name
+	if action, ok := strings.CutPrefix(text, "unable to "); ok {
+		text = "cannot " + action // the package says one or the other, by process
+	}
 	return fmt.Sprintf("%.200s", text)
 }
 
