@@ -7,7 +7,7 @@
 // A Strategy (package strategy; the default, lanes, is package lane) decides which lock is held and how units are
 // taken. The transaction of a single order writes, in this sequence:
 //
-//	idempotency key, buyer, units, order and lines, limits, movements
+//	buyer, idempotency key, units, order and lines, limits, movements
 //
 // A batch of package lane first writes its orders, rows that no other transaction waits for, and then follows the same
 // sequence.

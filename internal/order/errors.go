@@ -38,6 +38,21 @@ func Code(err error) string {
 	return ""
 }
 
+// LockedError is an ErrBusy: other transactions have locked the rows of these buyers.
+type LockedError struct{ Buyers []string }
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("another order of %q is being placed", e.Buyers)
+}
+
+// Unwrap makes it an ErrBusy.
+func (e *LockedError) Unwrap() error { return ErrBusy }
+
+func isLocked(err error) bool {
+	_, locked := errors.AsType[*LockedError](err)
+	return locked
+}
+
 // Errors of a request.
 var (
 	ErrInvalid         = &Error{Code: "invalid-order", Text: "invalid order"}

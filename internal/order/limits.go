@@ -24,9 +24,8 @@ func NewLimits(maxOpen int, levels Levels) Limits {
 	return l
 }
 
-// Lock makes other transactions with orders of these buyers wait, so that pending orders are counted one transaction at
-// a time. It comes before the units are taken: of two orders of a buyer, the one that waits here holds no row that the
-// other needs. Limits on units need no such lock: a transaction that takes units holds the SKU's row.
+// Lock locks the buyers' rows, so that pending orders are counted one transaction at a time. Limits on units need no such
+// lock: a transaction that takes units holds the SKU's row.
 func (l Limits) Lock(tx Tx, orders ...Order) error {
 	if l.MaxOpen == 0 {
 		return nil
@@ -35,8 +34,8 @@ func (l Limits) Lock(tx Tx, orders ...Order) error {
 }
 
 // Check returns the errors of the orders that are over a limit, by their index. The orders are inserted before, and an
-// order within its limits counts for those behind it. Check comes after the units are taken, because some databases
-// refuse to update a row that has changed since the transaction's first read.
+// order within its limits counts for those behind it. Check comes after the units are taken: from then on no other
+// transaction takes units of the same SKUs.
 func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	open := map[string]OpenOrders{}
 	if l.MaxOpen > 0 {

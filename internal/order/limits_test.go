@@ -246,31 +246,5 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	})
 }
 
-// "Check comes after the units are taken, because some databases refuse to update a row that has changed since the
-// transaction's first read": MariaDB from 11.6 on. There, concurrent orders of one SKU would be
-// run again and again, and end as ErrBusy.
-func TestService_limitsOnSnapshots(t *testing.T) {
-	t.Parallel()
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
-		if kind.Name != "MariaDB" {
-			t.Skip("it updates the newest row, whatever was read")
-		}
-		const buyers = 64
-		b := setup(t, kind.New(t, "innodb_snapshot_isolation=ON").Migrated(t), maxOpen(1))
-		b.Supply(t, "mug", buyers)
-		b.Limit(t, "mug", 1)
-		ordertest.AtOnce(buyers, func(i int) {
-			r := buy("key", "mug", 1)
-			r.Buyer, r.Strategy = fmt.Sprint(i), "conditional"
-			if _, _, err := b.Place(t.Context(), r); err != nil {
-				t.Errorf("buyer %d: %v", i, err)
-			}
-		})
-		if got := b.Audit(t, "mug").Level.Reserved; got != buyers {
-			t.Errorf("got %d units reserved, want %d", got, buyers)
-		}
-	})
-}
-
 // maxOpen lets so many orders of a buyer be pending.
 func maxOpen(n int) func(*ordertest.Config) { return func(c *ordertest.Config) { c.MaxOpen = n } }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/stock"
 )
 
@@ -53,6 +54,7 @@ const DefaultHold = 15 * time.Minute
 type Service struct {
 	Config
 	known sync.Map              // names of SKUs that exist
+	turns *lock.Locker          // of a buyer's orders that wait for each other
 	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
 }
 
@@ -62,7 +64,7 @@ func New(c Config) *Service {
 	if c.OnLag == nil {
 		c.OnLag = func(time.Duration) {}
 	}
-	return &Service{Config: c}
+	return &Service{Config: c, turns: lock.New(lock.NewMemory(), lock.Options{})}
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was: replayed means
@@ -86,10 +88,32 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err := s.checkNames(ctx, d); err != nil {
 		return Order{}, false, err
 	}
-	if err := offer.Strategy.Sell(ctx, d); err != nil {
+	if err := s.sell(ctx, offer.Strategy, d); err != nil {
 		return Order{}, false, err
 	}
 	return d.Order, d.Replayed, nil
+}
+
+// sell sells by a strategy. An order whose buyer is locked by another order waits here, without a lease of a SKU, and is
+// then sold again: no other buyer waits for it. Of several such orders of a buyer, one at a time does.
+func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
+	err := strategy.Sell(ctx, d)
+	if !isLocked(err) {
+		return err
+	}
+	turn, err := s.turns.Acquire(ctx, "buyer:"+d.Buyer)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = turn.Release() }()
+	for {
+		if err := s.Store.AwaitBuyer(ctx, d.Buyer); err != nil {
+			return err
+		}
+		if err := strategy.Sell(ctx, d); !isLocked(err) {
+			return err
+		}
+	}
 }
 
 // checkNames returns ErrUnknownSKU for an order of a SKU that does not exist, before the order waits for a lock. A name

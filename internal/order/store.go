@@ -22,6 +22,9 @@ type Store interface {
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
+	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took too long.
+	AwaitBuyer(ctx context.Context, buyer string) error
+
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
@@ -49,8 +52,8 @@ type Tx interface {
 	// on.
 	ClaimEnd(o Order, key, fingerprint string) error
 
-	// LockBuyers locks the rows of these buyers until this transaction has ended, in the order of their names. Another
-	// transaction that locks one of them waits.
+	// LockBuyers locks the rows of these buyers until this transaction has ended. A LockedError names those that another
+	// transaction has locked. It does not wait for them: a lease is held, and other buyers wait for that.
 	LockBuyers(buyers ...string) error
 
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.

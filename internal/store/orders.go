@@ -194,25 +194,52 @@ func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
 	return expired, err
 }
 
-// LockBuyers implements order.Tx. It inserts the buyers' rows; those that exist stay as they are, and are locked, too.
+// LockBuyers implements order.Tx. It makes the rows of new buyers, and waits where another transaction is making one.
 func (t *tx) LockBuyers(buyers ...string) error {
+	return t.do(fmt.Sprintf("lock %d buyers", len(buyers)), func() error {
+		if t.store.IsSQLite() { // no other transaction writes
+			return insertBuyers(t.db, buyers)
+		}
+		var mine, others []string
+		among := func(names []string) *gorm.DB { return t.db.Table("buyers").Where("buyer IN ?", names) }
+		err := among(buyers).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
+			Pluck("buyer", &mine).Error
+		if err != nil || len(mine) == len(buyers) {
+			return err
+		}
+		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(mine, b) })
+		if err := among(missing).Pluck("buyer", &others).Error; err != nil {
+			return err
+		}
+		if len(others) > 0 {
+			return &order.LockedError{Buyers: others}
+		}
+		err = insertBuyers(t.db, missing)
+		if classify(err) == lockWait {
+			return &order.LockedError{Buyers: missing}
+		}
+		return err
+	})
+}
+
+// insertBuyers waits for rows that other transactions have locked.
+func insertBuyers(db *gorm.DB, buyers []string) error {
 	rows := make([]struct{ Buyer string }, len(buyers))
-	for i, buyer := range slices.Sorted(slices.Values(buyers)) {
+	for i, buyer := range slices.Sorted(slices.Values(buyers)) { // in one order, so that two transactions never wait for each other
 		rows[i].Buyer = buyer
 	}
-	return t.do(fmt.Sprintf("lock %d buyers", len(rows)), func() error {
-		if len(rows) == 0 {
-			return nil
-		}
-		return t.db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
-	})
+	return db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
+}
+
+// AwaitBuyer implements order.Store.
+func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
+	return explain(ctx, "wait for another order of the buyer", insertBuyers(s.db.WithContext(ctx), []string{buyer}))
 }
 
 // Open implements order.Tx.
 //
-// A plain SELECT is exact here and in Bought. REPEATABLE READ answers both from the snapshot that the first of them
-// takes, and by then LockBuyers and Take exclude every transaction that could add to these numbers. Locking reads would
-// block other buyers as well: they lock the gaps between rows.
+// A plain SELECT is exact here and in Bought: LockBuyers and Take exclude every transaction that could add to these
+// numbers.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string

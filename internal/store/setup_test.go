@@ -202,7 +202,7 @@ func (s shop) wantUntouched(t testing.TB, units int64) {
 // The others pass.
 func at(word string, fate storetest.Fate, before func()) *storetest.Proxy {
 	return &storetest.Proxy{Judge: func(statement string) storetest.Fate {
-		if !strings.Contains(statement, word) {
+		if !strings.HasPrefix(statement, word) {
 			return storetest.Pass
 		}
 		if before != nil {

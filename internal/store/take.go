@@ -98,9 +98,8 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 
 // refusal returns why an UPDATE matched no row.
 //
-// It reads FOR UPDATE. A plain SELECT in MySQL answers from the snapshot of the transaction's first plain SELECT, which
-// may be older than the row that the UPDATE has just refused, and would show units that are gone. A locking read
-// returns the row as the UPDATE saw it. (gorm omits FOR UPDATE for SQLite, whose transaction is the only writer.)
+// It reads FOR UPDATE: another transaction may be changing the row, and a plain SELECT would not wait for that. (There is
+// no FOR UPDATE in SQLite, whose transaction is the only writer.)
 //
 // A stale fence is checked first: a holder that lost its lease must not answer anything about the stock. Changed terms
 // are checked before sold out: the caller has to plan again by the new ones anyway.

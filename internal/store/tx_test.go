@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -140,37 +139,6 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 		}
 		s.wantLevel(t, "hat", level(8, 2))
 		s.wantLevel(t, "mug", level(8, 2))
-	})
-}
-
-// The same for MariaDB's 1020: the row has changed since the transaction first read.
-func TestStore_InTx_rowChangedSinceSnapshot(t *testing.T) {
-	t.Parallel()
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		const setting = "innodb_snapshot_isolation"
-		database := kind.New(t, "")
-		direct := newShop(t, database.Migrated(t), 10, "mug")
-		var name, value string
-		err := direct.DB().QueryRowContext(t.Context(), "SHOW VARIABLES LIKE '"+setting+"'").Scan(&name, &value)
-		if errors.Is(err, sql.ErrNoRows) {
-			t.Skipf("%s has no %s: it updates the newest row, whatever was read", kind.Name, setting)
-		}
-		runs := 0
-		err = database.With(setting+"=ON").Open(t).InTx(t.Context(), nil, func(tx order.Tx) error {
-			if _, err := tx.Open("ann"); err != nil { // takes the snapshot
-				return err
-			}
-			if runs++; runs == 1 {
-				if err := direct.take(t, stock.Conditional, one("mug")); err != nil {
-					return err
-				}
-			}
-			return tx.Take(stock.Conditional, one("mug"))
-		})
-		if err != nil || runs != 2 {
-			t.Errorf("got %v after %d runs, want success in the second", err, runs)
-		}
-		direct.wantLevel(t, "mug", level(8, 2))
 	})
 }
 

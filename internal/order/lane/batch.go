@@ -107,7 +107,6 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 		err := strategy.RaisingFence(ctx, l.Store, leases, []string{b.sku}, func() error {
 			// The orders are committed together: the outcome of the first is that of all.
 			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error {
-				b.claiming = true
 				return cmp.Or(tx.Insert(b.ordersFrom(0)...), l.finish(tx, b, leases))
 			})
 		})
@@ -124,10 +123,9 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	orders := b.ordersFrom(0)
 	limits := order.NewLimits(l.MaxOpen, b.levels)
-	if err := cmp.Or(tx.ClaimKeys(draftsOf(b.orders)...), limits.Lock(tx, orders...)); err != nil {
+	if err := cmp.Or(limits.Lock(tx, orders...), tx.ClaimKeys(draftsOf(b.orders)...)); err != nil {
 		return err
 	}
-	b.claiming = false
 	fence, terms := leases.Fence(strategy.Key(b.sku)), b.levels.SKUs[0].Terms()
 	err := tx.Take(stock.Fenced, stock.Take{SKU: b.sku, Units: b.units, Fence: fence, Terms: &terms})
 	if err != nil {
@@ -160,18 +158,27 @@ func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a li
 // again; an error is the answer for all of them.
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var over *overError
+	var locked *order.LockedError
 	switch {
 	case err == nil:
 		l.succeed(b)
 		return true, nil
+	case errors.As(err, &locked):
+		for _, w := range b.orders {
+			if slices.Contains(locked.Buyers, w.draft.Buyer) {
+				w.reply(answer{err: locked}) // Service waits for the row, and then sells again
+			}
+		}
+		b.dropAnswered()
+		return false, nil
 	case errors.As(err, &over):
 		for i, err := range over.orders {
 			b.orders[i].reply(answer{err: err})
 		}
 		b.dropAnswered()
 		return false, nil
-	case b.claiming && (errors.Is(err, order.ErrInProgress) || errors.Is(err, order.ErrBusy)):
-		b.replyRest(answer{single: true}) // only the buyer of the locked row waits for it
+	case errors.Is(err, order.ErrInProgress):
+		b.replyRest(answer{single: true}) // only the buyer of the locked key waits for it
 		return true, nil
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
@@ -235,7 +242,6 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	ctx, cancel := context.WithCancelCause(order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) }))
 	defer cancel(nil)
 	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
-		b.claiming = true
 		written, held := 0, false
 		for {
 			orders := b.ordersFrom(written)

@@ -15,8 +15,8 @@
 // with one writer, the lease comes first.
 //
 // A lone buyer is served at once: no batch waits to be filled. One failed order does not fail the batch: a repeated key
-// is answered with its order, an order over a limit is left out. Where a row of one buyer is locked by another
-// transaction, the batch falls back to single orders. Between two batches the lease is given back, so that other
+// is answered with its order, an order over a limit is left out, and so is one whose buyer is locked by another
+// transaction: package order waits for that, and the order joins its lane again. Between two batches the lease is given back, so that other
 // instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has taken waits for the

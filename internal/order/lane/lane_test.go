@@ -32,6 +32,7 @@ type line struct {
 	lease *lock.Lease
 
 	all     sync.WaitGroup
+	served  atomic.Int64
 	answers []*placed // in the order of arrival
 }
 
@@ -71,7 +72,10 @@ func (l *line) join(ctx context.Context, t *testing.T, r order.Request) {
 	t.Helper()
 	a, before := new(placed), l.Lanes.Queued()
 	l.answers = append(l.answers, a)
-	l.all.Go(func() { a.order, a.replayed, a.err = l.Place(ctx, r) })
+	l.all.Go(func() {
+		a.order, a.replayed, a.err = l.Place(ctx, r)
+		l.served.Add(1)
+	})
 	ordertest.Await(t, "queued", before+1, l.Lanes.Queued)
 }
 
@@ -284,50 +288,73 @@ func TestLanes_readsAgain(t *testing.T) {
 	})
 }
 
-// "Where a row of one buyer is locked by another transaction, the batch falls back to single orders": that buyer alone
-// waits in vain.
-func TestLanes_rowOfOneBuyer(t *testing.T) {
+// "An order over a limit is left out, and so is one whose buyer is locked by another transaction": the other buyers are
+// served meanwhile, and that buyer afterwards.
+func TestLanes_lockedBuyer(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		maxOpen int
-		lock    func(tx order.Tx) error
-		want    error
-	}{
-		"key": {0, func(tx order.Tx) error {
-			return tx.ClaimKeys(&order.Draft{Order: order.Order{ID: "twin", Buyer: "buyer-2", Key: "key", CreatedAt: time.Now().UTC()}})
-		}, order.ErrInProgress},
-		"buyer": {10, func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }, order.ErrBusy},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-				l := stand(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), func(o *ordertest.Config) { o.MaxOpen = c.maxOpen })
-				l.Supply(t, "mug", 20)
-				l.hold(t)
-				for i := range 5 {
-					l.join(t.Context(), t, buy(nth(i), "key", 1))
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for name, wait := range map[string]string{"old": "600", "new": "1"} { // a new buyer's row is waited for
+			l := stand(t, kind.New(t, "innodb_lock_wait_timeout="+wait).Migrated(t), func(o *ordertest.Config) { o.MaxOpen = 10 })
+			l.Supply(t, "mug", 20)
+			lock := func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }
+			if name == "old" {
+				ordertest.WantErr(t, "first", l.DB.InTx(t.Context(), nil, lock), nil)
+			}
+			l.hold(t)
+			for i := range 5 {
+				l.join(t.Context(), t, buy(nth(i), "key", 1))
+			}
+			err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+				if err := lock(tx); err != nil {
+					return err
 				}
-				enough := errors.New("enough")
-				err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
-					if err := c.lock(tx); err != nil {
-						return err
-					}
-					l.serve(t)
-					return enough
-				})
-				ordertest.WantErr(t, "transaction", err, enough)
-				for i := range 5 {
-					if i == 2 {
-						l.want(t, i, "", c.want)
-						continue
-					}
-					l.want(t, i, nth(i), nil)
+				if err := l.lease.Release(); err != nil {
+					return err
 				}
-				l.WantLevel(t, "mug", 16, 4)
-				l.Audit(t, "mug")
+				ordertest.Await(t, "served", 4, func() int { return int(l.served.Load()) })
+				return nil
 			})
+			ordertest.WantErr(t, name, err, nil)
+			l.all.Wait()
+			for i := range 5 {
+				l.want(t, i, nth(i), nil)
+			}
+			l.WantLevel(t, "mug", 15, 5)
+			l.Audit(t, "mug")
+		}
+	})
+}
+
+// A key that another transaction has claimed makes its buyer wait alone, where there is no limit whose row comes first.
+func TestLanes_lockedKey(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		l := stand(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t))
+		l.Supply(t, "mug", 20)
+		l.hold(t)
+		for i := range 5 {
+			l.join(t.Context(), t, buy(nth(i), "key", 1))
+		}
+		enough := errors.New("enough")
+		err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+			twin := order.Order{ID: "twin", Buyer: "buyer-2", Key: "key", CreatedAt: time.Now().UTC()}
+			if err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
+				return err
+			}
+			l.serve(t)
+			return enough
 		})
-	}
+		ordertest.WantErr(t, "transaction", err, enough)
+		for i := range 5 {
+			if i == 2 {
+				l.want(t, i, "", order.ErrInProgress)
+				continue
+			}
+			l.want(t, i, nth(i), nil)
+		}
+		l.WantLevel(t, "mug", 16, 4)
+		l.Audit(t, "mug")
+	})
 }
 
 // "An order over a limit is left out": no buyer behind it is refused because of it.

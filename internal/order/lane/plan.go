@@ -20,10 +20,6 @@ type batch struct {
 	twins   [][]*buyer             // by index of orders: further requests with the same key
 	byKey   map[order.BuyerKey]int // index of orders
 	refused map[*buyer]error
-
-	// claiming is true until the transaction has locked the rows of its keys and buyers. A lock wait that fails until
-	// then is due to a single buyer: the orders are then sold singly.
-	claiming bool
 }
 
 // hasRoom reports whether the batch can take another buyer.

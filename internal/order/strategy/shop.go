@@ -1,13 +1,14 @@
 // Package strategy has every way to sell under concurrency, right and wrong side by side, each in a short file. Start
 // with none.go, which oversells, and redis.go, which does not: the difference between the two is the lesson.
 //
-// The transactions of all strategies write in the same sequence: the idempotency key, the buyer's row, the units, then
+// The transactions of all strategies write in the same sequence: the buyer's row, the idempotency key, the units, then
 // the order with its movements. The key comes before the units and their fence: otherwise a buyer's own committed order
 // would look like a newer write of another holder. SKUs come in the order of their names, so that two orders never wait
 // for each other.
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,12 +53,9 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 // think pauses between reading and writing, in teaching mode.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
-// claimKeyAndBuyer writes the row of the order's idempotency key and locks the row of its buyer.
+// claimKeyAndBuyer locks the row of the order's buyer and writes the row of its idempotency key.
 func (s Shop) claimKeyAndBuyer(tx order.Tx, d *order.Draft) error {
-	if err := tx.ClaimKeys(d); err != nil {
-		return err
-	}
-	return order.Limits{MaxOpen: s.MaxOpen}.Lock(tx, d.Order)
+	return cmp.Or(order.Limits{MaxOpen: s.MaxOpen}.Lock(tx, d.Order), tx.ClaimKeys(d))
 }
 
 // take moves the units of the order's lines from available to reserved. leases may be nil.
