@@ -53,13 +53,31 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
 	}
-	pool := o.pool(connector, cmp.Or(o.MaxConns, 32))
+	pool := o.pool(readCommitted{connector}, cmp.Or(o.MaxConns, 32))
 	pool.SetConnMaxIdleTime(time.Minute)
 	pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
 	return s.connect(ctx, dialect)
+}
+
+// readCommitted opens connections whose transactions are READ COMMITTED: a SELECT FOR UPDATE of a missing row locks no
+// gap, into which others insert. MySQL and MariaDB have this setting under different names, so it is no parameter.
+type readCommitted struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	//nolint:forcetypeassert // the driver's connections do
+	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // SQLite opens the database in a file, which is created with mode 0600 if it does not exist; its folder must exist. The

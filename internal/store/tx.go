@@ -109,11 +109,7 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	if err != nil {
 		return withCause(ctx, fmt.Errorf("connection: %w", err))
 	}
-	options := &sql.TxOptions{Isolation: sql.LevelReadCommitted} // a SELECT FOR UPDATE of a row that is missing locks no gap
-	if s.IsSQLite() {
-		options = nil
-	}
-	begun, err := conn.BeginTx(ctx, options)
+	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		drop(conn, err)
 		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
