@@ -16,7 +16,7 @@ type Holder struct {
 	Remaining time.Duration // of the lease if it is not renewed any more; 0 if the store does not know
 }
 
-// Inspector is what a Backend implements besides if it can tell who holds a key. All of this package's do.
+// Inspector is implemented by Backends that can tell who holds a key. Memory, Redis and those in the folders below can.
 type Inspector interface {
 	// Holder returns who holds the key, without the Identity.
 	Holder(ctx context.Context, key string) (Holder, error)
@@ -38,7 +38,7 @@ func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
 }
 
 // ForceRelease takes the key from its holder, and returns whom it was taken from; the zero Holder if the key was free.
-// It is for operators: the holder finds out with its next renewal, after a third of its TTL at most, and acts until
+// It is for operators: the holder finds out with its next renewal, after a third of its TTL or so, and acts until
 // then. A database that compares fences refuses its writes as soon as the next holder has written: the next fence is
 // higher than any that the holder can have used. ErrLost: the holder has released the key meanwhile.
 func (l *Locker) ForceRelease(ctx context.Context, key string) (Holder, error) {
@@ -56,6 +56,16 @@ func (l *Locker) inspect(ctx context.Context, key string, evict bool) (h Holder,
 	}
 	if err := checkKey(key); err != nil {
 		return h, err
+	}
+	l.mu.Lock()
+	closed := l.open.Err() != nil
+	if !closed {
+		l.work.Add(1)
+		defer l.work.Done()
+	}
+	l.mu.Unlock()
+	if closed {
+		return h, ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.requestTimeout())
 	defer cancel()

@@ -58,16 +58,16 @@ func New(b Backend, o Options) *Locker {
 }
 
 // WithTTL returns a Locker for calls that need another TTL. It shares all else with l: queues, leases and Close. Margin
-// keeps its share of the TTL. A lease that is taken under another one on the same key has that one's TTL. It panics if
-// the TTL is invalid.
+// keeps its share of the TTL. A lease that is taken under another one on the same key has that one's TTL. ttl is as in
+// Options; it panics if that is invalid.
 func (l *Locker) WithTTL(ttl time.Duration) *Locker {
 	o := l.opt
 	o.TTL, o.Margin = ttl, time.Duration(float64(o.Margin)/float64(o.TTL)*float64(ttl))
 	return l.with(o)
 }
 
-// WithMaxWait returns a Locker for calls that may wait for another time than Options.MaxWait. It shares all else with
-// l: queues, leases and Close.
+// WithMaxWait returns a Locker for calls that may wait for another time; d is as Options.MaxWait. It shares all else
+// with l: queues, leases and Close.
 func (l *Locker) WithMaxWait(d time.Duration) *Locker {
 	o := l.opt
 	o.MaxWait = d
@@ -128,7 +128,11 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 	select {
 	case <-l.idle:
 	case <-ctx.Done():
-		cut = fmt.Errorf("lock: leases were ended that are held: %w", context.Cause(ctx))
+		select {
+		case <-l.idle: // as well
+		default:
+			cut = fmt.Errorf("lock: leases were ended that are held: %w", context.Cause(ctx))
+		}
 	}
 	return errors.Join(cut, l.Close())
 }

@@ -38,14 +38,15 @@ func Code(err error) string {
 	return ""
 }
 
-// LockedError is an ErrBusy: other transactions have locked the rows of these buyers.
+// LockedError means that other transactions have locked the rows of these buyers. Service waits for the row and sells
+// again.
 type LockedError struct{ Buyers []string }
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("another order of %q is being placed", e.Buyers)
 }
 
-// Unwrap makes it an ErrBusy.
+// Unwrap makes it an ErrBusy as well.
 func (e *LockedError) Unwrap() error { return ErrBusy }
 
 func isLocked(err error) bool {

@@ -54,7 +54,7 @@ const DefaultHold = 15 * time.Minute
 type Service struct {
 	Config
 	known sync.Map              // names of SKUs that exist
-	turns *lock.Locker          // of a buyer's orders that wait for each other
+	turns *lock.Locker          // one at a time of a buyer's orders waits for the buyer's row
 	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
 }
 
@@ -94,8 +94,8 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// sell sells by a strategy. An order whose buyer is locked by another order waits here, without a lease of a SKU, and is
-// then sold again: no other buyer waits for it. Of several such orders of a buyer, one at a time does.
+// sell sells by a strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
+// SKU, so that no other buyer waits for it, and is then sold again. Such orders of one buyer go one at a time.
 func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
 	err := strategy.Sell(ctx, d)
 	if !isLocked(err) {

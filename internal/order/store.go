@@ -22,7 +22,7 @@ type Store interface {
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
-	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took too long.
+	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
@@ -53,7 +53,7 @@ type Tx interface {
 	ClaimEnd(o Order, key, fingerprint string) error
 
 	// LockBuyers locks the rows of these buyers until this transaction has ended. A LockedError names those that another
-	// transaction has locked. It does not wait for them: a lease is held, and other buyers wait for that.
+	// transaction has locked, instead of waiting for them: a lease may be held, for which other buyers wait.
 	LockBuyers(buyers ...string) error
 
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.

@@ -51,7 +51,7 @@ func mysqlFault(number uint16) fault {
 		1020, // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
 		3101: // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another one
 		return conflict
-	case 1205: // ER_LOCK_WAIT_TIMEOUT
+	case 1205, 3572: // ER_LOCK_WAIT_TIMEOUT, ER_LOCK_NOWAIT
 		return lockWait
 	case 1021, 1114, // ER_DISK_FULL, ER_RECORD_FILE_FULL
 		1037, 1038, 1041, 1135, // ER_OUTOFMEMORY, ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_CANT_CREATE_THREAD

@@ -115,8 +115,8 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	return purged, explain(ctx, "purge idempotency keys", err)
 }
 
-// purge finds keys by their age and deletes each by its primary key. A DELETE by age would lock the gaps between the
-// keys, where buyers insert, and so would one of many keys, for which MariaDB scans the table. The age is compared
+// purge finds keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that buyers
+// insert, and so would one of many keys, for which MariaDB scans the table. The age is compared
 // again, because another purge may have deleted the key and a buyer may have used it again.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey

@@ -62,8 +62,9 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	return s.connect(ctx, dialect)
 }
 
-// readCommitted opens connections whose transactions are READ COMMITTED: a SELECT FOR UPDATE of a missing row locks no
-// gap, into which others insert. MySQL and MariaDB have this setting under different names, so it is no parameter.
+// readCommitted opens connections whose transactions are READ COMMITTED: where a row is missing, a SELECT FOR UPDATE does
+// not lock the gap, so that others can insert there. MySQL and MariaDB name this setting differently, so it cannot be a
+// parameter of the DSN.
 type readCommitted struct{ driver.Connector }
 
 // Connect implements driver.Connector.

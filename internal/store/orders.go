@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -194,52 +195,76 @@ func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
 	return expired, err
 }
 
-// LockBuyers implements order.Tx. It makes the rows of new buyers, and waits where another transaction is making one.
+// LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) error {
 	return t.do(fmt.Sprintf("lock %d buyers", len(buyers)), func() error {
 		if t.store.IsSQLite() { // no other transaction writes
 			return insertBuyers(t.db, buyers)
 		}
-		var mine, others []string
-		among := func(names []string) *gorm.DB { return t.db.Table("buyers").Where("buyer IN ?", names) }
-		err := among(buyers).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
-			Pluck("buyer", &mine).Error
-		if err != nil || len(mine) == len(buyers) {
+		locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
+		if err != nil || len(locked) == len(buyers) {
 			return err
 		}
-		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(mine, b) })
-		if err := among(missing).Pluck("buyer", &others).Error; err != nil {
+		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
+		if _, err = selectBuyers(t.db, missing, clause.LockingOptionsNoWait); err == nil {
+			err = insertBuyers(t.db, missing)
+		}
+		if classify(err) != lockWait {
 			return err
 		}
-		if len(others) > 0 {
-			return &order.LockedError{Buyers: others}
+		var others []string // none, if the locked rows are being made
+		if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
+			return err
 		}
-		err = insertBuyers(t.db, missing)
-		if classify(err) == lockWait {
-			return &order.LockedError{Buyers: missing}
+		if len(others) == 0 {
+			others = missing
 		}
-		return err
+		return &order.LockedError{Buyers: others}
 	})
 }
 
-// insertBuyers waits for rows that other transactions have locked.
+// AwaitBuyer implements order.Store. It polls, so that waiting buyers keep no connection.
+func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
+	const most = 5 * time.Second
+	began := time.Now()
+	for nap := 5 * time.Millisecond; ; nap = min(2*nap, 100*time.Millisecond) {
+		_, err := selectBuyers(s.db.WithContext(ctx), []string{buyer}, clause.LockingOptionsNoWait)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", order.ErrBusy, ended(ctx))
+		case classify(err) != lockWait, time.Since(began) > most:
+			return explain(ctx, "wait for another order of the buyer", err)
+		}
+		select {
+		case <-time.After(nap):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// selectBuyers locks the rows of those buyers that have one, and returns them. In READ COMMITTED it locks no gap where
+// there is none.
+func selectBuyers(db *gorm.DB, among []string, ifLocked string) (locked []string, err error) {
+	err = db.Table("buyers").Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: ifLocked}).
+		Where("buyer IN ?", among).Pluck("buyer", &locked).Error
+	return locked, err
+}
+
+// insertBuyers makes the rows that are missing. Where another transaction makes one at the same time, it waits.
 func insertBuyers(db *gorm.DB, buyers []string) error {
 	rows := make([]struct{ Buyer string }, len(buyers))
-	for i, buyer := range slices.Sorted(slices.Values(buyers)) { // in one order, so that two transactions never wait for each other
+	for i, buyer := range slices.Sorted(slices.Values(buyers)) { // or two transactions could wait for each other
 		rows[i].Buyer = buyer
 	}
 	return db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
 }
 
-// AwaitBuyer implements order.Store.
-func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
-	return explain(ctx, "wait for another order of the buyer", insertBuyers(s.db.WithContext(ctx), []string{buyer}))
-}
-
 // Open implements order.Tx.
 //
-// A plain SELECT is exact here and in Bought: LockBuyers and Take exclude every transaction that could add to these
-// numbers.
+// A plain SELECT is exact here and in Bought: it sees all that was committed before it, and LockBuyers and Take exclude
+// every transaction that could add to these numbers.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string

@@ -114,6 +114,27 @@ func TestBackend_MajorityDown(t *testing.T) {
 	mustBeEmpty(t, b, servers[3], servers[4])
 }
 
+// Holder: "ErrNoQuorum: too few nodes answered", also where those that do not may make a quorum for an owner.
+func TestBackend_HolderUnknown(t *testing.T) {
+	servers := startNodes(t)
+	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
+	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	mustGrant(t, b, mine)
+	if h, err := b.Holder(bounded(t), "key"); err != nil || h.Owner != "me" {
+		t.Errorf("Holder: %+v, %v; want me", h, err)
+	}
+	for _, s := range servers[:2] { // they lose their memory
+		for ctx := bounded(t); len(s.Keys()) == 0 && ctx.Err() == nil; {
+			time.Sleep(time.Millisecond) // a grant does not wait for the last nodes
+		}
+		s.FlushAll()
+	}
+	servers[2].Close()
+	if h, err := b.Holder(bounded(t), "key"); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Holder: %+v, %v; want ErrNoQuorum", h, err)
+	}
+}
+
 // "An operation waits for Options.NodeTimeout at most": each returns while three clients are still
 // at it.
 func TestBackend_MajorityHangs(t *testing.T) {

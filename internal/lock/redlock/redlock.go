@@ -159,8 +159,11 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 		}
 	}
 	for owner, each := range left {
-		if owner != "" && len(each) >= t.quorum() {
+		switch {
+		case owner != "" && len(each) >= t.quorum():
 			return lock.Holder{Owner: owner, Remaining: slices.Min(each)}, nil
+		case owner != "" && len(each)+t.failed >= t.quorum(): // it may hold the others, too
+			return lock.Holder{}, fmt.Errorf("redlock: holder: %w", errors.Join(ErrNoQuorum, errors.Join(failures...)))
 		}
 	}
 	return lock.Holder{}, result("holder", t, errors.Join(failures...))

@@ -164,7 +164,7 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		l.succeed(b)
 		return true, nil
 	case errors.As(err, &locked):
-		for _, w := range b.orders {
+		for _, w := range b.buyers {
 			if slices.Contains(locked.Buyers, w.draft.Buyer) {
 				w.reply(answer{err: locked}) // Service waits for the row, and then sells again
 			}
@@ -241,8 +241,10 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	defer stale.Stop()
 	ctx, cancel := context.WithCancelCause(order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) }))
 	defer cancel(nil)
+	finishing := false
 	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
 		written, held := 0, false
+		finishing = false // it may be run again
 		for {
 			orders := b.ordersFrom(written)
 			if len(orders) > 0 {
@@ -252,6 +254,7 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 				written += len(orders)
 			}
 			if held {
+				finishing = true
 				return l.finish(tx, b, lease.leases)
 			}
 			select {
@@ -273,8 +276,8 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 			}
 		}
 	})
-	if errors.Is(err, order.ErrStaleFence) {
-		return errStale // the next transaction raises the fence
+	if errors.Is(err, order.ErrStaleFence) || errors.Is(err, order.ErrBusy) && !finishing {
+		return errStale // the next transaction raises the fence, or has another connection
 	}
 	return err
 }

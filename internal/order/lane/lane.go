@@ -4,7 +4,7 @@
 // the lease of the SKU, sells to all buyers in the queue by then, 256 at most, in one transaction, answers each, and
 // gives the lease back:
 //
-//	lease -> read stock and keys -> plan -> one transaction {orders, keys, buyers, one
+//	lease -> read stock and keys -> plan -> one transaction {orders, buyers, keys, one
 //	update of the units, limits, movements} -> commit -> answers -> release
 //
 // Consecutive batches reuse the snapshot of the stock, for a second at most: if it covers all orders of a batch,
@@ -15,9 +15,9 @@
 // with one writer, the lease comes first.
 //
 // A lone buyer is served at once: no batch waits to be filled. One failed order does not fail the batch: a repeated key
-// is answered with its order, an order over a limit is left out, and so is one whose buyer is locked by another
-// transaction: package order waits for that, and the order joins its lane again. Between two batches the lease is given back, so that other
-// instances can take it.
+// is answered with its order, an order over a limit is left out, and so is one whose buyer's row another transaction
+// has locked: order.Service waits for the row and sells that order again. Between two batches the lease is given back,
+// so that other instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has taken waits for the
 // result, until the latest deadline in the batch at most. An order of several SKUs is sold by itself, under the same

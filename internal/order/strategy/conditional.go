@@ -24,7 +24,7 @@ func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
 		return cmp.Or(
-			s.claimKeyAndBuyer(tx, d),
+			s.lockBuyerAndClaimKey(tx, d),
 			take(tx, stock.Conditional, d, levels, nil), // UPDATE ... WHERE available >= ?
 			s.insert(tx, d, levels, nil),
 		)

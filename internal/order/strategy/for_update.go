@@ -21,7 +21,7 @@ func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, which unlocks
-		if err := s.claimKeyAndBuyer(tx, d); err != nil {
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}
 		levels, err := tx.LockLevels(d.SKUs()) // 1. lock and 2. read

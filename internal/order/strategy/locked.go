@@ -38,7 +38,7 @@ func (s Locked) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT
 		return cmp.Or(
-			s.claimKeyAndBuyer(tx, d),
+			s.lockBuyerAndClaimKey(tx, d),
 			take(tx, s.Take, d, levels, nil), // 4. UPDATE
 			s.insert(tx, d, levels, nil),
 			s.InTime(leases),

@@ -27,7 +27,7 @@ func (s None) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 4. COMMIT, if all of this went well:
 		return cmp.Or( // behind a failure, tx does nothing more and returns its error
-			s.claimKeyAndBuyer(tx, d),
+			s.lockBuyerAndClaimKey(tx, d),
 			take(tx, stock.Overwrite, d, levels, nil), // 3. UPDATE ... SET available = what was read, minus the units
 			s.insert(tx, d, levels, nil),
 		)

@@ -48,7 +48,7 @@ func (s Optimistic) try(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
 		return cmp.Or(
-			s.claimKeyAndBuyer(tx, d),
+			s.lockBuyerAndClaimKey(tx, d),
 			take(tx, stock.Optimistic, d, levels, nil), // UPDATE ... WHERE available = what was read
 			s.insert(tx, d, levels, nil),
 		)

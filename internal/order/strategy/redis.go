@@ -38,7 +38,7 @@ func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
 	return RaisingFence(ctx, s.Store, leases, d.SKUs(), func() error {
 		return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, if all of this went well:
 			return cmp.Or( // behind a failure, tx does nothing more and returns its error
-				s.claimKeyAndBuyer(tx, d),
+				s.lockBuyerAndClaimKey(tx, d),
 				take(tx, stock.Fenced, d, levels, leases), // 4. UPDATE ... WHERE available >= ? AND fence < ?
 				s.insert(tx, d, levels, leases),
 				s.InTime(leases),

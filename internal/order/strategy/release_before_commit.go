@@ -35,7 +35,7 @@ func (s ReleaseBeforeCommit) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 6. COMMIT
 		err := cmp.Or(
-			s.claimKeyAndBuyer(tx, d),
+			s.lockBuyerAndClaimKey(tx, d),
 			take(tx, stock.Overwrite, d, levels, nil), // 4. UPDATE
 			s.insert(tx, d, levels, nil),
 			s.InTime(leases),

@@ -53,8 +53,8 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 // think pauses between reading and writing, in teaching mode.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
-// claimKeyAndBuyer locks the row of the order's buyer and writes the row of its idempotency key.
-func (s Shop) claimKeyAndBuyer(tx order.Tx, d *order.Draft) error {
+// lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
+func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 	return cmp.Or(order.Limits{MaxOpen: s.MaxOpen}.Lock(tx, d.Order), tx.ClaimKeys(d))
 }
 
