@@ -20,7 +20,7 @@ const killRounds = 3
 
 // A shop that is killed in mid-order, while it holds the lease, keeps the others from selling for no longer than TTL +
 // 1 s, and leaves clean accounts. Not parallel: it measures time.
-func TestServe_killedHolder(t *testing.T) {
+func TestServe_killedHolder(t *testing.T) { //nolint:tparallel // one after the other: others would delay the next sale
 	t.Parallel()
 	t.Run("one file", func(t *testing.T) {
 		killHolder(t, lockServer(t), killTTL, "--data", t.TempDir())

@@ -55,7 +55,7 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		port:     3306,
 		env:      map[string]string{"MYSQL_ROOT_PASSWORD": rootPassword},
 		command:  append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
-		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"),
+		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
 		memory:   "/var/lib/mysql",
 		ready: func(ctx context.Context, addr string) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
