@@ -93,7 +93,7 @@ var lockerMutants = []mutant{
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
 		{"queue.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
 	}},
-	{"Close ends all leases and gives them back: forgets them", sim, []edit{
+	{"Close ends all leases and gives them back: forgets them", "TestMemory/Close", []edit{
 		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
 	}},
 	{"a release lets the next ask: forgets it", sim, []edit{
