@@ -172,6 +172,11 @@ func TestService_Place_refused(t *testing.T) {
 		b.Supply(t, "mug", 1)
 		unknown := buy("key", "mug", 1)
 		unknown.Strategy = "hope"
+		lease, err := b.Shared.Acquire(t.Context(), "sku:cup") // an order of an unknown SKU asks for no lock
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lease.Release() }()
 		for name, c := range map[string]struct {
 			request order.Request
 			want    error
