@@ -63,6 +63,14 @@ func (l *Locker) obtain(w *waiter) error {
 	return w.acquireLoop()
 }
 
+// checkKey returns an ErrKey if the key cannot be locked.
+func checkKey(key string) error {
+	if key == "" || len(key) > MaxKey || key[0] == '}' {
+		return fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey)
+	}
+	return nil
+}
+
 // acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it;
 // if it ends without a lease, the next waiter goes on.
 func (w *waiter) acquireLoop() error {

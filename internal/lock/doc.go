@@ -48,8 +48,8 @@
 //   - A key that is held can be taken again under the lease's context, by any goroutine; the last release frees it.
 //   - AcquireAll takes several keys, all or none, in sorted order.
 //   - Shutdown lets holders finish; Close does not.
-//   - Holder shows who holds a key, by Options.Identity. After ForceRelease the next fence is higher than any that the
-//     holder before can have used.
+//   - Holder names the holder of a key, by its Options.Identity. After ForceRelease the next fence is higher than any
+//     that the former holder can have used.
 //   - A panic of the Observer, of a context or of the function given to Do blocks no key.
 //   - Each lease has a fence, higher than that of every earlier lease on its key, also after a hand-off, a crash,
 //     FLUSHALL, or a restart without persistence. It may be lower in two cases: the store lost its memory and its clock

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Holder is who holds a key, by the store.
+// Holder describes the holder of a key, as the store has it.
 type Holder struct {
 	Identity  string        // Options.Identity of the Locker; empty if it has none
 	Owner     string        // random, for one acquisition; empty: the key is free
@@ -16,7 +16,8 @@ type Holder struct {
 	Remaining time.Duration // of the lease if it is not renewed any more; 0 if the store does not know
 }
 
-// Inspector is implemented by Backends that can tell who holds a key. Memory, Redis and those in the folders below can.
+// Inspector is implemented by Backends that can name the holder of a key: by Memory, Redis and those in the folders
+// below.
 type Inspector interface {
 	// Holder returns who holds the key, without the Identity.
 	Holder(ctx context.Context, key string) (Holder, error)

@@ -11,14 +11,6 @@ import (
 // MaxKey is how many bytes a key may have.
 const MaxKey = 512
 
-// checkKey returns an ErrKey if the key cannot be locked.
-func checkKey(key string) error {
-	if key == "" || len(key) > MaxKey || key[0] == '}' {
-		return fmt.Errorf("%w: want 1 to %d bytes, the first no closing brace", ErrKey, MaxKey)
-	}
-	return nil
-}
-
 // Locker hands out leases on keys. It may be used by many goroutines at once; a process needs one for each store.
 // Callers of one process that want the same key wait in one queue, first come first served, and one of them at a time
 // asks the store.

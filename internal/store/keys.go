@@ -116,8 +116,8 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 }
 
 // purge finds keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that buyers
-// insert, and so would one of many keys, for which MariaDB scans the table. The age is compared
-// again, because another purge may have deleted the key and a buyer may have used it again.
+// insert, and so would one of many keys, for which MariaDB scans the table. The age is compared again, because another
+// purge may have deleted the key and a buyer may have used it again.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").

@@ -101,7 +101,7 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	}
 }
 
-// vote is who holds a key on one node.
+// vote is the owner that holds a key on one node.
 type vote struct {
 	owner string // empty: free
 	left  time.Duration
