@@ -32,10 +32,10 @@ type peer struct {
 
 // client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
 // once.
-type client interface {
+type client struct {
 	// acquire waits for the key until ctx ends, which has a deadline.
-	acquire(ctx context.Context, key string) (release func() error, err error)
-	close() error
+	acquire func(ctx context.Context, key string) (release func() error, err error)
+	close   func() error
 }
 
 // The peers that tables compare others with. Raw is no library.
@@ -62,93 +62,69 @@ func connect(addr string) *redis.Client {
 
 var errNotHeld = errors.New("release: another one held the key")
 
-// rawClient is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
-type rawClient struct {
-	redis *redis.Client
-	del   *redis.Script
-}
-
+// openRaw is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
 func openRaw(addr string) (client, error) {
-	const del = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
-	return &rawClient{connect(addr), redis.NewScript(del)}, nil
-}
-
-func (c *rawClient) acquire(ctx context.Context, key string) (func() error, error) {
-	owner := rand.Text()
-	for {
-		ok, err := c.redis.SetNX(ctx, key, owner, ttl).Result()
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			return func() error { return c.release(key, owner) }, nil //nolint:contextcheck // a release does not end with the wait
+	c := connect(addr)
+	const script = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
+	del := redis.NewScript(script)
+	release := func(key, owner string) error {
+		deleted, err := del.Run(context.Background(), c, []string{key}, owner).Int()
+		if err == nil && deleted == 0 {
+			return errNotHeld
 		}
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		return err
+	}
+	acquire := func(ctx context.Context, key string) (func() error, error) {
+		owner := rand.Text()
+		for {
+			ok, err := c.SetNX(ctx, key, owner, ttl).Result()
+			switch {
+			case err != nil:
+				return nil, err
+			case ok:
+				return func() error { return release(key, owner) }, nil
+			}
+			select {
+			case <-time.After(retry):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		}
 	}
-}
-
-func (c *rawClient) release(key, owner string) error {
-	deleted, err := c.del.Run(context.Background(), c.redis, []string{key}, owner).Int()
-	if err == nil && deleted == 0 {
-		return errNotHeld
-	}
-	return err
-}
-
-func (c *rawClient) close() error { return c.redis.Close() }
-
-type redsyncClient struct {
-	redis *redis.Client
-	sync  *redsync.Redsync
+	return client{acquire, c.Close}, nil
 }
 
 func openRedsync(addr string) (client, error) {
 	c := connect(addr)
-	return &redsyncClient{c, redsync.New(goredis.NewPool(c))}, nil
-}
-
-func (c *redsyncClient) acquire(ctx context.Context, key string) (func() error, error) {
-	mutex := c.sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithRetryDelay(retry), redsync.WithTries(math.MaxInt))
-	if err := mutex.LockContext(ctx); err != nil {
-		return nil, err
-	}
-	return func() error { //nolint:contextcheck // a release does not end with the wait
-		ok, err := mutex.UnlockContext(context.Background())
-		if err == nil && !ok {
-			return errNotHeld
+	sync := redsync.New(goredis.NewPool(c))
+	acquire := func(ctx context.Context, key string) (func() error, error) {
+		mutex := sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithRetryDelay(retry), redsync.WithTries(math.MaxInt))
+		if err := mutex.LockContext(ctx); err != nil {
+			return nil, err
 		}
-		return err
-	}, nil
-}
-
-func (c *redsyncClient) close() error { return c.redis.Close() }
-
-type redislockClient struct {
-	redis *redis.Client
-	locks *redislock.Client
+		return func() error { //nolint:contextcheck // it outlives the wait
+			ok, err := mutex.UnlockContext(context.Background())
+			if err == nil && !ok {
+				return errNotHeld
+			}
+			return err
+		}, nil
+	}
+	return client{acquire, c.Close}, nil
 }
 
 func openRedislock(addr string) (client, error) {
 	c := connect(addr)
-	return &redislockClient{c, redislock.New(c)}, nil
-}
-
-// acquire gives up after the TTL where ctx has no deadline.
-func (c *redislockClient) acquire(ctx context.Context, key string) (func() error, error) {
-	held, err := c.locks.Obtain(ctx, key, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(retry)})
-	if err != nil {
-		return nil, err
+	locks := redislock.New(c)
+	acquire := func(ctx context.Context, key string) (func() error, error) {
+		held, err := locks.Obtain(ctx, key, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(retry)})
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return held.Release(context.Background()) }, nil //nolint:contextcheck // it outlives the wait
 	}
-	return func() error { return held.Release(context.Background()) }, nil //nolint:contextcheck // a release does not end with the wait
+	return client{acquire, c.Close}, nil
 }
-
-func (c *redislockClient) close() error { return c.redis.Close() }
-
-type rueidislockClient struct{ locker rueidislock.Locker }
 
 func openRueidislock(addr string) (client, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
@@ -160,35 +136,22 @@ func openRueidislock(addr string) (client, error) {
 		// 20 ms passes: it then hangs although the key is free.
 		TryNextAfter: time.Second,
 	})
-	return rueidislockClient{locker}, err
-}
-
-func (c rueidislockClient) acquire(ctx context.Context, key string) (func() error, error) {
-	_, cancel, err := c.locker.WithContext(ctx, key)
-	if err != nil {
-		return nil, err
+	acquire := func(ctx context.Context, key string) (func() error, error) {
+		_, cancel, err := locker.WithContext(ctx, key)
+		return func() error { cancel(); return nil }, err
 	}
-	return func() error { cancel(); return nil }, nil
-}
-
-func (c rueidislockClient) close() error { c.locker.Close(); return nil }
-
-type ourClient struct {
-	redis  *redis.Client
-	locker *lock.Locker
+	return client{acquire, func() error { locker.Close(); return nil }}, err
 }
 
 func openOurs(addr string) (client, error) {
 	c := connect(addr)
-	return &ourClient{c, lock.New(lock.NewRedis(c), lock.Options{TTL: ttl})}, nil
-}
-
-func (c *ourClient) acquire(ctx context.Context, key string) (func() error, error) {
-	lease, err := c.locker.Acquire(ctx, key)
-	if err != nil {
-		return nil, err
+	locker := lock.New(lock.NewRedis(c), lock.Options{TTL: ttl})
+	acquire := func(ctx context.Context, key string) (func() error, error) {
+		lease, err := locker.Acquire(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		return lease.Release, nil
 	}
-	return lease.Release, nil
+	return client{acquire, func() error { return errors.Join(locker.Close(), c.Close()) }}, nil
 }
-
-func (c *ourClient) close() error { return errors.Join(c.locker.Close(), c.redis.Close()) }
