@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/stats"
 )
 
 const compareAbout = `Compares two reports of --json: for each strategy that both have, its verdict, its speed and how long
@@ -81,12 +82,12 @@ func (s screen) compare(before, after result.Report) error {
 		b.WriteString("These two runs cannot be compared by speed:\n" + strings.Join(differ, "") + "\n")
 		columns = nil
 	}
-	t := newTable(table.Row{"strategy", "", "before", "after", "after/before"})
+	var rows []table.Row
 	ok := len(differ) == 0
 	for _, x := range before.Strategies {
 		y, found := find(after, x.Name)
 		if !found {
-			t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, "-", ""})
+			rows = append(rows, table.Row{x.Name, "verdict", x.Verdict, "-", ""})
 			ok = false
 			continue
 		}
@@ -94,18 +95,18 @@ func (s screen) compare(before, after result.Report) error {
 		if y.Verdict.Compare(x.Verdict) > 0 {
 			ok, note = false, "worse"
 		}
-		t.AppendRow(table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
+		rows = append(rows, table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
 		for _, c := range columns {
-			t.AppendRow(table.Row{"", c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
+			rows = append(rows, table.Row{"", c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
 		}
 	}
 	for _, y := range after.Strategies {
 		if _, found := find(before, y.Name); !found {
-			t.AppendRow(table.Row{y.Name, "verdict", "-", s.verdict(y), ""})
+			rows = append(rows, table.Row{y.Name, "verdict", "-", s.verdict(y), ""})
 			ok = false
 		}
 	}
-	b.WriteString(rendered(t, 3, 5))
+	b.WriteString(stats.Table(table.Row{"strategy", "", "before", "after", "after/before"}, rows, 3, 5))
 	switch {
 	case columns == nil:
 	case before.Run.Rounds > 1 && after.Run.Rounds > 1:

@@ -17,6 +17,7 @@ import (
 
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/stats"
 )
 
 // screenWidth is how many columns of a terminal the output fits.
@@ -67,7 +68,7 @@ func (s screen) table(r result.Report) string {
 	for _, c := range columns {
 		header = append(header, c.Name)
 	}
-	t := newTable(append(header, "verdict"))
+	var rows []table.Row
 	for _, strategy := range r.Strategies {
 		word := s.verdict(strategy)
 		for _, cells := range strategy.Rows(columns, result.Column.Show) {
@@ -75,44 +76,15 @@ func (s screen) table(r result.Report) string {
 			for _, cell := range append(cells, word) {
 				row = append(row, cell)
 			}
-			t.AppendRow(row)
+			rows = append(rows, row)
 			word = ""
 		}
 	}
-	text := rendered(t, 2, len(columns)+1)
+	text := stats.Table(append(header, "verdict"), rows, 2, len(columns)+1)
 	if r.Run.Rounds > 1 {
 		text += result.RoundsNote + "\n"
 	}
 	return text
-}
-
-const gap = "  " // before each column
-
-// newTable has a line under the header and nothing else.
-func newTable(header table.Row) table.Writer {
-	style := table.StyleLight
-	style.Options = table.Options{SeparateHeader: true}
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = gap, ""
-	t := table.NewWriter()
-	t.SetStyle(style)
-	t.AppendHeader(header)
-	return t
-}
-
-// rendered returns the lines of a table whose columns from..to stand at the right, without the gap before the first
-// column and without blanks at the ends.
-func rendered(t table.Writer, from, to int) string {
-	var right []table.ColumnConfig
-	for number := from; number <= to; number++ {
-		right = append(right, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
-	var b strings.Builder
-	for line := range strings.Lines(t.Render()) {
-		b.WriteString(strings.TrimRight(string([]rune(line)[len(gap):]), " \n") + "\n")
-	}
-	return b.String()
 }
 
 // verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.

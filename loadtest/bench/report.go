@@ -7,12 +7,10 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/shirou/gopsutil/v4/host"
 	sysload "github.com/shirou/gopsutil/v4/load"
 
@@ -39,10 +37,7 @@ func (c contest) broken() bool {
 
 // print writes the table of the case, and below it what went wrong.
 func (c *contest) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%s: %s\n", c.name, c.about)
-	for line := range strings.Lines(c.table().Render()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
+	fmt.Fprintf(out, "\n%s: %s\n%s", c.name, c.about, c.table())
 	for _, r := range c.rows {
 		if what := r.first(wrong); what != "" {
 			fmt.Fprintf(out, "%s: WRONG: %s\n", r.name, what)
@@ -53,7 +48,7 @@ func (c *contest) print(out io.Writer) {
 	}
 }
 
-func (c *contest) table() table.Writer {
+func (c *contest) table() string {
 	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
 	var others []string
 	for _, name := range []string{nothing, floorName, "redis", "conditional"} {
@@ -70,7 +65,8 @@ func (c *contest) table() table.Writer {
 		}
 		header = append(header, base)
 	}
-	t := newTable(append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right"))
+	header = append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right")
+	var rows []table.Row
 	for _, r := range c.rows {
 		mine := r.figures(c.byP50)
 		spread := stats.SpreadOf(mine)
@@ -81,17 +77,17 @@ func (c *contest) table() table.Writer {
 			percent((spread.Greatest - spread.Least) / spread.Median),
 		}
 		for _, other := range others {
-			cells = append(cells, ratio(mine, c.figures(other)))
+			cells = append(cells, stats.Ratio(mine, c.figures(other)))
 		}
 		if base != "" {
-			cells = append(cells, ratio(mine, c.figures(r.base)))
+			cells = append(cells, stats.Ratio(mine, c.figures(r.base)))
 		}
-		t.AppendRow(append(cells,
+		rows = append(rows, append(cells,
 			millis(r.median(func(r round) float64 { return r.P50 })), millis(r.median(func(r round) float64 { return r.P99 })),
 			r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
 			r.memory(), r.right()))
 	}
-	return t
+	return stats.Table(header, rows, 2, len(header)-1)
 }
 
 // figures are what the row of that name is compared by; nil if it is not there.
@@ -160,34 +156,9 @@ func (r *row) right() string {
 	return "yes"
 }
 
-// newTable has a line under the header and nothing else; all columns but the first and the last are numbers.
-func newTable(header table.Row) table.Writer {
-	t := table.NewWriter()
-	s := table.StyleLight
-	s.Options = table.Options{SeparateHeader: true}
-	s.Format.Header = text.FormatDefault
-	s.Box.PaddingLeft, s.Box.PaddingRight = "", "  "
-	t.SetStyle(s)
-	t.AppendHeader(header)
-	var right []table.ColumnConfig
-	for column := 2; column < len(header); column++ {
-		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
-	return t
-}
-
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func whole(v float64) string     { return humanize.Comma(int64(math.Round(v))) }
 func percent(v float64) string   { return fmt.Sprintf("%.0f%%", 100*v) }
-
-// ratio is taken within each round.
-func ratio(a, b []float64) string {
-	if r := stats.Ratio(a, b); !math.IsNaN(r) {
-		return fmt.Sprintf("%.2f", r)
-	}
-	return "-"
-}
 
 // millis shows milliseconds.
 func millis(v float64) string {

@@ -5,14 +5,12 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -23,7 +21,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/stats"
 )
@@ -171,34 +168,22 @@ func sleepLoop(ctx context.Context, pause, length time.Duration) float64 {
 
 // print writes the table of the case.
 func (r *result) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%s: %s\n", r.name, r.about)
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.Options{SeparateHeader: true}
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	t.SetStyle(style)
-	t.AppendHeader(table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "right"})
-	var columns []table.ColumnConfig
-	for n := 2; n <= 6; n++ {
-		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(columns)
+	var rows []table.Row
 	fastest := r.rates(r.fastest())
 	if r.sleeps != nil {
-		t.AppendRow(table.Row{"sleep loop", median(r.sleeps), ratio(r.sleeps, r.rates(raw)), ratio(r.sleeps, fastest)})
+		toRaw, toFastest := stats.Ratio(r.sleeps, r.rates(raw)), stats.Ratio(r.sleeps, fastest)
+		rows = append(rows, table.Row{"sleep loop", median(r.sleeps), toRaw, toFastest})
 	}
 	for _, p := range r.peers {
 		rates, longest := r.rates(p.name), time.Duration(0)
 		for _, one := range r.rows[p.name] {
 			longest = max(longest, one.longest)
 		}
-		t.AppendRow(table.Row{p.name, median(rates), ratio(rates, r.rates(raw)), ratio(rates, fastest),
+		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
 			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), verdict(r.rows[p.name])})
 	}
-	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
+	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "right"}
+	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
 }
 
 // rates returns a peer's turns per second by round, 0 where it hung.
@@ -227,14 +212,6 @@ func worked(rates []float64) []float64 {
 }
 
 func median(rates []float64) string { return fmt.Sprintf("%.0f", stats.Median(worked(rates))) }
-
-// ratio is taken within each round that both have worked in.
-func ratio(a, b []float64) string {
-	if r := stats.Ratio(a, b); !math.IsNaN(r) {
-		return fmt.Sprintf("%.2f", r)
-	}
-	return "-"
-}
 
 // leastFair shows the round in which turns were spread worst: those of the client that got the most and of the one that
 // got the least.
@@ -271,13 +248,11 @@ func verdict(rounds []round) string {
 // machine is what the figures depend on, as far as Linux tells.
 func machine() string {
 	model := "unknown processor"
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer func() { _ = f.Close() }()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
+	processors, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(processors)) {
+		if value, found := strings.CutPrefix(line, "model name"); found {
+			model = strings.Trim(value, "\t\n :")
+			break
 		}
 	}
 	busy, _ := os.ReadFile("/proc/loadavg")

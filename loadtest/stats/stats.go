@@ -1,9 +1,13 @@
-// Package stats orders the rounds of a measurement and sums them up.
+// Package stats orders the rounds of a measurement, sums them up and writes them as a table.
 package stats
 
 import (
-	"math"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Median returns the middle of the values, the mean of the two middle ones where their number is even, and 0 of none.
@@ -38,19 +42,19 @@ func (s Spread) Overlaps(other Spread) bool {
 }
 
 // Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so that what slowed a whole round down
-// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. NaN: there is none
+// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. It is a dash if none is
 // left.
-func Ratio(a, b []float64) float64 {
+func Ratio(a, b []float64) string {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
-		if x, y := a[i], b[i]; x > 0 && y > 0 { //nolint:gosec // i is below both lengths
+		if x, y := a[i], b[i]; x > 0 && y > 0 {
 			ratios = append(ratios, x/y)
 		}
 	}
 	if len(ratios) == 0 {
-		return math.NaN()
+		return "-"
 	}
-	return Median(ratios)
+	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
 // Rotation returns 0 to n-1 in the order in which n contestants take their turns in a round: each round begins with
@@ -61,4 +65,28 @@ func Rotation(n, round int) []int {
 		order[i] = (i + round) % n
 	}
 	return order
+}
+
+// Table returns the lines of a table with a line under the header and nothing else. The columns from..to, of which the
+// first is 1, stand at the right.
+func Table(header table.Row, rows []table.Row, from, to int) string {
+	const gap = "  " // before each column; that of the first is cut off
+	style := table.StyleLight
+	style.Options = table.Options{SeparateHeader: true}
+	style.Format.Header = text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = gap, ""
+	t := table.NewWriter()
+	t.SetStyle(style)
+	t.AppendHeader(header)
+	t.AppendRows(rows)
+	var right []table.ColumnConfig
+	for number := from; number <= to; number++ {
+		right = append(right, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	var lines strings.Builder
+	for line := range strings.Lines(t.Render()) {
+		lines.WriteString(strings.TrimRight(string([]rune(line)[len(gap):]), " \n") + "\n")
+	}
+	return lines.String()
 }
