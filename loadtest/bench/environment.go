@@ -87,7 +87,7 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 	if e.sql, err = mysql.ParseDSN(dsn); err != nil {
 		return errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database")
 	}
-	if e.db, err = open(e.sql); err != nil {
+	if e.db, err = sql.Open("mysql", dsn); err != nil {
 		return err
 	}
 	e.later(e.db.Close)
@@ -103,14 +103,6 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 		e.durable = "NOT durable " + e.durable
 	}
 	return nil
-}
-
-func open(config *mysql.Config) (*sql.DB, error) {
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
 }
 
 // fleet is shops of one program on one database and one Redis.

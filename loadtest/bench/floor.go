@@ -29,7 +29,7 @@ func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 	config := f.database.Clone()
 	config.InterpolateParams = true // one round trip for each statement
 	config.ParseTime = false        // rows are copied as text
-	db, err := open(config)
+	db, err := sql.Open("mysql", config.FormatDSN())
 	if err != nil {
 		return round{}, err
 	}

@@ -25,7 +25,6 @@ type round struct {
 	RefusalsPerSecond float64
 	P50               float64 // from an order's sending to its answer; errors included
 	P99               float64
-	Longest           float64
 
 	Client     float64
 	Shops      float64
@@ -87,6 +86,6 @@ func sum(log crowd.Log, length time.Duration) (r round) {
 	}
 	slices.Sort(took)
 	last := len(took) - 1
-	r.P50, r.P99, r.Longest = ms(took[(last+1)/2]), ms(took[(last*99+99)/100]), ms(took[last])
+	r.P50, r.P99 = ms(took[(last+1)/2]), ms(took[(last*99+99)/100])
 	return r
 }
