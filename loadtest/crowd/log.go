@@ -140,17 +140,15 @@ func (l Log) Summary() Summary {
 	}
 	s.AnswersPerSecond = rate(s.Acknowledged + s.Refused)
 	s.OrdersPerSecond, s.RefusalsPerSecond = rate(s.Acknowledged), rate(s.Refused)
-	s.LatencyMS = percentiles(latencies)
+	slices.Sort(latencies)
+	s.LatencyMS = Latency{
+		P50: percentile(latencies, 50), P90: percentile(latencies, 90),
+		P99: percentile(latencies, 99), Max: percentile(latencies, 100),
+	}
 	s.Waits = curve(latencies)
 	s.Answers = l.slices(50)
 	s.Timeline = l.timeline(12)
 	return s
-}
-
-// percentiles sorts the durations.
-func percentiles(all []time.Duration) Latency {
-	slices.Sort(all)
-	return Latency{P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), Max: percentile(all, 100)}
 }
 
 // percentile returns the least duration, in milliseconds, that p percent do not exceed.

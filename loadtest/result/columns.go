@@ -3,7 +3,6 @@ package result
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"example.com/shop/loadtest/stats"
 )
@@ -93,29 +92,19 @@ func (s Strategy) Rows(columns []Column, show func(Column, float64) string) [][]
 	return rows
 }
 
-// Show shows a figure in a terminal.
+// Show shows a figure in a terminal; a wait in at most six characters.
 func (c Column) Show(n float64) string {
-	switch c.Kind {
-	case Wait:
-		return ShowWait(n)
-	case Rate:
-		if n < 10 {
-			return strconv.FormatFloat(n, 'f', 1, 64)
-		}
-	case Count:
-	}
-	return strconv.FormatFloat(n, 'f', 0, 64)
-}
-
-// ShowWait shows milliseconds in at most six characters.
-func ShowWait(ms float64) string {
 	switch {
-	case ms < 10:
-		return fmt.Sprintf("%.1fms", ms)
-	case ms < 9999.5:
-		return fmt.Sprintf("%.0fms", ms)
-	case ms < 999_950:
-		return fmt.Sprintf("%.1fs", ms/1000)
+	case c.Kind == Rate && n < 10:
+		return fmt.Sprintf("%.1f", n)
+	case c.Kind != Wait:
+		return fmt.Sprintf("%.0f", n)
+	case n < 10:
+		return fmt.Sprintf("%.1fms", n)
+	case n < 9999.5:
+		return fmt.Sprintf("%.0fms", n)
+	case n < 999_950:
+		return fmt.Sprintf("%.1fs", n/1000)
 	}
-	return fmt.Sprintf("%.0fs", ms/1000)
+	return fmt.Sprintf("%.0fs", n/1000)
 }

@@ -27,7 +27,6 @@ func NewConnections(n int, timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
-			MaxIdleConns:        0, // no limit over all shops
 			MaxIdleConnsPerHost: n,
 			IdleConnTimeout:     5 * time.Minute,
 			DisableCompression:  true,

@@ -137,9 +137,6 @@ func (t *Trace) Steps() map[string]*int64 {
 // parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks both the read and the commit:
 // traces are for pictures, an odd one is no error.
 func parseTrace(header, sku string) *Trace {
-	if header == "" {
-		return nil
-	}
 	var t Trace
 	steps := t.Steps()
 	for step := range strings.SplitSeq(header, ",") {
