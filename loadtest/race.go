@@ -198,7 +198,9 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	operator := shopclient.New(set.URLs[0], conns)
 	race := crowd.Race{
 		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
-		RequestTimeout: buyTimeout, Retry: crowd.DefaultRetry(), Watcher: w,
+		RequestTimeout: buyTimeout, Watcher: w,
+		// This is patient enough for a shop whose queue is a minute long.
+		Retry: crowd.Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second},
 	}
 	for _, sku := range race.SKUs {
 		if err := operator.Create(ctx, sku, l.Stock); err != nil {

@@ -71,11 +71,6 @@ type Retry struct {
 	Limit time.Duration // of the pause between two tries, whatever the shop asks for
 }
 
-// DefaultRetry is patient enough for a shop whose queue is a minute long.
-func DefaultRetry() Retry {
-	return Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second}
-}
-
 // pause returns how long to wait after a number of tries; the shop asked for so long, if it did. Up to half is added at
 // random, or all who were turned away together would come back together.
 func (r Retry) pause(tries int, asked time.Duration) time.Duration {
