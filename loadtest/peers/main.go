@@ -64,9 +64,7 @@ func parse(args []string, out io.Writer) (s settings, err error) {
 	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
 	cases := flags.String("cases", "all", "names with commas between: one, keys, hot, spread, hold")
 	peers := flags.String("peers", "all", "names with commas between: raw, redsync, redislock, rueidislock, ours")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return s, err
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return s, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if s.rounds < 1 || s.time < 10*time.Millisecond || flags.NArg() > 0 {
