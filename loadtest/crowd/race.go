@@ -62,8 +62,8 @@ type Load struct {
 	Timeout time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }
 
-// Pace says when orders are sent. The zero value has each buyer order once, all at the same moment. With a Rate the load
-// is open, and any buyer who does not wait for an answer sends what is due; without one it is closed.
+// Pace says when orders are sent. The zero value has each buyer order once, all at the same moment. With a Rate the
+// load is open, and any buyer who does not wait for an answer sends what is due; without one it is closed.
 type Pace struct {
 	Rate     float64       `placeholder:"N" help:"Open model: so many orders per second are due, at random moments that do not depend on each other (Poisson), however slow the shop is. Waits count from the moment an order is due. One that finds all --buyers waiting for an answer is not sent and counts as an error. Needs --duration or --requests (0.1 to 20000)."`
 	Duration time.Duration `placeholder:"D" help:"Let buyers order for so long (100ms to 10m): with --rate when orders are due, without it each again as soon as there is an answer (closed model, in which a slow shop has fewer orders to answer)."`

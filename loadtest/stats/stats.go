@@ -42,8 +42,8 @@ func (s Spread) Overlaps(other Spread) bool {
 }
 
 // Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so that what slowed a whole round down
-// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. It is a dash if none is
-// left.
+// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. It is a dash if
+// none is left.
 func Ratio(a, b []float64) string {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
