@@ -126,16 +126,16 @@ func (m *Metrics) Queue(name string, length func() int) {
 // Redis observes the connections of a client. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 	with := promauto.With(m.registry)
-	opts := func(name, help string) prometheus.Opts {
+	of := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help}
 	}
-	with.NewCounterFunc(prometheus.CounterOpts(opts("timeouts_total", "Waits for a free connection that took too long.")),
+	with.NewCounterFunc(prometheus.CounterOpts(of("timeouts_total", "Waits for a free connection that took too long.")),
 		func() float64 { return float64(client.PoolStats().Timeouts) })
-	with.NewCounterFunc(prometheus.CounterOpts(opts("wait_seconds_total", "Time spent waiting for a free connection.")),
+	with.NewCounterFunc(prometheus.CounterOpts(of("wait_seconds_total", "Time spent waiting for a free connection.")),
 		func() float64 { return float64(client.PoolStats().WaitDurationNs) / 1e9 })
-	with.NewGaugeFunc(prometheus.GaugeOpts(opts("connections", "Open connections, without those of subscriptions.")),
+	with.NewGaugeFunc(prometheus.GaugeOpts(of("connections", "Open connections, without those of subscriptions.")),
 		func() float64 { return float64(client.PoolStats().TotalConns) })
-	with.NewGaugeFunc(prometheus.GaugeOpts(opts("idle_connections", "Open connections that are not in use.")),
+	with.NewGaugeFunc(prometheus.GaugeOpts(of("idle_connections", "Open connections that are not in use.")),
 		func() float64 { return float64(client.PoolStats().IdleConns) })
 }
 

@@ -61,8 +61,8 @@ type Runner struct{ m *testing.M }
 // Wrap returns the Runner of a package's tests.
 func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
-// Run runs the tests, then removes the containers that they shared, and returns the exit code: not 0 if a test failed or
-// a container is left.
+// Run runs the tests, removes the containers that they shared, and returns the exit code: not 0 if a test failed or a
+// container is left.
 func (r Runner) Run() int {
 	pool.starts = map[string]func() (*Server, error){}
 	code := r.m.Run()
@@ -114,7 +114,7 @@ func own(t testing.TB, k kind) *Server {
 func need(t testing.TB, k kind) {
 	t.Helper()
 	if pool.starts == nil {
-		t.Fatal("testserver: TestMain of this package has to run the tests by testserver.Wrap, which removes the containers")
+		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
 	}
 	ci := os.Getenv("CI") == "true"
 	if testing.Short() && !ci {
