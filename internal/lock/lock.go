@@ -19,7 +19,7 @@ type Locker struct {
 	*shared
 }
 
-// shared is what a Locker and those that WithTTL returns have in common.
+// shared is what a Locker and those that WithTTL and WithMaxWait return have in common.
 type shared struct {
 	backend Backend
 
@@ -55,6 +55,18 @@ func New(b Backend, o Options) *Locker {
 func (l *Locker) WithTTL(ttl time.Duration) *Locker {
 	o := l.opt
 	o.TTL, o.Margin = ttl, time.Duration(float64(o.Margin)/float64(o.TTL)*float64(ttl))
+	return l.with(o)
+}
+
+// WithMaxWait returns a Locker for calls that may wait for another time; d is as Options.MaxWait. It shares all else
+// with l: queues, leases and Close.
+func (l *Locker) WithMaxWait(d time.Duration) *Locker {
+	o := l.opt
+	o.MaxWait = d
+	return l.with(o)
+}
+
+func (l *Locker) with(o Options) *Locker {
 	o, err := o.checked()
 	if err != nil {
 		panic(err)

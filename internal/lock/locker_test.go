@@ -233,6 +233,21 @@ func TestLocker_WithTTL(t *testing.T) {
 	})
 }
 
+// WithMaxWait is "for calls that may wait for another time than Options.MaxWait".
+func TestLocker_WithMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: time.Hour})
+		mustAcquire(t, locker, "key")
+		began := time.Now()
+		if _, err := locker.WithMaxWait(time.Minute).Acquire(t.Context(), "key"); !errors.Is(err, lock.ErrTimeout) {
+			t.Errorf("Acquire: %v, want ErrTimeout", err)
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("waited %v, want a minute", took)
+		}
+	})
+}
+
 // "The error is errors.ErrUnsupported if the Backend is no Inspector."
 func TestLocker_Holder_unsupported(t *testing.T) {
 	locker := newLocker(t, slow{Backend: lock.NewMemory()}, lock.Options{})
