@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	os.Exit(testserver.Main(m)) //nolint:forbidigo // this is the test binary's main
+	os.Exit(testserver.Wrap(m).Run()) //nolint:forbidigo // this is the test binary's main
 }
 
 // patience is for what takes milliseconds, on a machine that has better to do.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -158,8 +159,12 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
 		Margin: s.LockTTL / 10,
 	}
-	if c.lab != nil {
-		c.lab.decorate(&sell, lockers)
+	if c.lab != nil { // the recorder observes the store and all locks
+		sell.Store = lab.Store(sell.Store)
+		maps.Copy(lockers, c.lab.wrong)
+		for name, locker := range lockers {
+			lockers[name] = lab.Locker(locker)
+		}
 	}
 	early := 0 // no early transactions in a SQLite file, which has one writer
 	if !c.database.IsSQLite() {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,8 +83,7 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 
 // audit returns the number of differences, and logs the first 20 of them.
 func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences int, err error) {
-	// The time limit is there because a run keeps a snapshot of the database open. On MySQL each statement also has the
-	// readTimeout of the DSN, by default two minutes.
+	// The time limit is there because a run keeps a snapshot of the database open.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began := time.Now()
@@ -110,22 +110,29 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	return differences, nil
 }
 
-// runJobs runs jobs until ctx ends. The channel is closed when all have released their leases, which may take as long
-// as the timeouts of a database or Redis that does not answer.
-func (c *components) runJobs(ctx context.Context, list ...job) (ended <-chan struct{}) {
+// startJobs runs the jobs until stopJobs is called. jobsEnded is closed when all have released their leases, which may
+// take as long as the timeouts of a database or Redis that does not answer.
+func (s *Shop) startJobs() {
+	c := s.components
+	list := []job{expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders), purge(c.database, s.settings.KeepKeys)}
+	if s.settings.ReconcileAt != off {
+		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
+		list = append(list, reconciliation(at, c.database, s.log))
+	}
+	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
+	ended := make(chan struct{})
+	s.stopJobs, s.jobsEnded = stop, ended
 	var running sync.WaitGroup
 	for _, j := range list {
-		log := c.log.With("job", j.name)
+		log := s.log.With("job", j.name)
 		r := &runner{job: j, locker: c.lockers[strategy.RedisLock], metrics: c.metrics.Job(j.name), log: log,
 			outage: observe.Outage{Log: log, Message: "job fails here"}}
 		running.Go(func() { r.loop(ctx) })
 	}
-	done := make(chan struct{})
 	go func() {
 		running.Wait()
-		close(done)
+		close(ended)
 	}()
-	return done
 }
 
 // runner runs a job on this instance.
@@ -149,12 +156,12 @@ func (r *runner) loop(ctx context.Context) {
 		switch {
 		case err == nil:
 			if failed := r.lead(lease); failed {
-				pause(ctx, 2*max(r.every, standBy))
+				_ = order.Pause(ctx, 2*max(r.every, standBy))
 			}
 		case !heldElsewhere && ctx.Err() == nil:
 			r.outage.Note(ctx, err)
 		}
-		pause(ctx, standBy)
+		_ = order.Pause(ctx, standBy)
 	}
 }
 
@@ -164,7 +171,7 @@ func (r *runner) lead(lease *lock.Lease) (failed bool) {
 	r.log.Info("job runs here")
 	r.metrics.Leads(true)
 	defer r.metrics.Leads(false)
-	for ctx := lease.Context(); ctx.Err() == nil; pause(ctx, r.every) {
+	for ctx := lease.Context(); ctx.Err() == nil; _ = order.Pause(ctx, r.every) {
 		began := time.Now()
 		items, err := r.run(ctx)
 		r.metrics.Ran(items, err)
@@ -180,15 +187,4 @@ func (r *runner) lead(lease *lock.Lease) (failed bool) {
 		}
 	}
 	return false
-}
-
-// pause waits for d or the end of ctx, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -24,15 +23,6 @@ type teaching struct {
 	recorder        *lab.Recorder
 	wrong           map[string]strategy.Locker // by the strategies' names
 	database, redis string                     // names and versions
-}
-
-// decorate adds the wrong locks, and wraps the store and all locks so that the recorder observes them.
-func (l *teaching) decorate(sell *strategy.Shop, lockers map[string]strategy.Locker) {
-	sell.Store = lab.Store(sell.Store)
-	maps.Copy(lockers, l.wrong)
-	for name, locker := range lockers {
-		lockers[name] = lab.Locker(locker)
-	}
 }
 
 // notOffered returns why strategies cannot be used in this shop, by name.

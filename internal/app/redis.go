@@ -12,6 +12,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"example.com/shop/internal/order"
 )
 
 // RedisAddress returns the host:port of an address or URL, without user and password.
@@ -96,7 +98,7 @@ func awaitRedis(ctx context.Context, options redis.Options) (err error) {
 		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
 			return last
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if order.Pause(ctx, 100*time.Millisecond) != nil {
 			return last
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/shop/internal/order"
 )
 
 // Shop is a running shop.
@@ -68,17 +70,6 @@ func (s *Shop) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *Shop) startJobs() {
-	c := s.components
-	list := []job{expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders), purge(c.database, s.settings.KeepKeys)}
-	if s.settings.ReconcileAt != off {
-		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
-		list = append(list, reconciliation(at, c.database, s.log))
-	}
-	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
-	s.stopJobs, s.jobsEnded = stop, c.runJobs(ctx, list...)
-}
-
 // serve accepts until Shutdown or a failure of either server.
 func (s *Shop) serve() {
 	defer close(s.done)
@@ -134,7 +125,7 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	s.log.Info("shop closes")
 	s.draining.Store(true)
 	s.stopJobs() // another instance goes on with them
-	pause(ctx, s.settings.DrainDelay)
+	_ = order.Pause(ctx, s.settings.DrainDelay)
 
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
 	defer cancel()

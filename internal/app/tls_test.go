@@ -16,7 +16,7 @@ import (
 func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
 	ca := testserver.NewCA(t)
-	own := ca.Issue(t, "shop")
+	own := ca.Issue(t, "shop", time.Hour)
 	caFile, cert, key := testserver.File(t, ca.PEM), testserver.File(t, own.Cert), testserver.File(t, own.Key)
 	other := testserver.File(t, testserver.NewCA(t).PEM)
 	plaintext, clients := testserver.Redis(t), x509.NewCertPool()
@@ -28,8 +28,9 @@ func TestStart_redisTLS(t *testing.T) {
 		}
 		return testserver.TLS(t, plaintext, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients})
 	}
-	strict := with(ca.Issue(t, "localhost"), tls.RequireAndVerifyClientCert)
-	good, expired := with(ca.Issue(t, "localhost"), tls.NoClientCert), with(ca.IssueExpired(t, "localhost"), tls.NoClientCert)
+	strict := with(ca.Issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)
+	good := with(ca.Issue(t, "localhost", time.Hour), tls.NoClientCert)
+	expired := with(ca.Issue(t, "localhost", -time.Hour), tls.NoClientCert)
 	for name, c := range map[string]struct {
 		server, host  string // host as host:port begins, or a URL
 		ca, cert, key string
@@ -47,8 +48,8 @@ func TestStart_redisTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wire := testserver.NewWiretap(t, c.server)
-			_, port, err := net.SplitHostPort(wire.Addr)
+			addr, sent := testserver.Wiretap(t, c.server)
+			_, port, err := net.SplitHostPort(addr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,7 @@ func TestStart_redisTLS(t *testing.T) {
 				t.Errorf("got %v, want %q and no password", err, c.want)
 			}
 			for _, word := range []string{"geheim", "HELLO", "hello"} {
-				if wire.Saw(word) {
+				if sent.Has(word) {
 					t.Errorf("%s went over the wire in the clear", word)
 				}
 			}
@@ -81,7 +82,7 @@ func TestStart_redisTLS(t *testing.T) {
 func TestStart_mysqlTLS(t *testing.T) {
 	t.Parallel()
 	ca := testserver.NewCA(t)
-	server := testserver.StartMariaDBTLS(t, ca.Issue(t, "localhost"))
+	server := testserver.StartMariaDBTLS(t, ca.Issue(t, "localhost", time.Hour))
 	for name, c := range map[string]struct {
 		dsn string
 		ca  *testserver.CA

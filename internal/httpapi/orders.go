@@ -25,14 +25,7 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 	for _, line := range body.Lines {
 		r.Lines = append(r.Lines, order.RequestLine{SKU: line.SKU, Units: line.Quantity})
 	}
-	var placed order.Order
-	var replayed bool
-	var err error
-	if a.Lab == nil {
-		placed, replayed, err = a.Orders.Place(c.Request.Context(), r)
-	} else {
-		placed, replayed, err = a.placeTraced(c, r)
-	}
+	placed, replayed, err := a.place(c, r)
 	if err != nil {
 		return 0, nil, err
 	}

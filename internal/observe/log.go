@@ -28,7 +28,6 @@ func Took(d time.Duration) slog.Attr {
 	return slog.Float64("took_ms", float64(d.Microseconds())/1000)
 }
 
-// handler adds the ids of the request and the trace to each record.
 type handler struct{ slog.Handler }
 
 // NewHandler returns a handler that adds the ids of the request and the trace to the records that next logs.

@@ -126,22 +126,17 @@ func (m *Metrics) Queue(name string, length func() int) {
 // Redis observes the connections of a client. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 	with := promauto.With(m.registry)
-	counter := func(name, help string, value func(*redis.PoolStats) float64) {
-		with.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help},
-			func() float64 { return value(client.PoolStats()) })
+	of := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help}
 	}
-	gauge := func(name, help string, value func(*redis.PoolStats) float64) {
-		with.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help},
-			func() float64 { return value(client.PoolStats()) })
-	}
-	counter("timeouts_total", "Waits for a free connection that took too long.",
-		func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
-	counter("wait_seconds_total", "Time spent waiting for a free connection.",
-		func(s *redis.PoolStats) float64 { return float64(s.WaitDurationNs) / 1e9 })
-	gauge("connections", "Open connections, without those of subscriptions.",
-		func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
-	gauge("idle_connections", "Open connections that are not in use.",
-		func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
+	with.NewCounterFunc(prometheus.CounterOpts(of("timeouts_total", "Waits for a free connection that took too long.")),
+		func() float64 { return float64(client.PoolStats().Timeouts) })
+	with.NewCounterFunc(prometheus.CounterOpts(of("wait_seconds_total", "Time spent waiting for a free connection.")),
+		func() float64 { return float64(client.PoolStats().WaitDurationNs) / 1e9 })
+	with.NewGaugeFunc(prometheus.GaugeOpts(of("connections", "Open connections, without those of subscriptions.")),
+		func() float64 { return float64(client.PoolStats().TotalConns) })
+	with.NewGaugeFunc(prometheus.GaugeOpts(of("idle_connections", "Open connections that are not in use.")),
+		func() float64 { return float64(client.PoolStats().IdleConns) })
 }
 
 // Job is the metrics of one scheduled job.

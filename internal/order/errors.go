@@ -31,8 +31,7 @@ func (e *Error) with(format string, args ...any) *Error {
 
 // Code returns the code of the Error in err, or "" if there is none.
 func Code(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

@@ -176,10 +176,7 @@ func (s *Service) transition(ctx context.Context, o Order, to Status, claim func
 	if to == Paid {
 		kind = stock.Sell
 	}
-	movements, err := o.Movements(kind, nil, time.Now().UTC())
-	if err != nil {
-		return "", false, err
-	}
+	movements := o.Movements(kind, nil, time.Now().UTC())
 	err = s.Store.InTx(ctx, nil, func(tx Tx) (err error) {
 		now, moved, err = tx.Move(o.ID, to)
 		if err != nil || now != to {
@@ -310,11 +307,7 @@ func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int,
 		units := map[string]int64{}
 		var ledger []stock.Movement
 		for _, o := range moved {
-			movements, err := o.Movements(stock.Release, nil, time.Now().UTC())
-			if err != nil {
-				return err
-			}
-			ledger = append(ledger, movements...)
+			ledger = append(ledger, o.Movements(stock.Release, nil, time.Now().UTC())...)
 			for _, line := range o.Lines {
 				units[line.SKU] += line.Units
 			}

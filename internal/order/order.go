@@ -61,22 +61,21 @@ func (o Order) Sorted() []Line {
 
 // Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. fence returns
 // the fence under which a SKU's units were taken; nil for none.
-func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) ([]stock.Movement, error) {
+func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) []stock.Movement {
 	movements := make([]stock.Movement, len(o.Lines))
 	for i, line := range o.Sorted() {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("new movement id: %w", err)
-		}
 		movements[i] = stock.Movement{
-			ID: id.String(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
+			ID: newID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
 		}
 		if fence != nil {
 			movements[i].Fence = fence(line.SKU)
 		}
 	}
-	return movements, nil
+	return movements
 }
+
+// newID returns an id that sorts by time. It cannot fail: crypto/rand ends a program that gets no random bytes.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Limits of a request.
 const (
@@ -201,18 +200,14 @@ type Draft struct {
 }
 
 // newDraft returns the draft of a valid request.
-func newDraft(r Request, think, hold time.Duration) (*Draft, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("new order id: %w", err)
-	}
+func newDraft(r Request, think, hold time.Duration) *Draft {
 	lines := r.merged()
 	return &Draft{
-		Order:       Order{ID: id.String(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
+		Order:       Order{ID: newID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
 		Fingerprint: Fingerprint(lines),
 		Think:       cmp.Or(r.Think, think),
 		hold:        hold,
-	}, nil
+	}
 }
 
 // Fingerprint returns a hash of what is bought, by which two requests with the same key are told apart.

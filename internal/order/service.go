@@ -81,10 +81,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err != nil {
 		return Order{}, false, err
 	}
-	d, err := newDraft(r, s.Think, s.Hold)
-	if err != nil {
-		return Order{}, false, err
-	}
+	d := newDraft(r, s.Think, s.Hold)
 	if err := s.checkNames(ctx, d); err != nil {
 		return Order{}, false, err
 	}

@@ -123,9 +123,10 @@ func (a Account) Check() []Difference {
 	differ := func(invariant, format string, args ...any) {
 		found = append(found, Difference{Invariant: invariant, SKU: a.SKU, Detail: fmt.Sprintf(format, args...)})
 	}
-	if !a.Level.Balanced() {
+	l := a.Level
+	if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
 		differ("I1", "supplied %d is not available %d + reserved %d + sold %d, none negative",
-			a.Level.Supplied, a.Level.Available, a.Level.Reserved, a.Level.Sold)
+			l.Supplied, l.Available, l.Reserved, l.Sold)
 	}
 	if over := a.Oversold(); over > 0 {
 		differ("I1", "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Level.Supplied)

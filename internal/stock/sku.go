@@ -40,12 +40,6 @@ func (l Level) String() string {
 	return fmt.Sprintf("supplied %d, available %d, reserved %d, sold %d", l.Supplied, l.Available, l.Reserved, l.Sold)
 }
 
-// Balanced reports whether every supplied unit is in exactly one place.
-func (l Level) Balanced() bool {
-	return l.Supplied == l.Available+l.Reserved+l.Sold &&
-		l.Supplied >= 0 && l.Available >= 0 && l.Reserved >= 0 && l.Sold >= 0
-}
-
 // SKU is one thing for sale.
 type SKU struct {
 	Name          string

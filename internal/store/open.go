@@ -22,6 +22,8 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
 	"modernc.org/sqlite"
+
+	"example.com/shop/internal/order"
 )
 
 // sqliteConns is how many connections share a file. SQLite has one writer at a time. Further writers wait in the pool,
@@ -191,9 +193,7 @@ func (s *Store) await(ctx context.Context) error {
 		if ctx.Err() == nil && !mayRecover(err) {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if order.Pause(ctx, pause) != nil {
 			return fmt.Errorf("%s did not answer for %v: %w, last error: %w; check that it runs, and the address", s.name,
 				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
 		}

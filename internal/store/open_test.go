@@ -149,7 +149,7 @@ func TestMySQL_tls(t *testing.T) {
 			t.Parallel()
 			ca := testserver.NewCA(t)
 			with := func(c testserver.Certificate) string { return start(t, c).DSN(t) }
-			good, expired := with(ca.Issue(t, "localhost")), with(ca.IssueExpired(t, "localhost"))
+			good, expired := with(ca.Issue(t, "localhost", time.Hour)), with(ca.Issue(t, "localhost", -time.Hour))
 			for name, c := range map[string]struct {
 				dsn, host string
 				ca        *testserver.CA // nil: tls=true in the DSN
@@ -170,8 +170,8 @@ func TestMySQL_tls(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					wire := testserver.NewWiretap(t, config.Addr)
-					dsn := strings.Replace(strings.Replace(c.dsn, config.Addr, wire.Addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
+					addr, sent := testserver.Wiretap(t, config.Addr)
+					dsn := strings.Replace(strings.Replace(c.dsn, config.Addr, addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
 					options := store.Options{}
 					if c.ca == nil {
 						dsn += "&tls=true"
@@ -191,7 +191,7 @@ func TestMySQL_tls(t *testing.T) {
 							t.Errorf("got cipher %q, %v, want one", cipher, err)
 						}
 					}
-					if wire.Saw("root") {
+					if sent.Has("root") {
 						t.Error("the user's name went over the wire in the clear")
 					}
 				})

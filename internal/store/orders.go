@@ -237,10 +237,7 @@ func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
 		case classify(err) != lockWait, time.Since(began) > most:
 			return explain(ctx, "wait for another order of the buyer", err)
 		}
-		select {
-		case <-time.After(nap):
-		case <-ctx.Done():
-		}
+		_ = order.Pause(ctx, nap)
 	}
 }
 

@@ -71,9 +71,7 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 		if try == confirmTries {
 			return false, err
 		}
-		select {
-		case <-time.After(25 * time.Millisecond << try):
-		case <-ctx.Done():
+		if order.Pause(ctx, 25*time.Millisecond<<try) != nil {
 			return false, err
 		}
 	}
@@ -92,9 +90,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
 		}
 		backOff := min(2*time.Millisecond<<try, 100*time.Millisecond)
-		select {
-		case <-time.After(rand.N(backOff)):
-		case <-ctx.Done():
+		if order.Pause(ctx, rand.N(backOff)) != nil {
 			return ended(ctx)
 		}
 	}

@@ -1,13 +1,14 @@
 package testserver
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/observe/logbook"
 )
 
 // Listen listens on a free port of this machine until the test ends. serve gets each client in a goroutine of its own.
@@ -68,36 +69,14 @@ func BothWays(client, server net.Conn, requests, answers func()) {
 	both.Wait()
 }
 
-// Wiretap keeps what clients send to a server, as an eavesdropper would.
-type Wiretap struct {
-	Addr string // through it
-
-	mu   sync.Mutex
-	sent bytes.Buffer
-}
-
-// NewWiretap starts one in front of a server, until the test ends.
-func NewWiretap(t testing.TB, server string) *Wiretap {
+// Wiretap listens in front of a server, as Listen does, and keeps what clients send to it, as an eavesdropper would.
+func Wiretap(t testing.TB, server string) (addr string, sent *logbook.Book) {
 	t.Helper()
-	w := &Wiretap{}
-	w.Addr = Relay(t, server, func(client, server net.Conn) {
+	sent = &logbook.Book{}
+	addr = Relay(t, server, func(client, server net.Conn) {
 		BothWays(client, server,
-			func() { _, _ = io.Copy(server, io.TeeReader(client, w)) },
+			func() { _, _ = io.Copy(server, io.TeeReader(client, sent)) },
 			func() { _, _ = io.Copy(client, server) })
 	})
-	return w
-}
-
-// Write implements io.Writer.
-func (w *Wiretap) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sent.Write(p)
-}
-
-// Saw reports whether a client sent the words in the clear.
-func (w *Wiretap) Saw(words string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return bytes.Contains(w.sent.Bytes(), []byte(words))
+	return addr, sent
 }

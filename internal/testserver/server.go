@@ -187,7 +187,7 @@ func (s *Server) options() []testcontainers.ContainerCustomizer {
 		bindings[dockernet.MustParsePort(exposed[i])] = []dockernet.PortBinding{{HostPort: strconv.Itoa(port)}}
 	}
 	options := []testcontainers.ContainerCustomizer{
-		testcontainers.WithLogger(silent{}),
+		testcontainers.WithLogger(silent),
 		testcontainers.WithEnv(k.env),
 		testcontainers.WithCmd(command...),
 		testcontainers.WithExposedPorts(exposed...),

@@ -4,7 +4,7 @@
 // The tests of a package share one container of each kind, which the first test that asks for it starts. TestMain
 // removes them:
 //
-//	func TestMain(m *testing.M) { os.Exit(testserver.Main(m)) }
+//	func TestMain(m *testing.M) { os.Exit(testserver.Wrap(m).Run()) }
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) } // and looks for leaked goroutines
 //
 // A test asks for an address or a data source name:
@@ -36,6 +36,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	stdlog "log"
 	"os"
 	"sync"
 	"testing"
@@ -56,13 +58,11 @@ var pool struct {
 // Runner is what goleak.VerifyTestMain and os.Exit need of a *testing.M.
 type Runner struct{ m *testing.M }
 
-// Main runs the tests and removes the containers that they shared. It returns the exit code.
-func Main(m *testing.M) int { return Wrap(m).Run() }
-
-// Wrap is Main for goleak.VerifyTestMain, which calls Run itself and looks for leaks after it.
+// Wrap returns the Runner of a package's tests.
 func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
-// Run runs the tests, then removes the containers. The code is not 0 if a test failed or a container is left.
+// Run runs the tests, removes the containers that they shared, and returns the exit code: not 0 if a test failed or a
+// container is left.
 func (r Runner) Run() int {
 	pool.starts = map[string]func() (*Server, error){}
 	code := r.m.Run()
@@ -114,7 +114,7 @@ func own(t testing.TB, k kind) *Server {
 func need(t testing.TB, k kind) {
 	t.Helper()
 	if pool.starts == nil {
-		t.Fatal("testserver: TestMain of this package has to call testserver.Main or Wrap, which remove the containers")
+		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
 	}
 	ci := os.Getenv("CI") == "true"
 	if testing.Short() && !ci {
@@ -133,6 +133,8 @@ func need(t testing.TB, k kind) {
 }
 
 var (
+	silent = stdlog.New(io.Discard, "", 0) // for testcontainers' progress lines
+
 	imagesMu sync.Mutex
 	images   = map[string]error{}
 )
@@ -145,7 +147,7 @@ func findImage(ctx context.Context, k kind) error {
 	err, known := images[image]
 	if !known {
 		if len(images) == 0 { // before testcontainers does anything
-			log.SetDefault(silent{})
+			log.SetDefault(silent)
 		}
 		err = pull(ctx, image)
 		images[image] = err
@@ -175,11 +177,6 @@ func pull(ctx context.Context, image string) error {
 	}
 	return pulling.Wait(ctx)
 }
-
-// silent drops testcontainers' progress lines.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
 
 // findDocker returns a client of the daemon that testcontainers uses, too.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {

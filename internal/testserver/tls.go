@@ -43,19 +43,9 @@ func NewCA(t testing.TB) *CA {
 // Certificate is one that a CA has signed, and its private key, for servers and clients. All are PEM.
 type Certificate struct{ CA, Cert, Key []byte }
 
-// Issue makes a certificate for a host name that is valid now.
-func (ca *CA) Issue(t testing.TB, host string) Certificate {
-	t.Helper()
-	return ca.issue(t, host, time.Now().Add(24*time.Hour))
-}
-
-// IssueExpired makes one that was valid until an hour ago.
-func (ca *CA) IssueExpired(t testing.TB, host string) Certificate {
-	t.Helper()
-	return ca.issue(t, host, time.Now().Add(-time.Hour))
-}
-
-func (ca *CA) issue(t testing.TB, host string, end time.Time) Certificate {
+// Issue makes a certificate for a host name. It is valid for the time left, or expired if that is negative: it began a
+// day ago.
+func (ca *CA) Issue(t testing.TB, host string, left time.Duration) Certificate {
 	t.Helper()
 	key := newKey(t)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
@@ -66,7 +56,7 @@ func (ca *CA) issue(t testing.TB, host string, end time.Time) Certificate {
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: t.Name()},
 		NotBefore:    time.Now().Add(-24 * time.Hour),
-		NotAfter:     end,
+		NotAfter:     time.Now().Add(left),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:     []string{host},

@@ -153,8 +153,7 @@ func locked(err error) bool {
 
 // errno is the server's number of an error; 0 if it is not the server's.
 func errno(err error) uint16 {
-	var answer *mysql.MySQLError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return answer.Number
 	}
 	return 0

@@ -45,27 +45,22 @@ type Options struct {
 	Dial zk.Dialer
 }
 
-// Validate returns an error that names the first invalid option.
-func (o Options) Validate() error {
-	o = o.withDefaults()
-	// ZooKeeper's own tree is refused here, other illegal names by the server.
-	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
-	switch {
-	case o.SessionTimeout < time.Millisecond:
-		return fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	case !legal:
-		return fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
-	}
-	return nil
-}
-
-func (o Options) withDefaults() Options {
+// checked returns the options with their defaults, and an error that names the first invalid one.
+func (o Options) checked() (Options, error) {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
 	o.Root = cmp.Or(o.Root, "/locks")
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
-	return o
+	// ZooKeeper's own tree is refused here, other illegal names by the server.
+	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
+	switch {
+	case o.SessionTimeout < time.Millisecond:
+		return o, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
+	case !legal:
+		return o, fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
+	}
+	return o, nil
 }
 
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
@@ -93,10 +88,10 @@ const maxSequence = 2_000_000_000
 // New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
 // for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
 func New(servers []string, o Options) (*Backend, error) {
-	if err := o.Validate(); err != nil {
+	o, err := o.checked()
+	if err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
 	b := &Backend{
 		opt:          o,
 		lastSequence: maxSequence,
@@ -105,7 +100,6 @@ func New(servers []string, o Options) (*Backend, error) {
 		sessions:     sessions{changed: make(chan struct{})},
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
-	var err error
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
 	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))

@@ -328,9 +328,13 @@ func TestBackend_AnyKey(t *testing.T) {
 	}
 }
 
-func TestOptions_Validate(t *testing.T) {
+func TestNew_options(t *testing.T) {
 	for _, good := range []zklock.Options{{}, {Root: "/a"}, {Root: "/shop/locks"}, {SessionTimeout: time.Second}} {
-		if err := good.Validate(); err != nil {
+		b, err := zklock.New([]string{"127.0.0.1:1"}, good)
+		if err == nil {
+			err = b.Close()
+		}
+		if err != nil {
 			t.Errorf("%+v: %v", good, err)
 		}
 	}
@@ -343,11 +347,8 @@ func TestOptions_Validate(t *testing.T) {
 		`Root "/a/../b"`: {Root: "/a/../b"},
 		`Root "/zookee`:  {Root: "/zookeeper/locks"},
 	} {
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := zklock.New([]string{"localhost"}, bad); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: got %v, want an error that names %s", bad, err, name)
-		}
-		if _, err := zklock.New([]string{"localhost"}, bad); err == nil {
-			t.Errorf("%+v: New takes it", bad)
 		}
 	}
 	if _, err := zklock.New(nil, zklock.Options{}); err == nil {

@@ -214,6 +214,6 @@ func retryable(err error) bool {
 	if slices.ContainsFunc(unknown, func(known error) bool { return errors.Is(err, known) }) {
 		return true
 	}
-	var network net.Error
-	return errors.As(err, &network)
+	_, network := errors.AsType[net.Error](err)
+	return network
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Book stands in for the file that is a program's stderr or its log: several goroutines may write to it at once, and a
-// test may read it meanwhile. An empty one is ready to use.
+// Book stands in for the file that is a program's stderr or its log, or for its network: several goroutines may write
+// to it at once, and a test may read it meanwhile. An empty one is ready to use.
 type Book struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -140,11 +140,7 @@ func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	}
 	var ledger []stock.Movement
 	for _, o := range orders {
-		movements, err := o.Movements(stock.Reserve, func(string) int64 { return fence }, o.CreatedAt)
-		if err != nil {
-			return err
-		}
-		ledger = append(ledger, movements...)
+		ledger = append(ledger, o.Movements(stock.Reserve, func(string) int64 { return fence }, o.CreatedAt)...)
 	}
 	return cmp.Or(tx.Record(ledger...), l.InTime(leases))
 }

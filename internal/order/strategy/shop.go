@@ -89,11 +89,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	if leases != nil {
 		fence = func(sku string) int64 { return leases.Fence(Key(sku)) }
 	}
-	movements, err := d.Movements(stock.Reserve, fence, d.CreatedAt)
-	if err != nil {
-		return err
-	}
-	return tx.Record(movements...)
+	return tx.Record(d.Movements(stock.Reserve, fence, d.CreatedAt)...)
 }
 
 // InTime is the last check before a COMMIT. It returns order.ErrTooLate if less than the margin is left of a lease.

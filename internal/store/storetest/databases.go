@@ -3,7 +3,7 @@
 //
 // Proxy breaks the connection to a server at a statement that a test picks.
 //
-// A package that uses it has a TestMain that calls testserver.Main or Wrap.
+// A package that uses it has a TestMain that calls testserver.Wrap.
 package storetest
 
 import (
