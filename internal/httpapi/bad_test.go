@@ -226,13 +226,13 @@ func TestBadHeaders(t *testing.T) {
 		},
 		"400 lab-off": {
 			{withKey, asJSON, "Shop-Strategy: none"}, {withKey, asJSON, "Shop-Strategy: "}, {withKey, asJSON, "Shop-Think: 2ms"},
-			{withKey, asJSON, "Shop-Tape: a"}, {withKey, asJSON, "Shop-Stop: step:read"},
+			{withKey, asJSON, "Shop-Tape: a"}, {withKey, asJSON, "Shop-Stop: each"},
 		},
 		"lab 400 unknown-strategy": {{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + times("s", 5_000)}, {"Shop-Strategy: none\x00"}, {"Shop-Strategy: none", "Shop-Strategy: redis"}},
 		"lab 400 missing-strategy": {{"Shop-Strategy: zookeeper"}},
 		"lab 400 malformed": {
 			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"},
-			{"Shop-Tape: A b"}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: sql:COMMIT"},
+			{"Shop-Tape: A b"}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: each"},
 		},
 		"lab 422 invalid-order": {{"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"}},
 	} {

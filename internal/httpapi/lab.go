@@ -47,9 +47,13 @@ func (a *api) place(c *call, r order.Request) (placed order.Order, replayed bool
 	if a.Lab == nil {
 		return a.Orders.Place(c.Request.Context(), r)
 	}
-	q := lab.Request{Name: c.value("Shop-Tape"), Stop: c.value("Shop-Stop")}
-	if q.Name == "" && q.Stop != "" {
-		return placed, false, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to resume", errMalformed)
+	stop := c.value("Shop-Stop")
+	q := lab.Request{Name: c.value("Shop-Tape"), Step: stop == "each"}
+	switch {
+	case stop != "" && !q.Step:
+		return placed, false, fmt.Errorf("%w: header Shop-Stop %.80q: want each", errMalformed, stop)
+	case q.Step && q.Name == "":
+		return placed, false, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to step", errMalformed)
 	}
 	for _, line := range r.Lines {
 		q.SKUs = append(q.SKUs, line.SKU)
@@ -99,12 +103,12 @@ func (a *api) getTape(c *call) (int, any, error) {
 	return http.StatusOK, now, err
 }
 
-// resumeTape answers POST /v1/tapes/{tape}/resume.
-func (a *api) resumeTape(c *call) (int, any, error) {
+// moveTape answers POST /v1/tapes/{tape}/{move}.
+func (a *api) moveTape(c *call) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
 	}
-	if err := a.Lab.Recorder.Resume(c.Param("tape")); err != nil {
+	if err := a.Lab.Recorder.Do(c.Request.Context(), lab.Move(c.Param("move")), c.Param("tape")); err != nil {
 		return 0, nil, err
 	}
 	return a.getTape(c)

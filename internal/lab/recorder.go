@@ -7,22 +7,27 @@
 //	lock.Options{Observer: recorder.Lock(observer)}              // what the lock's store answers
 //	strategy.Shop{Store: lab.Store(store)}, lab.Locker(locker)   // the steps of a purchase
 //
-//	ctx, trace, err := recorder.Begin(ctx, lab.Request{Name: "a", Stop: "sql:COMMIT", SKUs: skus})
+//	ctx, trace, err := recorder.Begin(ctx, lab.Request{Name: "a", Step: true, SKUs: skus})
 //	...                                                          // the request
 //	trace.End()
 //
 // and from elsewhere
 //
 //	recording, err := recorder.Look(ctx, "a", 0)                 // waits for a change
-//	recorder.Resume("a")
+//	recorder.Do(ctx, lab.Step, "a")                              // the request takes one step
 //
 // Which request a step or command belongs to is known from its context. Commands that outlive that, such as those which
 // renew a lease or give it back, are known by the name of the SKU in their arguments.
 //
+// A request that is stepped stops before each step that another request can notice: a statement about the stock, a BEGIN
+// or COMMIT, taking or releasing a lock. Taking a lock, however often it asks, is one step; of the wrong locks, each
+// command is one.
+//
 // Promises:
 //
 //   - A stop comes before the command: nothing of it has left the process.
-//   - It ends by Resume, with the request's own context, or after Longest, which is recorded.
+//   - It ends by a Move, with the request's own context, or after Longest, which is recorded.
+//   - A request that has died sends nothing more, and its transaction is rolled back.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
 //     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
 package lab
@@ -43,8 +48,11 @@ import (
 )
 
 var (
-	// ErrInvalid means that the name of a recording or its stop is malformed, or the name is taken.
+	// ErrInvalid means that the name of a recording is malformed or taken, or that its request cannot make a move.
 	ErrInvalid = errors.New("invalid tape")
+
+	// ErrDied is what a request that has died gets of every command.
+	ErrDied = errors.New("the request has died, as if with its process")
 
 	// ErrNotFound means that there is no recording of this name, or no longer.
 	ErrNotFound = errors.New("no such tape")
@@ -65,9 +73,20 @@ const (
 	Ended   = "ended"
 )
 
+// Move is what can be done to a recorded request.
+type Move string
+
+// Moves.
 const (
-	// Longest is how long a stop lasts that no Resume ends.
-	Longest = 30 * time.Second
+	Step   Move = "step"   // let it take the step that it has stopped before
+	Resume Move = "resume" // let it go on without further stops
+	Die    Move = "die"    // let it end as if its process had died
+	Expire Move = "expire" // let the locks of its SKUs run out, whoever holds them; the holder does not notice
+)
+
+const (
+	// Longest is how long a stop lasts that no Move ends.
+	Longest = 10 * time.Minute
 
 	maxRecordings = 64               // the oldest goes first
 	maxEvents     = 2000             // of one recording
@@ -86,14 +105,15 @@ type Event struct {
 type Recording struct {
 	Name    string  `json:"tape"`
 	State   string  `json:"state"`
-	Version int     `json:"version"` // higher with each change
+	Next    string  `json:"next,omitempty"` // the step that it has stopped before
+	Version int     `json:"version"`        // higher with each change
 	Events  []Event `json:"events"`
 }
 
 // Request is what is to be traced.
 type Request struct {
 	Name string // of the recording; empty for a trace that is not recorded
-	Stop string // kind:word before which to stop, such as sql:COMMIT or step:read; empty for none
+	Step bool   // stop before each step that another request can notice
 	SKUs []string
 }
 
@@ -108,30 +128,23 @@ type Recorder struct {
 // NewRecorder returns one without recordings.
 func NewRecorder() *Recorder { return &Recorder{} }
 
-var (
-	nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	stopRule = regexp.MustCompile(`^(step:[a-z-]{1,32}|(redis|sql):[A-Z]{1,32})$`)
-)
+var nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context.
 // Call End when the request has its answer. The error is an ErrInvalid.
 func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trace, error) {
-	switch {
-	case q.Name == "":
-	case !nameRule.MatchString(q.Name):
+	if q.Name != "" && !nameRule.MatchString(q.Name) {
 		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
-	case q.Stop != "" && !stopRule.MatchString(q.Stop):
-		return nil, nil, fmt.Errorf("%w: stop %.80q: want step:read, redis:DEL, sql:COMMIT or the like", ErrInvalid, q.Stop)
 	}
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, stop: q.Stop, recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
-		resumed: make(chan struct{}), changed: make(chan struct{}),
+		name: q.Name, skus: q.SKUs, stepped: q.Step, changed: make(chan struct{}),
+		recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
 	}
 	if err := r.keep(t); err != nil {
 		return nil, nil, err
 	}
-	ctx = context.WithValue(ctx, traceKey{}, t)
-	t.step(ctx, step{name: stepBegun})
+	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, traceKey{}, t))
+	t.step(step{name: stepBegun})
 	return ctx, t, nil
 }
 
@@ -173,13 +186,24 @@ func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, 
 	}
 }
 
-// Resume lets a request go on that is stopped, or will be. It is safe to call again.
-func (r *Recorder) Resume(name string) error {
+// Do makes a move with a request. The error is an ErrNotFound, an ErrInvalid, or that of the lock's store.
+func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 	t, err := r.get(name)
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case move == Step:
+		return t.takeStep()
+	case move == Resume:
 		t.resume()
+	case move == Die:
+		t.die()
+	case move == Expire:
+		return t.expire(ctx)
+	default:
+		return fmt.Errorf("%w: move %.80q: want step, resume, die or expire", ErrInvalid, move)
 	}
-	return err
+	return nil
 }
 
 func (r *Recorder) get(name string) (*Trace, error) {
@@ -202,25 +226,25 @@ func (r *Recorder) find(name string) *Trace {
 }
 
 // of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that the
-// command names; nil for none.
-func (r *Recorder) of(ctx context.Context, names func(sku string) bool) *Trace {
+// command names; nil for none. own is whether it is that of the context.
+func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (t *Trace, own bool) {
 	if !r.used.Load() {
-		return nil
+		return nil, false
 	}
 	if order.IsShared(ctx) && len(order.Requests(ctx)) == 0 { // it is no step of a purchase
-		return nil
+		return nil, false
 	}
 	if t := traceIn(ctx); t != nil && t.recorded() {
-		return t
+		return t, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range slices.Backward(r.recorded) {
 		if slices.ContainsFunc(t.skus, names) {
-			return t
+			return t, false
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // isAbout reports whether an argument of a command names the lock of a SKU.
@@ -252,7 +276,7 @@ func (o lockObserver) Lost(key string, cause error) {
 
 // note never stops: an observer must return quickly.
 func (o lockObserver) note(key, step, detail string) {
-	t := o.recorder.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
+	t, _ := o.recorder.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
 	if t != nil {
 		t.add(KindStep, step, detail)
 	}

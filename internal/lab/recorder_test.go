@@ -16,6 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
 
@@ -54,8 +56,8 @@ func lines(r Recording) []string {
 	return all
 }
 
-// "A stop comes before the command: nothing of it has left the process. It ends by Resume." "Commands that outlive that
-// are known by the name of the SKU in their arguments."
+// "A stop comes before the command: nothing of it has left the process. It ends by a Move." "Commands that outlive that
+// are known by the name of the SKU in their arguments", and do not stop. "A request that has died sends nothing more."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -63,32 +65,46 @@ func TestRecorder_redis(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	r := NewRecorder()
 	c.AddHook(r.Redis(func(string) string { return "" }))
-	ctx, trace := begin(t, r, Request{Name: "a", Stop: "redis:DEL", SKUs: []string{"mug"}})
-	if err := c.Set(ctx, "lock:{sku:mug}", "ann", 0).Err(); err != nil {
+	ctx, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
+	if err := r.Do(ctx, Step, "a"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a step before the first stop: got %v, want ErrInvalid", err)
+	}
+	if err := c.Set(context.Background(), "lock:{sku:mug}", "ann", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- c.Del(context.Background(), "lock:{sku:mug}").Err() }()
-	until(t, r, "a", Stopped)
-	if !server.Exists("lock:{sku:mug}") {
-		t.Error("the key is gone, though DEL was stopped")
+	go func() { done <- c.Del(ctx, "lock:{sku:mug}").Err() }()
+	if seen := until(t, r, "a", Stopped); !server.Exists("lock:{sku:mug}") || seen.Next != "redis DEL lock:{sku:mug}" {
+		t.Errorf("got next %q, key there: %v, want it there before DEL", seen.Next, server.Exists("lock:{sku:mug}"))
 	}
-	if err := errors.Join(r.Resume("a"), r.Resume("a"), <-done); err != nil {
+	if err := errors.Join(r.Do(ctx, Step, "a"), <-done); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Get(context.Background(), "lock:{sku:mug2}").Err(); !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
+	go func() { done <- c.Set(ctx, "lock:{sku:mug}", "bob", 0).Err() }()
+	until(t, r, "a", Stopped)
+	if err := r.Do(ctx, Die, "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.Pipelined(context.Background(), func(p redis.Pipeliner) error {
+		p.Set(t.Context(), "lock:{sku:mug}", "bob", 0)
+		return p.Set(t.Context(), "other", "1", 0).Err()
+	})
+	if first := <-done; server.Exists("lock:{sku:mug}") || !server.Exists("other") || ctx.Err() == nil {
+		t.Errorf("got %v and %v, keys %q, want a dead request to send nothing, and others to", first, err, server.Keys())
+	}
 	trace.End()
 	want := []string{
-		"step begun = ", "redis SET lock:{sku:mug} ann = OK", "stop stopped before DEL = ", "stop goes on = ", "redis DEL lock:{sku:mug} = 1",
+		"step begun = ", "redis SET lock:{sku:mug} ann = OK", "redis DEL lock:{sku:mug} = 1", "stop dies = ",
 	}
 	if got := lines(until(t, r, "a", Ended)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// "COMMIT included."
+// "COMMIT included." "A statement about the stock, a BEGIN or COMMIT." "Its transaction is rolled back."
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
@@ -98,69 +114,135 @@ func TestRecorder_database(t *testing.T) {
 	}
 	defer s.Close()
 	pool := s.DB()
-	if _, err := pool.ExecContext(t.Context(), "CREATE TABLE t (n INTEGER)"); err != nil {
+	if _, err := pool.ExecContext(t.Context(), "CREATE TABLE skus (n INTEGER); CREATE TABLE t (n INTEGER)"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, trace := begin(t, r, Request{Name: "a", Stop: "sql:COMMIT"})
-	done := make(chan error, 1)
-	go func() {
+	insert := func(ctx context.Context) error {
 		tx, err := pool.BeginTx(ctx, nil)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "INSERT INTO `t` (n) VALUES (?)", 1)
-			err = errors.Join(err, tx.Commit())
+		if err != nil {
+			return err
 		}
-		done <- err
-	}()
-	until(t, r, "a", Stopped)
-	var n int
-	if err := pool.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM t").Scan(&n); err != nil || n != 0 {
-		t.Errorf("%v, %d rows, want none before the COMMIT", err, n)
+		_, err = tx.ExecContext(ctx, "INSERT INTO `t` (n) VALUES (?)", 1)
+		_, also := tx.ExecContext(ctx, "UPDATE `skus` SET n = ?", 1)
+		return errors.Join(err, also, tx.Commit())
 	}
-	if err := errors.Join(r.Resume("a"), <-done); err != nil {
-		t.Fatal(err)
+	count := func() (n int) {
+		if err := pool.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM t").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
 	}
-	trace.End()
-	want := []string{
-		"step begun = ", "sql BEGIN = OK", "sql INSERT INTO t = 1 row", "stop stopped before COMMIT = ", "stop goes on = ", "sql COMMIT = OK",
+	for i, c := range []struct {
+		last Move
+		rows int
+	}{{Die, 0}, {Step, 1}} {
+		name := fmt.Sprint("a-", i)
+		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		done := make(chan error, 1)
+		go func() { done <- insert(ctx) }()
+		for _, next := range []string{"BEGIN", "UPDATE skus SET n = 1", "COMMIT"} {
+			if seen := until(t, r, name, Stopped); seen.Next != "sql "+next || count() != 0 {
+				t.Errorf("got next %q and %d rows, want %s and none before COMMIT", seen.Next, count(), next)
+			}
+			move := Step
+			if next == "COMMIT" {
+				move = c.last
+			}
+			if err := r.Do(t.Context(), move, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-done; (err == nil) != (c.rows == 1) || count() != c.rows {
+			t.Errorf("%s: got %v and %d rows, want %d", c.last, err, count(), c.rows)
+		}
+		trace.End()
 	}
-	if got := lines(until(t, r, "a", Ended)); !slices.Equal(got, want) {
+	want := []string{"step begun = ", "sql BEGIN = OK", "sql INSERT INTO t = 1 row", "sql UPDATE skus SET n = 1 = 0 rows", "sql COMMIT = OK"}
+	if got := lines(until(t, r, "a-1", Ended)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// "It ends by Resume, with the request's own context, or after Longest, which is recorded." A request stops once.
+// "It ends by a Move, with the request's own context, or after Longest, which is recorded."
 func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRecorder()
-		ctx, trace := begin(t, r, Request{Name: "a", Stop: "step:read"})
+		ctx, trace := begin(t, r, Request{Name: "a", Step: true})
 		began := time.Now()
-		trace.step(ctx, step{name: stepRead})
-		trace.step(ctx, step{name: stepRead})
+		trace.stop(ctx, "sql BEGIN")
 		if took := time.Since(began); took != Longest {
 			t.Errorf("stopped for %v, want %v", took, Longest)
 		}
 		if seen := until(t, r, "a", Running); !strings.Contains(strings.Join(lines(seen), ";"), "goes on by itself") {
 			t.Errorf("got %q, want it recorded", lines(seen))
 		}
-		ctx, trace = begin(t, r, Request{Name: "b", Stop: "step:read"})
+		ctx, trace = begin(t, r, Request{Name: "b", Step: true})
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); trace.step(ctx, step{name: stepRead}) }()
+		go func() { defer close(done); trace.stop(ctx, "sql BEGIN") }()
 		until(t, r, "b", Stopped)
 		cancel()
 		<-done
 		if seen := until(t, r, "b", Running); !strings.Contains(strings.Join(lines(seen), ";"), "its context has ended") {
 			t.Errorf("got %q, want why it goes on", lines(seen))
 		}
+		if err := r.Do(t.Context(), Resume, "b"); err != nil {
+			t.Fatal(err)
+		}
+		trace.stop(t.Context(), "sql BEGIN") // returns at once
+		trace.End()
 	})
+}
+
+// "Let the locks of its SKUs run out": a right one and a wrong one, but not one that has no end.
+func TestTrace_expire(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	right := lock.New(lock.NewRedis(c), lock.Options{})
+	t.Cleanup(func() { _ = right.Close() })
+	lockers := WrongLocks(c, LockOptions{TTL: time.Minute, MaxWait: time.Second})
+	lockers["redis"] = strategy.Lease(right)
+	r := NewRecorder()
+	for _, name := range []string{"redis", "setex", "get-then-del"} {
+		ctx, trace := begin(t, r, Request{Name: name})
+		if err := r.Do(ctx, Expire, name); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: it has asked for no lock: got %v, want ErrInvalid", name, err)
+		}
+		if _, err := Locker(lockers[name]).AcquireAll(ctx, "sku:mug"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Do(ctx, Expire, name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lockers[name].AcquireAll(t.Context(), "sku:mug"); err != nil {
+			t.Errorf("%s: the lock has run out: got %v", name, err)
+		}
+		if lines := lines(until(t, r, name, Running)); lines[len(lines)-1] != "stop the lock runs out = " {
+			t.Errorf("got %q", lines)
+		}
+		trace.End()
+	}
+	ctx, trace := begin(t, r, Request{Name: "a"})
+	defer trace.End()
+	if _, err := Locker(lockers["setnx-expire"]).AcquireAll(ctx, "sku:mug"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Persist(ctx, "wrong:setnx-expire:sku:mug").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Do(ctx, Expire, "a"); err != nil || !server.Exists("wrong:setnx-expire:sku:mug") {
+		t.Errorf("got %v, want a lock without a TTL to stay", err)
+	}
 }
 
 func TestRecorder_Begin_refuses(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
 	begin(t, r, Request{Name: "taken"})
-	for _, q := range []Request{{Name: "A"}, {Name: strings.Repeat("a", 65)}, {Name: "taken"}, {Name: "a", Stop: "COMMIT"}, {Name: "a", Stop: "sql:commit"}} {
+	for _, q := range []Request{{Name: "A"}, {Name: strings.Repeat("a", 65)}, {Name: "taken"}} {
 		if _, _, err := r.Begin(t.Context(), q); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: got %v, want ErrInvalid", q, err)
 		}
@@ -171,8 +253,11 @@ func TestRecorder_Begin_refuses(t *testing.T) {
 	if _, err := r.Look(t.Context(), "taken", 0); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the oldest: got %v, want ErrNotFound", err)
 	}
-	if err := r.Resume("none"); !errors.Is(err, ErrNotFound) {
+	if err := r.Do(t.Context(), Resume, "none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	if err := r.Do(t.Context(), "leap", "a-1"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
 	}
 }
 

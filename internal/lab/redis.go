@@ -27,38 +27,50 @@ func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
-		answer := h.note(ctx, c)
-		err := next(ctx, c)
+		answer, err := h.note(ctx, c)
+		if err != nil {
+			return err
+		}
+		err = next(ctx, c)
 		answer(err)
 		return err
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook.
+// ProcessPipelineHook implements redis.Hook. Commands of requests that have died are left out.
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, all []redis.Cmder) error {
-		answers := make([]func(error), len(all))
-		for i, c := range all {
-			answers[i] = h.note(ctx, c)
+		var sent []redis.Cmder
+		var answers []func(error)
+		for _, c := range all {
+			answer, err := h.note(ctx, c)
+			if err != nil {
+				c.SetErr(err)
+				continue
+			}
+			sent, answers = append(sent, c), append(answers, answer)
 		}
-		err := next(ctx, all)
-		for i, c := range all {
+		if len(sent) == 0 {
+			return ErrDied
+		}
+		err := next(ctx, sent)
+		for i, c := range sent {
 			answers[i](c.Err())
 		}
 		return err
 	}
 }
 
-// note records a command, and returns how to add its answer.
-func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error)) {
-	t := h.recorder.of(ctx, func(sku string) bool {
+// note records a command, and returns how to add its answer. An error means that it may not be sent.
+func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error), err error) {
+	t, own := h.recorder.of(ctx, func(sku string) bool {
 		return slices.ContainsFunc(c.Args(), func(argument any) bool { return isAbout(argument, sku) })
 	})
 	if t == nil || greeting(c) {
-		return func(error) {}
+		return func(error) {}, nil
 	}
-	add := t.command(ctx, KindRedis, h.text(c))
-	return func(err error) { add(redisAnswer(c, err)) }
+	add, err := t.command(ctx, KindRedis, h.text(c), own)
+	return func(err error) { add(redisAnswer(c, err)) }, err
 }
 
 // greeting reports whether a command is of those with which the client opens a connection. They belong to no request,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,11 +51,14 @@ type conn struct {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	t := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
+	t, _ := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
 	if t == nil {
 		return c.fullConn.BeginTx(ctx, o)
 	}
-	answer := t.command(ctx, KindSQL, "BEGIN")
+	answer, err := t.command(ctx, KindSQL, "BEGIN", true)
+	if err != nil {
+		return nil, err
+	}
 	begun, err := c.fullConn.BeginTx(ctx, o)
 	answer(sqlAnswer(err, "OK"))
 	if err != nil {
@@ -65,7 +69,10 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	answer := c.note(ctx, query, args)
+	answer, err := c.note(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
 	result, err := c.fullConn.ExecContext(ctx, query, args)
 	rows := "OK"
 	if err == nil {
@@ -79,7 +86,10 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	answer := c.note(ctx, query, args)
+	answer, err := c.note(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := c.fullConn.QueryContext(ctx, query, args)
 	answer(sqlAnswer(err, "OK"))
 	return rows, err
@@ -107,14 +117,17 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string)) {
-	t := c.recorder.of(ctx, func(sku string) bool {
+// note records a statement, and returns how to add its answer. An error means that it may not be sent.
+func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string), err error) {
+	t, own := c.recorder.of(ctx, func(sku string) bool {
 		return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return isAbout(a.Value, sku) })
 	})
 	if t == nil {
-		return func(string) {}
+		return func(string) {}, nil
 	}
-	return t.command(ctx, KindSQL, statementText(query, args))
+	text := statementText(query, args)
+	aboutStock := strings.Contains(text, " skus ") // what else a purchase reads and writes is its buyer's alone
+	return t.command(ctx, KindSQL, text, own && aboutStock)
 }
 
 // tx knows its request: a COMMIT is given no context.
@@ -125,14 +138,20 @@ type tx struct {
 }
 
 // Commit implements driver.Tx.
-func (t tx) Commit() error { return t.end("COMMIT", t.Tx.Commit) }
+func (t tx) Commit() error {
+	answer, err := t.trace.command(t.ctx, KindSQL, "COMMIT", true)
+	if err != nil {
+		return errors.Join(err, t.Tx.Rollback()) // as the server does when the connection is gone
+	}
+	err = t.Tx.Commit()
+	answer(sqlAnswer(err, "OK"))
+	return err
+}
 
-// Rollback implements driver.Tx.
-func (t tx) Rollback() error { return t.end("ROLLBACK", t.Tx.Rollback) }
-
-func (t tx) end(statement string, do func() error) error {
-	answer := t.trace.command(t.ctx, KindSQL, statement)
-	err := do()
+// Rollback implements driver.Tx. It is sent also if the request has died: see Commit.
+func (t tx) Rollback() error {
+	answer := t.trace.add(KindSQL, "ROLLBACK", "")
+	err := t.Tx.Rollback()
 	answer(sqlAnswer(err, "OK"))
 	return err
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"example.com/shop/internal/order"
@@ -19,7 +20,7 @@ const (
 	stepWriting   = "writing" // the transaction begins
 	stepWritten   = "written" // units were taken
 	stepCommitted = "committed"
-	stepReleased  = "released" // not by lanes, which answer before they give the lease back
+	stepReleased  = "released" // in the header not of lanes, which answer before
 )
 
 // step is a moment in the life of a request.
@@ -34,11 +35,19 @@ type step struct {
 
 // mark adds a step to the traces of all requests that ctx works for.
 func mark(ctx context.Context, s step) {
+	for _, t := range tracesIn(ctx) {
+		t.step(s)
+	}
+}
+
+// tracesIn returns the traces of all requests that ctx works for.
+func tracesIn(ctx context.Context) (all []*Trace) {
 	for _, request := range order.Requests(ctx) {
 		if t := traceIn(request); t != nil { //nolint:contextcheck // ctx works for these
-			t.step(request, s) //nolint:contextcheck // it stops as long as the request's own context lasts
+			all = append(all, t)
 		}
 	}
+	return all
 }
 
 func markRead(ctx context.Context, levels order.Levels) {
@@ -52,27 +61,62 @@ func Locker(next strategy.Locker) strategy.Locker { return tracedLocker{next} }
 
 type tracedLocker struct{ next strategy.Locker }
 
+// AcquireAll implements strategy.Locker.
 func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+	traces := tracesIn(ctx)
+	for _, t := range traces {
+		t.asksFor(keys, l.next)
+	}
 	mark(ctx, step{name: stepLockAsked})
-	leases, err := l.next.AcquireAll(ctx, keys...)
+	leases := &tracedLeases{ctx: ctx, traces: traces, name: strings.Join(keys, " ")}
+	_, leases.byCommand = l.next.(wrongLock)
+	err := leases.inOneStep("lock", func() (err error) {
+		leases.Leases, err = l.next.AcquireAll(ctx, keys...)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	mark(ctx, step{name: stepLockHeld})
-	if order.IsShared(ctx) {
-		return leases, nil // a batch is answered before
-	}
-	return tracedLeases{leases, sync.OnceFunc(func() { mark(ctx, step{name: stepReleased}) })}, nil
+	leases.release = sync.OnceValue(leases.releaseOnce)
+	return leases, nil
 }
 
 type tracedLeases struct {
 	strategy.Leases
-	released func()
+	ctx       context.Context //nolint:containedctx // for which they were taken
+	traces    []*Trace        // of the requests that asked
+	name      string          // of the keys
+	byCommand bool            // taking and releasing them is not a single step
+	release   func() error
 }
 
-func (l tracedLeases) Release() error {
-	defer l.released()
-	return l.Leases.Release()
+// Release implements strategy.Leases.
+func (l *tracedLeases) Release() error { return l.release() }
+
+func (l *tracedLeases) releaseOnce() error {
+	err := l.inOneStep("release", l.Leases.Release)
+	for _, t := range l.traces {
+		if !order.IsShared(l.ctx) {
+			t.step(step{name: stepReleased})
+		} else if t.recorded() { // its header may be on its way
+			t.add(KindStep, stepReleased, "")
+		}
+	}
+	return err
+}
+
+// inOneStep runs do, which takes or releases the locks. The commands of the correct ones do not stop.
+func (l *tracedLeases) inOneStep(what string, do func() error) error {
+	if l.byCommand {
+		return do()
+	}
+	for _, t := range l.traces {
+		t.stop(l.ctx, what+" "+l.name)
+		t.change(func() { t.inside = true })
+		defer t.change(func() { t.inside = false })
+	}
+	return do()
 }
 
 // Store returns next, with the steps of reading, writing and committing.

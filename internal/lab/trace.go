@@ -7,20 +7,28 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order/strategy"
 )
 
 // Trace collects the steps of one request and, if it is recorded, all it does. It may be used by many goroutines at
 // once.
 type Trace struct {
-	name string // of the recording; empty for a trace that is not recorded
-	skus []string
+	name   string // of the recording; empty for a trace that is not recorded
+	skus   []string
+	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex
 	steps     []string // as in Header
 	recording Recording
-	stop      string        // "kind:word" before which to stop; empty: nowhere, or no more
-	resumed   chan struct{} // closed by resume
+	stepped   bool          // it stops before each step
+	inside    bool          // of a step that has several commands, which do not stop
+	dead      bool          // it has died
+	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
+
+	expiring func(ctx context.Context) error // ends the locks that it has asked for last; nil before
 }
 
 type traceKey struct{}
@@ -43,13 +51,14 @@ func (t *Trace) Header() string {
 	return strings.Join(t.steps, ", ")
 }
 
-// End says that the request was answered. What it does afterwards is recorded, too.
+// End says that the request was answered. What it does afterwards is recorded, and stepped, too.
 func (t *Trace) End() {
-	t.change(func() { t.recording.State, t.stop = Ended, "" })
+	t.change(func() { t.recording.State = Ended })
+	t.cancel(nil)
 }
 
-// step adds a step that the request has taken, and holds it there if that is asked for.
-func (t *Trace) step(ctx context.Context, s step) {
+// step adds a step that the request has taken.
+func (t *Trace) step(s step) {
 	header, units := fmt.Sprintf("%s;at=%d", s.name, time.Now().UnixMicro()), ""
 	if s.sku != "" {
 		header += ";sku=" + s.sku
@@ -63,15 +72,19 @@ func (t *Trace) step(ctx context.Context, s step) {
 	t.mu.Unlock()
 	if t.recorded() {
 		t.add(KindStep, s.name, units)
-		t.stopAt(ctx, KindStep, s.name, "at")
 	}
 }
 
-// command records a command, once the request may send it. It returns how to add the answer.
-func (t *Trace) command(ctx context.Context, kind, text string) (answer func(string)) {
-	word, _, _ := strings.Cut(text, " ")
-	t.stopAt(ctx, kind, word, "before")
-	return t.add(kind, text, "")
+// command records a command once the request may send it, and returns how to add the answer. An error means that it may
+// not. stops is whether it is a step by itself.
+func (t *Trace) command(ctx context.Context, kind, text string, stops bool) (answer func(string), err error) {
+	if stops {
+		t.stop(ctx, kind+" "+text)
+	}
+	if t.died() {
+		return nil, ErrDied
+	}
+	return t.add(kind, text, ""), nil
 }
 
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
@@ -89,56 +102,119 @@ func (t *Trace) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// stopAt holds the request here if that is where it is to stop. A request stops once.
-func (t *Trace) stopAt(ctx context.Context, kind, word, preposition string) {
+// stop holds a request that is stepped before its next step.
+func (t *Trace) stop(ctx context.Context, next string) {
 	t.mu.Lock()
-	stops := t.stop == kind+":"+word
-	if stops {
-		t.stop = ""
-	}
-	t.mu.Unlock()
-	if !stops {
+	if !t.stepped || t.inside || t.dead {
+		t.mu.Unlock()
 		return
 	}
-	t.become(Stopped, "stopped "+preposition+" "+word)
+	gate, before := make(chan struct{}), t.recording.State
+	t.gate = gate
+	t.changeLocked(func() { t.recording.State, t.recording.Next = Stopped, next })
+	t.mu.Unlock()
 	bound := time.NewTimer(Longest)
 	defer bound.Stop()
-	how := "goes on"
 	select {
-	case <-t.resumed:
+	case <-gate:
 	case <-ctx.Done():
-		how = "goes on: its context has ended"
+		t.add(KindStop, "goes on: its context has ended", "")
 	case <-bound.C:
-		how = "goes on by itself: not released for " + Longest.String()
+		t.add(KindStop, "goes on by itself: no step for "+Longest.String(), "")
 	}
-	t.become(Running, how)
+	t.change(func() {
+		t.gate = nil
+		t.recording.State, t.recording.Next = before, ""
+	})
 }
 
-// become changes the state of a request, unless it has ended, and records why.
-func (t *Trace) become(state, why string) {
-	t.add(KindStop, why, "")
-	t.change(func() {
-		if t.recording.State != Ended {
-			t.recording.State = state
-		}
-	})
+func (t *Trace) takeStep() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gate == nil {
+		return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, t.name)
+	}
+	t.openLocked()
+	return nil
 }
 
 // resume ends a stop, also one that has not come yet.
 func (t *Trace) resume() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stop = ""
-	select {
-	case <-t.resumed:
-	default:
-		close(t.resumed)
+	t.stepped = false
+	t.openLocked()
+}
+
+func (t *Trace) die() {
+	t.add(KindStop, "dies", "")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dead = true
+	t.openLocked()
+	t.cancel(ErrDied)
+}
+
+// openLocked lets the request go on, which runs from now on.
+func (t *Trace) openLocked() {
+	if t.gate != nil {
+		close(t.gate)
+		t.gate = nil
+		t.changeLocked(func() { t.recording.State, t.recording.Next = Running, "" })
 	}
+}
+
+func (t *Trace) died() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dead
+}
+
+// asksFor notes which locks the request asks for.
+func (t *Trace) asksFor(keys []string, of strategy.Locker) {
+	store, expires := of.(forcible)
+	if !expires {
+		return
+	}
+	t.change(func() {
+		t.expiring = func(ctx context.Context) error {
+			for _, key := range keys {
+				if _, err := store.ForceRelease(ctx, key); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	})
+}
+
+// forcible is a lock whose keys can be taken from their holders.
+type forcible interface {
+	ForceRelease(ctx context.Context, key string) (lock.Holder, error)
+}
+
+// expire ends the locks that the request has asked for.
+func (t *Trace) expire(ctx context.Context) error {
+	t.mu.Lock()
+	expiring := t.expiring
+	t.mu.Unlock()
+	if expiring == nil {
+		return fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
+	}
+	err := expiring(ctx)
+	if err == nil {
+		t.add(KindStop, "the lock runs out", "")
+	}
+	return err
 }
 
 func (t *Trace) change(what func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changeLocked(what)
+}
+
+func (t *Trace) changeLocked(what func()) {
 	what()
 	t.recording.Version++
 	close(t.changed)

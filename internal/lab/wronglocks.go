@@ -153,6 +153,15 @@ func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Lea
 	return held, nil
 }
 
+// ForceRelease ends a lock whose time can run out, which not all of them have.
+func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, error) {
+	left, err := l.client.PTTL(ctx, l.prefix+key).Result()
+	if err == nil && left > 0 {
+		err = l.client.Del(ctx, l.prefix+key).Err()
+	}
+	return lock.Holder{}, err
+}
+
 // poll asks until the lock is taken. lock.ErrTimeout: LockOptions.MaxWait has passed.
 func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.maxWait, lock.ErrTimeout)

@@ -79,12 +79,16 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	return Audit{a.OK, a.SKUs[0], a.Differences}, nil
 }
 
-// TapeEnded is the state of a Tape whose request was answered.
-const TapeEnded = "ended"
+// States of a Tape.
+const (
+	TapeStopped = "stopped" // before its next step
+	TapeEnded   = "ended"   // the request was answered
+)
 
 // Tape is what a request has done by now, as the shop recorded it.
 type Tape struct {
 	State   string      `json:"state"`
+	Next    string      `json:"next"`    // the step that it has stopped before
 	Version int         `json:"version"` // higher with each change
 	Events  []TapeEvent `json:"events"`
 }
@@ -104,8 +108,16 @@ func (c *Client) Tape(ctx context.Context, name string, seen int) (t Tape, err e
 	return t, err
 }
 
-// Resume lets the request go on that is recorded under this name.
-func (c *Client) Resume(ctx context.Context, name string) (t Tape, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/resume", nil, nil, &t)
+// Moves of a recorded request.
+const (
+	MoveStep   = "step"   // take the step that it has stopped before
+	MoveResume = "resume" // go on without further stops
+	MoveDie    = "die"    // end as if its process had died
+	MoveExpire = "expire" // the locks of its SKUs run out
+)
+
+// Move makes a move with the request that is recorded under this name.
+func (c *Client) Move(ctx context.Context, move, name string) (t Tape, err error) {
+	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, nil, &t)
 	return t, err
 }

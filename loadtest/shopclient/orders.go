@@ -19,8 +19,8 @@ type Purchase struct {
 	Strategy string        // how the shop is to sell
 	Think    time.Duration // between its reading the stock and writing it; less than 0: what the shop is set to
 
-	Tape string // under which the shop is to record the request; empty for none
-	Stop string // where to stop it until Resume, such as sql:COMMIT; empty for nowhere
+	Tape  string // under which the shop is to record the request; empty for none
+	Steps bool   // it takes each step only when Move says so
 }
 
 // Answer is the shop's answer to a purchase or a cancellation.
@@ -65,8 +65,8 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	if p.Tape != "" {
 		header["Shop-Tape"] = []string{p.Tape}
 	}
-	if p.Stop != "" {
-		header["Shop-Stop"] = []string{p.Stop}
+	if p.Steps {
+		header["Shop-Stop"] = []string{"each"}
 	}
 	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, map[string]any{"lines": p.Lines})
 	if err != nil {

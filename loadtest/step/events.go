@@ -63,25 +63,12 @@ func (j *journal) addTape(actor string, recorded []shopclient.TapeEvent) {
 		case kind == Step && text != "read" && text != "released" && !strings.HasPrefix(text, "lock-"):
 			continue // the statements around it say it
 		case kind == "stop":
-			kind, text = Schedule, stopText(text)
+			kind = Schedule
 		}
 		j.events = append(j.events, Event{
 			At: max(0, time.UnixMicro(e.At).Sub(j.began)), Actor: actor, Kind: kind, Text: text, Answer: lockAnswer(text, e.Answer),
 		})
 	}
-}
-
-// stopText says where a request has stopped.
-func stopText(stop string) string {
-	switch stop {
-	case "stopped at writing":
-		return "stopped: has read, has not written"
-	case "stopped at lock-held":
-		return "stopped: has the lock"
-	case "stopped at committed":
-		return "stopped: has committed, has not released"
-	}
-	return stop
 }
 
 // lockAnswer explains what the acquire script of package lock answers: a fence, or as a negative number for how many

@@ -33,7 +33,7 @@ func Mistakes() []Mistake {
 			Remedy: "redis keeps the lock where all instances see it: B is refused while A has the lock, and reads only after A has committed and released.",
 		},
 		{
-			Strategy: "setnx-expire", By: "redis", Scenario: "crash", StopAt: "redis:PEXPIRE",
+			Strategy: "setnx-expire", By: "redis", Scenario: "crash", StopAt: halfLocked,
 			Why:    "A's process died after SETNX and before EXPIRE. The key stays and never expires: no TTL was ever set. Every buyer of this SKU is turned away from now on, until an operator deletes the key.",
 			Remedy: "redis sets key and TTL in one step. Wherever the process dies, B gets the unit when the TTL is over.",
 			Wrong:  func(e Event) bool { return strings.HasPrefix(e.Text, "process killed") },
@@ -44,12 +44,12 @@ func Mistakes() []Mistake {
 			Remedy: "redis takes the key only if it does not exist (SET with NX and PX, here in a script that also issues a fencing token). B is refused and waits.",
 		},
 		{
-			Strategy: "blind-del", By: "redis", Scenario: "late-release", StopAt: "redis:DEL", Wrong: isDel,
+			Strategy: "blind-del", By: "redis", Scenario: "late-release", StopAt: halfReleased, Wrong: isDel,
 			Why:    "A's lock had expired, and B holds the next one. A's DEL does not check the owner and deletes B's lock. The next order finds no lock and starts while B is at work: both have read the same stock.",
 			Remedy: "redis compares the owner and deletes in one script: a key of another owner stays. B's lock stands, and the next order waits for B.",
 		},
 		{
-			Strategy: "get-then-del", By: "redis", Scenario: "late-release", StopAt: "redis:DEL", Wrong: isDel,
+			Strategy: "get-then-del", By: "redis", Scenario: "late-release", StopAt: halfReleased, Wrong: isDel,
 			Why:    "A asked Redis for the owner of the lock, and the answer was A. That was true at the time. Then A's process stood still, the lock expired, B took it, and A sent its DEL on the strength of an answer that was out of date. It deleted B's lock, and the next order starts while B is at work.",
 			Remedy: "redis compares the owner and deletes in one script; the lock cannot change hands in between. B's lock stands, and the next order waits for B.",
 		},

@@ -208,28 +208,30 @@ func fileLocked(e shopclient.TapeEvent) bool { return strings.Contains(e.Answer,
 
 // stopOf is where A stops: at the mistake, or else at the usual point.
 func (s *stage) stopOf(usual string) string {
-	switch m, _ := MistakeOf(s.strategy.Name); {
+	m, _ := MistakeOf(s.strategy.Name)
+	switch {
 	case m.Scenario == s.in.Name && m.StopAt != "":
 		return m.StopAt
-	case s.strategy.Take == "for-update" && usual == "step:writing":
-		return "sql:UPDATE" // it reads in its transaction, under the row's lock
+	case s.strategy.Take == "for-update" && usual == hasRead:
+		return hasLockedRow
 	}
 	return usual
 }
 
 // order lets a buyer ask for one unit: A of instance 1, B of instance 2.
-func (s *stage) order(ctx context.Context, actor, stop string) {
+func (s *stage) order(ctx context.Context, actor string, steps bool) *request {
 	key := fmt.Sprintf("%s-%d", s.log.sku, len(s.requests)+1)
 	r := &request{
 		actor: actor, shop: s.pair.shop(actor), log: s.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
 		retryFor: s.in.pace.wait * 3 / 2, // enough for two tries where a lock never comes
 		purchase: shopclient.Purchase{
 			Buyer: "buyer-" + actor, Key: key, Lines: []shopclient.Line{{SKU: s.log.sku, Units: 1}},
-			Strategy: s.strategy.Name, Stop: stop,
+			Strategy: s.strategy.Name, Steps: steps,
 		},
 	}
 	s.requests, s.latest[actor] = append(s.requests, r), r
 	s.running.Go(func() { r.run(ctx) })
+	return r
 }
 
 // judge compares the answers with the shop's audit, and says how it ended.

@@ -2,9 +2,7 @@ package step
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,6 +28,7 @@ type request struct {
 	log      *journal
 
 	tries    atomic.Int32
+	resumed  atomic.Bool
 	answered chan struct{}     // closed after the last try
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
@@ -49,8 +48,8 @@ func (r *request) run(ctx context.Context) {
 		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= r.retryFor {
 			return
 		}
-		if tape, err := r.shop.Tape(ctx, p.Tape, 0); err == nil && slices.ContainsFunc(tape.Events, stops) {
-			p.Stop = "" // a buyer is stopped once
+		if r.resumed.Load() {
+			p.Steps = false // a buyer is stopped once
 		}
 		sleep(ctx, retryPause)
 	}
@@ -89,6 +88,7 @@ func (r *request) look(ctx context.Context) (now progress) {
 			r.tapes[try] = tape
 		}
 		now.events = append(now.events, r.tapes[try].Events...)
+		now.next = r.tapes[try].Next
 	}
 	return now
 }
@@ -124,13 +124,36 @@ func (r *request) awaitChange(ctx context.Context) bool {
 	return err == nil
 }
 
-// resume lets the try go on that has stopped.
-func (r *request) resume(ctx context.Context) error {
-	for try, tape := range r.tapes {
-		if slices.ContainsFunc(tape.Events, stops) {
-			_, err := r.shop.Resume(ctx, r.tape(try))
+// stepTo takes steps until the next one is what is asked for, and stops there.
+func (r *request) stepTo(ctx context.Context, what string, is func(progress) bool) error {
+	for {
+		var now progress
+		err := r.until(ctx, what, func(p progress) bool { now = p; return p.next != "" })
+		if err != nil {
+			return err
+		}
+		if is(now) {
+			r.log.add(r.actor, Schedule, what)
+			return nil
+		}
+		if err := r.move(ctx, shopclient.MoveStep); err != nil {
 			return err
 		}
 	}
-	return errors.New("resume a request that has not stopped")
+}
+
+// resume lets the try go on that has stopped.
+func (r *request) resume(ctx context.Context) error {
+	r.resumed.Store(true)
+	r.log.add(r.actor, Schedule, "goes on")
+	return r.move(ctx, shopclient.MoveResume)
+}
+
+func (r *request) move(ctx context.Context, move string) error {
+	try := int(r.tries.Load())
+	tape, err := r.shop.Move(ctx, move, r.tape(try))
+	if err == nil {
+		r.tapes[try] = tape
+	}
+	return err
 }

@@ -38,15 +38,14 @@ type Scenario struct {
 
 // Scenarios returns the table of all.
 func Scenarios() []Scenario {
-	const reads, holds = "step:writing", "step:lock-held"
 	return []Scenario{
 		{
 			Name: "lost-update", Title: "A stops between reading and writing",
 			Story: "One unit is left. A reads the stock and stops. B orders the same unit. A goes on and writes what it computed from its old read.",
 			stock: 1, pace: calm,
 			schedule: []move{
-				order(A, reads), until(A, "stops before it writes", stopped),
-				order(B, ""), until(B, "is done or waits for A", doneOrWaits),
+				order(A, hasRead),
+				order(B, toTheEnd), until(B, "is done or waits for A", doneOrWaits),
 				resume(A),
 			},
 		},
@@ -55,8 +54,8 @@ func Scenarios() []Scenario {
 			Story: "One unit is left. A's process is killed just after it took the lock, or halfway. B wants the unit and must get it once the lock has expired.",
 			stock: 1, pace: quick, needs: "lock",
 			schedule: []move{
-				order(A, holds), until(A, "stops with the lock", stopped), kill,
-				order(B, ""),
+				order(A, hasLock), kill,
+				order(B, toTheEnd),
 			},
 		},
 		{
@@ -64,8 +63,8 @@ func Scenarios() []Scenario {
 			Story: "One unit is left. A reads the stock, and its process is paused until its lock has expired. B orders. A's process continues, and A writes.",
 			stock: 1, pace: quick, needs: "lease",
 			schedule: []move{
-				order(A, reads), until(A, "stops before it writes", stopped), pause,
-				order(B, ""), until(B, "is done", done),
+				order(A, hasRead), pause,
+				order(B, toTheEnd), until(B, "is done", done),
 				unpause, resume(A),
 			},
 		},
@@ -74,8 +73,8 @@ func Scenarios() []Scenario {
 			Story: "One unit is left. A has written and not yet committed. B reads the stock, unless a lock keeps it waiting. A commits.",
 			stock: 1, pace: calm,
 			schedule: []move{
-				order(A, "sql:COMMIT"), until(A, "stops before its COMMIT", stopped),
-				order(B, ""), until(B, "has read the stock or waits for A", readOrWaits),
+				order(A, hasWritten),
+				order(B, toTheEnd), until(B, "has read the stock or waits for A", readOrWaits),
 				resume(A),
 			},
 		},
@@ -84,10 +83,10 @@ func Scenarios() []Scenario {
 			Story: "Two units are left. A sells one and is paused before it releases its lock. B takes the lock and reads that one is left. A releases a lock: whose? A wants the other unit, too.",
 			stock: 2, pace: quick, needs: "late lease",
 			schedule: []move{
-				order(A, "step:committed"), until(A, "stops before it releases its lock", stopped), pause,
-				order(B, reads), until(B, "stops before it writes", stopped),
+				order(A, hasCommitted), pause,
+				order(B, hasRead),
 				unpause, resume(A), until(A, "has an answer", done),
-				order(A, ""), until(A, "is done or waits for B", doneOrWaits),
+				order(A, toTheEnd), until(A, "is done or waits for B", doneOrWaits),
 				resume(B),
 			},
 		},
@@ -134,15 +133,45 @@ func scenario(name string) (Scenario, bool) {
 // move is one entry of a schedule.
 type move func(context.Context, *stage) error
 
-// order lets a buyer ask for one unit; its request stops at a point such as sql:COMMIT, or nowhere. Where the mistake
-// of a strategy is at another point, A stops at that one.
-func order(actor, stop string) move {
+// How far a request goes before it stops.
+const (
+	toTheEnd     = ""
+	hasLock      = "stopped: has the lock"
+	halfLocked   = "stopped before PEXPIRE"
+	hasRead      = "stopped: has read, has not written"
+	hasLockedRow = "stopped: has locked the row and read it, has not written"
+	hasWritten   = "stopped before COMMIT"
+	hasCommitted = "stopped: has committed, has not released"
+	halfReleased = "stopped before DEL"
+)
+
+// isAt reports whether a request has come there: by the step that comes next.
+func isAt(there string, p progress) bool {
+	kind, text, _ := strings.Cut(p.next, " ")
+	committed := slices.ContainsFunc(p.events, func(e shopclient.TapeEvent) bool { return e.Text == "COMMIT" })
+	return map[string]bool{
+		hasLock:      kind == SQL,
+		halfLocked:   strings.HasPrefix(text, "PEXPIRE "),
+		hasRead:      text == "BEGIN",
+		hasLockedRow: strings.HasPrefix(text, "UPDATE "),
+		hasWritten:   text == "COMMIT",
+		hasCommitted: kind != SQL && committed,
+		halfReleased: strings.HasPrefix(text, "DEL "),
+	}[there]
+}
+
+// order lets a buyer ask for one unit, up to where it is to stop. Where the mistake of a strategy is elsewhere, A stops
+// there.
+func order(actor, to string) move {
 	return func(ctx context.Context, s *stage) error {
-		if actor == A && stop != "" {
-			stop = s.stopOf(stop)
+		if actor == A && to != toTheEnd {
+			to = s.stopOf(to)
 		}
-		s.order(ctx, actor, stop)
-		return nil
+		r := s.order(ctx, actor, to != toTheEnd)
+		if to == toTheEnd {
+			return nil
+		}
+		return r.stepTo(ctx, to, func(p progress) bool { return isAt(to, p) })
 	}
 }
 
@@ -174,15 +203,11 @@ func unpause(_ context.Context, s *stage) error {
 // progress is what a request has done so far, in all its tries.
 type progress struct {
 	events []shopclient.TapeEvent
+	next   string // the step that it has stopped before; empty if it has not stopped
 	done   bool
 }
 
 func done(p progress) bool { return p.done }
-
-// stopped holds also if the shop has let the request go on meanwhile, for example because its lease expired.
-func stopped(p progress) bool { return slices.ContainsFunc(p.events, stops) }
-
-func stops(e shopclient.TapeEvent) bool { return strings.HasPrefix(e.Text, "stopped ") }
 
 // doneOrWaits: nothing more happens to the request before another one goes on.
 func doneOrWaits(p progress) bool { return p.done || slices.ContainsFunc(p.events, waits) }

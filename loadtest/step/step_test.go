@@ -148,7 +148,7 @@ func TestCommand_hold(t *testing.T) {
 	if err != nil || !good.shown.Expected || good.unexpected != 0 || bad.unexpected != 2 {
 		t.Errorf("got %v, %+v and %+v, want one to pass and one to be unexpected twice", err, good, bad)
 	}
-	if p := bad.shown; !strings.Contains(p.Error, "A was answered before it stops") || len(p.Events) == 0 || p.word() != "not played" {
+	if p := bad.shown; !strings.Contains(p.Error, "A was answered before it stopped") || len(p.Events) == 0 || p.word() != "not played" {
 		t.Errorf("got %+v, want the error and what happened by then", p)
 	}
 }

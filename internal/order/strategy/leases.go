@@ -35,10 +35,10 @@ type Leases interface {
 // Lease returns a Locker that takes the leases of a *lock.Locker.
 func Lease(locker *lock.Locker) Locker { return leased{locker} }
 
-type leased struct{ locker *lock.Locker }
+type leased struct{ *lock.Locker }
 
 func (l leased) AcquireAll(ctx context.Context, keys ...string) (Leases, error) {
-	all, err := l.locker.AcquireAll(ctx, keys...)
+	all, err := l.Locker.AcquireAll(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
