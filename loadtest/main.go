@@ -32,6 +32,7 @@ import (
 type commands struct {
 	Race    raceCommand    `cmd:"" default:"withargs" help:"${race}"`
 	Step    stepCommand    `cmd:"" help:"${step}"`
+	Explore exploreCommand `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
 	Compare compareCommand `cmd:"" help:"${compare}"`
 }
@@ -77,7 +78,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	helpShown := false
 	parser := kong.Must(new(commands),
 		kong.Name("loadtest"),
-		kong.Vars{"race": raceAbout, "step": step.About, "compare": compareAbout},
+		kong.Vars{"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "compare": compareAbout},
 		kong.Writers(stdout, stderr),
 		kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: screenWidth}),

@@ -44,3 +44,28 @@ func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
 	}
 	return err
 }
+
+// exploreCommand plays all schedules of a strategy.
+type exploreCommand struct {
+	step.Explore
+	servers.Servers
+}
+
+// Validate checks the flags, those of step included.
+func (c *exploreCommand) Validate() error { return errors.Join(c.Explore.Validate(), c.Check()) }
+
+// Run explores, in shops that use the servers of the flags.
+func (c *exploreCommand) Run(ctx context.Context, e environment) (err error) {
+	s := newScreen(e, "")
+	stop, err := c.Start(ctx, s.print)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	out := step.Output{Out: s.out, Colour: s.colour, Progress: s.print}
+	err = c.Explore.Run(ctx, shops.Instances{Servers: c.Servers}, out)
+	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return err
+}

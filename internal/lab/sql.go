@@ -141,7 +141,7 @@ type tx struct {
 func (t tx) Commit() error {
 	answer, err := t.trace.command(t.ctx, KindSQL, "COMMIT", true)
 	if err != nil {
-		return errors.Join(err, t.Tx.Rollback()) // as the server does when the connection is gone
+		return errors.Join(err, t.Rollback()) // as the server does when the connection is gone
 	}
 	err = t.Tx.Commit()
 	answer(sqlAnswer(err, "OK"))

@@ -97,9 +97,11 @@ func (l *tracedLeases) Release() error { return l.release() }
 func (l *tracedLeases) releaseOnce() error {
 	err := l.inOneStep("release", l.Leases.Release)
 	for _, t := range l.traces {
-		if !order.IsShared(l.ctx) {
+		switch {
+		case t.died(): // nothing was sent
+		case !order.IsShared(l.ctx):
 			t.step(step{name: stepReleased})
-		} else if t.recorded() { // its header may be on its way
+		case t.recorded(): // its header may be on its way
 			t.add(KindStep, stepReleased, "")
 		}
 	}

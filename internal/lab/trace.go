@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
 
@@ -201,7 +202,8 @@ func (t *Trace) expire(ctx context.Context) error {
 	if expiring == nil {
 		return fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
-	err := expiring(ctx)
+	nobodys := order.WithRequests(ctx, func() []context.Context { return nil }) // not to be recorded
+	err := expiring(nobodys)
 	if err == nil {
 		t.add(KindStop, "the lock runs out", "")
 	}

@@ -103,7 +103,7 @@ var compareScript = redis.NewScript(`
 	return 0`)
 
 func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, owner string) error {
-	return compareScript.Run(ctx, client, []string{key}, owner).Err()
+	return compareScript.Eval(ctx, client, []string{key}, owner).Err() // one command, where EVALSHA may take two
 }
 
 // ScriptName names the script with this hash; empty if it is not of this package.

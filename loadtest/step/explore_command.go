@@ -1,0 +1,325 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
+)
+
+// Explore is what the user chose of `loadtest explore`.
+type Explore struct {
+	Name string `arg:"" optional:"" name:"strategy" help:"A strategy, or 'all', which includes --crash."`
+
+	Buyers      int    `default:"2" help:"Requests for the last unit, each to an instance of its own (2 to 3)."`
+	Preemptions int    `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
+	Crash       bool   `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
+	Schedule    string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
+	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is mended. FILE is in this module and ends with _test.go."`
+	Parallel    int    `default:"8" help:"Schedules at a time, each in shops of its own (1 to 32)."`
+}
+
+// ExploreAbout stands above the flags in the help.
+const ExploreAbout = `Plays every schedule of two buyers who want the last unit, and finds those that oversell.
+
+A schedule says whose request takes the next step. Steps are what the other can notice: statements about the stock, BEGIN and
+COMMIT, and taking and releasing a lock. A request that waits for the other's lock or row takes no step until it can go on.`
+
+// Footer stands below the flags in the help.
+func (Explore) Footer() string {
+	return `
+Examples:
+  go run ./loadtest explore none                        the shortest way to sell the last unit twice
+  go run ./loadtest explore redis --crash               no schedule oversells, also if processes die
+  go run ./loadtest explore all                         the table of all strategies
+  go run ./loadtest explore --schedule none:ABab        one schedule again
+  go run ./loadtest explore get-then-del --crash --buyers 3 --go loadtest/step/found_test.go
+
+The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
+process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
+
+Exit code: 0 if a wrong strategy fails in some schedule and a right one in none; 1 if not, or if it could not be played; 2 if the
+flags make no sense.
+`
+}
+
+// Validate returns the first flag that asks for what cannot be.
+func (c Explore) Validate() error {
+	const maxPreemptions, maxParallel = 4, 32
+	switch {
+	case (c.Name == "") == (c.Schedule == ""):
+		return errors.New("name a strategy or 'all', or a --schedule")
+	case c.Buyers < 2 || c.Buyers > maxBuyers:
+		return fmt.Errorf("--buyers %d: want 2 to %d", c.Buyers, maxBuyers)
+	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
+		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
+	case c.Parallel < 1 || c.Parallel > maxParallel:
+		return fmt.Errorf("--parallel %d: want 1 to %d", c.Parallel, maxParallel)
+	case c.Go != "" && (c.Name == all || !strings.HasSuffix(c.Go, "_test.go")):
+		return errors.New("--go: want one strategy or schedule, and a file that ends with _test.go")
+	}
+	if c.Schedule != "" {
+		_, _, _, err := parseSchedule(c.Schedule)
+		return err
+	}
+	return nil
+}
+
+// Run plays the schedules, in shops that use the servers of from. A strategy that cannot be played is an ErrUnknown or
+// ErrNotApplicable. The end of ctx shows what was found until then.
+func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
+	if c.Schedule != "" {
+		return c.playOne(ctx, from, out)
+	}
+	began := time.Now()
+	x := &explorer{from: from, workers: c.Parallel}
+	defer func() { err = errors.Join(err, x.close(context.WithoutCancel(ctx))) }()
+	if err := x.open(ctx, c.Buyers); err != nil {
+		return err
+	}
+	lab, err := x.idle[0].clients[0].Lab(ctx)
+	if err != nil {
+		return err
+	}
+	chosen, err := c.choose(lab.Strategies)
+	if err != nil {
+		return err
+	}
+	var all []Explored
+	for _, strategy := range chosen {
+		last := time.Now()
+		found, err := x.explore(ctx, strategy, c.plan(), func(played, todo int) {
+			if time.Since(last) > 2*time.Second {
+				last = time.Now()
+				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", strategy.Name, played, todo))
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s: %w", strategy.Name, err)
+		}
+		found.Cut = ctx.Err() != nil
+		all = append(all, found)
+		if found.Cut {
+			break
+		}
+	}
+	if c.Name == "all" {
+		out.explored(all, lab.Strategies, time.Since(began))
+	} else if err := c.show(ctx, from, out, all[0]); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if odd := slices.IndexFunc(all, func(e Explored) bool { return e.Strategy.PromisesCorrect == (e.Failed() > 0) }); odd >= 0 {
+		return fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", all[odd].Strategy.Name, all[odd].Failed(), all[odd].Schedules)
+	}
+	return nil
+}
+
+func (c Explore) plan() plan {
+	return plan{buyers: c.Buyers, preemptions: c.Preemptions, faults: c.Crash || c.Name == all}
+}
+
+func (c Explore) choose(strategies []shopclient.Strategy) (chosen []shopclient.Strategy, err error) {
+	for _, s := range strategies {
+		if s.Available && (c.Name == all || c.Name == s.Name) {
+			chosen = append(chosen, s)
+		} else if c.Name == s.Name {
+			return nil, fmt.Errorf("%s %w: %s", s.Name, ErrNotApplicable, s.Reason)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest step` lists them", ErrUnknown, c.Name)
+	}
+	return chosen, nil
+}
+
+// show writes what came of one strategy, with the shortest schedule that failed.
+func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e Explored) error {
+	bound := fmt.Sprintf("Schedules have at most %d switches away from a request that could go on", c.Preemptions)
+	if c.Crash {
+		bound += "; the death of a process, or a lock that runs out, counts as one of them"
+	}
+	fmt.Fprintln(out.Out, out.bold(fmt.Sprintf("%s: %s", e.Strategy.Name, e.counts())))
+	out.paragraph(bound + ".")
+	if e.Failed() == 0 {
+		if !e.Strategy.PromisesCorrect && !c.Crash {
+			out.paragraph("What this strategy does wrong shows only if a process dies or a lock runs out: add --crash.")
+		}
+		return nil
+	}
+	out.paragraph("The shortest that failed, again: go run ./loadtest explore --schedule " + e.Shortest.Scenario)
+	fmt.Fprintln(out.Out)
+	out.schedule(e.Shortest)
+	if c.Go != "" {
+		if err := writeTest(c.Go, e.Shortest); err != nil {
+			return err
+		}
+		out.Progress("wrote " + c.Go)
+	}
+	if victim := strings.IndexByte(e.Shortest.Scenario, dies); victim > strings.IndexByte(e.Shortest.Scenario, ':') && ctx.Err() == nil {
+		played, err := confirm(ctx, from, e.Strategy, e.Shortest.Scenario)
+		if err != nil {
+			return fmt.Errorf("confirm it with a process that is killed: %w", err)
+		}
+		same := "the same"
+		if played.Passed || played.Sold != e.Shortest.Sold {
+			same = "NOT the same"
+		}
+		out.paragraph(fmt.Sprintf("With a real process that is killed (SIGKILL): %s: %s", same, played.Outcome))
+	}
+	return nil
+}
+
+// counts is what came of all schedules, on a line.
+func (e Explored) counts() string {
+	of := fmt.Sprintf("%d of %d", e.Schedules, e.Schedules)
+	if e.Cut {
+		of = fmt.Sprintf("%d, not all,", e.Schedules)
+	}
+	return fmt.Sprintf("%s schedules, %d oversold, %d undersold or stuck", of, e.Oversold, e.Undersold)
+}
+
+// explored is the table of all strategies.
+func (o Output) explored(all []Explored, strategies []shopclient.Strategy, took time.Duration) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"})
+	total := 0
+	for i, e := range all {
+		if i > 0 && e.Strategy.PromisesCorrect != all[i-1].Strategy.PromisesCorrect {
+			t.AppendSeparator()
+		}
+		total += e.Schedules
+		t.AppendRow(table.Row{e.Strategy.Name, e.Schedules, e.Oversold, e.Undersold, e.Shortest.Scenario})
+	}
+	fmt.Fprintln(o.Out, t.Render())
+	for _, s := range strategies {
+		if !s.Available {
+			fmt.Fprintf(o.Out, "not played: %s: %s\n", s.Name, s.Reason)
+		}
+	}
+	fmt.Fprintf(o.Out, "%d schedules in %.1f s.\n", total, took.Seconds())
+}
+
+// schedule writes a play of a schedule with its timeline.
+func (o Output) schedule(p Play) {
+	fmt.Fprintln(o.Out, o.bold(p.Scenario+": "+p.word()))
+	o.timeline(p)
+	fmt.Fprintln(o.Out)
+	o.meaning(p)
+}
+
+// playOne plays the schedule of a name.
+func (c Explore) playOne(ctx context.Context, from shops.Instances, out Output) error {
+	played, err := PlaySchedule(ctx, from, c.Schedule)
+	if err != nil {
+		return err
+	}
+	out.schedule(played)
+	if c.Go != "" {
+		return writeTest(c.Go, played)
+	}
+	if played.Promises && !played.Passed {
+		return errors.New("a strategy that is designed to be correct has failed")
+	}
+	return nil
+}
+
+// PlaySchedule plays the schedule of a name, such as none:ABab, in shops that use the servers of from. An ErrUnknown or
+// ErrNotApplicable is about the strategy.
+func PlaySchedule(ctx context.Context, from shops.Instances, name string) (played Play, err error) {
+	strategy, acts, buyers, err := parseSchedule(name)
+	if err != nil {
+		return Play{}, err
+	}
+	s, err := openStepped(ctx, from, buyers)
+	if err != nil {
+		return Play{}, err
+	}
+	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
+	lab, err := s.clients[0].Lab(ctx)
+	if err != nil {
+		return Play{}, err
+	}
+	chosen, err := Explore{Name: strategy}.choose(lab.Strategies)
+	if err != nil {
+		return Play{}, err
+	}
+	played, _, err = walkThrough(ctx, s, chosen[0], plan{acts: acts, buyers: buyers})
+	return played, err
+}
+
+// confirm plays a schedule in which one buyer's process dies, with a real one that is killed.
+func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, name string) (played Play, err error) {
+	_, acts, buyers, err := parseSchedule(name)
+	if err != nil {
+		return Play{}, err
+	}
+	p, err := openPair(ctx, from, calm)
+	if err != nil {
+		return Play{}, err
+	}
+	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(ctx))) }()
+	s := &steppedShops{oneWriter: p.settings.MySQL == "", kill: p.kill}
+	victim := slices.IndexFunc(acts, func(a act) bool { return a.kind == dies })
+	for i := range buyers {
+		actor := B
+		if i == acts[victim].buyer {
+			actor = A
+		}
+		s.clients = append(s.clients, p.shop(actor))
+	}
+	played, _, err = walkThrough(ctx, s, strategy, plan{acts: acts, buyers: buyers})
+	return played, err
+}
+
+var testSource = template.Must(template.New("").Parse(`package {{.Package}}
+
+import (
+	"testing"
+
+	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/step"
+)
+
+// {{.Outcome}}
+func Test{{.Func}}(t *testing.T) {
+	played, err := step.PlaySchedule(t.Context(), shops.Instances{}, "{{.Schedule}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !played.Passed {
+		t.Errorf("%s: %s", played.Scenario, played.Outcome)
+	}
+}
+`))
+
+// writeTest writes a test that plays a schedule.
+func writeTest(path string, p Play) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // source code, where the user says
+	if err != nil {
+		return fmt.Errorf("--go: %w", err)
+	}
+	words := strings.FieldsFunc(p.Scenario, func(r rune) bool { return r == '-' || r == ':' })
+	for i, word := range words[:len(words)-1] {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
+	err = testSource.Execute(file, map[string]string{
+		"Package": "explored_test", "Func": name, "Schedule": p.Scenario, "Outcome": p.Outcome,
+	})
+	return errors.Join(err, file.Close())
+}

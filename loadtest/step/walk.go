@@ -1,0 +1,436 @@
+package step
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+const (
+	maxActs     = 300              // of a schedule; a request that takes more goes round in circles
+	settleBound = 30 * time.Second // for a step
+)
+
+var errNotSettled = fmt.Errorf("a step took longer than %v", settleBound)
+
+// walk is one schedule while it is played: each buyer's request stands still before its next step, and one at a time
+// takes it.
+type walk struct {
+	shops    *steppedShops
+	strategy shopclient.Strategy
+	log      *journal
+	buyers   []*walker
+	running  sync.WaitGroup
+
+	last    int        // buyer that made the latest step; -1 before the first
+	changes int        // counts what may let a buyer in who polls
+	passed  bool       // time has been let pass
+	done    []decision // in order
+	cost    int        // of all decisions
+	faulty  bool       // somebody died or lost a lock
+}
+
+// decision is an act, and what could have been done instead.
+type decision struct {
+	act
+	instead []act
+	over    bool // the buyer could not go on after it
+}
+
+// walker is a buyer whose request is stepped.
+type walker struct {
+	*request
+	giveUp  context.CancelFunc
+	at      standing
+	dead    bool
+	expired bool // its lock has run out
+	begun   bool // it has taken a step
+	polled  int  // walk.changes when a wrong lock was refused last
+}
+
+// standing is how far a request has come, by what the shop has recorded.
+type standing struct {
+	next     string // the step that it has stopped before
+	answered bool
+	holds    bool   // a lock
+	waits    bool   // for a lock, and will take it by itself
+	refused  string // the command by which it last asked for a wrong lock in vain
+	sending  string // the statement that has no answer yet
+	inTx     bool
+	wrote    bool // in this transaction: it has locked a row of the stock
+}
+
+// standingOf reads a recording.
+func standingOf(events []shopclient.TapeEvent) (s standing) {
+	for _, e := range events {
+		s.sending = ""
+		switch {
+		case e.Kind == Step && e.Text == "lock-held":
+			s.holds, s.waits = true, false
+		case e.Kind == Step && e.Text == "lock-contended":
+			s.waits = true
+		case e.Kind == Step && e.Text == "released":
+			s.holds = false
+		case e.Kind == Redis && strings.HasPrefix(e.Text, "SET"):
+			s.refused = ""
+			if e.Answer == "nil" || e.Answer == "0" {
+				s.refused = e.Text
+			}
+		case e.Kind == SQL && e.Answer == "":
+			s.sending = e.Text
+		case e.Kind == SQL && e.Text == "BEGIN":
+			s.inTx, s.wrote = true, false
+		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
+			s.inTx, s.wrote = false, false
+		case e.Kind == SQL && locksRow(e.Text):
+			s.wrote = s.inTx
+		}
+	}
+	return s
+}
+
+func locksRow(statement string) bool {
+	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
+}
+
+// beginWalk puts one unit up for sale and lets all buyers ask for it, up to their first step.
+func beginWalk(ctx context.Context, shops *steppedShops, strategy shopclient.Strategy, buyers int) (*walk, error) {
+	sku := "mug-" + strings.ToLower(rand.Text()[:8])
+	w := &walk{shops: shops, strategy: strategy, log: &journal{began: time.Now(), sku: sku}, last: -1}
+	if err := shops.clients[0].Create(ctx, sku, 1); err != nil {
+		return nil, err
+	}
+	for i := range buyers {
+		name := buyerNames[i : i+1]
+		r := &request{
+			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}),
+			tapes: map[int]shopclient.Tape{}, retryFor: settleBound,
+			purchase: shopclient.Purchase{
+				Buyer: "buyer-" + name, Key: sku + "-" + strings.ToLower(name), Lines: []shopclient.Line{{SKU: sku, Units: 1}},
+				Strategy: strategy.Name, Steps: true,
+			},
+		}
+		ctx, giveUp := context.WithCancel(ctx)
+		w.buyers = append(w.buyers, &walker{request: r, giveUp: giveUp})
+		w.running.Go(func() { r.run(ctx) })
+		if err := w.settle(ctx); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// end lets nothing of it run any more.
+func (w *walk) end(ctx context.Context) {
+	for _, b := range w.buyers {
+		if !b.finished() { // what it does without its own context may have stopped, too
+			_ = b.move(context.WithoutCancel(ctx), shopclient.MoveResume)
+		}
+		b.giveUp()
+	}
+	w.running.Wait()
+}
+
+// look learns how far the buyer has come.
+func (b *walker) look(ctx context.Context) {
+	now := b.request.look(ctx)
+	b.at = standingOf(b.tapes[int(b.tries.Load())].Events)
+	b.at.next, b.at.answered = now.next, now.done
+}
+
+func (b *walker) finished() bool { return b.dead || b.at.answered && !b.at.holds }
+
+// settle waits until each request stands still: it has stopped before a step, has ended, or waits for another.
+func (w *walk) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
+	defer cancel()
+	for {
+		i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !w.settled(b) })
+		if i < 0 {
+			return nil
+		}
+		for _, b := range w.buyers {
+			if b == w.buyers[i] || b.at.waits { // which of those who wait gets the lock?
+				b.look(ctx)
+			}
+		}
+		switch b := w.buyers[i]; {
+		case w.settled(b):
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s after %q: %w", b.actor, b.at.sending, context.Cause(ctx))
+		case b.at.waits || !b.awaitChange(ctx):
+			select {
+			case <-b.answered:
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+}
+
+func (w *walk) settled(b *walker) bool {
+	return b.finished() || b.at.next != "" || b.at.waits && !w.lockIsFree() || w.mustWait(b)
+}
+
+// lockIsFree reports whether a buyer who waits for a correct lock gets it.
+func (w *walk) lockIsFree() bool {
+	return !slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.at.holds && !b.expired })
+}
+
+// mustWait reports whether the statement that the buyer sends waits for another's transaction: in SQLite each for the
+// other, elsewhere for a row.
+func (w *walk) mustWait(b *walker) bool {
+	return slices.ContainsFunc(w.buyers, func(other *walker) bool {
+		if other == b || other.dead {
+			return false
+		}
+		if w.shops.oneWriter {
+			return b.at.sending == "BEGIN" && other.at.inTx
+		}
+		return locksRow(b.at.sending) && other.at.wrote
+	})
+}
+
+// canGoOn reports whether the buyer's next step would not be waiting.
+func (w *walk) canGoOn(i int) bool {
+	b := w.buyers[i]
+	inVain := b.at.refused != "" && b.at.next == "redis "+b.at.refused && b.polled == w.changes
+	return !b.finished() && b.at.next != "" && !inVain
+}
+
+// do makes an act, which must be possible, and waits until all requests stand still again.
+func (w *walk) do(ctx context.Context, d decision) error {
+	b := w.buyers[d.buyer]
+	next := b.at.next
+	switch d.kind {
+	case steps:
+		if err := b.move(ctx, shopclient.MoveStep); err != nil {
+			return err
+		}
+		b.at.next, b.at.waits, b.begun, w.last = "", false, true, d.buyer
+	case dies:
+		if err := w.kill(ctx, b); err != nil {
+			return err
+		}
+		w.faulty = true
+	case times:
+		if err := b.move(ctx, shopclient.MoveExpire); err != nil {
+			return err
+		}
+		w.expired()
+		w.faulty = true
+	}
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	if d.kind == steps && strings.HasPrefix(next, "redis ") {
+		switch {
+		case b.at.refused != "":
+			b.polled = w.changes
+		case !strings.HasPrefix(next, "redis GET "):
+			w.changes++
+		}
+	}
+	d.over = !w.canGoOn(d.buyer)
+	w.done = append(w.done, d)
+	return nil
+}
+
+// kill ends the buyer's process, or its request as if it had died with one.
+func (w *walk) kill(ctx context.Context, b *walker) error {
+	b.dead = true
+	w.log.leave(b.actor)
+	if w.shops.kill != nil {
+		err := w.shops.kill()
+		<-b.answered
+		return err
+	}
+	if err := b.move(ctx, shopclient.MoveDie); err != nil {
+		return err
+	}
+	for b.look(ctx); b.at.inTx; b.look(ctx) { // the database sees that the connection is gone
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	b.giveUp()
+	<-b.answered
+	return nil
+}
+
+// expired notes that all locks have run out.
+func (w *walk) expired() {
+	for _, b := range w.buyers {
+		b.expired = b.expired || b.at.holds
+	}
+	w.changes++
+}
+
+// letTimePass lets the locks run out of those who died. It reports whether a buyer who waits may go on by that.
+func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
+	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
+	if i < 0 || w.passed && w.lockIsFree() {
+		return false, nil
+	}
+	w.passed = true
+	if err := w.buyers[i].move(ctx, shopclient.MoveExpire); err != nil {
+		return false, err
+	}
+	w.expired()
+	return true, w.settle(ctx)
+}
+
+// result compares what was sold with the one unit that there was.
+func (w *walk) result(ctx context.Context) (Play, error) {
+	p := Play{
+		Scenario: scheduleName(w.strategy.Name, w.done), Strategy: w.strategy.Name, Promises: w.strategy.PromisesCorrect,
+		Stock: 1, Wrong: -1,
+	}
+	stuck := false
+	var answers []string
+	for _, b := range w.buyers {
+		text := "died"
+		if !b.dead {
+			stuck = stuck || !b.finished()
+			text = "waits for ever"
+			if b.finished() {
+				text = answerText(b.answer, b.err)
+			}
+		}
+		answers = append(answers, b.actor+": "+text)
+	}
+	w.end(ctx)
+	audit, err := w.shops.clients[len(w.shops.clients)-1].Audit(ctx, w.log.sku)
+	if err != nil {
+		return p, fmt.Errorf("audit: %w", err)
+	}
+	p.Sold = audit.Books.OrderedUnits
+	p.Passed = p.Sold == 1 && !stuck
+	p.Outcome = fmt.Sprintf("%d sold of 1 unit. %s.", p.Sold, strings.Join(answers, "; "))
+	for _, b := range w.buyers {
+		for try := 1; try <= int(b.tries.Load()); try++ {
+			w.log.addTape(b.actor, b.tapes[try].Events)
+		}
+	}
+	p.Events = w.log.sorted()
+	if p.Sold > 1 {
+		p.Wrong = firstOversold(p.Events, 1)
+	}
+	return p, nil
+}
+
+// plan says what is played: the acts as far as they go, then each buyer to its end.
+type plan struct {
+	acts        []act
+	buyers      int
+	preemptions int  // that are weighed: switches away from a buyer who can go on, and faults
+	faults      bool // weigh one fault, too
+}
+
+// price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
+// its lock while it stood still.
+func (w *walk) price(a act) int {
+	switch {
+	case a.kind != steps:
+		return 1
+	case a.buyer == w.last || w.last < 0 || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == times:
+		return 0
+	}
+	return 1
+}
+
+// possible reports whether an act can be done now.
+func (w *walk) possible(a act) bool {
+	b := w.buyers[a.buyer]
+	switch a.kind {
+	case steps:
+		return w.canGoOn(a.buyer)
+	case dies:
+		return !b.finished() && b.at.next != ""
+	}
+	return !b.dead && b.at.holds && !b.expired && w.strategy.Lock != "memory"
+}
+
+// choices returns what is done next, and what can be done instead within the bound. The buyers are alike: of those who
+// have not begun, the first is next. Only a buyer whose turn it is dies or loses its lock.
+func (w *walk) choices(p plan) (next act, instead []act, ok bool) {
+	others, begun := []act{}, false
+	for i, b := range w.buyers {
+		a := act{steps, i}
+		switch {
+		case !w.canGoOn(i) || !b.begun && begun:
+		case i == w.last:
+			next, ok = a, true
+		default:
+			others = append(others, a)
+		}
+		begun = begun || !b.begun
+	}
+	if !ok && len(others) > 0 {
+		next, others, ok = others[0], others[1:], true
+	}
+	if p.faults && !w.faulty {
+		for i, b := range w.buyers {
+			if b.begun && (i == w.last || w.last >= 0 && !w.canGoOn(w.last)) {
+				others = append(others, act{dies, i}, act{times, i})
+			}
+		}
+	}
+	for _, a := range others {
+		if w.possible(a) && w.cost+w.price(a) <= p.preemptions {
+			instead = append(instead, a)
+		}
+	}
+	return next, instead, ok
+}
+
+// walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
+func walkThrough(ctx context.Context, shops *steppedShops, strategy shopclient.Strategy, p plan) (Play, []decision, error) {
+	w, err := beginWalk(ctx, shops, strategy, p.buyers)
+	if w != nil {
+		defer w.end(ctx)
+	}
+	if err != nil {
+		return Play{}, nil, err
+	}
+	for len(w.done) < maxActs {
+		next, instead, ok := w.choices(p)
+		if len(p.acts) > 0 {
+			a := p.acts[0]
+			switch {
+			case a.kind != runs:
+				next, ok, p.acts = a, true, p.acts[1:]
+			case w.canGoOn(a.buyer):
+				next, ok = act{steps, a.buyer}, true
+			default:
+				p.acts = p.acts[1:]
+				continue
+			}
+		}
+		if !ok {
+			helps, err := w.letTimePass(ctx)
+			if err != nil {
+				return Play{}, w.done, err
+			}
+			if !helps {
+				break
+			}
+			continue
+		}
+		if !w.possible(next) {
+			return Play{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", errSchedule, buyerNames[next.buyer:next.buyer+1],
+				scheduleName(strategy.Name, w.done))
+		}
+		w.cost += w.price(next)
+		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
+			return Play{}, w.done, fmt.Errorf("%s: %w", scheduleName(strategy.Name, w.done), err)
+		}
+	}
+	played, err := w.result(ctx)
+	return played, w.done, err
+}
