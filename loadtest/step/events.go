@@ -42,21 +42,21 @@ type journal struct {
 
 	mu     sync.Mutex
 	events []Event
-	dead   string // whose process has died
+	left   string // buyers who get no answers any more
 }
 
-// leave notes that the buyer's process dies, which gets no answer from now on.
+// leave notes that the buyer gets no answer from now on.
 func (j *journal) leave(actor string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.dead = actor
+	j.left += actor
 }
 
 // add notes what happens now.
 func (j *journal) add(actor, kind, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.dead == actor {
+	if strings.Contains(j.left, actor) {
 		return
 	}
 	j.events = append(j.events, Event{At: time.Since(j.began), Actor: actor, Kind: kind, Text: text})

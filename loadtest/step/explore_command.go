@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
@@ -159,8 +160,7 @@ func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e E
 		}
 		return nil
 	}
-	out.paragraph("The shortest that failed, again: go run ./loadtest explore --schedule " + e.Shortest.Scenario)
-	fmt.Fprintln(out.Out)
+	fmt.Fprintf(out.Out, "\nThe shortest that failed, again: go run ./loadtest explore --schedule %s\n\n", e.Shortest.Scenario)
 	out.schedule(e.Shortest)
 	if c.Go != "" {
 		if err := writeTest(c.Go, e.Shortest); err != nil {
@@ -168,8 +168,10 @@ func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e E
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	if victim := strings.IndexByte(e.Shortest.Scenario, dies); victim > strings.IndexByte(e.Shortest.Scenario, ':') && ctx.Err() == nil {
-		played, err := confirm(ctx, from, e.Strategy, e.Shortest.Scenario)
+	_, acts, _, err := parseSchedule(e.Shortest.Scenario)
+	victim := slices.IndexFunc(acts, func(a act) bool { return a.kind == dies })
+	if err == nil && victim >= 0 && ctx.Err() == nil {
+		played, err := confirm(ctx, from, e.Strategy, acts, acts[victim].buyer)
 		if err != nil {
 			return fmt.Errorf("confirm it with a process that is killed: %w", err)
 		}
@@ -179,7 +181,7 @@ func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e E
 		}
 		out.paragraph(fmt.Sprintf("With a real process that is killed (SIGKILL): %s: %s", same, played.Outcome))
 	}
-	return nil
+	return err
 }
 
 // counts is what came of all schedules, on a line.
@@ -262,27 +264,16 @@ func PlaySchedule(ctx context.Context, from shops.Instances, name string) (playe
 	return played, err
 }
 
-// confirm plays a schedule in which one buyer's process dies, with a real one that is killed.
-func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, name string) (played Play, err error) {
-	_, acts, buyers, err := parseSchedule(name)
-	if err != nil {
-		return Play{}, err
-	}
+// confirm plays a schedule in which a buyer's process dies, with a real one that is killed.
+func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, acts []act, victim int) (played Play, err error) {
 	p, err := openPair(ctx, from, calm)
 	if err != nil {
 		return Play{}, err
 	}
 	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(ctx))) }()
-	s := &steppedShops{oneWriter: p.settings.MySQL == "", kill: p.kill}
-	victim := slices.IndexFunc(acts, func(a act) bool { return a.kind == dies })
-	for i := range buyers {
-		actor := B
-		if i == acts[victim].buyer {
-			actor = A
-		}
-		s.clients = append(s.clients, p.shop(actor))
-	}
-	played, _, err = walkThrough(ctx, s, strategy, plan{acts: acts, buyers: buyers})
+	s := &steppedShops{clients: slices.Repeat([]*shopclient.Client{p.shop(B)}, maxBuyers), oneWriter: p.settings.MySQL == "", kill: p.kill}
+	s.clients[victim] = p.shop(A) // the one in a process of its own
+	played, _, err = walkThrough(ctx, s, strategy, plan{acts: acts, buyers: max(2, victim+1)})
 	return played, err
 }
 
@@ -318,8 +309,9 @@ func writeTest(path string, p Play) error {
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
 	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
+	folder, pathErr := filepath.Abs(filepath.Dir(path))
 	err = testSource.Execute(file, map[string]string{
-		"Package": "explored_test", "Func": name, "Schedule": p.Scenario, "Outcome": p.Outcome,
+		"Package": filepath.Base(folder) + "_test", "Func": name, "Schedule": p.Scenario, "Outcome": p.Outcome,
 	})
-	return errors.Join(err, file.Close())
+	return errors.Join(err, pathErr, file.Close())
 }

@@ -129,6 +129,7 @@ func beginWalk(ctx context.Context, shops *steppedShops, strategy shopclient.Str
 // end lets nothing of it run any more.
 func (w *walk) end(ctx context.Context) {
 	for _, b := range w.buyers {
+		w.log.leave(b.actor)
 		if !b.finished() { // what it does without its own context may have stopped, too
 			_ = b.move(context.WithoutCancel(ctx), shopclient.MoveResume)
 		}
@@ -318,8 +319,14 @@ func (w *walk) result(ctx context.Context) (Play, error) {
 		}
 	}
 	p.Events = w.log.sorted()
-	if p.Sold > 1 {
+	switch {
+	case p.Sold > 1:
 		p.Wrong = firstOversold(p.Events, 1)
+		p.Why = "The marked UPDATE saves what its buyer computed from an earlier read, which was out of date by then. Nothing in the statement checks that."
+	case stuck:
+		p.Why = "A buyer waits for a lock that nobody will release and that no TTL ends."
+	case p.Passed:
+		p.Why = "The unit was sold once, and no buyer waits for ever."
 	}
 	return p, nil
 }

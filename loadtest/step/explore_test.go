@@ -1,0 +1,164 @@
+package step
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/shop/loadtest/shops"
+)
+
+// runExplore returns what a command prints.
+func runExplore(t *testing.T, c Explore) (string, error) {
+	t.Helper()
+	c.Buyers, c.Preemptions, c.Parallel = max(c.Buyers, 2), 2, 4
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := c.Run(t.Context(), shops.Instances{}, Output{Out: &out, Progress: func(string) {}})
+	return out.String(), err
+}
+
+// --help: "a wrong strategy fails in some schedule and a right one in none". The same numbers come out twice, and the
+// shortest schedule fails again.
+func TestExplore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		crash bool
+		want  []string
+	}{
+		{"none", false, []string{"9 of 9 schedules, 8 oversold, 0 undersold", "--schedule none:Aba\n", "^-- here it goes wrong", "2 sold of 1 unit"}},
+		{"conditional", false, []string{"9 of 9 schedules, 0 oversold, 0 undersold"}},
+		{"release-before-commit", false, []string{"--schedule release-before-commit:AAAAAba\n"}},
+		{"setnx-expire", true, []string{"2 undersold", "--schedule setnx-expire:Abxab\n", "B: waits for ever", "(SIGKILL): the same: 0 sold"}},
+		{"get-then-del", true, []string{"--schedule get-then-del:AAtaba\n", "-- A: the lock runs out ---"}},
+		{"redis", true, []string{"0 oversold, 0 undersold"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			first, err := runExplore(t, Explore{Name: c.name, Crash: c.crash})
+			for _, want := range c.want {
+				if err != nil || !strings.Contains(first, want) {
+					t.Errorf("got %v, want %q in\n%s", err, want, first)
+				}
+			}
+			counts, rest, _ := strings.Cut(first, "\n")
+			if again, err := runExplore(t, Explore{Name: c.name, Crash: c.crash}); err != nil || !strings.HasPrefix(again, counts+"\n") {
+				t.Errorf("got %v and\n%s, want again\n%s", err, again, counts)
+			}
+			_, schedule, found := strings.Cut(rest, "--schedule ")
+			if !found {
+				return
+			}
+			schedule, _, _ = strings.Cut(schedule, "\n")
+			for range 3 {
+				played, err := PlaySchedule(t.Context(), shops.Instances{}, schedule)
+				if err != nil || played.Passed || played.Scenario != schedule {
+					t.Errorf("%s again: got %v, passed %v in %s", schedule, err, played.Passed, played.Scenario)
+				}
+			}
+		})
+	}
+}
+
+// Three buyers, each at an instance of its own: the last waits its turn.
+func TestExplore_threeBuyers(t *testing.T) {
+	t.Parallel()
+	out, err := runExplore(t, Explore{Name: "redis", Buyers: 3})
+	if err != nil || !strings.Contains(out, " schedules, 0 oversold, 0 undersold") {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+	out, err = runExplore(t, Explore{Schedule: "none:ABCabc"})
+	if err != nil || !strings.Contains(out, "3 sold of 1 unit") {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+}
+
+// "Write the schedule that fails as a Go test."
+func TestExplore_goTest(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "found_test.go")
+	if _, err := runExplore(t, Explore{Schedule: "none:ABab", Go: file}); err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(source), "func TestNone_ABab(") || !strings.Contains(string(source), `"none:ABab"`) {
+		t.Errorf("got %v and\n%s", err, source)
+	}
+	if _, err := runExplore(t, Explore{Schedule: "none:ABab", Go: file}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("got %v, want no file overwritten", err)
+	}
+}
+
+// "Shows what was found until then" if it is interrupted.
+func TestExplore_interrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	x := &explorer{workers: 1}
+	t.Cleanup(func() { _ = x.close(context.WithoutCancel(ctx)) })
+	if err := x.open(ctx, 2); err != nil {
+		t.Fatal(err)
+	}
+	lab, err := x.idle[0].clients[0].Lab(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := Explore{Name: "none"}.choose(lab.Strategies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := x.explore(ctx, none[0], plan{buyers: 2, preemptions: 2}, func(played, _ int) {
+		if played == 3 {
+			cancel()
+		}
+	})
+	found.Cut = true
+	if found.Schedules != 3 || !strings.Contains(found.counts(), "3, not all, schedules") {
+		t.Errorf("got %s", found.counts())
+	}
+}
+
+func TestExplore_Validate(t *testing.T) {
+	t.Parallel()
+	good := Explore{Name: "none", Buyers: 2, Preemptions: 2, Parallel: 8}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*Explore){
+		"name a strategy": func(c *Explore) { c.Name = "" },
+		"or a --schedule": func(c *Explore) { c.Schedule = "none:ABab" },
+		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },
+		"--preemptions 5": func(c *Explore) { c.Preemptions = 5 },
+		"--parallel 0":    func(c *Explore) { c.Parallel = 0 },
+		"--go":            func(c *Explore) { c.Go = "found.go" },
+		"want letters":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
+		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },
+	} {
+		c := good
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	for name, want := range map[string]error{"unheard-of:ABab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": errSchedule} {
+		if _, err := PlaySchedule(t.Context(), shops.Instances{}, name); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+	}
+}
+
+func TestParseSchedule(t *testing.T) {
+	t.Parallel()
+	strategy, acts, buyers, err := parseSchedule("get-then-del:AAtabxcC")
+	want := []act{{steps, 0}, {steps, 0}, {times, 0}, {runs, 1}, {dies, 2}, {steps, 2}}
+	if err != nil || strategy != "get-then-del" || buyers != 3 || !slices.Equal(acts, want) {
+		t.Errorf("got %s, %v, %d, %v", strategy, acts, buyers, err)
+	}
+}
