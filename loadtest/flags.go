@@ -39,8 +39,9 @@ const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
 For each strategy it starts three instances of the shop on a fresh embedded database, puts 100 units
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
-'loadtest step' plays two buyers against each other, step by step, 'loadtest compare' sets two reports side by
-side, and 'loadtest bench' measures orders per second. Each has a --help of its own.`
+'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
+'loadtest compare' sets two reports side by side, and 'loadtest bench' measures orders per second. Each has a --help of
+its own.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
@@ -63,6 +64,7 @@ Examples:
   go run ./loadtest --repeat 5 --json before.json     five rounds: medians, and how far they differ
   go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
+  go run ./loadtest explore all                       proof: every schedule (explore --help)
 
 The columns:
 `)
