@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,7 +181,8 @@ func (t *Trace) asksFor(keys []string, of strategy.Locker) {
 	t.change(func() {
 		t.expiring = func(ctx context.Context) error {
 			for _, key := range keys {
-				if _, err := store.ForceRelease(ctx, key); err != nil {
+				_, err := store.ForceRelease(ctx, key)
+				if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile
 					return err
 				}
 			}
