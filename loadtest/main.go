@@ -72,13 +72,18 @@ var (
 	errUsage  = errors.New("usage")                                      // the flags ask for what cannot be
 )
 
+// abouts are the texts above the flags in the commands' help.
+var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
+	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "compare": compareAbout,
+}
+
 // run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and
 // answered every buyer.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	helpShown := false
 	parser := kong.Must(new(commands),
 		kong.Name("loadtest"),
-		kong.Vars{"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "compare": compareAbout},
+		abouts,
 		kong.Writers(stdout, stderr),
 		kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: screenWidth}),

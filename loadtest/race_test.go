@@ -218,7 +218,7 @@ func TestRun_late(t *testing.T) {
 func parse(t *testing.T, args ...string) *raceCommand {
 	t.Helper()
 	var all commands
-	if _, err := kong.Must(&all, kong.Vars{"race": "", "step": "", "compare": ""}).Parse(args); err != nil {
+	if _, err := kong.Must(&all, abouts).Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	return &all.Race
