@@ -64,7 +64,7 @@ func (c *exploreCommand) Run(ctx context.Context, e environment) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	out := step.Output{Out: s.out, Colour: s.colour, Progress: s.print}
 	err = c.Explore.Run(ctx, shops.Instances{Servers: c.Servers}, out)
-	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
+	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) || errors.Is(err, step.ErrSchedule) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return err

@@ -27,7 +27,8 @@
 //
 //   - A stop comes before the command: nothing of it has left the process.
 //   - It ends by a Move, with the request's own context, or after Longest, which is recorded.
-//   - A request that has died sends nothing more, and its transaction is rolled back.
+//   - A request that has died sends nothing more, and its transaction is rolled back. Until a later one about its SKU is
+//     recorded, no other sends anything about that to Redis, either: a renewal of its lock would count as anybody's.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
 //     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
 package lab
@@ -81,7 +82,7 @@ const (
 	Step   Move = "step"   // let it take the step that it has stopped before
 	Resume Move = "resume" // let it go on without further stops
 	Die    Move = "die"    // let it end as if its process had died
-	Expire Move = "expire" // let the locks of its SKUs run out, whoever holds them; the holder does not notice
+	Expire Move = "expire" // let the locks that it has asked for last run out, whoever holds them; the holder does not notice
 )
 
 const (
@@ -137,13 +138,14 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
 	}
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, stepped: q.Step, changed: make(chan struct{}),
+		name: q.Name, skus: q.SKUs, stepped: q.Step, changed: make(chan struct{}), turn: make(chan struct{}, 1),
 		recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
 	}
+	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, traceKey{}, t))
 	if err := r.keep(t); err != nil {
+		t.cancel(err)
 		return nil, nil, err
 	}
-	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, traceKey{}, t))
 	t.step(step{name: stepBegun})
 	return ctx, t, nil
 }

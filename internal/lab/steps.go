@@ -113,10 +113,17 @@ func (l *tracedLeases) inOneStep(what string, do func() error) error {
 	if l.byCommand {
 		return do()
 	}
+	died := 0
 	for _, t := range l.traces {
 		t.stop(l.ctx, what+" "+l.name)
 		t.change(func() { t.inside = true })
 		defer t.change(func() { t.inside = false })
+		if t.died() {
+			died++
+		}
+	}
+	if died > 0 && died == len(l.traces) {
+		return ErrDied
 	}
 	return do()
 }

@@ -27,9 +27,11 @@ type Trace struct {
 	stepped   bool          // it stops before each step
 	inside    bool          // of a step that has several commands, which do not stop
 	dead      bool          // it has died
+	ended     bool          // it was answered
 	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
 
+	turn     chan struct{}                   // has one element while the request stops: it may work in two goroutines
 	expiring func(ctx context.Context) error // ends the locks that it has asked for last; nil before
 }
 
@@ -55,7 +57,12 @@ func (t *Trace) Header() string {
 
 // End says that the request was answered. What it does afterwards is recorded, and stepped, too.
 func (t *Trace) End() {
-	t.change(func() { t.recording.State = Ended })
+	t.change(func() {
+		t.ended = true
+		if t.gate == nil {
+			t.recording.State = Ended
+		}
+	})
 	t.cancel(nil)
 }
 
@@ -106,12 +113,18 @@ func (t *Trace) add(kind, text, answer string) (answered func(string)) {
 
 // stop holds a request that is stepped before its next step.
 func (t *Trace) stop(ctx context.Context, next string) {
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return
+	}
 	t.mu.Lock()
 	if !t.stepped || t.inside || t.dead {
 		t.mu.Unlock()
 		return
 	}
-	gate, before := make(chan struct{}), t.recording.State
+	gate := make(chan struct{})
 	t.gate = gate
 	t.changeLocked(func() { t.recording.State, t.recording.Next = Stopped, next })
 	t.mu.Unlock()
@@ -124,10 +137,9 @@ func (t *Trace) stop(ctx context.Context, next string) {
 	case <-bound.C:
 		t.add(KindStop, "goes on by itself: no step for "+Longest.String(), "")
 	}
-	t.change(func() {
-		t.gate = nil
-		t.recording.State, t.recording.Next = before, ""
-	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.openLocked()
 }
 
 func (t *Trace) takeStep() error {
@@ -157,13 +169,19 @@ func (t *Trace) die() {
 	t.cancel(ErrDied)
 }
 
-// openLocked lets the request go on, which runs from now on.
+// openLocked lets the request go on if it stands still.
 func (t *Trace) openLocked() {
-	if t.gate != nil {
-		close(t.gate)
-		t.gate = nil
-		t.changeLocked(func() { t.recording.State, t.recording.Next = Running, "" })
+	if t.gate == nil {
+		return
 	}
+	close(t.gate)
+	t.gate = nil
+	t.changeLocked(func() {
+		t.recording.State, t.recording.Next = Running, ""
+		if t.ended {
+			t.recording.State = Ended
+		}
+	})
 }
 
 func (t *Trace) died() bool {

@@ -21,7 +21,7 @@ const (
 	// shortTTL is shorter than an order takes, whose transaction alone is about as long.
 	shortTTL = 2 * time.Millisecond
 
-	// freeBound is for giving a lock back: longer than a lesson stops it.
+	// freeBound is for giving a lock back, stops included.
 	freeBound = time.Minute
 
 	// A waiter asks again after a random time, at first up to firstPause, and each time up to twice as long, so that a

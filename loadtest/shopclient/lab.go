@@ -79,11 +79,8 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	return Audit{a.OK, a.SKUs[0], a.Differences}, nil
 }
 
-// States of a Tape.
-const (
-	TapeStopped = "stopped" // before its next step
-	TapeEnded   = "ended"   // the request was answered
-)
+// TapeEnded is the state of a Tape whose request was answered.
+const TapeEnded = "ended"
 
 // Tape is what a request has done by now, as the shop recorded it.
 type Tape struct {
@@ -113,7 +110,7 @@ const (
 	MoveStep   = "step"   // take the step that it has stopped before
 	MoveResume = "resume" // go on without further stops
 	MoveDie    = "die"    // end as if its process had died
-	MoveExpire = "expire" // the locks of its SKUs run out
+	MoveExpire = "expire" // the locks that it has asked for last run out, whoever holds them
 )
 
 // Move makes a move with the request that is recorded under this name.

@@ -55,6 +55,9 @@ func openStepped(ctx context.Context, from shops.Instances, n int) (*steppedShop
 	return s, nil
 }
 
+// repeats is how often a schedule is begun: who of several waiters gets a lock that has run out is left to chance.
+const repeats = 20
+
 // explorer plays all schedules of a strategy, several at a time.
 type explorer struct {
 	from    shops.Instances
@@ -101,7 +104,7 @@ func (x *explorer) explore(ctx context.Context, strategy shopclient.Strategy, p 
 	busy := 0
 	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, func() { mu.Lock(); defer mu.Unlock(); changed.Broadcast() })()
-	for _, shops := range x.idle {
+	for _, each := range x.idle {
 		group.Go(func() error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -117,7 +120,10 @@ func (x *explorer) explore(ctx context.Context, strategy shopclient.Strategy, p 
 				todo = todo[:len(todo)-1]
 				busy++
 				mu.Unlock()
-				played, done, err := walkThrough(ctx, shops, strategy, p)
+				played, done, err := walkThrough(ctx, each, strategy, p)
+				for try := 1; errors.Is(err, ErrSchedule) && try < repeats; try++ {
+					played, done, err = walkThrough(ctx, each, strategy, p)
+				}
 				mu.Lock()
 				busy--
 				changed.Broadcast()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -31,7 +32,7 @@ type Explore struct {
 }
 
 // ExploreAbout stands above the flags in the help.
-const ExploreAbout = `Plays every schedule of two buyers who want the last unit, and finds those that oversell.
+const ExploreAbout = `Plays every schedule of two buyers who want the last unit, with at most two switches, and finds those that oversell.
 
 A schedule says whose request takes the next step. Steps are what the other can notice: statements about the stock, BEGIN and
 COMMIT, and taking and releasing a lock. A request that waits for the other's lock or row takes no step until it can go on.`
@@ -69,6 +70,9 @@ func (c Explore) Validate() error {
 	case c.Go != "" && (c.Name == all || !strings.HasSuffix(c.Go, "_test.go")):
 		return errors.New("--go: want one strategy or schedule, and a file that ends with _test.go")
 	}
+	if _, err := os.Lstat(c.Go); c.Go != "" && err == nil {
+		return fmt.Errorf("--go: %s is there already", c.Go)
+	}
 	if c.Schedule != "" {
 		_, _, _, err := parseSchedule(c.Schedule)
 		return err
@@ -96,7 +100,7 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 	if err != nil {
 		return err
 	}
-	var all []Explored
+	var results []Explored
 	for _, strategy := range chosen {
 		last := time.Now()
 		found, err := x.explore(ctx, strategy, c.plan(), func(played, todo int) {
@@ -109,21 +113,23 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 			return fmt.Errorf("%s: %w", strategy.Name, err)
 		}
 		found.Cut = ctx.Err() != nil
-		all = append(all, found)
+		results = append(results, found)
 		if found.Cut {
 			break
 		}
 	}
-	if c.Name == "all" {
-		out.explored(all, lab.Strategies, time.Since(began))
-	} else if err := c.show(ctx, from, out, all[0]); err != nil {
+	if c.Name == all {
+		out.explored(results, lab.Strategies, time.Since(began))
+	} else if err := c.show(ctx, from, out, results[0]); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if odd := slices.IndexFunc(all, func(e Explored) bool { return e.Strategy.PromisesCorrect == (e.Failed() > 0) }); odd >= 0 {
-		return fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", all[odd].Strategy.Name, all[odd].Failed(), all[odd].Schedules)
+	for _, e := range results {
+		if e.Strategy.PromisesCorrect == (e.Failed() > 0) {
+			return fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy.Name, e.Failed(), e.Schedules)
+		}
 	}
 	return nil
 }
@@ -155,6 +161,9 @@ func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e E
 	fmt.Fprintln(out.Out, out.bold(fmt.Sprintf("%s: %s", e.Strategy.Name, e.counts())))
 	out.paragraph(bound + ".")
 	if e.Failed() == 0 {
+		if c.Go != "" {
+			out.paragraph("No schedule failed: no test is written.")
+		}
 		if !e.Strategy.PromisesCorrect && !c.Crash {
 			out.paragraph("What this strategy does wrong shows only if a process dies or a lock runs out: add --crash.")
 		}
@@ -168,10 +177,10 @@ func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e E
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	_, acts, _, err := parseSchedule(e.Shortest.Scenario)
+	_, acts, buyers, err := parseSchedule(e.Shortest.Scenario)
 	victim := slices.IndexFunc(acts, func(a act) bool { return a.kind == dies })
 	if err == nil && victim >= 0 && ctx.Err() == nil {
-		played, err := confirm(ctx, from, e.Strategy, acts, acts[victim].buyer)
+		played, err := confirm(ctx, from, e.Strategy, plan{acts: acts, buyers: buyers}, acts[victim].buyer)
 		if err != nil {
 			return fmt.Errorf("confirm it with a process that is killed: %w", err)
 		}
@@ -194,18 +203,23 @@ func (e Explored) counts() string {
 }
 
 // explored is the table of all strategies.
-func (o Output) explored(all []Explored, strategies []shopclient.Strategy, took time.Duration) {
+func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
 	t.AppendHeader(table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"})
 	total := 0
-	for i, e := range all {
-		if i > 0 && e.Strategy.PromisesCorrect != all[i-1].Strategy.PromisesCorrect {
+	for i, e := range results {
+		if i > 0 && e.Strategy.PromisesCorrect != results[i-1].Strategy.PromisesCorrect {
 			t.AppendSeparator()
 		}
 		total += e.Schedules
-		t.AppendRow(table.Row{e.Strategy.Name, e.Schedules, e.Oversold, e.Undersold, e.Shortest.Scenario})
+		schedules := strconv.Itoa(e.Schedules)
+		if e.Cut {
+			schedules += ", not all: interrupted"
+		}
+		t.AppendRow(table.Row{e.Strategy.Name, schedules, e.Oversold, e.Undersold, e.Shortest.Scenario})
 	}
 	fmt.Fprintln(o.Out, t.Render())
 	for _, s := range strategies {
@@ -231,13 +245,16 @@ func (c Explore) playOne(ctx context.Context, from shops.Instances, out Output) 
 		return err
 	}
 	out.schedule(played)
-	if c.Go != "" {
-		return writeTest(c.Go, played)
+	switch {
+	case c.Go != "" && played.Passed:
+		err = errors.New("--go: the schedule did not fail, no test is written")
+	case c.Go != "":
+		err = writeTest(c.Go, played)
 	}
 	if played.Promises && !played.Passed {
-		return errors.New("a strategy that is designed to be correct has failed")
+		err = errors.Join(err, errors.New("a strategy that is designed to be correct has failed"))
 	}
-	return nil
+	return err
 }
 
 // PlaySchedule plays the schedule of a name, such as none:ABab, in shops that use the servers of from. An ErrUnknown or
@@ -265,7 +282,7 @@ func PlaySchedule(ctx context.Context, from shops.Instances, name string) (playe
 }
 
 // confirm plays a schedule in which a buyer's process dies, with a real one that is killed.
-func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, acts []act, victim int) (played Play, err error) {
+func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, how plan, victim int) (played Play, err error) {
 	p, err := openPair(ctx, from, calm)
 	if err != nil {
 		return Play{}, err
@@ -273,7 +290,7 @@ func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Stra
 	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(ctx))) }()
 	s := &steppedShops{clients: slices.Repeat([]*shopclient.Client{p.shop(B)}, maxBuyers), oneWriter: p.settings.MySQL == "", kill: p.kill}
 	s.clients[victim] = p.shop(A) // the one in a process of its own
-	played, _, err = walkThrough(ctx, s, strategy, plan{acts: acts, buyers: max(2, victim+1)})
+	played, _, err = walkThrough(ctx, s, strategy, how)
 	return played, err
 }
 

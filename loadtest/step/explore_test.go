@@ -101,8 +101,9 @@ func TestExplore_goTest(t *testing.T) {
 	if err != nil || !strings.Contains(string(source), "func TestNone_ABab(") || !strings.Contains(string(source), `"none:ABab"`) {
 		t.Errorf("got %v and\n%s", err, source)
 	}
-	if _, err := runExplore(t, Explore{Schedule: "none:ABab", Go: file}); !errors.Is(err, os.ErrExist) {
-		t.Errorf("got %v, want no file overwritten", err)
+	passes := filepath.Join(t.TempDir(), "none_test.go")
+	if _, err := runExplore(t, Explore{Schedule: "none:ab", Go: passes}); err == nil {
+		t.Error("a schedule that passes was written as a test that fails")
 	}
 }
 
@@ -148,6 +149,8 @@ func TestExplore_Validate(t *testing.T) {
 		"--parallel 0":    func(c *Explore) { c.Parallel = 0 },
 		"--go":            func(c *Explore) { c.Go = "found.go" },
 		"want letters":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
+		"buyer behind x":  func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
+		"there already":   func(c *Explore) { c.Go = "explore_test.go" },
 		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },
 	} {
 		c := good
@@ -156,7 +159,7 @@ func TestExplore_Validate(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	for name, want := range map[string]error{"unheard-of:ABab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": errSchedule} {
+	for name, want := range map[string]error{"unheard-of:ABab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": ErrSchedule} {
 		if _, err := PlaySchedule(t.Context(), shops.Instances{}, name); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}

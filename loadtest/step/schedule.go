@@ -54,14 +54,14 @@ func scheduleName(strategy string, done []decision) string {
 	return b.String()
 }
 
-// errSchedule means that a name is malformed, or that its schedule does not fit its strategy.
-var errSchedule = errors.New("no such schedule")
+// ErrSchedule means that a name is malformed, or that its schedule does not fit its strategy.
+var ErrSchedule = errors.New("no such schedule")
 
 // parseSchedule reads what scheduleName has written.
 func parseSchedule(name string) (strategy string, acts []act, buyers int, err error) {
 	strategy, letters, found := strings.Cut(name, ":")
 	if !found || len(letters) > maxActs {
-		return "", nil, 0, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab", errSchedule, name)
+		return "", nil, 0, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab", ErrSchedule, name)
 	}
 	buyers = 2
 	kind := byte(0)
@@ -79,10 +79,13 @@ func parseSchedule(name string) (strategy string, acts []act, buyers int, err er
 		case kind != 0 && small >= 0:
 			acts = append(acts, act{kind, small})
 		default:
-			return "", nil, 0, fmt.Errorf("%w: %.80q: want letters such as A, a, xa and ta", errSchedule, name)
+			return "", nil, 0, fmt.Errorf("%w: %.80q: want letters such as A, a, xa and ta", ErrSchedule, name)
 		}
 		kind = 0
 		buyers = max(buyers, acts[len(acts)-1].buyer+1)
+	}
+	if kind != 0 {
+		return "", nil, 0, fmt.Errorf("%w: %.80q: want a buyer behind %c", ErrSchedule, name, kind)
 	}
 	return strategy, acts, buyers, nil
 }

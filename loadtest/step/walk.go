@@ -85,7 +85,7 @@ func standingOf(events []shopclient.TapeEvent) (s standing) {
 		case e.Kind == SQL && e.Answer == "":
 			s.sending = e.Text
 		case e.Kind == SQL && e.Text == "BEGIN":
-			s.inTx, s.wrote = true, false
+			s.inTx, s.wrote = e.Answer == "OK", false
 		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
 			s.inTx, s.wrote = false, false
 		case e.Kind == SQL && locksRow(e.Text):
@@ -143,6 +143,7 @@ func (b *walker) look(ctx context.Context) {
 	now := b.request.look(ctx)
 	b.at = standingOf(b.tapes[int(b.tries.Load())].Events)
 	b.at.next, b.at.answered = now.next, now.done
+	b.expired = b.expired && b.at.holds
 }
 
 func (b *walker) finished() bool { return b.dead || b.at.answered && !b.at.holds }
@@ -254,10 +255,13 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 	if err := b.move(ctx, shopclient.MoveDie); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
+	defer cancel()
 	for b.look(ctx); b.at.inTx; b.look(ctx) { // the database sees that the connection is gone
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		sleep(ctx, pollPause)
 	}
 	b.giveUp()
 	<-b.answered
@@ -306,7 +310,8 @@ func (w *walk) result(ctx context.Context) (Play, error) {
 		answers = append(answers, b.actor+": "+text)
 	}
 	w.end(ctx)
-	audit, err := w.shops.clients[len(w.shops.clients)-1].Audit(ctx, w.log.sku)
+	living := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.dead })
+	audit, err := w.buyers[living].shop.Audit(ctx, w.log.sku)
 	if err != nil {
 		return p, fmt.Errorf("audit: %w", err)
 	}
@@ -407,6 +412,18 @@ func walkThrough(ctx context.Context, shops *steppedShops, strategy shopclient.S
 	}
 	for len(w.done) < maxActs {
 		next, instead, ok := w.choices(p)
+		if !ok && (len(p.acts) == 0 || p.acts[0].kind == steps || p.acts[0].kind == runs) {
+			helps, err := w.letTimePass(ctx)
+			if err != nil {
+				return Play{}, w.done, err
+			}
+			if helps {
+				continue
+			}
+			if len(p.acts) == 0 {
+				break
+			}
+		}
 		if len(p.acts) > 0 {
 			a := p.acts[0]
 			switch {
@@ -419,18 +436,8 @@ func walkThrough(ctx context.Context, shops *steppedShops, strategy shopclient.S
 				continue
 			}
 		}
-		if !ok {
-			helps, err := w.letTimePass(ctx)
-			if err != nil {
-				return Play{}, w.done, err
-			}
-			if !helps {
-				break
-			}
-			continue
-		}
 		if !w.possible(next) {
-			return Play{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", errSchedule, buyerNames[next.buyer:next.buyer+1],
+			return Play{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, buyerNames[next.buyer:next.buyer+1],
 				scheduleName(strategy.Name, w.done))
 		}
 		w.cost += w.price(next)
