@@ -428,9 +428,9 @@ func walkThrough(ctx context.Context, shops *steppedShops, strategy shopclient.S
 			a := p.acts[0]
 			switch {
 			case a.kind != runs:
-				next, ok, p.acts = a, true, p.acts[1:]
+				next, p.acts = a, p.acts[1:]
 			case w.canGoOn(a.buyer):
-				next, ok = act{steps, a.buyer}, true
+				next = act{steps, a.buyer}
 			default:
 				p.acts = p.acts[1:]
 				continue
