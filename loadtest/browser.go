@@ -83,28 +83,10 @@ func (b *browserLab) Race(ctx context.Context, c web.Choice, s shopclient.Strate
 	return b.with(c).race(ctx, s, w)
 }
 
-// Scenarios are those of the step command. They stop and kill shops, and so need shops of their own.
-func (b *browserLab) Scenarios() []web.Scenario {
-	if b.Target != "" {
-		return nil
-	}
-	var all []web.Scenario
-	for _, in := range step.Scenarios() {
-		scenario := web.Scenario{Name: in.Name, Title: in.Title, Excuses: map[string]string{}}
-		for _, s := range b.shop.Strategies {
-			if why := step.Excuse(s, in); why != "" {
-				scenario.Excuses[s.Name] = why
-			}
-			if mistake, wrong := step.MistakeOf(s.Name); wrong && mistake.Scenario == in.Name {
-				scenario.Fails = append(scenario.Fails, s.Name)
-			}
-		}
-		all = append(all, scenario)
-	}
-	return all
-}
+// Scenarios are none yet.
+func (b *browserLab) Scenarios() []web.Scenario { return nil }
 
-// Play plays in shops that stay open until the page is closed.
-func (b *browserLab) Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error) {
-	return b.player.Play(ctx, s, scenario)
+// Play plays nothing yet.
+func (b *browserLab) Play(context.Context, shopclient.Strategy, string) (any, error) {
+	return nil, errors.New("not yet")
 }

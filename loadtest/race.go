@@ -113,25 +113,25 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 	return l.catch(ctx, r)
 }
 
-// catch plays the scenario of each wrong strategy that its race did not catch, when all are run: some mistakes need a
-// crash or a pause at one moment, which a crowd seldom brings about.
+// catch plays the lesson of each wrong strategy that its race did not catch, when all are run: some mistakes need a crash
+// or a pause at one moment, which a crowd seldom brings about.
 func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
 	player := step.NewPlayer(l.shops(0))
 	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		mistake, wrong := step.MistakeOf(s.Name)
+		lesson, wrong := step.LessonOf(s.Name)
 		if !wrong || !s.Correct() {
 			continue
 		}
-		l.screen.print(fmt.Sprintf("%s was not caught by its race: two buyers play %s", s.Name, mistake.Scenario))
-		play, err := player.Play(ctx, s.Strategy, mistake.Scenario)
+		l.screen.print(fmt.Sprintf("%s was not caught by its race: buyers play %s", s.Name, lesson.Schedule))
+		play, err := player.Play(ctx, lesson.Schedule)
 		if err != nil {
 			return fmt.Errorf("step by step: %w", err)
 		}
 		note := "This race did not catch it, and neither did the play "
 		if !play.Passed {
-			s.CaughtIn, note = mistake.Scenario, "This race did not catch it. The play does, "
+			s.CaughtIn, note = lesson.Schedule, "This race did not catch it. The play does, "
 		}
 		s.Notes = append(s.Notes, fmt.Sprintf("%sgo run ./loadtest step %s: %s", note, s.Name, play.Outcome))
 	}

@@ -30,7 +30,7 @@ func (c *stepCommand) Validate() error {
 // Run plays, in shops that use the servers of the flags.
 func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
 	s := newScreen(e, c.JSON)
-	if len(c.Names) > 0 {
+	if c.Name != "" {
 		stop, err := c.Start(ctx, s.print)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	out := step.Output{Out: s.out, Colour: s.colour, JSON: s.json, Progress: s.print}
-	err = c.Command.Run(ctx, shops.Instances{Servers: c.Servers, Log: newShopLog(e.stderr)}, out)
+	err = c.Command.Run(ctx, shops.Instances{Servers: c.Servers}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}

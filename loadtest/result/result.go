@@ -45,7 +45,7 @@ type Strategy struct {
 	crowd.Summary
 	verdict.Judgement
 	SKUs     []verdict.SKU `json:"skus"`                // each by itself, the most wanted first
-	CaughtIn string        `json:"caught_in,omitempty"` // the scenario of step mode that a wrong one failed in, if its race did not catch it
+	CaughtIn string        `json:"caught_in,omitempty"` // the schedule that a wrong one failed in, if its race did not catch it
 
 	// Spread is that of each column by its name, over several rounds; absent after one. All else is of the worst round.
 	Spread map[string]stats.Spread `json:"spread,omitempty"`

@@ -65,6 +65,13 @@ func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	return c.get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
 }
 
+// Stock returns how many units of a SKU are available and reserved.
+func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int64, err error) {
+	var level struct{ Available, Reserved int64 }
+	err = c.get(ctx, http.MethodGet, "/v1/skus/"+url.PathEscape(sku), nil, nil, &level)
+	return level.Available, level.Reserved, err
+}
+
 // Audit returns the shop's check of its books for one SKU.
 func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	var a struct {
@@ -86,6 +93,7 @@ const TapeEnded = "ended"
 type Tape struct {
 	State   string      `json:"state"`
 	Next    string      `json:"next"`    // the step that it has stopped before
+	Line    string      `json:"line"`    // of the source, where it has stopped
 	Version int         `json:"version"` // higher with each change
 	Events  []TapeEvent `json:"events"`
 }

@@ -11,25 +11,23 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// Buyers in a Play.
-const (
-	A = "A" // the buyer of instance 1
-	B = "B" // the buyer of instance 2
-)
-
 // Kinds of events.
 const (
 	HTTP     = "http"     // a request, and its answer
 	Step     = "step"     // where the order service says that a request is
 	Redis    = "redis"    // a command
 	SQL      = "sql"      // a statement
-	Schedule = "schedule" // what is done to a process or a request; Actor is to which
+	Schedule = "schedule" // what is done to a buyer: it dies, or its lock runs out
 )
 
-// Event is something that happened in a Play.
+// runsOut is the event of a lock that has run out.
+const runsOut = "the lock runs out"
+
+// Event is something that happened.
 type Event struct {
 	At     time.Duration `json:"at_ns"` // since the play began
-	Actor  string        `json:"actor"` // A or B
+	Actor  string        `json:"actor"` // A, B or C
+	Act    int           `json:"act"`   // index of the act that it belongs to; -1 before the first
 	Kind   string        `json:"kind"`
 	Text   string        `json:"text"`
 	Answer string        `json:"answer,omitempty"`
@@ -71,7 +69,7 @@ func (j *journal) addTape(actor string, recorded []shopclient.TapeEvent) {
 		switch {
 		case strings.HasPrefix(e.Answer, "NOSCRIPT"):
 			continue // the client sends the script itself, next
-		case kind == Step && text != "read" && text != "released" && !strings.HasPrefix(text, "lock-"):
+		case kind == Step && !slices.Contains([]string{"read", "released", "lock-held", "lock-contended", "lock-lost"}, text):
 			continue // the statements around it say it
 		case kind == "stop":
 			kind = Schedule

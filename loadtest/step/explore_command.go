@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -74,130 +73,120 @@ func (c Explore) Validate() error {
 		return fmt.Errorf("--go: %s is there already", c.Go)
 	}
 	if c.Schedule != "" {
-		_, _, _, err := parseSchedule(c.Schedule)
+		_, _, err := parseSchedule(c.Schedule)
 		return err
 	}
 	return nil
 }
 
 // Run plays the schedules, in shops that use the servers of from. A strategy that cannot be played is an ErrUnknown or
-// ErrNotApplicable. The end of ctx shows what was found until then.
+// Run explores, in shops that use the servers of from. A name that cannot be played is an ErrUnknown, ErrNotApplicable or
+// ErrSchedule. Otherwise the error says which strategy was not as designed. If ctx ends, it writes what was found by then.
 func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
+	player, began := NewPlayer(from), time.Now()
+	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	if c.Schedule != "" {
-		return c.playOne(ctx, from, out)
+		return c.playOne(ctx, player, out)
 	}
-	began := time.Now()
-	x := &explorer{from: from, workers: c.Parallel}
-	defer func() { err = errors.Join(err, x.close(context.WithoutCancel(ctx))) }()
-	if err := x.open(ctx, c.Buyers); err != nil {
-		return err
-	}
-	lab, err := x.idle[0].clients[0].Lab(ctx)
-	if err != nil {
-		return err
-	}
-	chosen, err := c.choose(lab.Strategies)
+	strategies, err := player.Strategies(ctx)
 	if err != nil {
 		return err
 	}
 	var results []Explored
-	for _, strategy := range chosen {
+	for _, s := range strategies {
+		if c.Name != s.Name && (c.Name != all || !s.Available) {
+			continue
+		}
 		last := time.Now()
-		found, err := x.explore(ctx, strategy, c.plan(), func(played, todo int) {
+		found, err := player.Explore(ctx, s.Name, c.bounds(), func(played, todo int) {
 			if time.Since(last) > 2*time.Second {
 				last = time.Now()
-				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", strategy.Name, played, todo))
+				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", s.Name, played, todo))
 			}
 		})
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s: %w", strategy.Name, err)
+		if err != nil && !found.Cut {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		found.Cut = ctx.Err() != nil
 		results = append(results, found)
 		if found.Cut {
 			break
 		}
 	}
-	if c.Name == all {
-		out.explored(results, lab.Strategies, time.Since(began))
-	} else if err := c.show(ctx, from, out, results[0]); err != nil {
-		return err
+	switch {
+	case len(results) == 0:
+		_, err = player.strategy(ctx, c.Name)
+	case c.Name == all:
+		out.explored(results, strategies, time.Since(began))
+	default:
+		err = c.show(ctx, player, out, results[0])
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	for _, e := range results {
-		if e.Strategy.PromisesCorrect == (e.Failed() > 0) {
-			return fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy.Name, e.Failed(), e.Schedules)
+		if e.Promises == (e.Failed() > 0) {
+			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, e.Failed(), len(e.Schedules)))
 		}
 	}
-	return nil
+	return err
 }
 
-func (c Explore) plan() plan {
-	return plan{buyers: c.Buyers, preemptions: c.Preemptions, faults: c.Crash || c.Name == all}
-}
-
-func (c Explore) choose(strategies []shopclient.Strategy) (chosen []shopclient.Strategy, err error) {
-	for _, s := range strategies {
-		if s.Available && (c.Name == all || c.Name == s.Name) {
-			chosen = append(chosen, s)
-		} else if c.Name == s.Name {
-			return nil, fmt.Errorf("%s %w: %s", s.Name, ErrNotApplicable, s.Reason)
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest step` lists them", ErrUnknown, c.Name)
-	}
-	return chosen, nil
+func (c Explore) bounds() Bounds {
+	return Bounds{Buyers: c.Buyers, Preemptions: c.Preemptions, Crash: c.Crash || c.Name == all, Parallel: c.Parallel}
 }
 
 // show writes what came of one strategy, with the shortest schedule that failed.
-func (c Explore) show(ctx context.Context, from shops.Instances, out Output, e Explored) error {
+func (c Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
 	bound := fmt.Sprintf("Schedules have at most %d switches away from a request that could go on", c.Preemptions)
 	if c.Crash {
 		bound += "; the death of a process, or a lock that runs out, counts as one of them"
 	}
-	fmt.Fprintln(out.Out, out.bold(fmt.Sprintf("%s: %s", e.Strategy.Name, e.counts())))
+	fmt.Fprintln(out.Out, out.bold(fmt.Sprintf("%s: %s", e.Strategy, e.counts())))
 	out.paragraph(bound + ".")
 	if e.Failed() == 0 {
 		if c.Go != "" {
 			out.paragraph("No schedule failed: no test is written.")
 		}
-		if !e.Strategy.PromisesCorrect && !c.Crash {
+		if !e.Promises && !c.Crash {
 			out.paragraph("What this strategy does wrong shows only if a process dies or a lock runs out: add --crash.")
 		}
 		return nil
 	}
-	fmt.Fprintf(out.Out, "\nThe shortest that failed, again: go run ./loadtest explore --schedule %s\n\n", e.Shortest.Scenario)
-	out.schedule(e.Shortest)
+	if ctx.Err() != nil {
+		return nil
+	}
+	fmt.Fprintf(out.Out, "\nThe shortest that failed, again: go run ./loadtest explore --schedule %s\n\n", e.Shortest)
+	again, err := player.Play(ctx, e.Shortest)
+	if err != nil {
+		return err
+	}
+	out.whole(again)
 	if c.Go != "" {
-		if err := writeTest(c.Go, e.Shortest); err != nil {
+		if err := writeTest(c.Go, again); err != nil {
 			return err
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	_, acts, buyers, err := parseSchedule(e.Shortest.Scenario)
-	victim := slices.IndexFunc(acts, func(a act) bool { return a.kind == dies })
-	if err == nil && victim >= 0 && ctx.Err() == nil {
-		played, err := confirm(ctx, from, e.Strategy, plan{acts: acts, buyers: buyers}, acts[victim].buyer)
-		if err != nil {
-			return fmt.Errorf("confirm it with a process that is killed: %w", err)
-		}
-		same := "the same"
-		if played.Passed || played.Sold != e.Shortest.Sold {
-			same = "NOT the same"
-		}
-		out.paragraph(fmt.Sprintf("With a real process that is killed (SIGKILL): %s: %s", same, played.Outcome))
+	if !strings.Contains(e.Shortest, string(dies)) {
+		return nil
 	}
-	return err
+	killed, err := player.playWithSIGKILL(ctx, e.Shortest)
+	if err != nil {
+		return fmt.Errorf("confirm it with a process that is killed: %w", err)
+	}
+	same := "the same"
+	if killed.Passed || killed.Sold != again.Sold {
+		same = "NOT the same"
+	}
+	out.paragraph(fmt.Sprintf("With a real process that is killed (SIGKILL): %s: %s", same, killed.Outcome))
+	return nil
 }
 
 // counts is what came of all schedules, on a line.
 func (e Explored) counts() string {
-	of := fmt.Sprintf("%d of %d", e.Schedules, e.Schedules)
+	of := fmt.Sprintf("%d of %d", len(e.Schedules), len(e.Schedules))
 	if e.Cut {
-		of = fmt.Sprintf("%d, not all,", e.Schedules)
+		of = fmt.Sprintf("%d, not all,", len(e.Schedules))
 	}
 	return fmt.Sprintf("%s schedules, %d oversold, %d undersold or stuck", of, e.Oversold, e.Undersold)
 }
@@ -211,15 +200,15 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 	t.AppendHeader(table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"})
 	total := 0
 	for i, e := range results {
-		if i > 0 && e.Strategy.PromisesCorrect != results[i-1].Strategy.PromisesCorrect {
+		if i > 0 && e.Promises != results[i-1].Promises {
 			t.AppendSeparator()
 		}
-		total += e.Schedules
-		schedules := strconv.Itoa(e.Schedules)
+		total += len(e.Schedules)
+		schedules := strconv.Itoa(len(e.Schedules))
 		if e.Cut {
 			schedules += ", not all: interrupted"
 		}
-		t.AppendRow(table.Row{e.Strategy.Name, schedules, e.Oversold, e.Undersold, e.Shortest.Scenario})
+		t.AppendRow(table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest})
 	}
 	fmt.Fprintln(o.Out, t.Render())
 	for _, s := range strategies {
@@ -230,21 +219,13 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 	fmt.Fprintf(o.Out, "%d schedules in %.1f s.\n", total, took.Seconds())
 }
 
-// schedule writes a play of a schedule with its timeline.
-func (o Output) schedule(p Play) {
-	fmt.Fprintln(o.Out, o.bold(p.Scenario+": "+p.word()))
-	o.timeline(p)
-	fmt.Fprintln(o.Out)
-	o.meaning(p)
-}
-
 // playOne plays the schedule of a name.
-func (c Explore) playOne(ctx context.Context, from shops.Instances, out Output) error {
-	played, err := PlaySchedule(ctx, from, c.Schedule)
+func (c Explore) playOne(ctx context.Context, player *Player, out Output) error {
+	played, err := player.Play(ctx, c.Schedule)
 	if err != nil {
 		return err
 	}
-	out.schedule(played)
+	out.whole(played)
 	switch {
 	case c.Go != "" && played.Passed:
 		err = errors.New("--go: the schedule did not fail, no test is written")
@@ -255,43 +236,6 @@ func (c Explore) playOne(ctx context.Context, from shops.Instances, out Output) 
 		err = errors.Join(err, errors.New("a strategy that is designed to be correct has failed"))
 	}
 	return err
-}
-
-// PlaySchedule plays the schedule of a name, such as none:ABab, in shops that use the servers of from. An ErrUnknown or
-// ErrNotApplicable is about the strategy.
-func PlaySchedule(ctx context.Context, from shops.Instances, name string) (played Play, err error) {
-	strategy, acts, buyers, err := parseSchedule(name)
-	if err != nil {
-		return Play{}, err
-	}
-	s, err := openStepped(ctx, from, buyers)
-	if err != nil {
-		return Play{}, err
-	}
-	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
-	lab, err := s.clients[0].Lab(ctx)
-	if err != nil {
-		return Play{}, err
-	}
-	chosen, err := Explore{Name: strategy}.choose(lab.Strategies)
-	if err != nil {
-		return Play{}, err
-	}
-	played, _, err = walkThrough(ctx, s, chosen[0], plan{acts: acts, buyers: buyers})
-	return played, err
-}
-
-// confirm plays a schedule in which a buyer's process dies, with a real one that is killed.
-func confirm(ctx context.Context, from shops.Instances, strategy shopclient.Strategy, how plan, victim int) (played Play, err error) {
-	p, err := openPair(ctx, from, calm)
-	if err != nil {
-		return Play{}, err
-	}
-	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(ctx))) }()
-	s := &steppedShops{clients: slices.Repeat([]*shopclient.Client{p.shop(B)}, maxBuyers), oneWriter: p.settings.MySQL == "", kill: p.kill}
-	s.clients[victim] = p.shop(A) // the one in a process of its own
-	played, _, err = walkThrough(ctx, s, strategy, how)
-	return played, err
 }
 
 var testSource = template.Must(template.New("").Parse(`package {{.Package}}
@@ -305,30 +249,32 @@ import (
 
 // {{.Outcome}}
 func Test{{.Func}}(t *testing.T) {
-	played, err := step.PlaySchedule(t.Context(), shops.Instances{}, "{{.Schedule}}")
+	player := step.NewPlayer(shops.Instances{})
+	defer player.Close(t.Context())
+	played, err := player.Play(t.Context(), "{{.Schedule}}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !played.Passed {
-		t.Errorf("%s: %s", played.Scenario, played.Outcome)
+		t.Errorf("%s: %s", played.Schedule, played.Outcome)
 	}
 }
 `))
 
 // writeTest writes a test that plays a schedule.
-func writeTest(path string, p Play) error {
+func writeTest(path string, p Position) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // source code, where the user says
 	if err != nil {
 		return fmt.Errorf("--go: %w", err)
 	}
-	words := strings.FieldsFunc(p.Scenario, func(r rune) bool { return r == '-' || r == ':' })
+	words := strings.FieldsFunc(p.Schedule, func(r rune) bool { return strings.ContainsRune("-:*", r) })
 	for i, word := range words[:len(words)-1] {
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
 	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
 	folder, pathErr := filepath.Abs(filepath.Dir(path))
 	err = testSource.Execute(file, map[string]string{
-		"Package": filepath.Base(folder) + "_test", "Func": name, "Schedule": p.Scenario, "Outcome": p.Outcome,
+		"Package": filepath.Base(folder) + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
 	})
 	return errors.Join(err, pathErr, file.Close())
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +21,10 @@ import (
 const (
 	stopTimeout = 15 * time.Second // of a shop
 
+	patientTTL = 5 * time.Second        // of locks, which so run out only where the schedule says so
+	quickTTL   = 400 * time.Millisecond // of locks, in a schedule that is about time
+	nobody     = -1
+
 	// childVariable makes this program an instance of the shop, with these settings.
 	childVariable = "LOADTEST_STEP_SHOP"
 
@@ -29,81 +32,71 @@ const (
 	childReady = "open at "
 )
 
-// pair is two instances of a shop on the same stores. One play at a time uses it.
-type pair struct {
-	pace     pace
-	settings app.Settings // of both
-	conns    *http.Client
-	first    *child.Process // nil after it was killed, until it is needed again
-	second   *app.Shop
-	undo     func() error // closes their stores
+// instances are one of the shop for each buyer, on the same stores. One schedule at a time is played there.
+type instances struct {
+	clients   []*shopclient.Client
+	oneWriter bool // the database is a SQLite file
+	ttl       time.Duration
+	kill      func() error // kills the process of a buyer; nil where all are in this process
+	closers   []func(ctx context.Context) error
 }
 
-// openPair starts both.
-func openPair(ctx context.Context, from shops.Instances, want pace) (*pair, error) {
+// openInstances starts them in this process, but for the one of a buyer that is to be killed.
+func openInstances(ctx context.Context, from shops.Instances, k kind, killed int) (*instances, error) {
 	settings, undo, err := from.Prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// A process that is paused while a job writes keeps SQLite's file locked.
+	s := &instances{oneWriter: settings.MySQL == "", ttl: patientTTL}
+	if k.quick {
+		s.ttl = quickTTL
+	}
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
-	settings.LockTTL, settings.LabShortTTL, settings.LockWait = want.ttl, want.ttl, want.wait
-	p := &pair{pace: want, settings: settings, conns: shopclient.NewConnections(4, answerTimeout), undo: undo}
-	if p.second, err = app.Start(ctx, settings); err != nil {
-		err = fmt.Errorf("start instance 2: %w", err)
-	} else {
-		err = p.revive(ctx)
+	settings.LockTTL, settings.LabShortTTL, settings.LockWait = s.ttl, s.ttl, time.Minute
+	conns := shopclient.NewConnections(maxBuyers, answerTimeout)
+	s.closers = append(s.closers, func(context.Context) error { conns.CloseIdleConnections(); return undo() })
+	for i := range k.buyers {
+		url, err := s.start(ctx, settings, i == killed)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start instance %d: %w", i+1, err), s.close(context.WithoutCancel(ctx)))
+		}
+		s.clients = append(s.clients, shopclient.New(url, conns))
 	}
+	return s, nil
+}
+
+// start starts an instance, and returns where it serves.
+func (s *instances) start(ctx context.Context, settings app.Settings, asProcess bool) (url string, err error) {
+	if asProcess {
+		process, err := startChild(ctx, settings)
+		if err != nil {
+			return "", err
+		}
+		s.closers = append(s.closers, func(context.Context) error { return process.Stop() })
+		s.kill = process.Kill
+		return process.Addr, nil
+	}
+	shop, err := app.Start(ctx, settings)
 	if err != nil {
-		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
+		return "", err
 	}
-	return p, nil
+	s.closers = append(s.closers, shop.Shutdown)
+	return shop.URL(), nil
 }
 
-// revive starts instance 1 again after it was killed.
-func (p *pair) revive(ctx context.Context) (err error) {
-	if p.first == nil {
-		p.first, err = startFirst(ctx, p.settings)
-	}
-	return err
-}
-
-// shop returns a client of the instance that a buyer uses.
-func (p *pair) shop(actor string) *shopclient.Client {
-	if actor == A {
-		return shopclient.New(p.first.Addr, p.conns)
-	}
-	return shopclient.New(p.second.URL(), p.conns)
-}
-
-// kill ends instance 1 without a warning.
-func (p *pair) kill() error {
-	if p.first == nil {
-		return nil
-	}
-	err := p.first.Kill()
-	p.first = nil
-	return err
-}
-
-// close ends both and removes what was started for them.
-func (p *pair) close(ctx context.Context) error {
+// close ends them and removes what was started for them, the last first.
+func (s *instances) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
 	var errs []error
-	if p.first != nil {
-		_ = continueProcess(p.first.Process) // it may be paused
-		errs = append(errs, p.first.Stop())
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i](ctx))
 	}
-	if p.second != nil {
-		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-		defer cancel()
-		errs = append(errs, p.second.Shutdown(ctx))
-	}
-	p.conns.CloseIdleConnections()
-	return errors.Join(append(errs, p.undo())...)
+	return errors.Join(errs...)
 }
 
-// startFirst starts this program once more, as instance 1.
-func startFirst(ctx context.Context, settings app.Settings) (*child.Process, error) {
+// startChild starts this program once more, as an instance.
+func startChild(ctx context.Context, settings app.Settings) (*child.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -115,16 +108,11 @@ func startFirst(ctx context.Context, settings app.Settings) (*child.Process, err
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self) //nolint:gosec // itself
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
-	cmd.SysProcAttr = ownGroup()
-	first, err := child.Start(ctx, cmd, childReady)
-	if err != nil {
-		return nil, fmt.Errorf("start instance 1: %w", err)
-	}
-	return first, nil
+	return child.Start(ctx, cmd, childReady)
 }
 
 // Child runs an instance of the shop if this process was started as one, and reports whether it was. It ends with
-// SIGTERM, or with stdin: when the process of the Player is gone.
+// SIGTERM, or with stdin: when the process that started it is gone.
 func Child(getenv func(string) string, stdin io.Reader, stdout io.Writer) (was bool, err error) {
 	text := getenv(childVariable)
 	if text == "" {

@@ -1,75 +1,33 @@
 package step
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-
-	"example.com/shop/loadtest/shopclient"
 )
 
-// whole writes a play with its timeline and what it means, in at most 100 columns.
-func (o Output) whole(played Play) {
-	fmt.Fprintln(o.Out, o.bold(fmt.Sprintf("%s in %s: %s", played.Strategy, played.Scenario, played.word())))
-	in, _ := scenario(played.Scenario)
-	o.paragraph(in.Story)
+// whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
+func (o Output) whole(p Position) {
+	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+p.word()))
+	o.timeline(p)
 	fmt.Fprintln(o.Out)
-	o.timeline(played)
-	fmt.Fprintln(o.Out)
-	o.meaning(played)
-	fmt.Fprintln(o.Out)
-}
-
-// mistakes writes what came of each wrong strategy in its scenario, and what a right one made of the same schedule.
-func (o Output) mistakes(held []*series) {
-	for _, s := range held {
-		mistake, _ := MistakeOf(s.strategy.Name)
-		if mistake.Scenario != s.in.Name {
-			continue
-		}
-		n := s.times
-		if s.unexpected > 0 {
-			n = s.unexpected
-		}
-		title := fmt.Sprintf("%s in %s: %s", s.strategy.Name, s.in.Name, s.shown.word())
-		if s.times > 1 {
-			title += fmt.Sprintf(", %d of %d times", n, s.times)
-		}
-		fmt.Fprintln(o.Out, o.bold(title))
-		o.meaning(s.shown)
-		for _, r := range held {
-			if r.strategy.Name == mistake.By && r.in.Name == s.in.Name {
-				o.paragraph(fmt.Sprintf("%s in the same schedule: %s", r.strategy.Name, r.shown.Outcome))
-			}
-		}
-		fmt.Fprintln(o.Out)
+	o.paragraph(p.Outcome)
+	o.paragraph(p.Why)
+	if p.Remedy != "" {
+		o.paragraph("Remedy: " + p.Remedy)
 	}
+	fmt.Fprintln(o.Out)
 }
 
-// word is what came of a play.
-func (p Play) word() string {
-	switch {
-	case p.Error != "":
-		return "not played"
-	case p.Passed:
+// word is what came of it.
+func (p Position) word() string {
+	if p.Passed {
 		return "passed"
 	}
 	return "failed"
-}
-
-func (o Output) meaning(played Play) {
-	o.paragraph(played.Outcome)
-	o.paragraph(played.Why)
-	if played.Remedy != "" {
-		o.paragraph("Remedy: " + played.Remedy)
-	}
-	if played.Error != "" {
-		fmt.Fprintf(o.Out, "  %s\n", strings.ReplaceAll(strings.TrimSpace(played.Error), "\n", "\n  "))
-	}
 }
 
 func (o Output) paragraph(text string) {
@@ -78,80 +36,72 @@ func (o Output) paragraph(text string) {
 	}
 }
 
-// table writes a row for each strategy that was played and a column for each scenario.
-func (o Output) table(strategies []shopclient.Strategy, plays []Play) {
-	cells := map[[2]string]string{}
-	for _, played := range plays {
-		cells[[2]string{played.Strategy, played.Scenario}] = o.mark(played)
-	}
+// table writes a row for each lesson: what came of it, and in how many right strategies it passed.
+func (o Output) table(held []series) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"strategy"}
-	for _, in := range Scenarios() {
-		header = append(header, in.Name)
-	}
-	t.AppendHeader(header)
-	for i, strategy := range strategies {
-		if !strategy.Available {
-			continue
+	t.AppendHeader(table.Row{"lesson", "schedule", "result", "right strategies in it"})
+	for i := 0; i < len(held); {
+		l, own, passed, right := held[i].lesson, "not played", 0, 0
+		for ; i < len(held) && held[i].lesson.Name == l.Name; i++ {
+			switch s := held[i]; {
+			case !s.right && s.unexpected == 0:
+				own = o.red("FAILED")
+			case !s.right:
+				own = o.red("PASSED !")
+			case s.unexpected == 0:
+				passed++
+				fallthrough
+			default:
+				right++
+			}
 		}
-		if i > 0 && strategy.PromisesCorrect != strategies[i-1].PromisesCorrect {
-			t.AppendSeparator()
-		}
-		row := table.Row{strategy.Name}
-		for _, in := range Scenarios() {
-			row = append(row, cmp.Or(cells[[2]string{strategy.Name, in.Name}], "-"))
-		}
-		t.AppendRow(row)
+		t.AppendRow(table.Row{l.Name, l.Schedule, own, fmt.Sprintf("%d of %d passed", passed, right)})
 	}
 	fmt.Fprintln(o.Out, t.Render())
-	for _, line := range fold("FAILED is the mistake that a wrong strategy is known for; failed is another mistake, which may end either way; - does not apply.", 96, "") {
-		fmt.Fprintln(o.Out, line)
-	}
-	for _, strategy := range strategies {
-		if !strategy.Available {
-			fmt.Fprintf(o.Out, "not played: %s: %s\n", strategy.Name, strategy.Reason)
+	for _, s := range held {
+		if s.unexpected > 0 {
+			o.whole(s.shown)
 		}
 	}
-	fmt.Fprintln(o.Out)
-}
-
-func (o Output) mark(played Play) string {
-	switch {
-	case !played.Expected:
-		return o.red(strings.ToUpper(played.word()) + " !")
-	case fails(played.Strategy, played.Scenario):
-		return o.red("FAILED")
-	}
-	return played.word()
 }
 
 // Columns of a timeline, 100 in all.
 const (
-	timeWidth = 8
-	cellWidth = 44
-	gap       = "  "
+	timeWidth  = 8
+	cellsWidth = 90 // of all buyers
+	gap        = "  "
 )
 
-// timeline writes what happened, A on the left and B on the right, in order of time, and where it went wrong.
-func (o Output) timeline(played Play) {
-	fmt.Fprintf(o.Out, "%*s%s%-*s%s%s\n", timeWidth, "ms", gap, cellWidth, "A, instance 1", gap, "B, instance 2")
-	for i, e := range played.Events {
-		line := o.lines(e)
-		if i == played.Wrong {
-			line = o.red(line + "\n" + column(e.Actor, "^-- here it goes wrong"))
+// timeline writes what happened, a column for each buyer, in order of time, and where it went wrong.
+func (o Output) timeline(p Position) {
+	width := cellsWidth/len(p.Buyers) - len(gap)/2
+	head := fmt.Sprintf("%*s", timeWidth, "ms")
+	for i, b := range p.Buyers {
+		head += fmt.Sprintf("%s%-*s", gap, width, fmt.Sprintf("%s, instance %d", b.Name, i+1))
+	}
+	fmt.Fprintln(o.Out, strings.TrimRight(head, " "))
+	for i, e := range p.Events {
+		line := lines(e, width)
+		switch {
+		case i == p.Wrong:
+			line = o.red(line + "\n" + column(e.Actor, "^-- here it goes wrong", width))
+		case e.Kind == Schedule:
+			line = o.dim(line)
 		}
 		fmt.Fprintln(o.Out, line)
 	}
 }
 
-func (o Output) lines(e Event) string {
+func lines(e Event, width int) string {
 	ms := fmt.Sprintf("%*.1f", timeWidth, float64(e.At.Microseconds())/1000)
 	if e.Kind == Schedule {
-		rule := fmt.Sprintf("-- %s: %s ", e.Actor, e.Text)
-		rule += strings.Repeat("-", max(0, 2*cellWidth+len(gap)-utf8.RuneCountInString(rule)))
-		return o.dim(ms + gap + rule)
+		rule := "-- " + e.Text + " "
+		if e.Text != runsOut { // whoever let time pass
+			rule = "-- " + e.Actor + ": " + e.Text + " "
+		}
+		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-utf8.RuneCountInString(rule)))
 	}
 	cell := e.Text
 	if e.Kind == Step {
@@ -160,21 +110,18 @@ func (o Output) lines(e Event) string {
 	if e.Answer != "" && (e.Kind != SQL || e.Answer != "OK") {
 		cell += " -> " + e.Answer
 	}
-	lines := fold(strings.ReplaceAll(cell, ",", ", "), cellWidth, "  ")
-	for i, line := range lines {
-		lines[i] = column(e.Actor, line)
+	all := fold(strings.ReplaceAll(cell, ",", ", "), width, "  ")
+	for i, line := range all {
+		all[i] = column(e.Actor, line, width)
 	}
-	lines[0] = ms + lines[0][timeWidth:]
-	return strings.Join(lines, "\n")
+	all[0] = ms + all[0][timeWidth:]
+	return strings.Join(all, "\n")
 }
 
 // column puts text where the buyer's are.
-func column(actor, text string) string {
-	left := strings.Repeat(" ", timeWidth) + gap
-	if actor == B {
-		left += strings.Repeat(" ", cellWidth) + gap
-	}
-	return left + text
+func column(actor, text string, width int) string {
+	left := strings.Index(buyerNames, actor) * (width + len(gap))
+	return strings.Repeat(" ", timeWidth+len(gap)+left) + text
 }
 
 // fold breaks text between words into lines of at most width, those after the first indented. Longer words are cut.

@@ -11,24 +11,20 @@ import (
 )
 
 const (
-	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop of a pair waits
-	waitTimeout   = 100 * time.Second      // of each wait for a request
+	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop waits
+	retryFor      = 30 * time.Second       // since the first try
 	retryPause    = 100 * time.Millisecond // between two tries
 	pollPause     = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
 )
-
-var errTooSlow = fmt.Errorf("it took longer than %v", waitTimeout)
 
 // request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key.
 type request struct {
 	actor    string
 	shop     *shopclient.Client
 	purchase shopclient.Purchase
-	retryFor time.Duration // since the first try
 	log      *journal
 
 	tries    atomic.Int32
-	resumed  atomic.Bool
 	answered chan struct{}     // closed after the last try
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
@@ -45,20 +41,10 @@ func (r *request) run(ctx context.Context) {
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
-		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= r.retryFor {
+		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
 			return
 		}
-		if r.resumed.Load() {
-			p.Steps = false // a buyer is stopped once
-		}
 		sleep(ctx, retryPause)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 
@@ -76,41 +62,21 @@ func answerText(a shopclient.Answer, err error) string {
 // tape is the name of a try's recording.
 func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
-// look returns how far the request has come. One goroutine at a time may call it.
-func (r *request) look(ctx context.Context) (now progress) {
+// look returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
+// it.
+func (r *request) look(ctx context.Context) (latest shopclient.Tape, answered bool) {
 	select {
 	case <-r.answered:
-		now.done = true
+		answered = true
 	default:
 	}
 	for try := 1; try <= int(r.tries.Load()); try++ {
 		if tape, err := r.shop.Tape(ctx, r.tape(try), 0); err == nil { // a killed process has none
 			r.tapes[try] = tape
 		}
-		now.events = append(now.events, r.tapes[try].Events...)
-		now.next = r.tapes[try].Next
+		latest = r.tapes[try]
 	}
-	return now
-}
-
-// until waits for a condition on what the request has done. The last answer ends the wait, too, with an errMissed.
-func (r *request) until(ctx context.Context, what string, is func(progress) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errTooSlow)
-	defer cancel()
-	for {
-		now := r.look(ctx)
-		switch {
-		case is(now):
-			return nil
-		case now.done:
-			return fmt.Errorf("%s %w it %s: %s", r.actor, errMissed, what, answerText(r.answer, r.err))
-		case ctx.Err() != nil:
-			return fmt.Errorf("wait until %s %s: %w", r.actor, what, context.Cause(ctx))
-		}
-		if !r.awaitChange(ctx) {
-			sleep(ctx, pollPause)
-		}
-	}
+	return latest, answered
 }
 
 // awaitChange waits for a change in the recording of the latest try. It reports false at once if the recording has not
@@ -122,31 +88,6 @@ func (r *request) awaitChange(ctx context.Context) bool {
 	}
 	_, err := r.shop.Tape(ctx, r.tape(try), r.tapes[try].Version)
 	return err == nil
-}
-
-// stepTo takes steps until the next one is what is asked for, and stops there.
-func (r *request) stepTo(ctx context.Context, what string, is func(progress) bool) error {
-	for {
-		var now progress
-		err := r.until(ctx, what, func(p progress) bool { now = p; return p.next != "" })
-		if err != nil {
-			return err
-		}
-		if is(now) {
-			r.log.add(r.actor, Schedule, what)
-			return nil
-		}
-		if err := r.move(ctx, shopclient.MoveStep); err != nil {
-			return err
-		}
-	}
-}
-
-// resume lets the try go on that has stopped.
-func (r *request) resume(ctx context.Context) error {
-	r.resumed.Store(true)
-	r.log.add(r.actor, Schedule, "goes on")
-	return r.move(ctx, shopclient.MoveResume)
 }
 
 func (r *request) move(ctx context.Context, move string) error {

@@ -3,6 +3,7 @@ package step
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -17,26 +18,32 @@ const (
 	runs  = 'r' // the buyer takes steps until it ends or waits; only in names
 	dies  = 'x' // the buyer's process dies
 	times = 't' // the buyer's lock runs out, which it does not notice
+	works = 'w' // the buyer works for longer than a lock lives that is not renewed
 )
 
-// buyerNames are A, B and C; maxBuyers is how many there are.
 const (
 	buyerNames = "ABC"
 	maxBuyers  = len(buyerNames)
+	maxUnits   = 2
+	maxActs    = 300 // of a schedule; a request that takes more goes round in circles
 )
 
 // The name of a schedule is the strategy's, a colon, and a letter for each act: A takes a step, a runs until it ends or
-// waits for another, xa dies, ta loses its lock by time. none:ABab lets both read before one of them writes.
+// waits for another, xa dies, ta loses its lock by time, wa works for longer than a lock lives. none:ABab lets both read
+// before one of them writes. More units than one stand behind the strategy's name, as in blind-del*2:ab.
 
 // scheduleName names what was done. Acts after which the buyer could not go on end a run.
-func scheduleName(strategy string, done []decision) string {
+func scheduleName(strategy string, units int64, done []decision) string {
 	var b strings.Builder
-	b.WriteString(strategy + ":")
+	b.WriteString(strategy)
+	if units != 1 {
+		fmt.Fprintf(&b, "*%d", units)
+	}
+	b.WriteString(":")
 	for i := 0; i < len(done); {
 		a := done[i].act
-		name := buyerNames[a.buyer : a.buyer+1]
 		if a.kind != steps {
-			b.WriteString(string(a.kind) + strings.ToLower(name))
+			b.WriteString(a.String())
 			i++
 			continue
 		}
@@ -45,47 +52,62 @@ func scheduleName(strategy string, done []decision) string {
 			end++
 		}
 		if done[end-1].over {
-			b.WriteString(strings.ToLower(name))
-		} else {
-			b.WriteString(strings.Repeat(name, end-i))
+			a.kind, i = runs, end-1
 		}
+		b.WriteString(strings.Repeat(a.String(), end-i))
 		i = end
 	}
 	return b.String()
+}
+
+// String is the act in the name of a schedule.
+func (a act) String() string {
+	name := buyerNames[a.buyer : a.buyer+1]
+	switch a.kind {
+	case steps:
+		return name
+	case runs:
+		return strings.ToLower(name)
+	}
+	return string(a.kind) + strings.ToLower(name)
 }
 
 // ErrSchedule means that a name is malformed, or that its schedule does not fit its strategy.
 var ErrSchedule = errors.New("no such schedule")
 
 // parseSchedule reads what scheduleName has written.
-func parseSchedule(name string) (strategy string, acts []act, buyers int, err error) {
+func parseSchedule(name string) (strategy string, p plan, err error) {
+	p.buyers, p.units = 2, 1
 	strategy, letters, found := strings.Cut(name, ":")
-	if !found || len(letters) > maxActs {
-		return "", nil, 0, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab", ErrSchedule, name)
+	strategy, units, several := strings.Cut(strategy, "*")
+	if several {
+		p.units, err = strconv.ParseInt(units, 10, 64)
 	}
-	buyers = 2
+	if !found || err != nil || p.units < 1 || p.units > maxUnits || len(letters) > maxActs {
+		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
+	}
 	kind := byte(0)
 	for _, letter := range []byte(letters) {
 		buyer := strings.IndexByte(buyerNames, letter)
 		small := strings.IndexByte(strings.ToLower(buyerNames), letter)
 		switch {
-		case kind == 0 && (letter == dies || letter == times):
+		case kind == 0 && (letter == dies || letter == times || letter == works):
 			kind = letter
 			continue
 		case kind == 0 && buyer >= 0:
-			acts = append(acts, act{steps, buyer})
+			p.acts = append(p.acts, act{steps, buyer})
 		case kind == 0 && small >= 0:
-			acts = append(acts, act{runs, small})
+			p.acts = append(p.acts, act{runs, small})
 		case kind != 0 && small >= 0:
-			acts = append(acts, act{kind, small})
+			p.acts = append(p.acts, act{kind, small})
 		default:
-			return "", nil, 0, fmt.Errorf("%w: %.80q: want letters such as A, a, xa and ta", ErrSchedule, name)
+			return "", p, fmt.Errorf("%w: %.80q: want letters such as A, a, xa, ta and wa", ErrSchedule, name)
 		}
 		kind = 0
-		buyers = max(buyers, acts[len(acts)-1].buyer+1)
+		p.buyers = max(p.buyers, p.acts[len(p.acts)-1].buyer+1)
 	}
 	if kind != 0 {
-		return "", nil, 0, fmt.Errorf("%w: %.80q: want a buyer behind %c", ErrSchedule, name, kind)
+		return "", p, fmt.Errorf("%w: %.80q: want a buyer behind %c", ErrSchedule, name, kind)
 	}
-	return strategy, acts, buyers, nil
+	return strategy, p, nil
 }

@@ -1,10 +1,13 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,18 +15,16 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-const (
-	maxActs     = 300              // of a schedule; a request that takes more goes round in circles
-	settleBound = 30 * time.Second // for a step
-)
+const settleBound = 30 * time.Second // for a step
 
 var errNotSettled = fmt.Errorf("a step took longer than %v", settleBound)
 
 // walk is one schedule while it is played: each buyer's request stands still before its next step, and one at a time
 // takes it.
 type walk struct {
-	shops    *steppedShops
+	shops    *instances
 	strategy shopclient.Strategy
+	units    int64
 	log      *journal
 	buyers   []*walker
 	running  sync.WaitGroup
@@ -40,7 +41,8 @@ type walk struct {
 type decision struct {
 	act
 	instead []act
-	over    bool // the buyer could not go on after it
+	at      time.Time // when it was done
+	over    bool      // the buyer could not go on after it
 }
 
 // walker is a buyer whose request is stepped.
@@ -57,7 +59,9 @@ type walker struct {
 // standing is how far a request has come, by what the shop has recorded.
 type standing struct {
 	next     string // the step that it has stopped before
+	line     string // of the source, where it has stopped
 	answered bool
+	read     *int64 // units that it has seen as available
 	holds    bool   // a lock
 	waits    bool   // for a lock, and will take it by itself
 	refused  string // the command by which it last asked for a wrong lock in vain
@@ -77,6 +81,10 @@ func standingOf(events []shopclient.TapeEvent) (s standing) {
 			s.waits = true
 		case e.Kind == Step && e.Text == "released":
 			s.holds = false
+		case e.Kind == Step && e.Text == "read":
+			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
+				s.read = &n
+			}
 		case e.Kind == Redis && strings.HasPrefix(e.Text, "SET"):
 			s.refused = ""
 			if e.Answer == "nil" || e.Answer == "0" {
@@ -99,18 +107,17 @@ func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
 }
 
-// beginWalk puts one unit up for sale and lets all buyers ask for it, up to their first step.
-func beginWalk(ctx context.Context, shops *steppedShops, strategy shopclient.Strategy, buyers int) (*walk, error) {
+// beginWalk puts units up for sale and lets all buyers ask for one, up to their first step.
+func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strategy, how plan) (*walk, error) {
 	sku := "mug-" + strings.ToLower(rand.Text()[:8])
-	w := &walk{shops: shops, strategy: strategy, log: &journal{began: time.Now(), sku: sku}, last: -1}
-	if err := shops.clients[0].Create(ctx, sku, 1); err != nil {
+	w := &walk{shops: shops, strategy: strategy, units: how.units, log: &journal{began: time.Now(), sku: sku}, last: -1}
+	if err := shops.clients[0].Create(ctx, sku, how.units); err != nil {
 		return nil, err
 	}
-	for i := range buyers {
+	for i := range how.buyers {
 		name := buyerNames[i : i+1]
 		r := &request{
-			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}),
-			tapes: map[int]shopclient.Tape{}, retryFor: settleBound,
+			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + name, Key: sku + "-" + strings.ToLower(name), Lines: []shopclient.Line{{SKU: sku, Units: 1}},
 				Strategy: strategy.Name, Steps: true,
@@ -140,9 +147,9 @@ func (w *walk) end(ctx context.Context) {
 
 // look learns how far the buyer has come.
 func (b *walker) look(ctx context.Context) {
-	now := b.request.look(ctx)
-	b.at = standingOf(b.tapes[int(b.tries.Load())].Events)
-	b.at.next, b.at.answered = now.next, now.done
+	tape, answered := b.request.look(ctx)
+	b.at = standingOf(tape.Events)
+	b.at.next, b.at.line, b.at.answered = tape.Next, tape.Line, answered
 	b.expired = b.expired && b.at.holds
 }
 
@@ -209,6 +216,7 @@ func (w *walk) canGoOn(i int) bool {
 func (w *walk) do(ctx context.Context, d decision) error {
 	b := w.buyers[d.buyer]
 	next := b.at.next
+	d.at = time.Now()
 	switch d.kind {
 	case steps:
 		if err := b.move(ctx, shopclient.MoveStep); err != nil {
@@ -226,6 +234,12 @@ func (w *walk) do(ctx context.Context, d decision) error {
 		}
 		w.expired()
 		w.faulty = true
+	case works:
+		w.log.add(b.actor, Schedule, "works for longer than a lock lives")
+		sleep(ctx, 3*w.shops.ttl)
+		if !w.renews() {
+			w.expired()
+		}
 	}
 	if err := w.settle(ctx); err != nil {
 		return err
@@ -279,7 +293,8 @@ func (w *walk) expired() {
 // letTimePass lets the locks run out of those who died. It reports whether a buyer who waits may go on by that.
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
-	if i < 0 || w.passed && w.lockIsFree() {
+	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
+	if i < 0 || !died || w.passed && w.lockIsFree() {
 		return false, nil
 	}
 	w.passed = true
@@ -290,58 +305,118 @@ func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	return true, w.settle(ctx)
 }
 
-// result compares what was sold with the one unit that there was.
-func (w *walk) result(ctx context.Context) (Play, error) {
-	p := Play{
-		Scenario: scheduleName(w.strategy.Name, w.done), Strategy: w.strategy.Name, Promises: w.strategy.PromisesCorrect,
-		Stock: 1, Wrong: -1,
+// renews reports whether the strategy's lock is renewed while its holder works.
+func (w *walk) renews() bool {
+	return slices.Contains([]string{"memory", "redis", "redlock", "mysql", "zookeeper"}, w.strategy.Lock)
+}
+
+// position says what has come of it.
+func (w *walk) position(ctx context.Context, over bool) (Position, error) {
+	p := Position{
+		Schedule: scheduleName(w.strategy.Name, w.units, w.done), Acts: []string{}, Strategy: w.strategy.Name,
+		Promises: w.strategy.PromisesCorrect, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
+	}
+	for _, d := range w.done {
+		p.Acts = append(p.Acts, d.act.String())
 	}
 	stuck := false
 	var answers []string
-	for _, b := range w.buyers {
-		text := "died"
-		if !b.dead {
-			stuck = stuck || !b.finished()
-			text = "waits for ever"
-			if b.finished() {
-				text = answerText(b.answer, b.err)
+	for i, b := range w.buyers {
+		is := Buyer{Name: b.actor, State: Waits, Next: b.at.next, Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
+		says := "waits for ever"
+		switch {
+		case b.dead:
+			is.State, is.Next, says = Died, "", "died"
+		case b.finished():
+			is.State, is.Answer = Done, answerText(b.answer, b.err)
+			says = is.Answer
+		case w.canGoOn(i):
+			is.State = Ready
+		}
+		stuck = stuck || over && is.State == Waits
+		p.Buyers, answers = append(p.Buyers, is), append(answers, b.actor+": "+says)
+	}
+	if !over {
+		p.Next = w.next()
+	}
+	if err := w.readBooks(ctx, &p); err != nil {
+		return p, err
+	}
+	w.readEvents(&p)
+	if p.Sold > p.Units {
+		p.Wrong = firstOversold(p.Events, p.Units)
+	}
+	if over {
+		p.judge(stuck, answers)
+	}
+	return p, nil
+}
+
+// next returns the acts that can be done. The buyers are alike: of those who have not begun, the first is next.
+func (w *walk) next() []string {
+	all, begun := []string{}, false
+	for i, b := range w.buyers {
+		if b.begun || !begun {
+			for _, kind := range []byte{steps, dies, times} {
+				if a := (act{kind, i}); w.possible(a) && (kind == steps || b.begun) {
+					all = append(all, a.String())
+				}
 			}
 		}
-		answers = append(answers, b.actor+": "+text)
+		begun = begun || !b.begun
 	}
-	w.end(ctx)
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // steps first
+	return all
+}
+
+// readBooks asks a shop that lives for what it has sold and has left.
+func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	living := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.dead })
-	audit, err := w.buyers[living].shop.Audit(ctx, w.log.sku)
+	if living < 0 {
+		living = len(w.buyers) - 1 // its request has died, not the shop
+	}
+	shop := w.buyers[living].shop
+	audit, err := shop.Audit(ctx, w.log.sku)
 	if err != nil {
-		return p, fmt.Errorf("audit: %w", err)
+		return fmt.Errorf("audit: %w", err)
 	}
 	p.Sold = audit.Books.OrderedUnits
-	p.Passed = p.Sold == 1 && !stuck
-	p.Outcome = fmt.Sprintf("%d sold of 1 unit. %s.", p.Sold, strings.Join(answers, "; "))
+	p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.log.sku)
+	return err
+}
+
+// readEvents collects what was recorded, with the act that each event belongs to.
+func (w *walk) readEvents(p *Position) {
 	for _, b := range w.buyers {
 		for try := 1; try <= int(b.tries.Load()); try++ {
 			w.log.addTape(b.actor, b.tapes[try].Events)
 		}
 	}
 	p.Events = w.log.sorted()
-	switch {
-	case p.Sold > 1:
-		p.Wrong = firstOversold(p.Events, 1)
-		p.Why = "The marked UPDATE saves what its buyer computed from an earlier read, which was out of date by then. Nothing in the statement checks that."
-	case stuck:
-		p.Why = "A buyer waits for a lock that nobody will release and that no TTL ends."
-	case p.Passed:
-		p.Why = "The unit was sold once, and no buyer waits for ever."
+	for i := range p.Events {
+		e := &p.Events[i]
+		at := w.log.began.Add(e.At)
+		e.Act = slices.IndexFunc(w.done, func(d decision) bool { return d.at.After(at) }) - 1
+		if len(w.done) > 0 && !w.done[len(w.done)-1].at.After(at) {
+			e.Act = len(w.done) - 1
+		}
+		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
+			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
+		}
 	}
-	return p, nil
 }
+
+var fenceRule = regexp.MustCompile(`^UPDATE skus SET .* fence = (\d+) `)
 
 // plan says what is played: the acts as far as they go, then each buyer to its end.
 type plan struct {
 	acts        []act
 	buyers      int
+	units       int64
 	preemptions int  // that are weighed: switches away from a buyer who can go on, and faults
 	faults      bool // weigh one fault, too
+	part        bool // end with the acts
+	loose       bool // leave out acts that are not possible
 }
 
 // price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
@@ -362,11 +437,14 @@ func (w *walk) possible(a act) bool {
 	switch a.kind {
 	case steps:
 		return w.canGoOn(a.buyer)
-	case dies:
+	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	return !b.dead && b.at.holds && !b.expired && w.strategy.Lock != "memory"
+	return !b.dead && b.at.holds && !b.expired && !slices.Contains(endless, w.strategy.Lock)
 }
+
+// endless locks do not end by time.
+var endless = []string{"memory", "mysql-lock-ownerless"} //nolint:gochecknoglobals // a constant
 
 // choices returns what is done next, and what can be done instead within the bound. The buyers are alike: of those who
 // have not begun, the first is next. Only a buyer whose turn it is dies or loses its lock.
@@ -402,49 +480,70 @@ func (w *walk) choices(p plan) (next act, instead []act, ok bool) {
 }
 
 // walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
-func walkThrough(ctx context.Context, shops *steppedShops, strategy shopclient.Strategy, p plan) (Play, []decision, error) {
-	w, err := beginWalk(ctx, shops, strategy, p.buyers)
+func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Strategy, p plan) (Position, []decision, error) {
+	w, err := beginWalk(ctx, shops, strategy, p)
 	if w != nil {
 		defer w.end(ctx)
 	}
 	if err != nil {
-		return Play{}, nil, err
+		return Position{}, nil, err
 	}
-	for len(w.done) < maxActs {
+	over := false
+	for len(w.done) < maxActs && (len(p.acts) > 0 || !p.part) {
 		next, instead, ok := w.choices(p)
 		if !ok && (len(p.acts) == 0 || p.acts[0].kind == steps || p.acts[0].kind == runs) {
 			helps, err := w.letTimePass(ctx)
 			if err != nil {
-				return Play{}, w.done, err
+				return Position{}, w.done, err
 			}
 			if helps {
 				continue
 			}
-			if len(p.acts) == 0 {
+			if over = len(p.acts) == 0; over {
 				break
 			}
 		}
 		if len(p.acts) > 0 {
 			a := p.acts[0]
 			switch {
-			case a.kind != runs:
-				next, p.acts = a, p.acts[1:]
-			case w.canGoOn(a.buyer):
+			case a.kind == runs && w.canGoOn(a.buyer):
 				next = act{steps, a.buyer}
-			default:
+			case a.kind == runs || p.loose && !w.possible(a):
 				p.acts = p.acts[1:]
 				continue
+			default:
+				next, p.acts = a, p.acts[1:]
 			}
 		}
 		if !w.possible(next) {
-			return Play{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, buyerNames[next.buyer:next.buyer+1],
-				scheduleName(strategy.Name, w.done))
+			return Position{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, buyerNames[next.buyer:next.buyer+1],
+				scheduleName(strategy.Name, w.units, w.done))
 		}
 		w.cost += w.price(next)
 		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
-			return Play{}, w.done, fmt.Errorf("%s: %w", scheduleName(strategy.Name, w.done), err)
+			return Position{}, w.done, fmt.Errorf("%s: %w", scheduleName(strategy.Name, w.units, w.done), err)
 		}
 	}
-	played, err := w.result(ctx)
+	if p.part { // the position may be the last
+		if over, err = w.nothingMore(ctx, p); err != nil {
+			return Position{}, w.done, err
+		}
+	}
+	if over {
+		w.end(ctx)
+	}
+	played, err := w.position(ctx, over)
 	return played, w.done, err
+}
+
+// nothingMore reports whether nobody can go on, also when time passes.
+func (w *walk) nothingMore(ctx context.Context, p plan) (bool, error) {
+	for {
+		if _, _, ok := w.choices(p); ok {
+			return false, nil
+		}
+		if helps, err := w.letTimePass(ctx); err != nil || !helps {
+			return true, err
+		}
+	}
 }

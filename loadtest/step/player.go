@@ -1,0 +1,244 @@
+// Package step plays buyers against each other by a schedule, which says whose request takes the next step: the same
+// requests meet at the same points every time, and so end the same way every time. A race shows that a shop oversells; a
+// play shows why.
+//
+// Each buyer uses an instance of the shop of its own. The instances are real ones, in teaching mode, on one database and
+// one Redis. They record what each request does, and hold it before each step that another request can notice.
+//
+//	player := step.NewPlayer(shops.Instances{})
+//	now, err := player.Position(ctx, "none:Ab") // A has read, B has bought: what can be done next?
+//	all, err := player.Explore(ctx, "none", bounds, progress) // every schedule there is
+//
+// What is promised:
+//
+//   - A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
+//     right strategy that passes in it.
+//   - Every wait has a bound. Nothing waits for a length of time to pass, but for the act that is about just that.
+//   - No process outlives the Player, nor this process, however that ends.
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
+)
+
+var (
+	// ErrUnknown means that there is no strategy of this name.
+	ErrUnknown = errors.New("unknown")
+
+	// ErrNotApplicable means that a strategy cannot be played: a server is missing.
+	ErrNotApplicable = errors.New("does not apply")
+)
+
+// Position is what came of a schedule, as far as it was played.
+type Position struct {
+	Schedule string   `json:"schedule"` // the name of what was done
+	Acts     []string `json:"acts"`     // what was done, one by one
+	Strategy string   `json:"strategy"`
+	Promises bool     `json:"promises"` // the strategy is designed to be correct
+	Units    int64    `json:"units"`    // that were there
+
+	Buyers []Buyer  `json:"buyers"`
+	Next   []string `json:"next"` // acts that can be done now; none when it is over
+	Stock  Stock    `json:"stock"`
+	Sold   int64    `json:"sold"`   // units in orders
+	Events []Event  `json:"events"` // in order of time
+	Wrong  int      `json:"wrong"`  // index of the event with which it went wrong; -1 if none did
+
+	Over    bool   `json:"over"`    // nobody can go on
+	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, none is left, and nobody waits for ever
+	Outcome string `json:"outcome"` // a sentence with the figures, once it is over
+	Why     string `json:"why"`     // a paragraph on what happened, once it is over
+	Remedy  string `json:"remedy"`  // what a right strategy does instead, where it failed
+}
+
+// Buyer is how far a buyer has come.
+type Buyer struct {
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Next    string `json:"next"`    // its next step: sql, redis, lock or release, and a text
+	Line    string `json:"line"`    // of the source, where it stands, such as internal/order/strategy/none.go:27
+	Holds   bool   `json:"holds"`   // a lock, as it believes
+	Expired bool   `json:"expired"` // the lock has run out
+	Read    *int64 `json:"read,omitempty"`
+	Answer  string `json:"answer"` // empty while there is none
+}
+
+// States of a Buyer.
+const (
+	Ready = "ready" // it can take its next step
+	Waits = "waits" // for another
+	Done  = "done"
+	Died  = "died"
+)
+
+// Stock is the row of the stock, as any reader of the database sees it.
+type Stock struct {
+	Available int64 `json:"available"`
+	Reserved  int64 `json:"reserved"`
+	Fence     int64 `json:"fence,string"` // above what a JavaScript number can hold exactly
+}
+
+// Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.
+type Player struct {
+	from shops.Instances
+
+	mu   sync.Mutex
+	idle map[kind][]*instances
+}
+
+// kind is what shops a schedule needs.
+type kind struct {
+	buyers int
+	quick  bool // locks that are not renewed run out soon
+}
+
+// NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
+func NewPlayer(from shops.Instances) *Player {
+	return &Player{from: from, idle: map[kind][]*instances{}}
+}
+
+// Close ends all shops, each within a bounded time even if ctx has none. Nothing may be played any more.
+func (p *Player) Close(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, all := range p.idle {
+		for _, s := range all {
+			errs = append(errs, s.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// borrow calls do with shops that nothing else uses. They are closed after an error, for a request may be stopped there.
+func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) error {
+	s, err := p.take(ctx, k)
+	if err != nil {
+		return err
+	}
+	if err := do(s); err != nil {
+		return errors.Join(err, s.close(context.WithoutCancel(ctx)))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle[k] = append(p.idle[k], s)
+	return nil
+}
+
+func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
+	p.mu.Lock()
+	if free := p.idle[k]; len(free) > 0 {
+		defer p.mu.Unlock()
+		p.idle[k] = free[:len(free)-1]
+		return free[len(free)-1], nil
+	}
+	p.mu.Unlock()
+	return openInstances(ctx, p.from, k, nobody)
+}
+
+// Strategies returns the table of the shops.
+func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
+	err = p.borrow(ctx, kind{buyers: 2}, func(s *instances) error {
+		lab, err := s.clients[0].Lab(ctx)
+		all = lab.Strategies
+		return err
+	})
+	return all, err
+}
+
+// strategy returns the one of this name, or an ErrUnknown or ErrNotApplicable.
+func (p *Player) strategy(ctx context.Context, name string) (s shopclient.Strategy, err error) {
+	all, err := p.Strategies(ctx)
+	if err != nil {
+		return s, err
+	}
+	i := slices.IndexFunc(all, func(s shopclient.Strategy) bool { return s.Name == name })
+	switch {
+	case i < 0:
+		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest step` lists them", ErrUnknown, name)
+	case !all[i].Available:
+		return s, fmt.Errorf("%s %w: %s", name, ErrNotApplicable, all[i].Reason)
+	}
+	return all[i], nil
+}
+
+// Position plays a schedule as far as its name says. An ErrSchedule, ErrUnknown or ErrNotApplicable is about the name.
+func (p *Player) Position(ctx context.Context, name string) (Position, error) {
+	return p.play(ctx, name, func(how *plan) { how.part = true })
+}
+
+// Play plays a schedule, and then each buyer to its end. The errors are those of Position.
+func (p *Player) Play(ctx context.Context, name string) (Position, error) {
+	return p.play(ctx, name, func(*plan) {})
+}
+
+// PlayLoose is Play for the schedule of another strategy: acts that do not fit this one are left out.
+func (p *Player) PlayLoose(ctx context.Context, name string) (Position, error) {
+	return p.play(ctx, name, func(how *plan) { how.loose = true })
+}
+
+func (p *Player) play(ctx context.Context, name string, change func(*plan)) (now Position, err error) {
+	strategy, how, err := parseSchedule(name)
+	if err != nil {
+		return now, err
+	}
+	chosen, err := p.strategy(ctx, strategy)
+	if err != nil {
+		return now, err
+	}
+	change(&how)
+	now, _, err = p.walk(ctx, chosen, how)
+	return now, err
+}
+
+// repeats is how often a schedule is begun: who of several waiters gets a lock that has run out is left to chance.
+const repeats = 20
+
+func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
+	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
+	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) error {
+		for range repeats {
+			if now, done, err = walkThrough(ctx, s, strategy, how); !errors.Is(err, ErrSchedule) {
+				return err
+			}
+		}
+		return nil // the name is at fault, not the shops
+	})
+	return now, done, err
+}
+
+// playWithSIGKILL plays a schedule in which a buyer's process dies, with a real one that is killed.
+func (p *Player) playWithSIGKILL(ctx context.Context, name string) (played Position, err error) {
+	strategy, how, err := parseSchedule(name)
+	if err != nil {
+		return played, err
+	}
+	chosen, err := p.strategy(ctx, strategy)
+	if err != nil {
+		return played, err
+	}
+	victim := slices.IndexFunc(how.acts, func(a act) bool { return a.kind == dies })
+	s, err := openInstances(ctx, p.from, kind{buyers: how.buyers}, how.acts[victim].buyer)
+	if err != nil {
+		return played, err
+	}
+	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
+	played, _, err = walkThrough(ctx, s, chosen, how)
+	return played, err
+}
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
