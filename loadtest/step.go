@@ -13,7 +13,7 @@ import (
 // all is the name of everything there is.
 const all = "all"
 
-// stepCommand plays scenarios with two buyers.
+// stepCommand plays lessons.
 type stepCommand struct {
 	step.Command
 	servers.Servers

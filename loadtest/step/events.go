@@ -31,6 +31,19 @@ type Event struct {
 	Kind   string        `json:"kind"`
 	Text   string        `json:"text"`
 	Answer string        `json:"answer,omitempty"`
+	Noise  bool          `json:"noise,omitempty"` // it is the same in every purchase, and no other buyer notices it
+}
+
+// isNoise reports whether an event is left out of timelines.
+func (e Event) isNoise() bool {
+	switch e.Kind {
+	case HTTP:
+		return strings.HasPrefix(e.Text, "POST ")
+	case SQL:
+		read := strings.HasPrefix(e.Text, "SELECT ") && !strings.HasSuffix(e.Text, "FOR UPDATE") // the step behind it says what
+		return read || e.Text == "BEGIN" || strings.HasPrefix(e.Text, "INSERT INTO ") && !strings.Contains(e.Text, "locks")
+	}
+	return false
 }
 
 // journal collects the events of a play. It may be used by many goroutines at once.
@@ -92,30 +105,22 @@ func lockAnswer(command, answer string) string {
 	return "yes, fence " + answer
 }
 
-// sorted returns all events in order of time. INSERTs of one buyer that follow one another become one event, and so do
-// the equal questions of a buyer who polls for a lock.
+// sorted returns all events in order of time. The equal questions of a buyer who polls for a lock become one event.
 func (j *journal) sorted() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	slices.SortStableFunc(j.events, func(a, b Event) int { return cmp.Compare(a.At.Microseconds(), b.At.Microseconds()) })
-	const insert = "INSERT INTO "
-	inserts := func(e Event) bool { return strings.HasPrefix(e.Text, insert) && e.Answer == "1 row" }
-	polls := func(e Event) bool {
-		return e.Kind == Redis || strings.HasPrefix(e.Text, "SELECT … FROM locks") && !strings.HasSuffix(e.Text, "FOR UPDATE")
-	}
 	var kept []Event
 	var times []int            // how often each was sent
 	latest := map[string]int{} // index in kept of each buyer's latest event
 	for _, e := range j.events {
-		switch i, known := latest[e.Actor]; {
-		case known && inserts(e) && inserts(kept[i]):
-			kept[i].Text += ", " + strings.TrimPrefix(e.Text, insert)
-		case known && polls(e) && kept[i].Text == e.Text && kept[i].Answer == e.Answer:
+		i, known := latest[e.Actor]
+		if known && (e.Kind == Redis || e.Kind == SQL) && kept[i].Text == e.Text && kept[i].Answer == e.Answer {
 			times[i]++
-		default:
-			latest[e.Actor] = len(kept)
-			kept, times = append(kept, e), append(times, 1)
+			continue
 		}
+		latest[e.Actor] = len(kept)
+		kept, times = append(kept, e), append(times, 1)
 	}
 	for i, n := range times {
 		if n > 1 {

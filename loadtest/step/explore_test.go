@@ -26,7 +26,8 @@ func runExplore(t *testing.T, c Explore) (string, error) {
 	return out.String(), err
 }
 
-// --help: "a wrong strategy fails in some schedule and a right one in none". The numbers are those of docs/lessons.md.
+// --help: "a wrong strategy fails in some schedule and a right one in none". The numbers are those of docs/lessons.md, and
+// each shortest schedule fails again, 20 times of 20.
 func TestExplore_all(t *testing.T) {
 	t.Parallel()
 	out, err := runExplore(t, Explore{Name: all})
@@ -35,6 +36,18 @@ func TestExplore_all(t *testing.T) {
 	got, want := row.FindAllString(out, -1), row.FindAllString(page, -1)
 	if err != nil || len(got) < 10 || !slices.Equal(got, want) {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	player, replayed := newPlayer(t, shops.Instances{}), 0
+	for _, schedule := range regexp.MustCompile(`[a-z-]+:\w+`).FindAllString(strings.Join(got, "\n"), -1) {
+		replayed++
+		for range 20 {
+			if played, err := player.Play(t.Context(), schedule); err != nil || played.Passed || played.Schedule != schedule {
+				t.Errorf("%s again: got %v, passed %v in %s", schedule, err, played.Passed, played.Schedule)
+			}
+		}
+	}
+	if replayed != len(Lessons()) {
+		t.Errorf("replayed %d schedules, want %d", replayed, len(Lessons()))
 	}
 }
 
@@ -52,7 +65,7 @@ func TestExplore(t *testing.T) {
 		{"short-lease", false, true, []string{"0 oversold, 0 undersold", "add --crash"}},
 		{"release-before-commit", false, false, []string{"--schedule release-before-commit:AAAAAbab\n"}},
 		{"setnx-expire", true, false, []string{"2 undersold", "--schedule setnx-expire:Abxab\n", "B: waits for ever", "(SIGKILL): the same: 0 sold"}},
-		{"get-then-del", true, false, []string{"--schedule get-then-del:AAtaba\n", "-- A: the lock runs out ---"}},
+		{"get-then-del", true, false, []string{"--schedule get-then-del:AAtaba\n", "-- the lock runs out ---"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,17 +73,6 @@ func TestExplore(t *testing.T) {
 			for _, want := range c.want {
 				if (err != nil) != c.needsCrash || !strings.Contains(out, want) {
 					t.Errorf("got %v, want %q in\n%s", err, want, out)
-				}
-			}
-			_, schedule, found := strings.Cut(out, "--schedule ")
-			if !found {
-				return
-			}
-			schedule, _, _ = strings.Cut(schedule, "\n")
-			for range 3 {
-				played, err := PlaySchedule(t.Context(), shops.Instances{}, schedule)
-				if err != nil || played.Passed || played.Scenario != schedule {
-					t.Errorf("%s again: got %v, passed %v in %s", schedule, err, played.Passed, played.Scenario)
 				}
 			}
 		})
@@ -111,27 +113,13 @@ func TestExplore_goTest(t *testing.T) {
 func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	x := &explorer{workers: 1}
-	t.Cleanup(func() { _ = x.close(context.WithoutCancel(ctx)) })
-	if err := x.open(ctx, 2); err != nil {
-		t.Fatal(err)
-	}
-	lab, err := x.idle[0].clients[0].Lab(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	none, err := Explore{Name: "none"}.choose(lab.Strategies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, _ := x.explore(ctx, none[0], plan{buyers: 2, preemptions: 2}, func(played, _ int) {
+	found, err := newPlayer(t, shops.Instances{}).Explore(ctx, "none", Bounds{Buyers: 2, Preemptions: 2, Parallel: 1}, func(played, _ int) {
 		if played == 3 {
 			cancel()
 		}
 	})
-	found.Cut = true
-	if found.Schedules != 3 || !strings.Contains(found.counts(), "3, not all, schedules") {
-		t.Errorf("got %s", found.counts())
+	if !errors.Is(err, context.Canceled) || len(found.Schedules) != 3 || !strings.Contains(found.counts(), "3, not all, schedules") {
+		t.Errorf("got %v and %s", err, found.counts())
 	}
 }
 
@@ -159,18 +147,13 @@ func TestExplore_Validate(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	for name, want := range map[string]error{"unheard-of:ABab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": ErrSchedule} {
-		if _, err := PlaySchedule(t.Context(), shops.Instances{}, name); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", name, err, want)
-		}
-	}
 }
 
 func TestParseSchedule(t *testing.T) {
 	t.Parallel()
-	strategy, acts, buyers, err := parseSchedule("get-then-del:AAtabxcC")
-	want := []act{{steps, 0}, {steps, 0}, {times, 0}, {runs, 1}, {dies, 2}, {steps, 2}}
-	if err != nil || strategy != "get-then-del" || buyers != 3 || !slices.Equal(acts, want) {
-		t.Errorf("got %s, %v, %d, %v", strategy, acts, buyers, err)
+	strategy, p, err := parseSchedule("get-then-del*2:AAtabxcCwa")
+	want := []act{{steps, 0}, {steps, 0}, {times, 0}, {runs, 1}, {dies, 2}, {steps, 2}, {works, 0}}
+	if err != nil || strategy != "get-then-del" || p.buyers != 3 || p.units != 2 || !slices.Equal(p.acts, want) {
+		t.Errorf("got %s, %+v, %v", strategy, p, err)
 	}
 }

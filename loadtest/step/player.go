@@ -18,6 +18,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,15 +205,17 @@ const repeats = 20
 
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
-	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) error {
+	var misfit error // of the name, not of the shops
+	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) (err error) {
 		for range repeats {
-			if now, done, err = walkThrough(ctx, s, strategy, how); !errors.Is(err, ErrSchedule) {
+			now, done, err = walkThrough(ctx, s, strategy, how)
+			if misfit = err; !errors.Is(err, ErrSchedule) {
 				return err
 			}
 		}
-		return nil // the name is at fault, not the shops
+		return nil
 	})
-	return now, done, err
+	return now, done, cmp.Or(err, misfit)
 }
 
 // playWithSIGKILL plays a schedule in which a buyer's process dies, with a real one that is killed.

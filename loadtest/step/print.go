@@ -74,7 +74,7 @@ const (
 	gap        = "  "
 )
 
-// timeline writes what happened, a column for each buyer, in order of time, and where it went wrong.
+// timeline writes what happened but for the noise, a column for each buyer, in order of time, and where it went wrong.
 func (o Output) timeline(p Position) {
 	width := cellsWidth/len(p.Buyers) - len(gap)/2
 	head := fmt.Sprintf("%*s", timeWidth, "ms")
@@ -83,6 +83,9 @@ func (o Output) timeline(p Position) {
 	}
 	fmt.Fprintln(o.Out, strings.TrimRight(head, " "))
 	for i, e := range p.Events {
+		if e.Noise {
+			continue
+		}
 		line := lines(e, width)
 		switch {
 		case i == p.Wrong:

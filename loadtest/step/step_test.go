@@ -18,7 +18,6 @@ import (
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/servers"
-	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -34,12 +33,24 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(testserver.Wrap(m))
 }
 
+// newPlayer returns one that is closed when the test ends.
+func newPlayer(t *testing.T, from shops.Instances) *Player {
+	t.Helper()
+	p := NewPlayer(from)
+	t.Cleanup(func() {
+		if err := p.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return p
+}
+
 // run returns what a command prints, and the plays of its JSON.
-func run(t *testing.T, c Command, from shops.Instances) (string, []Play) {
+func run(t *testing.T, c Command, from shops.Instances) (string, []Position) {
 	t.Helper()
 	var printed, encoded bytes.Buffer
-	var got struct{ Plays []Play }
-	c.Times, c.Parallel, c.JSON = max(1, c.Times), 6, "-"
+	var got struct{ Plays []Position }
+	c.Times, c.JSON = max(1, c.Times), "-"
 	err := c.Run(t.Context(), from, Output{Out: &printed, JSON: &encoded, Progress: func(string) {}})
 	if err = errors.Join(err, json.Unmarshal(encoded.Bytes(), &got)); err != nil {
 		t.Errorf("%v in\n%s", err, printed.String())
@@ -47,128 +58,143 @@ func run(t *testing.T, c Command, from shops.Instances) (string, []Play) {
 	return printed.String(), got.Plays
 }
 
-// "A strategy ends in the scenario of its mistake the same way every time: the wrong one fails, the right ones pass."
-// What docs/lessons.md shows is compared with the same plays.
+// "A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
+// right strategy that passes in it." What docs/lessons.md shows is compared with the same plays.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
-	printed, plays := run(t, Command{Names: []string{all}, Times: 3}, shops.Instances{})
+	printed, plays := run(t, Command{Name: all, Times: 3}, shops.Instances{})
 	if !strings.Contains(printed, "; 0 unexpected results.") {
 		t.Errorf("want no unexpected results in\n%s", printed)
-	}
-	marks := map[string]string{
-		"none": "A sql UPDATE skus", "mutex": "A sql UPDATE skus", "setex": "A sql UPDATE skus", "short-lease": "A sql UPDATE skus",
-		"setnx-expire": "A schedule process killed", "release-before-commit": "B step read",
-		"blind-del": "A redis DEL", "get-then-del": "A redis DEL",
 	}
 	var whole bytes.Buffer
 	for _, p := range plays {
 		Output{Out: &whole}.whole(p)
 		if wrong := p.Wrong >= 0; p.Passed == wrong || wrong != (p.Remedy != "") || p.Why == "" {
-			t.Errorf("%s in %s: passed %v, wrong at %d, why %q, remedy %q", p.Strategy, p.Scenario, p.Passed, p.Wrong, p.Why, p.Remedy)
+			t.Errorf("%s: passed %v, wrong at %d, why %q, remedy %q", p.Schedule, p.Passed, p.Wrong, p.Why, p.Remedy)
 		}
-		if fails(p.Strategy, p.Scenario) && p.Wrong >= 0 {
-			e := p.Events[p.Wrong]
-			if got := e.Actor + " " + e.Kind + " " + e.Text; !strings.HasPrefix(got, marks[p.Strategy]) {
-				t.Errorf("%s: marked %q, want %q", p.Strategy, got, marks[p.Strategy])
-			}
+		l, _ := LessonOf(p.Strategy)
+		if !p.Promises && (l.Schedule != p.Schedule || l.Ask >= len(p.Acts) || l.Right >= len(l.Options)) {
+			t.Errorf("%s: got acts %v, lesson %+v", p.Schedule, p.Acts, l)
 		}
 	}
 	compareLessons(t, printed, whole.String())
 }
 
-// Strategies that need a server of their own, on real ones: each passes in all that applies, and what it stores is
-// shown as text.
+// Strategies that need a server of their own, on real ones: each passes in all, and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
 	from := shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}}
-	printed, plays := run(t, Command{Names: []string{"mysql-lock", "zookeeper", "for-update"}}, from)
-	if want := 5 + 5 + 2; len(plays) != want {
-		t.Errorf("got %d plays, want %d", len(plays), want)
-	}
-	for _, p := range plays {
-		if !p.Passed {
-			t.Errorf("%s in %s: %s%s", p.Strategy, p.Scenario, p.Outcome, p.Error)
+	for _, name := range []string{"mysql-lock", "zookeeper", "for-update"} {
+		_, plays := run(t, Command{Name: name}, from)
+		if len(plays) != len(Lessons()) {
+			t.Errorf("%s: got %d plays, want %d", name, len(plays), len(Lessons()))
 		}
-		for _, e := range p.Events {
-			if strings.Contains(e.Text+e.Answer, "[115 107") { // "sk" of sku, as bytes
-				t.Errorf("%s in %s: bytes in %q", p.Strategy, p.Scenario, e.Text)
+		for _, p := range plays {
+			if !p.Passed {
+				t.Errorf("%s: %s", p.Schedule, p.Outcome)
+			}
+			for _, e := range p.Events {
+				if strings.Contains(e.Text+e.Answer, "[115 107") { // "sk" of sku, as bytes
+					t.Errorf("%s: bytes in %q", p.Schedule, e.Text)
+				}
 			}
 		}
 	}
-	if !strings.Contains(printed, "FOR UPDATE") {
-		t.Errorf("want a wait for a row in\n%s", printed)
-	}
 }
 
-// The table has each wrong strategy of the shop once, and no other; a name that cannot be played is an error.
-func TestMistakes(t *testing.T) {
+// There is a lesson for each wrong strategy of the shop, and its remedy is a right one. A name that cannot be played is
+// an error.
+func TestLessons(t *testing.T) {
 	t.Parallel()
-	player := NewPlayer(shops.Instances{})
-	t.Cleanup(func() { closePlayer(t, player) })
+	player := newPlayer(t, shops.Instances{})
 	strategies, err := player.Strategies(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var wrong, got []string
-	for _, strategy := range strategies {
-		if !strategy.PromisesCorrect {
-			wrong = append(wrong, strategy.Name)
+	var wrong, right, got []string
+	for _, s := range strategies {
+		if s.PromisesCorrect {
+			right = append(right, s.Name)
+		} else {
+			wrong = append(wrong, s.Name)
 		}
 	}
-	for _, m := range Mistakes() {
-		got = append(got, m.Strategy)
-		if _, known := scenario(m.Scenario); !known {
-			t.Errorf("%s: no scenario %q", m.Strategy, m.Scenario)
+	for _, l := range Lessons() {
+		got = append(got, l.Name)
+		if !slices.Contains(right, l.Remedy) {
+			t.Errorf("%s: the remedy %q is no right strategy", l.Name, l.Remedy)
 		}
 	}
 	slices.Sort(got)
 	slices.Sort(wrong)
-	if !slices.Equal(got, wrong) {
-		t.Errorf("mistakes: got %v, want %v", got, wrong)
+	if diff := cmp.Diff(wrong, got); diff != "" {
+		t.Errorf("lessons (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]error{"nonsense": ErrUnknown, "for-update": ErrNotApplicable, "redis": nil, "crash": nil} {
-		if _, err := (Command{Names: []string{name}}).choose(strategies); !errors.Is(err, want) {
+	for name, want := range map[string]error{"nonsense": ErrUnknown, "for-update": ErrNotApplicable} {
+		err := Command{Name: name, Times: 1}.Run(t.Context(), shops.Instances{}, Output{})
+		if !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}
-	none := shopclient.Strategy{Name: "none", Available: true}
-	if _, err := player.Play(t.Context(), none, "crash"); !errors.Is(err, ErrNotApplicable) {
-		t.Errorf("none in crash: got %v, want %v", err, ErrNotApplicable)
+	for name, want := range map[string]error{
+		"nonsense:ab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": ErrSchedule, "none": ErrSchedule, "none*9:ab": ErrSchedule,
+	} {
+		if _, err := player.Play(t.Context(), name); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
 	}
 }
 
-// A play that cannot be held is one that ended unexpectedly, and the others are kept.
-func TestCommand_hold(t *testing.T) {
+// "What can be done next?" after each act of a game, and what the buyers believe.
+func TestPlayer_Position(t *testing.T) {
 	t.Parallel()
-	player := NewPlayer(shops.Instances{})
-	t.Cleanup(func() { closePlayer(t, player) })
-	in, _ := scenario("lost-update")
-	good := &series{strategy: shopclient.Strategy{Name: "conditional", Available: true, PromisesCorrect: true}, in: in, times: 1}
-	bad := &series{strategy: shopclient.Strategy{Name: "no-such-strategy", Available: true, PromisesCorrect: true}, in: in, times: 2}
-	err := Command{Parallel: 3}.hold(t.Context(), player, []*series{bad, good}, func(string) {})
-	if err != nil || !good.shown.Expected || good.unexpected != 0 || bad.unexpected != 2 {
-		t.Errorf("got %v, %+v and %+v, want one to pass and one to be unexpected twice", err, good, bad)
-	}
-	if p := bad.shown; !strings.Contains(p.Error, "A was answered before it stopped") || len(p.Events) == 0 || p.word() != "not played" {
-		t.Errorf("got %+v, want the error and what happened by then", p)
+	player := newPlayer(t, shops.Instances{})
+	one := int64(1)
+	for name, want := range map[string]Position{
+		"redis:": {Schedule: "redis:", Next: []string{"A"}, Stock: Stock{Available: 1}, Buyers: []Buyer{
+			{Name: "A", State: Ready, Next: "lock sku:mug"}, {Name: "B", State: Ready, Next: "lock sku:mug"},
+		}},
+		"redis:AAB": {Schedule: "redis:AAb", Next: []string{"A", "xa", "ta"}, Stock: Stock{Available: 1}, Buyers: []Buyer{
+			{Name: "A", State: Ready, Next: "sql BEGIN", Holds: true, Read: &one}, {Name: "B", State: Waits},
+		}},
+		"redis:AAta": {Schedule: "redis:AAta", Next: []string{"A", "B", "xa"}, Stock: Stock{Available: 1}, Buyers: []Buyer{
+			{Name: "A", State: Ready, Next: "sql BEGIN", Holds: true, Expired: true, Read: &one}, {Name: "B", State: Ready, Next: "lock sku:mug"},
+		}},
+		"none:Ab": {Schedule: "none:Ab", Next: []string{"A", "xa"}, Stock: Stock{0, 1, 0}, Sold: 1, Buyers: []Buyer{
+			{Name: "A", State: Ready, Next: "sql BEGIN", Read: &one}, {Name: "B", State: Done, Read: &one, Answer: "201: order placed"},
+		}},
+		"none:Aba": {Schedule: "none:Aba", Next: []string{}, Stock: Stock{0, 1, 0}, Sold: 2, Over: true, Buyers: []Buyer{
+			{Name: "A", State: Done, Read: &one, Answer: "201: order placed"}, {Name: "B", State: Done, Read: &one, Answer: "201: order placed"},
+		}},
+	} {
+		got, err := player.Position(t.Context(), name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i := range got.Buyers {
+			b := &got.Buyers[i]
+			b.Line = ""
+			if before, _, found := strings.Cut(b.Next, "mug-"); found {
+				b.Next = before + "mug"
+			}
+		}
+		is := Position{
+			Schedule: got.Schedule, Next: got.Next, Stock: got.Stock, Sold: got.Sold, Over: got.Over, Buyers: got.Buyers,
+		}
+		if diff := cmp.Diff(want, is); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
-func closePlayer(t *testing.T, p *Player) {
-	t.Helper()
-	if err := p.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-}
-
-// "No process outlives the Player, nor this process": it ends with its stdin, which this process holds, is killed at
-// once, and a paused one is no exception.
-func TestProcess_ends(t *testing.T) {
+// "No process outlives the Player, nor this process": a child ends with its stdin, which this process holds.
+func TestChild(t *testing.T) {
 	t.Parallel()
-	p, err := openPair(t.Context(), shops.Instances{}, quick)
+	settings, undo, err := shops.Instances{}.Prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(p.settings)
+	text, err := json.Marshal(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,22 +203,15 @@ func TestProcess_ends(t *testing.T) {
 	if !was || err != nil || !strings.HasPrefix(said.String(), childReady) {
 		t.Errorf("a child without stdin: got %v, %v, %q", was, err, said.String())
 	}
-	first := p.first
-	if err := errors.Join(pauseProcess(first.Process), p.kill()); err != nil {
+	process, err := startChild(t.Context(), settings)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.revive(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := errors.Join(process.Stop(), undo()); err != nil {
+		t.Error(err)
 	}
-	second := p.first
-	if second.Pid == first.Pid {
-		t.Error("the killed one was not started again")
-	}
-	if err := errors.Join(pauseProcess(second.Process), p.close(t.Context())); err != nil {
-		t.Errorf("close of a paused one: %v", err)
-	}
-	if err := second.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("the paused one: got %v, want %v", err, os.ErrProcessDone)
+	if err := process.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("after Stop: got %v, want %v", err, os.ErrProcessDone)
 	}
 }
 
@@ -200,24 +219,28 @@ func TestProcess_ends(t *testing.T) {
 func TestOutput_whole(t *testing.T) {
 	t.Parallel()
 	at := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-	play := Play{
-		Scenario: "late-release", Strategy: "get-then-del", Stock: 2, Sold: 3, Wrong: 5,
+	play := Position{
+		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Buyers: []Buyer{{Name: "A"}, {Name: "B"}},
 		Outcome: "3 of 2 units sold, 1 too many.", Why: "A sent its DEL late.", Remedy: "redis compares and deletes in one script.",
 		Events: []Event{
-			{at(0.7), A, HTTP, "POST /v1/orders", ""},
-			{at(2.5), A, Redis, "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", "OK"},
-			{at(2.9), A, Step, "lock-held", ""},
-			{at(9.1), A, Schedule, "process paused (SIGSTOP)", ""},
-			{at(1298.3), B, Step, "read", "1 unit"},
-			{at(1299.9), A, Redis, "DEL wrong:get-then-del:sku:mug", "1"},
-			{at(1308.2), B, SQL, "UPDATE skus SET available=0,reserved=2 WHERE name = mug", "1 row"},
-			{at(1308.9), B, SQL, "COMMIT", "OK"},
-			{at(1309.1), B, HTTP, "201: order placed", ""},
+			{At: at(0.7), Actor: "A", Kind: HTTP, Text: "POST /v1/orders", Noise: true},
+			{At: at(2.5), Actor: "A", Kind: Redis, Text: "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", Answer: "OK"},
+			{At: at(2.9), Actor: "A", Kind: Step, Text: "lock-held"},
+			{At: at(9.1), Actor: "A", Kind: Schedule, Text: runsOut},
+			{At: at(1298.3), Actor: "B", Kind: Step, Text: "read", Answer: "1 unit"},
+			{At: at(1299.9), Actor: "A", Kind: Redis, Text: "DEL wrong:get-then-del:sku:mug", Answer: "1"},
+			{At: at(1308.2), Actor: "B", Kind: SQL, Text: "UPDATE skus SET available=0,reserved=2 WHERE name = mug", Answer: "1 row"},
+			{At: at(1308.9), Actor: "B", Kind: SQL, Text: "COMMIT", Answer: "OK"},
+			{At: at(1309.0), Actor: "B", Kind: Schedule, Text: "dies"},
+			{At: at(1309.1), Actor: "B", Kind: HTTP, Text: "201: order placed"},
 		},
 	}
 	var got, coloured bytes.Buffer
 	Output{Out: &got}.whole(play)
 	Output{Out: &coloured, Colour: true}.whole(play)
+	play.Buyers = append(play.Buyers, Buyer{Name: "C"})
+	play.Events[4].Actor = "C"
+	Output{Out: &got}.whole(play)
 	const golden = "testdata/whole.txt"
 	if *rewrite {
 		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
@@ -232,8 +255,8 @@ func TestOutput_whole(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for line := range strings.Lines(got.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
-			t.Errorf("%d columns, want at most 100: %s", n, line)
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 102 {
+			t.Errorf("%d columns, want at most 102: %s", n, line)
 		}
 	}
 	if strings.Contains(got.String(), "\x1b") || !strings.Contains(coloured.String(), "\x1b[31;1m") {

@@ -395,6 +395,7 @@ func (w *walk) readEvents(p *Position) {
 	p.Events = w.log.sorted()
 	for i := range p.Events {
 		e := &p.Events[i]
+		e.Noise = e.isNoise()
 		at := w.log.began.Add(e.At)
 		e.Act = slices.IndexFunc(w.done, func(d decision) bool { return d.at.After(at) }) - 1
 		if len(w.done) > 0 && !w.done[len(w.done)-1].at.After(at) {
