@@ -13,19 +13,18 @@ func TestRun_step(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{[]string{"none", "--json", "-"}, exitOK, `"outcome": "2 sold of 1 unit, 1 too many.`, "conditional in lost-update: passed"},
-		{[]string{}, exitOK, "get-then-del           late-release", ""},
+		{[]string{"none", "--json", "-"}, exitOK, `"outcome": "2 sold of 1 unit, 1 too many.`, "conditional:Aba: passed"},
+		{[]string{}, exitOK, " 6  get-then-del           GET, compare, DEL", ""},
 		{[]string{"--help"}, exitOK, "A timeline reads from top to bottom", ""},
 		{[]string{"--json", "plays.json"}, exitUsage, "", "name what to play"},
 		{[]string{"--times=20"}, exitUsage, "", "name what to play"},
-		{[]string{"all", "none"}, exitUsage, "", "'all' stands alone"},
+		{[]string{"all", "none"}, exitUsage, "", "unexpected argument none"},
 		{[]string{"none", "--times", "0"}, exitUsage, "", "--times 0: want 1 to 1000"},
-		{[]string{"none", "--parallel", "99"}, exitUsage, "", "--parallel 99: want 1 to 32"},
 		{[]string{"none", "--nonsense"}, exitUsage, "", "--nonsense"},
 		{[]string{"all", "--servers", "docker", "--redis", "127.0.0.1:1"}, exitUsage, "", "leave out"},
 		{[]string{"none", "--redis", "nonsense"}, exitUsage, "", "--redis"},
 		{[]string{"none", "--json", t.TempDir()}, exitUsage, "", "is a directory"},
-		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no strategy and no scenario`},
+		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no strategy`},
 		{[]string{"for-update"}, exitUsage, "", "it needs MySQL or MariaDB"},
 	} {
 		var stdout, stderr logbook.Book
