@@ -3,8 +3,10 @@ package app
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"example.com/shop/internal/lock/mysqllock"
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/lock/zklock"
+	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 )
 
@@ -111,6 +114,12 @@ func (c *components) openZooKeeper(ctx context.Context, s Settings) error {
 			return fmt.Errorf("zookeeper at %s does not answer: %w; check that it runs and that --zookeeper (SHOP_ZOOKEEPER) is right", s.ZooKeeper, err)
 		}
 	}
+}
+
+// Source returns a file in which the line of a recording can be, by its name there.
+func Source(file string) ([]byte, error) {
+	folders := map[string]embed.FS{"internal/order/strategy": strategy.Sources, "internal/order/lane": lane.Sources, "internal/lab": lab.Sources}
+	return folders[path.Dir(file)].ReadFile(path.Base(file))
 }
 
 // scriptName returns the purpose of a lock's script by its hash; empty if unknown.

@@ -107,6 +107,7 @@ type Recording struct {
 	Name    string  `json:"tape"`
 	State   string  `json:"state"`
 	Next    string  `json:"next,omitempty"` // the step that it has stopped before
+	Line    string  `json:"line,omitempty"` // of the source, which takes this step; empty if unknown
 	Version int     `json:"version"`        // higher with each change
 	Events  []Event `json:"events"`
 }

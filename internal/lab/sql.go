@@ -64,7 +64,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if err != nil {
 		return nil, err
 	}
-	return tx{begun, ctx, t}, nil
+	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), t}, nil // a COMMIT may come from another goroutine
 }
 
 // ExecContext implements driver.ExecerContext.

@@ -2,15 +2,19 @@ package lab
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
@@ -76,6 +80,71 @@ func TestTrace_steps(t *testing.T) {
 		}
 		if all := times.FindAllString(header, -1); !slices.IsSorted(all) {
 			t.Errorf("%s: a step is earlier than the one before it: %s", c.strategy, header)
+		}
+	}
+}
+
+// A Recording has the line of the source that takes the next step: of the strategy, or of its wrong lock.
+func TestRecording_line(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder()
+	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: r.Database(sql.OpenDB)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	if _, err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(r.Redis(ScriptName))
+	wrong := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: time.Minute})
+	shop := strategy.Shop{Store: Store(st)}
+	service := order.New(order.Config{Store: shop.Store, Offers: strategy.Offers(shop, nil, wrong, nil)})
+	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Create(t.Context(), sku); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
+		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
+	} {
+		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := service.Place(ctx, order.Request{Buyer: "ann", Key: name, Lines: []order.RequestLine{{SKU: "mug", Units: 1}}, Strategy: name})
+			trace.End()
+			done <- err
+		}()
+		for _, want := range want {
+			seen := until(t, r, name, Stopped)
+			file, number, _ := strings.Cut(seen.Line, ".go:")
+			sources, folder := strategy.Sources, "internal/order/strategy/"
+			if strings.HasPrefix(file, "internal/lab/") {
+				sources, folder = Sources, "internal/lab/"
+			}
+			text, err := sources.ReadFile(strings.TrimPrefix(file, folder) + ".go")
+			n, also := strconv.Atoi(number)
+			if err != nil || also != nil {
+				t.Fatalf("%s: before %s: line %q: %v, %v", name, seen.Next, seen.Line, err, also)
+			}
+			wantFile, wantCode, _ := strings.Cut(want, " ")
+			if line := strings.Split(string(text), "\n")[n-1]; file+".go" != folder+wantFile || !strings.Contains(line, wantCode) {
+				t.Errorf("%s: before %s: got %s %q, want %s", name, seen.Next, seen.Line, line, want)
+			}
+			if err := r.Do(t.Context(), Step, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if seen := until(t, r, name, Ended); seen.Line != "" {
+			t.Errorf("%s: got line %s behind the last step", name, seen.Line)
 		}
 	}
 }

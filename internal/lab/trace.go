@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -124,9 +126,13 @@ func (t *Trace) stop(ctx context.Context, next string) {
 		t.mu.Unlock()
 		return
 	}
+	line := sourceLine()
+	if line == "" {
+		line, _ = ctx.Value(lineKey{}).(string)
+	}
 	gate := make(chan struct{})
 	t.gate = gate
-	t.changeLocked(func() { t.recording.State, t.recording.Next = Stopped, next })
+	t.changeLocked(func() { t.recording.State, t.recording.Next, t.recording.Line = Stopped, next, line })
 	t.mu.Unlock()
 	bound := time.NewTimer(Longest)
 	defer bound.Stop()
@@ -141,6 +147,31 @@ func (t *Trace) stop(ctx context.Context, next string) {
 	defer t.mu.Unlock()
 	t.openLocked()
 }
+
+// sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
+// internal/order/strategy/none.go:18; empty if it is in none. In what all strategies share, it returns the strategy's
+// call instead.
+func sourceLine() string {
+	callers := make([]uintptr, 64) // deep enough for gorm between a strategy and its statement
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		if at := sourceFile.FindString(frame.File); at != "" && at != sharedFile {
+			return fmt.Sprintf("%s:%d", at, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// lineKey is of the line that began a transaction.
+type lineKey struct{}
+
+const sharedFile = "internal/order/strategy/shop.go"
+
+// sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane)/\w+|lab/wronglocks)\.go$`)
 
 func (t *Trace) takeStep() error {
 	t.mu.Lock()
@@ -177,7 +208,7 @@ func (t *Trace) openLocked() {
 	close(t.gate)
 	t.gate = nil
 	t.changeLocked(func() {
-		t.recording.State, t.recording.Next = Running, ""
+		t.recording.State, t.recording.Next, t.recording.Line = Running, "", ""
 		if t.ended {
 			t.recording.State = Ended
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"embed"
 	"errors"
 	"fmt"
 	"math"
@@ -29,6 +30,11 @@ const (
 	firstPause   = 2 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 )
+
+// Sources is this file, to be shown in lessons.
+//
+//go:embed wronglocks.go
+var Sources embed.FS
 
 // LockOptions are those of the wrong locks.
 type LockOptions struct {

@@ -31,6 +31,7 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"embed"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -40,6 +41,11 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
+
+// Sources are the files of this package, without its tests, to be shown in lessons.
+//
+//go:embed batch.go lane.go plan.go snapshots.go
+var Sources embed.FS
 
 // Config is what lanes need. Its functions may be nil; they are called by many goroutines at once, and must not block.
 type Config struct {

@@ -1,6 +1,8 @@
 package strategy
 
 import (
+	"embed"
+
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
@@ -13,6 +15,11 @@ const (
 	MySQLLock     = "mysql"
 	ZooKeeperLock = "zookeeper"
 )
+
+// Sources are the files of this package, to be shown in lessons.
+//
+//go:embed *.go
+var Sources embed.FS
 
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes is the strategy of
 // that name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be
