@@ -45,6 +45,7 @@ func notOffered(s Settings) map[string]string {
 	}
 	if len(s.Redlock) == 0 && s.Redis != "" {
 		missing["redlock"] = "it needs five independent Redis servers: --redlock ADDR,ADDR,ADDR,ADDR,ADDR"
+		missing["redlock-unguarded"] = missing["redlock"]
 	}
 	if s.ZooKeeper == "" {
 		missing["zookeeper"] = "it needs a ZooKeeper: --zookeeper ADDR"

@@ -59,7 +59,7 @@ func TestStart_labWithoutServers(t *testing.T) {
 	shop := start(t, embedded(t, 1))
 	all := reasons(t, shop)
 	for name, flag := range map[string]string{
-		"redlock": "--redlock", "zookeeper": "--zookeeper", "mysql-lock": "--mysql", "for-update": "--mysql",
+		"redlock": "--redlock", "redlock-unguarded": "--redlock", "zookeeper": "--zookeeper", "mysql-lock": "--mysql", "for-update": "--mysql",
 	} {
 		if !strings.Contains(all[name], flag) {
 			t.Errorf("%s: got the reason %q, want %s in it", name, all[name], flag)

@@ -91,6 +91,14 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 			Name: "short-lease", Lock: "short-lease", Take: "overwrite", Strategy: Locked{shop, lockers["short-lease"], stock.Overwrite},
 			Lesson: "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices.",
 		},
+		{
+			Name: "read-before-lock", Lock: RedisLock, Take: "overwrite", Strategy: ReadBeforeLock{shop, redis},
+			Lesson: "The right lock, taken after reading: what was read can be sold while its buyer waits for the lock. Read again once you have it.",
+		},
+		{
+			Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite", Strategy: Locked{shop, lockers[RedlockLock], stock.Overwrite},
+			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
+		},
 	}
 	for i := range offers {
 		o := &offers[i]
