@@ -61,7 +61,7 @@ func (s *refusing) refuse(t *testing.T, want, call, body string, headers ...stri
 	}
 	p := wantProblem(t, w, want)
 	detail := fmt.Sprint(p["detail"])
-	if p["retry_safe"] != false || len(detail) > 300 {
+	if p["retry_safe"] != false || len(detail) > 500 { // the longest names all strategies
 		t.Errorf("%s: got %v, want no retry_safe and a short detail", name, p)
 	}
 	if strings.HasSuffix(want, "lab-off") && !strings.Contains(detail, "--lab") {

@@ -203,7 +203,7 @@ func TestTrace_expire(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	right := lock.New(lock.NewRedis(c), lock.Options{})
 	t.Cleanup(func() { _ = right.Close() })
-	lockers := WrongLocks(c, LockOptions{TTL: time.Minute, MaxWait: time.Second})
+	lockers := WrongLocks(c, LockOptions{TTL: time.Second, MaxWait: time.Minute})
 	lockers["redis"] = strategy.Lease(right)
 	r := NewRecorder()
 	for _, name := range []string{"redis", "setex", "get-then-del"} {

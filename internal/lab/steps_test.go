@@ -85,10 +85,9 @@ func TestTrace_steps(t *testing.T) {
 	}
 }
 
-// A Recording has the line of the source that takes the next step: of the strategy, or of its wrong lock.
-func TestRecording_line(t *testing.T) {
-	t.Parallel()
-	r := NewRecorder()
+// wrongShop sells under wrong locks, with everything recorded. buy is for one mug of five.
+func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx context.Context, strategy string) error) {
+	t.Helper()
 	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: r.Database(sql.OpenDB)})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +99,10 @@ func TestRecording_line(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(r.Redis(ScriptName))
-	wrong := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: time.Minute})
+	wrong := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: maxWait})
+	for name, locker := range wrong {
+		wrong[name] = Locker(locker)
+	}
 	shop := strategy.Shop{Store: Store(st)}
 	service := order.New(order.Config{Store: shop.Store, Offers: strategy.Offers(shop, nil, wrong, nil)})
 	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
@@ -110,6 +112,17 @@ func TestRecording_line(t *testing.T) {
 	if err := st.Create(t.Context(), sku); err != nil {
 		t.Fatal(err)
 	}
+	return func(ctx context.Context, strategy string) error {
+		_, _, err := service.Place(ctx, order.Request{Buyer: "ann", Key: strategy, Lines: []order.RequestLine{{SKU: "mug", Units: 1}}, Strategy: strategy})
+		return err
+	}
+}
+
+// A Recording has the line of the source that takes the next step: of the strategy, or of its wrong lock.
+func TestRecording_line(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder()
+	buy := wrongShop(t, r, time.Minute)
 	for name, want := range map[string][]string{
 		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
 		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
@@ -117,7 +130,7 @@ func TestRecording_line(t *testing.T) {
 		ctx, trace := begin(t, r, Request{Name: name, Step: true})
 		done := make(chan error, 1)
 		go func() {
-			_, _, err := service.Place(ctx, order.Request{Buyer: "ann", Key: name, Lines: []order.RequestLine{{SKU: "mug", Units: 1}}, Strategy: name})
+			err := buy(ctx, name)
 			trace.End()
 			done <- err
 		}()
@@ -147,6 +160,19 @@ func TestRecording_line(t *testing.T) {
 		if seen := until(t, r, name, Ended); seen.Line != "" {
 			t.Errorf("%s: got line %s behind the last step", name, seen.Line)
 		}
+	}
+}
+
+// "The holder waits for itself" where the lock does not count, and gives up.
+func TestReentrant(t *testing.T) {
+	t.Parallel()
+	buy := wrongShop(t, NewRecorder(), 10*time.Millisecond)
+	if err := buy(t.Context(), "reentrant"); !errors.Is(err, lock.ErrTimeout) {
+		t.Errorf("got %v, want ErrTimeout", err)
+	}
+	buy = wrongShop(t, NewRecorder(), time.Minute)
+	if err := buy(t.Context(), "reentrant-count"); err != nil {
+		t.Errorf("with a count: %v", err)
 	}
 }
 

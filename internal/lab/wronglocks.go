@@ -46,17 +46,21 @@ type LockOptions struct {
 // WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by
 // the names of the strategies that sell with them. Copy package lock instead.
 //
-//	name          the mistake                                    shows when
-//	setnx-expire  SETNX, then EXPIRE: two steps                  the process dies between them
-//	setex         SET with an expiry, but without NX             a second buyer comes
-//	blind-del     DEL without asking who holds it                the work takes longer than the TTL
-//	get-then-del  GET, compare, DEL: not one step                the TTL passes between GET and DEL
-//	short-lease   a TTL shorter than the work, no fence          the work takes longer than the TTL
+//	name             the mistake                                 shows when
+//	setnx-expire     SETNX, then EXPIRE: two steps               the process dies between them
+//	setex            SET with an expiry, but without NX          a second buyer comes
+//	blind-del        DEL without asking who holds it             the work takes longer than the TTL
+//	get-then-del     GET, compare, DEL: not one step             the TTL passes between GET and DEL
+//	short-lease      a TTL shorter than the work, no fence       the work takes longer than the TTL
+//	reentrant        its holder cannot take it twice             its holder takes it twice
+//	reentrant-count  a count of a holder's, not changed in one   the process dies, or the TTL passes, between two commands
+//	                 step with the TTL
 //
 // Each is made of the Redis commands that articles and bug reports show: the first is in the documentation of SETNX as
 // its own pattern's flaw; blind-del and get-then-del are why that of SET says to compare and delete in a script;
-// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016). Waiters poll, as such code does,
-// and a holder is not notified that its lock is over: that is what a lease is for.
+// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016); reentrant-count is a script
+// of Redisson, command by command. Waiters poll, as such code does, and a holder is not notified that its lock is over:
+// that is what a lease is for.
 //
 // The commands go through the client, to which a test or a lesson adds a hook that stops a buyer between two of them.
 func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy.Locker {
@@ -68,6 +72,9 @@ func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy
 		"blind-del":    {ttl: short, take: setIfAbsent, free: deleteBlindly},
 		"get-then-del": {ttl: o.TTL, take: setIfAbsent, free: getThenDelete},
 		"short-lease":  {ttl: short, take: setIfAbsent, free: compareAndDelete},
+
+		"reentrant":       {ttl: o.TTL + o.MaxWait, take: setIfAbsent, free: compareAndDelete}, // its holder gives up before
+		"reentrant-count": {ttl: o.TTL, take: countUp, free: countDown},
 	} {
 		l.client, l.prefix, l.maxWait = client, "wrong:"+name+":", o.MaxWait
 		locks[name] = l
@@ -136,7 +143,36 @@ func getThenDelete(ctx context.Context, client redis.UniversalClient, key, owner
 	return client.Del(ctx, key).Err()
 }
 
-// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner, a random text of one holder.
+// countUp is WRONG: two owners can both see that there is no key, and a process that dies before PEXPIRE leaves one that
+// never ends.
+func countUp(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+	held, err := client.Do(ctx, "EXISTS", key).Bool()
+	if err != nil {
+		return false, err
+	}
+	if held {
+		if mine, err := client.Do(ctx, "HEXISTS", key, owner).Bool(); err != nil || !mine {
+			return false, err
+		}
+	}
+	if err := client.HIncrBy(ctx, key, owner, 1).Err(); err != nil {
+		return false, err
+	}
+	return true, client.PExpire(ctx, key, ttl).Err()
+}
+
+// countDown is WRONG: it does not ask whether the owner still has the lock. If not, its count begins below zero, and DEL
+// takes the lock from its holder.
+func countDown(ctx context.Context, client redis.UniversalClient, key, owner string) error {
+	left, err := client.HIncrBy(ctx, key, owner, -1).Result()
+	if err != nil || left > 0 {
+		return err
+	}
+	return client.Del(ctx, key).Err()
+}
+
+// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner: the strategy.Holder, or else a
+// random text.
 type wrongLock struct {
 	client  redis.UniversalClient
 	prefix  string
@@ -148,7 +184,7 @@ type wrongLock struct {
 
 // AcquireAll implements strategy.Locker. Its error is a lock.ErrNotAcquired, joined with the reason.
 func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
-	held := &wrongLeases{lock: l, ctx: ctx, owner: rand.Text()}
+	held := &wrongLeases{lock: l, ctx: ctx, owner: cmp.Or(strategy.Holder(ctx), rand.Text())}
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		if err := l.poll(ctx, l.prefix+key, held.owner); err != nil {
 			_ = held.Release() //nolint:contextcheck // it has its own
@@ -159,10 +195,10 @@ func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Lea
 	return held, nil
 }
 
-// ForceRelease ends a lock whose time can run out, which not all of them have.
+// ForceRelease ends a lock whose time can run out while somebody waits for it, which is not so for all of them.
 func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, error) {
 	left, err := l.client.PTTL(ctx, l.prefix+key).Result()
-	if err == nil && left > 0 {
+	if err == nil && left > 0 && left <= l.maxWait {
 		err = l.client.Del(ctx, l.prefix+key).Err()
 	}
 	return lock.Holder{}, err

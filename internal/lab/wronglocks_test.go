@@ -157,6 +157,21 @@ func TestShortLease(t *testing.T) {
 	all[2].lock(t)()
 }
 
+// "If not, its count begins below zero, and DEL takes the lock from its holder."
+func TestReentrantCount(t *testing.T) {
+	t.Parallel()
+	all, server := buyers(t, "reentrant-count", 3)
+	first := all[0].lock(t)
+	all[1].excluded(t)
+	server.FastForward(ttl)
+	second := all[1].lock(t)
+	all[2].excluded(t)
+	first()
+	third := all[2].lock(t) // and second still works
+	second()
+	third()
+}
+
 // "Each by one well-known mistake and right in everything else": where nothing goes wrong in between, all but setex
 // exclude, waiters included.
 func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {

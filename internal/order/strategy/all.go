@@ -99,6 +99,14 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 			Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite", Strategy: Locked{shop, lockers[RedlockLock], stock.Overwrite},
 			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
 		},
+		{
+			Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant"]},
+			Lesson: "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold.",
+		},
+		{
+			Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant-count"]},
+			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is.",
+		},
 	}
 	for i := range offers {
 		o := &offers[i]
