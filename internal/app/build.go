@@ -127,7 +127,7 @@ func (c *components) openLockers(ctx context.Context, s Settings) error {
 		return nil
 	}
 	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
-	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openZooKeeper} {
+	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openOwnerlessRow, c.openZooKeeper} {
 		if err := step(ctx, s); err != nil {
 			return err
 		}

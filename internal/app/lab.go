@@ -3,10 +3,12 @@ package app
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
 )
 
 // teaching is what teaching mode adds to a shop.
@@ -91,6 +94,21 @@ func (c *components) openMySQLLock(ctx context.Context, s Settings) error {
 	}
 	c.addLocker(s, strategy.MySQLLock, table)
 	return nil
+}
+
+// openOwnerlessRow keeps SQLite's in a file of its own, so that taking a lock does not wait for those who sell: nor does it
+// in MySQL.
+func (c *components) openOwnerlessRow(ctx context.Context, s Settings) (err error) {
+	rows := c.database
+	if s.MySQL == "" {
+		rows, err = store.SQLite(ctx, filepath.Join(s.Data, "wrong_locks.db"), store.Options{Through: c.lab.recorder.Database(sql.OpenDB)})
+		if err != nil {
+			return err
+		}
+		c.onClose("wrong locks", rows.Close)
+	}
+	c.lab.wrong["mysql-lock-ownerless"], err = lab.OwnerlessRow(ctx, rows.DB(), s.LockWait)
+	return err
 }
 
 // openZooKeeper waits until it has answered, like the other servers.

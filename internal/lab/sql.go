@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"example.com/shop/internal/store"
 )
 
 // Database returns open, which makes a pool of connections, with their statements recorded.
@@ -126,8 +128,9 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 		return func(string) {}, nil
 	}
 	text := statementText(query, args)
-	aboutStock := strings.Contains(text, " skus ") // what else a purchase reads and writes is its buyer's alone
-	return t.command(ctx, KindSQL, text, own && aboutStock)
+	// What else a purchase reads and writes is its buyer's alone.
+	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ")
+	return t.command(ctx, KindSQL, text, own && shared)
 }
 
 // tx knows its request: a COMMIT is given no context.
@@ -157,7 +160,10 @@ func (t tx) Rollback() error {
 }
 
 func sqlAnswer(err error, good string) string {
-	if err != nil {
+	switch {
+	case store.IsDuplicate(err):
+		return "duplicate key"
+	case err != nil:
 		return short(err)
 	}
 	return good
@@ -181,7 +187,7 @@ func statementText(query string, args []driver.NamedValue) string {
 		if _, from, found := strings.Cut(rest, " FROM "); found {
 			text = "SELECT … FROM " + from
 		}
-	} else if strings.EqualFold(verb, "INSERT") {
+	} else if strings.EqualFold(verb, "INSERT") && !strings.Contains(text, " wrong_locks ") {
 		into, _, _ := strings.Cut(text, " (")
 		text = into
 	}

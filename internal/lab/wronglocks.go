@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
 )
 
 const (
@@ -171,6 +173,30 @@ func countDown(ctx context.Context, client redis.UniversalClient, key, owner str
 	return client.Del(ctx, key).Err()
 }
 
+// OwnerlessRow returns a lock that is WRONG: a row in a table says that it is taken, but neither by whom nor until when.
+// A process that dies leaves it taken for ever. A person or a job that deletes the row cannot tell whether its holder
+// still works, and nor can a holder whose row was deleted, and who then deletes the next one's. Waiters poll.
+//
+// It creates the table wrong_locks, which is for teaching mode alone and so in no migration.
+func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strategy.Locker, error) {
+	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS wrong_locks (name VARBINARY(255) NOT NULL PRIMARY KEY)")
+	if err != nil {
+		return nil, fmt.Errorf("create table wrong_locks: %w", err)
+	}
+	take := func(ctx context.Context, _ redis.UniversalClient, key, _ string, _ time.Duration) (bool, error) {
+		_, err := db.ExecContext(ctx, "INSERT INTO wrong_locks (name) VALUES (?)", key)
+		if store.IsDuplicate(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	free := func(ctx context.Context, _ redis.UniversalClient, key, _ string) error {
+		_, err := db.ExecContext(ctx, "DELETE FROM wrong_locks WHERE name = ?", key)
+		return err
+	}
+	return wrongLock{maxWait: maxWait, take: take, free: free}, nil
+}
+
 // wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner: the strategy.Holder, or else a
 // random text.
 type wrongLock struct {
@@ -195,8 +221,12 @@ func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Lea
 	return held, nil
 }
 
-// ForceRelease ends a lock whose time can run out while somebody waits for it, which is not so for all of them.
+// ForceRelease ends a lock whose time can run out while somebody waits for it, which is not so for all of them. That
+// of a row is deleted, as by a job that cleans up.
 func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, error) {
+	if l.client == nil {
+		return lock.Holder{}, l.free(ctx, nil, key, "")
+	}
 	left, err := l.client.PTTL(ctx, l.prefix+key).Result()
 	if err == nil && left > 0 && left <= l.maxWait {
 		err = l.client.Del(ctx, l.prefix+key).Err()

@@ -107,6 +107,11 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 			Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant-count"]},
 			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is.",
 		},
+		{
+			Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite",
+			Strategy: Locked{shop, lockers["mysql-lock-ownerless"], stock.Overwrite},
+			Lesson:   "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer.",
+		},
 	}
 	for i := range offers {
 		o := &offers[i]
