@@ -116,7 +116,9 @@ func (c *components) openZooKeeper(ctx context.Context, s Settings) error {
 	if s.ZooKeeper == "" {
 		return nil
 	}
-	nodes, err := zklock.New(strings.Split(s.ZooKeeper, ","), zklock.Options{SessionTimeout: 3 * s.LockTTL})
+	nodes, err := zklock.New(strings.Split(s.ZooKeeper, ","), zklock.Options{
+		SessionTimeout: 3 * s.LockTTL, Trace: c.lab.recorder.ZooKeeper,
+	})
 	if err != nil {
 		return fmt.Errorf("zookeeper at %s: %w (--zookeeper, SHOP_ZOOKEEPER)", s.ZooKeeper, err)
 	}

@@ -5,6 +5,7 @@
 //	client.AddHook(recorder.Redis(scriptName))                   // Redis commands
 //	store.Options{Through: recorder.Database(sql.OpenDB)}        // SQL, COMMIT included
 //	lock.Options{Observer: recorder.Lock(observer)}              // what the lock's store answers
+//	zklock.Options{Trace: recorder.ZooKeeper}                    // ZooKeeper commands
 //	strategy.Shop{Store: lab.Store(store)}, lab.Locker(locker)   // the steps of a purchase
 //
 //	ctx, trace, err := recorder.Begin(ctx, lab.Request{Name: "a", Step: true, SKUs: skus})
@@ -65,6 +66,8 @@ const (
 	KindRedis = "redis" // a command
 	KindSQL   = "sql"   // a statement
 	KindStop  = "stop"  // the request stood still, or goes on
+
+	KindZooKeeper = "zookeeper" // a command, with its answer
 )
 
 // States of a request.
@@ -253,9 +256,25 @@ func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (t *Trac
 // isAbout reports whether an argument of a command names the lock of a SKU.
 func isAbout(argument any, sku string) bool {
 	text, _ := argument.(string)
+	if bytes, ok := argument.([]byte); ok {
+		text = string(bytes)
+	}
 	_, after, found := strings.Cut(text, "sku:"+sku)
-	return found && (after == "" || after[0] == '}')
+	return found && (after == "" || after[0] == '}' || after[0] == '/')
 }
+
+// ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking or releasing a lock
+// is one step.
+func (r *Recorder) ZooKeeper(command, path, answer string) {
+	t, _ := r.of(context.Background(), func(sku string) bool { return isAbout(path, sku) })
+	if t != nil && !t.died() {
+		shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
+		t.add(KindZooKeeper, command+" "+shorten(path), shorten(answer))
+	}
+}
+
+// randomName matches that of an owner, by rand.Text.
+var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
 // Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next.
 func (r *Recorder) Lock(next lock.Observer) lock.Observer { return lockObserver{next, r} }

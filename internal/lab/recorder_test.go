@@ -163,6 +163,21 @@ func TestRecorder_database(t *testing.T) {
 	}
 }
 
+// Commands of a lock in ZooKeeper are known by the SKU in their path, and owners' names are cut.
+func TestRecorder_zooKeeper(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder()
+	_, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
+	trace.End()
+	const owner = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	r.ZooKeeper("create", "/locks/sku:mug/"+owner+"-", owner+"-0000000001")
+	r.ZooKeeper("children", "/locks/sku:mug2", "")
+	want := []string{"step begun = ", "zookeeper create /locks/sku:mug/ABCDEF…- = ABCDEF…-0000000001"}
+	if got := lines(until(t, r, "a", Ended)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // "It ends by a Move, with the request's own context, or after Longest, which is recorded."
 func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()

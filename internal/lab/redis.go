@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -130,8 +131,11 @@ const wide = 48 // characters of a value that are shown: of a key all
 // short is a value on one line. What has no structure, a hash or the random name of an owner, is cut to its first few
 // characters.
 func short(value any) string {
-	if b, ok := value.([]byte); ok {
-		value = string(b)
+	switch v := value.(type) {
+	case []byte:
+		value = string(v)
+	case time.Time:
+		value = v.UTC().Format(time.DateTime + ".000")
 	}
 	text := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	const few = 6

@@ -43,6 +43,10 @@ type Options struct {
 
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
+
+	// Trace is called after each create, children, watch, set and delete, with its answer or error, by many goroutines
+	// at once; nil for not at all.
+	Trace func(command, path, answer string)
 }
 
 // checked returns the options with their defaults, and an error that names the first invalid one.
@@ -66,7 +70,7 @@ func (o Options) checked() (Options, error) {
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt      Options
-	conn     *zk.Conn
+	conn     tracedConn
 	events   <-chan zk.Event
 	sessions sessions
 
@@ -101,7 +105,8 @@ func New(servers []string, o Options) (*Backend, error) {
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
-	b.conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
+	b.conn.trace = o.Trace
+	b.conn.Conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		b.shut()

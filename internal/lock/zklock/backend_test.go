@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -501,5 +503,52 @@ func TestBackend_NoHerd(t *testing.T) {
 		if err := waiting.Release(bounded(t), claim(i)); err != nil {
 			t.Fatalf("Release by %d: %v", i, err)
 		}
+	}
+}
+
+// "Trace is called after each create, children, watch, set and delete, with its answer or error."
+func TestOptions_Trace(t *testing.T) {
+	t.Parallel()
+	addr, root := testserver.ZooKeeper(t), newRoot()
+	var mu sync.Mutex
+	var all []string
+	watching := make(chan struct{})
+	b := connect(t, addr, zklock.Options{Root: root, Trace: func(command, path, answer string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if command == "watch" {
+			close(watching)
+		}
+		if command == "children" { // the server has no order
+			names := strings.Fields(answer)
+			slices.Sort(names)
+			answer = strings.Join(names, " ")
+		}
+		all = append(all, command+" "+strings.TrimPrefix(path, root)+" = "+answer)
+	}})
+	mustGrant(t, b, "other") // makes the root
+	mu.Lock()
+	all = nil
+	mu.Unlock()
+	first := lock.Claim{Key: "key", Owner: "a", TTL: time.Second, Queue: true}
+	second := lock.Claim{Key: "key", Owner: "b", TTL: time.Second, Queue: true}
+	ask(t, b, first, false)
+	g := ask(t, b, second, true)
+	woken := make(chan error, 1)
+	go func() { woken <- b.Wait(bounded(t), second, g) }()
+	wait(t, "watch", watching)
+	if err := errors.Join(b.Release(bounded(t), first), wait(t, "wake-up", woken)); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, b, second, false)
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"create /key/a- = zk: node does not exist", "create /key/a- = a-0000000000", "children /key = a-0000000000",
+		"create /key/b- = b-0000000001", "children /key = a-0000000000 b-0000000001", "watch /key/a-0000000000 = OK",
+		"delete /key/a-0000000000 = OK", "children /key = b-0000000001", "set /key/b-0000000001 = OK",
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("got %q, want %q", all, want)
 	}
 }
