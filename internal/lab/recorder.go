@@ -286,7 +286,7 @@ type lockObserver struct {
 
 // Contended implements lock.Observer.
 func (o lockObserver) Contended(key string) {
-	o.note(key, "lock-contended", "held by another")
+	o.note(key, stepContended, "held by another")
 	o.Observer.Contended(key)
 }
 

@@ -16,9 +16,10 @@ const (
 	stepBegun     = "begun"
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
-	stepRead      = "read"    // the level of a SKU is known; not where a lane sells by a snapshot
-	stepWriting   = "writing" // the transaction begins
-	stepWritten   = "written" // units were taken
+	stepContended = "lock-contended" // in recordings alone
+	stepRead      = "read"           // the level of a SKU is known; not where a lane sells by a snapshot
+	stepWriting   = "writing"        // the transaction begins
+	stepWritten   = "written"        // units were taken
 	stepCommitted = "committed"
 	stepReleased  = "released" // in the header not of lanes, which answer before
 )

@@ -246,6 +246,9 @@ func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 		case err != nil || taken:
 			return err
 		}
+		for _, t := range tracesIn(ctx) {
+			t.add(KindStep, stepContended, "held by another")
+		}
 		select {
 		case <-time.After(1 + mathrand.N(most)):
 		case <-ctx.Done():

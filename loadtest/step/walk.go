@@ -53,7 +53,7 @@ type walker struct {
 	dead    bool
 	expired bool // its lock has run out
 	begun   bool // it has taken a step
-	polled  int  // walk.changes when a wrong lock was refused last
+	asked   int  // walk.changes when it asked for a lock last
 }
 
 // standing is how far a request has come, by what the shop has recorded.
@@ -63,17 +63,17 @@ type standing struct {
 	answered bool
 	read     *int64 // units that it has seen as available
 	holds    bool   // a lock
-	waits    bool   // for a lock, and will take it by itself
-	refused  string // the command by which it last asked for a wrong lock in vain
+	waits    bool   // for a lock
 	sending  string // the statement that has no answer yet
 	inTx     bool
 	wrote    bool // in this transaction: it has locked a row of the stock
 }
 
-// standingOf reads a recording.
-func standingOf(events []shopclient.TapeEvent) (s standing) {
+// standingOf reads a recording. polls is whether a buyer who was refused a lock asks again by itself.
+func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
 	for _, e := range events {
 		s.sending = ""
+		s.waits = s.waits && !(polls && e.Kind != Step)
 		switch {
 		case e.Kind == Step && e.Text == "lock-held":
 			s.holds, s.waits = true, false
@@ -84,11 +84,6 @@ func standingOf(events []shopclient.TapeEvent) (s standing) {
 		case e.Kind == Step && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				s.read = &n
-			}
-		case e.Kind == Redis && strings.HasPrefix(e.Text, "SET"):
-			s.refused = ""
-			if e.Answer == "nil" || e.Answer == "0" {
-				s.refused = e.Text
 			}
 		case e.Kind == SQL && e.Answer == "":
 			s.sending = e.Text
@@ -146,12 +141,16 @@ func (w *walk) end(ctx context.Context) {
 }
 
 // look learns how far the buyer has come.
-func (b *walker) look(ctx context.Context) {
+func (w *walk) look(ctx context.Context, b *walker) {
 	tape, answered := b.request.look(ctx)
-	b.at = standingOf(tape.Events)
+	b.at = standingOf(tape.Events, !w.renews())
 	b.at.next, b.at.line, b.at.answered = tape.Next, tape.Line, answered
 	b.expired = b.expired && b.at.holds
 }
+
+// polls reports whether the buyer asks for a lock again and again, and was refused last. Those who wait for a correct
+// lock get it by themselves.
+func (w *walk) polls(b *walker) bool { return b.at.waits && !w.renews() }
 
 func (b *walker) finished() bool { return b.dead || b.at.answered && !b.at.holds }
 
@@ -165,8 +164,8 @@ func (w *walk) settle(ctx context.Context) error {
 			return nil
 		}
 		for _, b := range w.buyers {
-			if b == w.buyers[i] || b.at.waits { // which of those who wait gets the lock?
-				b.look(ctx)
+			if b == w.buyers[i] || b.at.waits && w.renews() { // which of those who wait gets the lock?
+				w.look(ctx, b)
 			}
 		}
 		switch b := w.buyers[i]; {
@@ -183,7 +182,8 @@ func (w *walk) settle(ctx context.Context) error {
 }
 
 func (w *walk) settled(b *walker) bool {
-	return b.finished() || b.at.next != "" || b.at.waits && !w.lockIsFree() || w.mustWait(b)
+	waits := b.at.waits && w.renews() && !w.lockIsFree()
+	return b.finished() || b.at.next != "" || waits || w.mustWait(b)
 }
 
 // lockIsFree reports whether a buyer who waits for a correct lock gets it.
@@ -199,7 +199,8 @@ func (w *walk) mustWait(b *walker) bool {
 			return false
 		}
 		if w.shops.oneWriter {
-			return b.at.sending == "BEGIN" && other.at.inTx
+			writes := b.at.sending == "BEGIN" || !b.at.inTx && strings.Contains(b.at.sending, " wrong_locks ")
+			return writes && other.at.inTx
 		}
 		return locksRow(b.at.sending) && other.at.wrote
 	})
@@ -208,7 +209,7 @@ func (w *walk) mustWait(b *walker) bool {
 // canGoOn reports whether the buyer's next step would not be waiting.
 func (w *walk) canGoOn(i int) bool {
 	b := w.buyers[i]
-	inVain := b.at.refused != "" && b.at.next == "redis "+b.at.refused && b.polled == w.changes
+	inVain := w.polls(b) && b.asked == w.changes
 	return !b.finished() && b.at.next != "" && !inVain
 }
 
@@ -217,6 +218,9 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	b := w.buyers[d.buyer]
 	next := b.at.next
 	d.at = time.Now()
+	if asks.MatchString(next) {
+		b.asked = w.changes
+	}
 	switch d.kind {
 	case steps:
 		if err := b.move(ctx, shopclient.MoveStep); err != nil {
@@ -244,18 +248,21 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	if d.kind == steps && strings.HasPrefix(next, "redis ") {
-		switch {
-		case b.at.refused != "":
-			b.polled = w.changes
-		case !strings.HasPrefix(next, "redis GET "):
-			w.changes++
-		}
+	if d.kind == steps && frees.MatchString(next) {
+		w.changes++
 	}
 	d.over = !w.canGoOn(d.buyer)
 	w.done = append(w.done, d)
 	return nil
 }
+
+var (
+	// asks matches the first command by which a buyer who polls asks for a lock.
+	asks = regexp.MustCompile(`^(redis (SET|SETNX|PSETEX|EXISTS)|sql INSERT INTO wrong_locks) `)
+
+	// frees matches commands that may let in such a buyer.
+	frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
+)
 
 // kill ends the buyer's process, or its request as if it had died with one.
 func (w *walk) kill(ctx context.Context, b *walker) error {
@@ -271,7 +278,7 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
 	defer cancel()
-	for b.look(ctx); b.at.inTx; b.look(ctx) { // the database sees that the connection is gone
+	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -294,7 +301,7 @@ func (w *walk) expired() {
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || w.passed && w.lockIsFree() {
+	if i < 0 || !died || w.strategy.Lock == "mysql-lock-ownerless" || w.passed && w.lockIsFree() {
 		return false, nil
 	}
 	w.passed = true
@@ -441,11 +448,8 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	return !b.dead && b.at.holds && !b.expired && !slices.Contains(endless, w.strategy.Lock)
+	return !b.dead && b.at.holds && !b.expired && w.strategy.Lock != "memory"
 }
-
-// endless locks do not end by time.
-var endless = []string{"memory", "mysql-lock-ownerless"} //nolint:gochecknoglobals // a constant
 
 // choices returns what is done next, and what can be done instead within the bound. The buyers are alike: of those who
 // have not begun, the first is next. Only a buyer whose turn it is dies or loses its lock.
