@@ -143,6 +143,17 @@ func Source(file string) ([]byte, error) {
 	return folders[path.Dir(file)].ReadFile(path.Base(file))
 }
 
+// Script returns the Lua source of a command in a recording, such as "EVALSHA release lock:{sku:mug} ATQ4Z2…"; empty if it
+// has none.
+func Script(command string) string {
+	words := append(strings.Fields(command), "", "", "")
+	name, key := words[1], words[2]
+	if strings.HasPrefix(key, "redlock:") {
+		return redlock.Scripts()[name]
+	}
+	return cmp.Or(lock.Scripts()[name], lab.Scripts()[name])
+}
+
 // scriptName returns the purpose of a lock's script by its hash; empty if unknown.
 func scriptName(hash string) string {
 	return cmp.Or(lock.ScriptName(hash), redlock.ScriptName(hash), lab.ScriptName(hash))

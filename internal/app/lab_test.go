@@ -116,3 +116,28 @@ func TestStart_lateZooKeeper(t *testing.T) {
 		t.Errorf("not available: %s", why)
 	}
 }
+
+// The source and the scripts of what a recording has.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"internal/order/strategy/none.go": "s.read(", "internal/order/lane/batch.go": "package lane", "internal/lab/wronglocks.go": "PSETEX",
+	} {
+		if text, err := app.Source(file); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %d bytes, %v, want %q in it", file, len(text), err, want)
+		}
+	}
+	for _, file := range []string{"", "internal/order/lane/lane_test.go", "internal/lab/../app/lab.go", "/etc/passwd"} {
+		if text, err := app.Source(file); err == nil {
+			t.Errorf("%s: got %d bytes, want an error", file, len(text))
+		}
+	}
+	for command, want := range map[string]string{
+		"EVALSHA release lock:{sku:mug} ATQ4Z2…": "KEEPTTL", "EVALSHA acquire redlock:sku:mug ATQ4Z2…": "redis.call",
+		"EVAL compare-and-delete wrong:setex:sku:mug ATQ4Z2…": "GET", "GET lock:{sku:mug}": "", "": "",
+	} {
+		if got := app.Script(command); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: got %q, want %q in it", command, got, want)
+		}
+	}
+}

@@ -111,11 +111,13 @@ func setIfAbsent(ctx context.Context, client redis.UniversalClient, key, owner s
 	return err == nil, err
 }
 
-var compareScript = redis.NewScript(`
+const compareSource = `
 	if redis.call("GET", KEYS[1]) == ARGV[1] then
 		return redis.call("DEL", KEYS[1])
 	end
-	return 0`)
+	return 0`
+
+var compareScript = redis.NewScript(compareSource)
 
 func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, owner string) error {
 	return compareScript.Eval(ctx, client, []string{key}, owner).Err() // one command, where EVALSHA may take two
@@ -128,6 +130,9 @@ func ScriptName(hash string) string {
 	}
 	return ""
 }
+
+// Scripts returns the Lua sources of the scripts by the names of ScriptName.
+func Scripts() map[string]string { return map[string]string{"compare-and-delete": compareSource} }
 
 // deleteBlindly is WRONG: if the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in
 // while the second works, whose DEL lets in a fourth.

@@ -53,6 +53,11 @@ func ScriptName(hash string) string {
 	}[hash]
 }
 
+// Scripts returns the Lua sources of the scripts by the names of ScriptName.
+func Scripts() map[string]string {
+	return map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}
+}
+
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
 // package comment for its promises.
 //

@@ -36,6 +36,11 @@ func ScriptName(hash string) string {
 	}[hash]
 }
 
+// Scripts returns the Lua sources of the scripts by the names of ScriptName.
+func Scripts() map[string]string {
+	return map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}
+}
+
 // node is one Redis server, with the requests to it that are under way.
 type node struct {
 	client redis.UniversalClient
