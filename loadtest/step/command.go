@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -98,17 +101,14 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 		_, err := player.strategy(ctx, c.Name)
 		return err
 	}
+	if err := c.play(ctx, player, chosen, out.Progress); err != nil {
+		return err
+	}
 	unexpected, positions := 0, []Position{}
-	for i := range chosen {
-		s := &chosen[i]
-		if err := s.play(ctx, player, c.Times); err != nil {
-			return fmt.Errorf("%s: %w", s.schedule, err)
-		}
+	for _, s := range chosen {
 		unexpected, positions = unexpected+s.unexpected, append(positions, s.shown)
 		if c.Name != all {
 			out.whole(s.shown)
-		} else if i%20 == 19 {
-			out.Progress(fmt.Sprintf("%d of %d schedules", i+1, len(chosen)))
 		}
 	}
 	if c.Name == all {
@@ -128,7 +128,7 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 // everything.
 func (c Command) choose(strategies []shopclient.Strategy) (chosen []series) {
 	for _, l := range Lessons() {
-		available := slices.ContainsFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.Name && s.Available })
+		available := slices.ContainsFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.strategy() && s.Available })
 		if available && (c.Name == all || c.Name == l.Name) {
 			chosen = append(chosen, series{lesson: l, schedule: l.Schedule})
 		}
@@ -139,6 +139,27 @@ func (c Command) choose(strategies []shopclient.Strategy) (chosen []series) {
 		}
 	}
 	return chosen
+}
+
+// play plays all, several at a time: some are about time, and pass it.
+func (c Command) play(ctx context.Context, player *Player, chosen []series, progress func(string)) error {
+	const parallel = 8
+	var played atomic.Int32
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i := range chosen {
+		s := &chosen[i]
+		group.Go(func() error {
+			if err := s.play(ctx, player, c.Times); err != nil {
+				return fmt.Errorf("%s: %w", s.schedule, err)
+			}
+			if n := played.Add(1); n%20 == 0 {
+				progress(fmt.Sprintf("%d of %d schedules", n, len(chosen)))
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 func (s *series) play(ctx context.Context, player *Player, times int) error {

@@ -17,10 +17,13 @@ func (p *Position) judge(stuck bool, answers []string) {
 		units += fmt.Sprintf(", %d too many", p.Sold-p.Units)
 	}
 	p.Outcome = units + ". " + strings.Join(answers, "; ") + "."
-	switch lesson, _ := LessonOf(p.Strategy); {
+	lessons := Lessons()
+	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })
+	switch {
 	case p.Passed:
 		p.Why = "No unit was sold twice, none is left, and no buyer waits for ever."
-	case lesson.Schedule == p.Schedule:
+	case is >= 0:
+		lesson := lessons[is]
 		p.Why, p.Remedy = lesson.Why, lesson.Fix
 		if lesson.wrong != nil {
 			p.Wrong = slices.IndexFunc(p.Events, lesson.wrong)

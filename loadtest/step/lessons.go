@@ -7,7 +7,7 @@ import (
 
 // Lesson is a mistake that people make, a schedule in which it shows, and what there is to learn from it.
 type Lesson struct {
-	Name     string `json:"name"` // of the strategy
+	Name     string `json:"name"` // mostly of the strategy
 	Title    string `json:"title"`
 	Text     string `json:"text"` // what people do, and why it looks right
 	Schedule string `json:"schedule"`
@@ -120,23 +120,93 @@ func Lessons() []Lesson {
 			Fix:      "redis, the strategy, uses the same lock and releases it after the COMMIT. B waits, and reads what A has left.",
 			wrong:    func(e Event) bool { return e.Actor == "B" && e.Kind == Step && e.Text == "read" },
 		},
+		{
+			Name: "read-before-lock", Title: "Read first, then locked", Schedule: "read-before-lock:Aba",
+			Text:     "The lock is released after the COMMIT now. But the stock was read before it was taken: by a cache, by the page that the buyer came from, or by a transaction that had begun outside and keeps showing what it saw first.",
+			Ask:      7,
+			Question: "A has read 1. B has bought the unit since, under the lock. A takes the lock, which is free. What does A's UPDATE write?",
+			Options:  []string{"0, computed from what A read before", "Nothing: the lock tells A that the stock has changed", "Nothing: the UPDATE fails"},
+			Right:    0,
+			Why:      "A had the lock when it wrote, and B when B did: nobody ever broke into the other's. But what A knew was older than A's lock. A lock protects what is read and written under it, and nothing that was read before.",
+			Remedy:   "redis",
+			Fix:      "redis reads after it has the lock, and its UPDATE is guarded besides. A in the same schedule waits for nobody, takes the lock after B, reads 0, and is refused as sold out.",
+		},
+		{
+			Name: "slow-work", Title: "Work longer than the TTL, and the watchdog", Schedule: "short-lease:AAwaba",
+			Text:     "Nobody stands still here: A simply works for longer than the lock's TTL. A call to a warehouse, a slow query, a large basket. What should the TTL be?",
+			Ask:      3,
+			Question: "A is at work, and three TTLs have passed. Nobody has renewed A's lock. B asks for it. What happens?",
+			Options:  []string{"B waits: A is still working", "B gets the lock", "Redis ends A's work"},
+			Right:    1,
+			Why:      "The TTL was a guess of how long the work takes, and the guess was wrong. The lock ran out under its holder's hands, B took it, and A wrote as if nothing had happened. A longer TTL only moves the guess, and makes everyone wait longer after a crash.",
+			Remedy:   "redis",
+			Fix:      "redis renews its lease while its holder works, each third of the TTL: the watchdog. B waits for as long as A works. If A's process dies, nobody renews, and B has the lock one TTL later. For a holder that stands still there is the fence of lesson 7.",
+		},
+		{
+			Name: "reentrant", Title: "Locked out by oneself", Schedule: "reentrant:ab",
+			Text:     "A holds the lock and calls a function. That function locks too, to be sure. With synchronized in Java that works: its owner may take it again.",
+			Ask:      1,
+			Question: "A holds the lock, and a function that A calls sends SET NX for the same key. What does Redis answer?",
+			Options:  []string{"OK: A is the owner", "nil: the key exists", "An error: a deadlock"},
+			Right:    1,
+			Why:      "SET NX asks whether the key exists, not whose it is. A waits for a lock that A itself holds, and can only be released after the wait. Everybody else waits as well.",
+			Remedy:   "redis",
+			Fix:      "redis takes the lock once, in one place, and the functions below get the lease as a parameter: whoever has it need not lock. That is also visible in the code, where a count in Redis is not.",
+			wrong:    func(e Event) bool { return e.Actor == "A" && e.Kind == Redis && e.Answer == "nil" },
+		},
+		{
+			Name: "reentrant-count", Title: "A count of locks, in several commands", Schedule: "reentrant-count:ABBBBBBBBab",
+			Text:     "So the lock counts: a hash with a field for its owner, which goes up with each lock and down with each unlock. EXISTS, HEXISTS, HINCRBY, PEXPIRE, one after the other.",
+			Ask:      9,
+			Question: "A has seen that there is no key. Then B took the lock, and has read. A sends HINCRBY, to count itself in. What does Redis do?",
+			Options:  []string{"It refuses: the key is B's", "It adds A's field to B's hash: A has the lock, too", "It overwrites B's field"},
+			Right:    1,
+			Why:      "A asked, and acted on the answer later. HINCRBY does not ask whose hash it is: A's count stands beside B's, and both believe that they hold the lock. A process that dies before PEXPIRE leaves a lock without end besides, and a late unlock counts below zero and deletes the next owner's.",
+			Remedy:   "redis",
+			Fix:      "Asking and taking are one step in redis: a script. A reentrant lock in Redis needs the same, all four commands in one script. Better is not to need one: pass the lease on.",
+			wrong:    func(e Event) bool { return e.Actor == "A" && strings.HasPrefix(e.Text, "HINCRBY ") },
+		},
+		{
+			Name: "mysql-lock-ownerless", Title: "A row as a lock", Schedule: "mysql-lock-ownerless:Axab",
+			Text:     "There is a database already: a table of locks, in which the name is the primary key. INSERT takes the lock, for only one can; DELETE gives it back.",
+			Ask:      2,
+			Question: "A's process has died after its INSERT. When does B get the lock?",
+			Options:  []string{"When the database notices that A's connection is gone", "When the TTL is over", "Never"},
+			Right:    2,
+			Why:      "The row says that the lock is taken, not by whom nor until when. A's INSERT was committed, so that its row outlives A. A job that deletes old rows does not help: it cannot tell a dead holder from a slow one, and a slow holder's DELETE then takes the lock of the next.",
+			Remedy:   "redis",
+			Fix:      "A lock in a table needs what redis has: an owner, who alone may delete the row; an end, after which another may take it; a renewal, while its holder works; and a fence. mysql-lock is that, in three statements. ZooKeeper has the end built in: its node is ephemeral and goes with its holder's session, and a watch wakes the next in line.",
+			wrong:    func(e Event) bool { return e.Kind == Schedule && e.Text == "dies" },
+		},
+		{
+			Name: "redlock-unguarded", Title: "Redlock, and whether you need a lock at all", Schedule: "redlock-unguarded:AAtaba",
+			Text:     "One Redis can fail, so there are five: whoever gets three of them has the lock. Two may be down, and it still sells. But the TTL runs by the clocks of five servers: one that jumps ahead, or a node that restarts without its memory, ends a lock early.",
+			Ask:      9,
+			Question: "A's lock has run out on three of five nodes. B took it there and bought the unit. A goes on. What stops A's UPDATE?",
+			Options:  []string{"The majority: A has no longer three nodes", "Its fence is too low", "Nothing"},
+			Right:    2,
+			Why:      "Five servers make it less likely that the lock is lost with one of them. They do not make A notice, and Redlock has no number that rises with each holder, so that the row cannot tell A from B.",
+			Remedy:   "redlock",
+			Fix:      "redlock has a guard in its statement, WHERE available >= 1: whoever comes too late sells nothing. That guard alone, without any lock, is the strategy conditional, and for one row in one database it is all you need. A lock keeps order in a crowd; the statement keeps the stock.",
+		},
 	}
 }
 
 // LessonOf returns the lesson of a wrong strategy.
 func LessonOf(strategy string) (Lesson, bool) {
 	all := Lessons()
-	i := slices.IndexFunc(all, func(l Lesson) bool { return l.Name == strategy })
+	i := slices.IndexFunc(all, func(l Lesson) bool { return l.strategy() == strategy })
 	if i < 0 {
 		return Lesson{}, false
 	}
 	return all[i], true
 }
 
+// strategy is the name of the wrong one.
+func (l Lesson) strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*:")] }
+
 // with is the name of the lesson's schedule with another strategy.
-func (l Lesson) with(strategy string) string {
-	return strategy + strings.TrimPrefix(l.Schedule, l.Name)
-}
+func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(l.strategy()):] }
 
 func isDel(e Event) bool {
 	return e.Actor == "A" && e.Kind == Redis && strings.HasPrefix(e.Text, "DEL ")
