@@ -46,8 +46,8 @@ func TestExplore_all(t *testing.T) {
 			}
 		}
 	}
-	if replayed != len(Lessons()) {
-		t.Errorf("replayed %d schedules, want %d", replayed, len(Lessons()))
+	if want := len(Lessons()) - 1; replayed != want { // one strategy has two lessons
+		t.Errorf("replayed %d schedules, want %d", replayed, want)
 	}
 }
 

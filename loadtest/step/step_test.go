@@ -72,9 +72,10 @@ func TestCommand_all(t *testing.T) {
 		if wrong := p.Wrong >= 0; p.Passed == wrong || wrong != (p.Remedy != "") || p.Why == "" {
 			t.Errorf("%s: passed %v, wrong at %d, why %q, remedy %q", p.Schedule, p.Passed, p.Wrong, p.Why, p.Remedy)
 		}
-		l, _ := LessonOf(p.Strategy)
-		if !p.Promises && (l.Schedule != p.Schedule || l.Ask >= len(p.Acts) || l.Right >= len(l.Options)) {
-			t.Errorf("%s: got acts %v, lesson %+v", p.Schedule, p.Acts, l)
+		for _, l := range Lessons() {
+			if l.Schedule == p.Schedule && (l.Ask >= len(p.Acts) || l.Right >= len(l.Options)) {
+				t.Errorf("%s: got acts %v, lesson %+v", p.Schedule, p.Acts, l)
+			}
 		}
 	}
 	compareLessons(t, printed, whole.String())
@@ -119,13 +120,14 @@ func TestLessons(t *testing.T) {
 		}
 	}
 	for _, l := range Lessons() {
-		got = append(got, l.Name)
+		got = append(got, l.strategy())
 		if !slices.Contains(right, l.Remedy) {
 			t.Errorf("%s: the remedy %q is no right strategy", l.Name, l.Remedy)
 		}
 	}
 	slices.Sort(got)
 	slices.Sort(wrong)
+	got = slices.Compact(got)
 	if diff := cmp.Diff(wrong, got); diff != "" {
 		t.Errorf("lessons (-want +got):\n%s", diff)
 	}
