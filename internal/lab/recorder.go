@@ -29,7 +29,8 @@
 //   - A stop comes before the command: nothing of it has left the process.
 //   - It ends by a Move, with the request's own context, or after Longest, which is recorded.
 //   - A request that has died sends nothing more, and its transaction is rolled back. Until a later one about its SKU is
-//     recorded, no other sends anything about that to Redis, either: a renewal of its lock would count as anybody's.
+//     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
+//     count as anybody's.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
 //     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
 package lab
