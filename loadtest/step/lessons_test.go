@@ -194,7 +194,7 @@ func rows(head, lines string) map[string][]string {
 		for i, row := range all[buyer] {
 			for _, chance := range [][2]string{
 				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
-				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) -> 1$`, "$1"}, {` -+$`, ""},
+				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
 			} {
 				row = regexp.MustCompile(chance[0]).ReplaceAllString(row, chance[1])
 			}

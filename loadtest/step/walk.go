@@ -199,8 +199,7 @@ func (w *walk) mustWait(b *walker) bool {
 			return false
 		}
 		if w.shops.oneWriter {
-			writes := b.at.sending == "BEGIN" || !b.at.inTx && strings.Contains(b.at.sending, " wrong_locks ")
-			return writes && other.at.inTx
+			return b.at.sending == "BEGIN" && other.at.inTx
 		}
 		return locksRow(b.at.sending) && other.at.wrote
 	})
