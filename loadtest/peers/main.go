@@ -178,10 +178,19 @@ func (r *result) print(out io.Writer) {
 			longest = max(longest, one.longest)
 		}
 		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
-			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), verdict(r.rows[p.name])})
+			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), commands(r.rows[p.name]), verdict(r.rows[p.name])})
 	}
-	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "right"}
+	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "commands/turn", "right"}
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
+}
+
+// commands returns how many a turn took, the median of the rounds.
+func commands(rounds []round) string {
+	var each []float64
+	for _, one := range rounds {
+		each = append(each, one.commands)
+	}
+	return fmt.Sprintf("%.2f", stats.Median(each))
 }
 
 // rates returns a peer's turns per second by round, 0 where it hung.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -64,25 +65,36 @@ func startRedis(ctx context.Context) (addr, kind string, stop func(), err error)
 
 // redisVersion returns what the server calls itself.
 func redisVersion(ctx context.Context, addr string) (string, error) {
+	info, err := redisInfo(ctx, addr, "server")
+	if valkey := info["valkey_version"]; valkey != "" {
+		return "Valkey " + valkey, err
+	}
+	return "Redis " + info["redis_version"], err
+}
+
+// redisCommands returns how many the server has processed.
+func redisCommands(ctx context.Context, addr string) (float64, error) {
+	info, err := redisInfo(ctx, addr, "stats")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(info["total_commands_processed"], 64)
+}
+
+// redisInfo returns a section of what the server says of itself.
+func redisInfo(ctx context.Context, addr, section string) (map[string]string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr) // go-redis would log that it is refused
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	_ = conn.Close()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 	defer func() { _ = client.Close() }()
-	info, err := client.Info(ctx, "server").Result()
-	if err != nil {
-		return "", err
+	text, err := client.Info(ctx, section).Result()
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		info[name] = value
 	}
-	version := ""
-	for line := range strings.Lines(info) {
-		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
-		case "valkey_version":
-			return "Valkey " + value, nil
-		case "redis_version":
-			version = "Redis " + value
-		}
-	}
-	return version, nil
+	return info, err
 }

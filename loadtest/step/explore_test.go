@@ -79,6 +79,33 @@ func TestExplore(t *testing.T) {
 	}
 }
 
+// Over a write without a guard, each defect of a lock is found without being told where: a lock without a defect survives
+// all schedules, and each of these falls. Time alone tells a lock that is renewed from one that is not.
+func TestExplore_seededDefects(t *testing.T) {
+	t.Parallel()
+	player := newPlayer(t, shops.Instances{})
+	for name, c := range map[string]struct {
+		crash bool
+		found bool
+	}{
+		"redlock-unguarded":     {false, false}, // none
+		"release-before-commit": {false, true},
+		"read-before-lock":      {false, true}, // taken after the read
+		"blind-del":             {true, true},  // the owner is not compared
+		"short-lease":           {true, true},  // renewal is forgotten
+	} {
+		got, err := player.Explore(t.Context(), name, Bounds{2, 2, c.crash, 4}, func(int, int) {})
+		if err != nil || (got.Oversold > 0) != c.found {
+			t.Errorf("%s: got %v and %s, want found %v", name, err, got.counts(), c.found)
+		}
+	}
+	for name, passes := range map[string]bool{"redlock-unguarded:AAwaba": true, "short-lease:AAwaba": false} {
+		if got, err := player.PlayLoose(t.Context(), name); err != nil || got.Passed != passes {
+			t.Errorf("%s: got %v and %q, want passed %v", name, err, got.Outcome, passes)
+		}
+	}
+}
+
 // Three buyers, each at an instance of its own: the last waits its turn.
 func TestExplore_threeBuyers(t *testing.T) {
 	t.Parallel()
