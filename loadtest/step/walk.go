@@ -328,7 +328,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	stuck := false
 	var answers []string
 	for i, b := range w.buyers {
-		is := Buyer{Name: b.actor, State: Waits, Next: b.at.next, Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
+		is := Buyer{Name: b.actor, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.sku, "mug"), Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
 		says := "waits for ever"
 		switch {
 		case b.dead:
