@@ -83,10 +83,24 @@ func (b *browserLab) Race(ctx context.Context, c web.Choice, s shopclient.Strate
 	return b.with(c).race(ctx, s, w)
 }
 
-// Scenarios are none yet.
-func (b *browserLab) Scenarios() []web.Scenario { return nil }
+// Lessons are those of package step. They kill requests, and so need shops of their own.
+func (b *browserLab) Lessons() []step.Lesson {
+	if b.Target != "" {
+		return nil
+	}
+	return step.Lessons()
+}
 
-// Play plays nothing yet.
-func (b *browserLab) Play(context.Context, shopclient.Strategy, string) (any, error) {
-	return nil, errors.New("not yet")
+// Position plays in shops that stay open until the page is closed.
+func (b *browserLab) Position(ctx context.Context, name string, loose bool) (step.Position, error) {
+	if loose {
+		return b.player.PlayLoose(ctx, name)
+	}
+	return b.player.Position(ctx, name)
+}
+
+// Explore plays in the same shops, within the bounds that the explore command has by default.
+func (b *browserLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
+	bounds := step.Bounds{Buyers: 2, Preemptions: 2, Crash: crash, Parallel: 8}
+	return b.player.Explore(ctx, strategy, bounds, func(int, int) {})
 }

@@ -123,30 +123,72 @@ func TestUI_server_gone(t *testing.T) {
 	browser.Do(chromedp.Navigate("about:blank"))
 }
 
-// A scenario that is really played, by the real player, and walked to where it goes wrong and back.
-func TestUI_step(t *testing.T) {
-	ui, browser := visitUI(t)
-	browser.Do(chromedp.Navigate(ui.url+"#steps"), chromedp.SetValue("#play-strategy", "none"), chromedp.Click("#go"))
-	browser.AwaitText("#now", "Step 1 of ")
-	outcome := browser.Text(`document.getElementById("play-title").textContent + ": " + document.getElementById("play-outcome").textContent`)
-	if !strings.HasPrefix(outcome, "lost-update with none: ✕ ") {
-		t.Errorf("got %q, want that it failed", outcome)
-	}
-	wrong := `document.querySelector("#events tr.wrong").getAttribute("aria-current") === "step"`
-	for range 100 {
-		if there := browser.Text("String(" + wrong + ")"); there == "true" {
-			break
+// keys presses one key after the other. Each changes the address, to this schedule at last.
+func (g gameTab) keys(schedule string, keys ...string) {
+	g.Helper()
+	for _, key := range keys {
+		before := g.Text("location.hash")
+		g.Do(chromedp.KeyEvent(key))
+		if key != "t" && key != "x" {
+			g.Await("location.hash !== `" + before + "`")
 		}
-		browser.Do(chromedp.KeyEvent(kb.ArrowRight))
 	}
-	browser.Await(wrong + ` && document.getElementById("now").textContent.endsWith("Here it goes wrong.")`)
-	believed := browser.Text(`document.getElementById("believed").textContent`)
-	if want := "At the start: 1 unit · A has read 1 unit · B has read 1 unit"; believed != want {
-		t.Errorf("got %q, want %q", believed, want)
+	if got := g.Text("location.hash"); got != "#game/"+schedule {
+		g.Fatalf("after %v: got %s, want %s", keys, got, schedule)
 	}
-	browser.Check("played", browsertest.Screens()...)
-	browser.Do(chromedp.KeyEvent(kb.Home))
-	browser.AwaitText("#now", "Step 1 of ")
+}
+
+type gameTab struct{ *browsertest.Tab }
+
+// By keyboard alone, with real shops: two wrong strategies oversell, a right one never does.
+func TestUI_game(t *testing.T) {
+	ui, browser := visitUI(t)
+	g := gameTab{browser}
+	g.Do(chromedp.Navigate(ui.url + "#game"))
+	g.AwaitText("#game-said", "A begins")
+	g.keys("none:AB", "a", "b")
+	g.keys("none:A", "u")
+	g.keys("none:Aba", "B", "A")
+	g.AwaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
+	g.AwaitText("#game-end .shortest", "The shortest schedule that fails: none:A")
+	g.AwaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
+	g.AwaitText("#game-boards .board:last-child .sold", "1 sold of 1")
+	g.AwaitText("#tried", "You tried 1 of ")
+	g.Check("found", browsertest.Screens()...)
+
+	g.Do(chromedp.Navigate(ui.url+"#game/get-then-del:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
+	g.Await(`document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "get-then-del:"`)
+	g.keys("get-then-del:AAtaba", "a", "a", "t", "a", "B", "A")
+	g.AwaitText("#game-end .verdict", "Found it: 2 sold of 1")
+
+	g.Do(chromedp.Navigate(ui.url+"#game/redis:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
+	g.Await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
+	g.keys("redis:ab", "A", "B")
+	g.Do(chromedp.Focus("#explore"), chromedp.KeyEvent(kb.Enter))
+	g.Await(`/^You tried 1 of \d+\. All \d+ together: 0 oversell, 0 leave/.test(document.getElementById("tried").textContent)`)
+	g.Leave()
+}
+
+// A lesson stops before the step that decides, counts the answer, and goes on. A link opens at its step.
+func TestUI_lesson(t *testing.T) {
+	ui, browser := visitUI(t)
+	browser.Do(chromedp.Navigate(ui.url + "#lesson/none"))
+	browser.Await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
+	browser.Do(chromedp.KeyEvent(kb.End))
+	browser.AwaitText("#lesson-said", "Step 5.")
+	browser.Await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
+	browser.Check("asked", browsertest.Screens()...)
+	browser.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	browser.Await(`document.activeElement.id === "lesson-next"`)
+	browser.Do(chromedp.KeyEvent(kb.End))
+	browser.AwaitText("#lesson-end .verdict", "✓ You were right.")
+	browser.AwaitText("#lesson-score", "1 of 1 right")
+	browser.AwaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
+	browser.Check("answered", browsertest.Screens()...)
+
+	browser.Do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
+	browser.Await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
+	browser.Await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
 	browser.Leave()
 }
 

@@ -8,14 +8,15 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/step"
 )
 
 // Lab is what the page works with. Its methods may be called concurrently.
 type Lab interface {
 	// Strategies is the shop's own table of them.
 	Strategies() []shopclient.Strategy
-	// Scenarios can be played step by step; none where the shops are others'.
-	Scenarios() []Scenario
+	// Lessons are schedules to be played step by step; none where the shops are others', and then no game either.
+	Lessons() []step.Lesson
 	// Defaults are what the form shows first. Instances are 0 where they cannot be chosen.
 	Defaults() Choice
 	// Check returns nil, or what is wrong with a choice.
@@ -24,15 +25,10 @@ type Lab interface {
 	Report(c Choice) result.Report
 	// Race holds the race of one strategy.
 	Race(ctx context.Context, c Choice, s shopclient.Strategy, w crowd.Watcher) (result.Strategy, error)
-	// Play plays one of the scenarios with a strategy. The page gets the result as JSON.
-	Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error)
-}
-
-// Scenario is one that can be played step by step.
-type Scenario struct {
-	Name, Title string
-	Excuses     map[string]string // by strategy: why it does not apply
-	Fails       []string          // strategies that fail in it
+	// Position plays a schedule as far as its name says, see step.Player.
+	Position(ctx context.Context, name string, loose bool) (step.Position, error)
+	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
+	Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error)
 }
 
 // Choice is the content of the form.

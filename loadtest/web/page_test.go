@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -15,14 +14,21 @@ import (
 	"example.com/shop/loadtest/browsertest"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/step"
 )
 
-// played is a short play that goes wrong at its second event.
-func played(context.Context, string, string) (any, error) {
-	return json.RawMessage(`{"scenario": "lost-update", "strategy": "none", "stock": 1, "wrong": 1, "events": [
-		{"at_ns": 0, "actor": "A", "kind": "http", "text": "POST /v1/orders"},
-		{"at_ns": 1000000, "actor": "B", "kind": "sql", "text": "SELECT available", "answer": "available 1"}],
-		"outcome": "Sold 2 units of 1.", "why": "Both read that one unit is left.", "remedy": "redis lets B wait."}`), nil
+// played is a position of a schedule of two steps, both of which read.
+func played(_ context.Context, name string, loose bool) (step.Position, error) {
+	strategy, letters, _ := strings.Cut(name, ":")
+	now := step.Position{
+		Schedule: name, Acts: strings.Split(letters, ""), Strategy: strategy, Units: 1, Wrong: -1, Next: []string{"A", "B", "xa"}, Events: []step.Event{},
+		Buyers: []step.Buyer{{Name: "A", State: step.Ready, Next: "sql COMMIT", Line: "internal/order/strategy/none.go:18"}, {Name: "B", State: step.Ready}},
+		Over:   loose || len(letters) > 1,
+	}
+	for i, actor := range now.Acts {
+		now.Events = append(now.Events, step.Event{Actor: actor, Act: i, Kind: step.Step, Text: "read", Answer: "1 unit"})
+	}
+	return now, nil
 }
 
 // visit opens the page.
@@ -81,11 +87,14 @@ func TestPage_race(t *testing.T) {
 // Every control has an accessible name.
 func TestPage_names(t *testing.T) {
 	p := visit(t, fakeLab{play: played})
-	for _, view := range []string{"#race", "#steps"} {
+	for _, view := range []string{"#race", "#lesson", "#game"} {
 		p.Do(chromedp.Click(`nav a[href="` + view + `"]`))
-		if view == "#steps" {
-			p.Do(chromedp.Click("#go"))
-			p.AwaitText("#now", "Step 1")
+		if view != "#race" {
+			p.Await(`document.querySelector("` + view + ` .code mark")?.textContent.startsWith("  18 ")`)
+		}
+		if view == "#lesson" {
+			p.Do(chromedp.KeyEvent(kb.ArrowRight))
+			p.AwaitText("#question legend", "Who gets it?")
 		}
 		tree, err := chromedp.Call(p.Ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 		if err != nil {
@@ -106,6 +115,17 @@ func TestPage_names(t *testing.T) {
 			t.Errorf("%s: got %d controls, want those of the form at least", view, seen)
 		}
 	}
+	p.Leave()
+}
+
+// The language follows the address, and the place in the page stays.
+func TestPage_language(t *testing.T) {
+	p := visit(t, fakeLab{play: played})
+	p.Do(chromedp.Click(`nav a[href="#game"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
+	p.Do(chromedp.Click(`.languages a[lang="zh"]`), chromedp.WaitReady(`html[lang="zh"] #game:not([hidden])`))
+	p.AwaitText("h1", "竞态实验室")
+	p.Do(chromedp.Click(`.languages a[lang="en"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
+	p.AwaitText("h1", "Race lab")
 	p.Leave()
 }
 

@@ -173,8 +173,7 @@ func (r *run) outcome() (result.Report, bool) {
 type state struct {
 	Run    int         `json:"run"`
 	Phase  string      `json:"phase"`
-	Buyers int         `json:"buyers"`
-	Stock  int64       `json:"stock"`
+	Choice Choice      `json:"choice"`
 	Races  []raceState `json:"races"`
 	Status string      `json:"status"` // a sentence, read out to those who cannot see the bars
 	Result bool        `json:"result"` // there is a report
@@ -194,8 +193,7 @@ func (r *run) state() state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := state{
-		Run: r.id, Phase: r.phase, Buyers: r.choice.Buyers, Stock: r.choice.Stock, Races: []raceState{},
-		Status: r.status(), Result: len(r.report.Strategies) > 0,
+		Run: r.id, Phase: r.phase, Choice: r.choice, Races: []raceState{}, Status: r.status(), Result: len(r.report.Strategies) > 0,
 	}
 	for _, one := range r.races {
 		s.Races = append(s.Races, one.state())

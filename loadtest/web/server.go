@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +17,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/step"
 )
 
 // Limits of the server. It reads small forms from a browser on this machine.
@@ -26,7 +27,9 @@ const (
 	bodyLimit    = 64 << 10
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
-	playTimeout  = 2 * time.Minute // longer than any scenario takes
+
+	playTimeout    = time.Minute // longer than any schedule takes
+	exploreTimeout = 5 * time.Minute
 )
 
 // server knows the last run, which may still go on.
@@ -35,22 +38,23 @@ type server struct {
 	ctx  context.Context //nolint:containedctx // runs outlive the request that starts them
 	runs sync.WaitGroup
 
-	mu      sync.Mutex
-	last    *run
-	playing bool
+	mu        sync.Mutex
+	last      *run
+	exploring bool
+	explored  map[exploration]step.Explored
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
 func newServer(ctx context.Context, lab Lab) *server {
 	before := newRun(ctx, 0, Choice{}, nil)
 	before.phase = idle
-	return &server{lab: lab, ctx: ctx, last: before}
+	return &server{lab: lab, ctx: ctx, last: before, explored: map[exploration]step.Explored{}}
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
 // asked. When it returns, nothing of it runs any more.
 //
-// One run is held at a time, or one scenario played; a second request is refused (409). Nothing leaves the page's
+// One run is held at a time, or all schedules of a strategy are played; a second request is refused (409). Nothing leaves the page's
 // origin: its Content-Security-Policy forbids it. A request that changes something must be of the same origin, and the
 // Host of each must be an address, localhost or the name that was listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
@@ -156,7 +160,10 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /events", s.getEvents)
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
-	mux.HandleFunc("POST /play", s.postPlay)
+	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, s.lab.Lessons()) })
+	mux.HandleFunc("POST /schedule", s.postSchedule)
+	mux.HandleFunc("POST /explore", s.postExplore)
+	mux.HandleFunc("GET /source/{path...}", getSource)
 	mux.HandleFunc("GET /runs/{id}/{form}", s.getReport)
 	return mux
 }
@@ -176,7 +183,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 		to.Strategies = append(to.Strategies, strategy)
 	}
 	var home bytes.Buffer
-	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults(), "Scenarios": s.lab.Scenarios()})
+	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults(), "Lessons": s.lab.Lessons()})
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
 		return
@@ -214,7 +221,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// busy is the answer to a second run or play.
+// busy is the answer to what would disturb a run.
 const busy = "the lab is busy already; wait until that is over, or stop it"
 
 func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
@@ -244,7 +251,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 func (s *server) begin(c Choice, chosen []shopclient.Strategy) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.playing || !s.last.over() {
+	if s.exploring || !s.last.over() {
 		return 0
 	}
 	r := newRun(s.ctx, s.last.id+1, c, chosen)
@@ -265,61 +272,98 @@ func (s *server) postStop(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// postPlay plays a scenario to its end, which takes seconds. It ends with the request.
-func (s *server) postPlay(w http.ResponseWriter, r *http.Request) {
+// postSchedule plays a schedule as far as its name says, which takes a moment. It ends with the request.
+func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
-		Strategy string `json:"strategy"`
-		Scenario string `json:"scenario"`
+		Name  string `json:"name"`
+		Loose bool   `json:"loose"`
 	}
 	if !decode(w, r, &asked) {
 		return
 	}
-	strategy, problem := s.checkPlay(asked.Strategy, asked.Scenario)
-	if problem != nil {
-		refuse(w, http.StatusUnprocessableEntity, *problem)
+	strategy := asked.Name[:max(0, strings.IndexAny(asked.Name, ":*"))]
+	if !s.playable(w, strategy) {
 		return
 	}
-	s.mu.Lock()
-	free := !s.playing && s.last.over()
-	s.playing = s.playing || free
-	s.mu.Unlock()
-	if !free {
+	if !s.latest().over() {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
 	}
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.playing = false
-	}()
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
 	defer cancel()
-	play, err := s.lab.Play(ctx, strategy, asked.Scenario)
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(play)
-	}
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})
-		return
-	}
-	answer(w, "application/json", text)
+	position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
+	answerPlayed(w, position, err)
 }
 
-func (s *server) checkPlay(name, scenario string) (strategy shopclient.Strategy, problem *Problem) {
-	chosen, problem := pick(s.lab.Strategies(), []string{name})
-	if problem != nil {
-		return strategy, &Problem{"play-strategy", problem.Text}
+// exploration is what can be asked of postExplore.
+type exploration struct {
+	Strategy string `json:"strategy"`
+	Crash    bool   `json:"crash"`
+}
+
+// postExplore plays all schedules of a strategy, which takes seconds; the answer is kept. It ends with the request.
+func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
+	var asked exploration
+	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
+		return
 	}
-	all := s.lab.Scenarios()
-	i := slices.IndexFunc(all, func(in Scenario) bool { return in.Name == scenario })
-	if i < 0 {
-		return strategy, &Problem{"play-scenario", "choose one"}
+	s.mu.Lock()
+	explored, known := s.explored[asked]
+	free := !known && !s.exploring && s.last.over()
+	s.exploring = s.exploring || free
+	s.mu.Unlock()
+	switch {
+	case known:
+		answerPlayed(w, explored, nil)
+		return
+	case !free:
+		refuse(w, http.StatusConflict, Problem{Text: busy})
+		return
 	}
-	if why := all[i].Excuses[name]; why != "" {
-		return strategy, &Problem{"play-scenario", why}
+	ctx, cancel := context.WithTimeout(r.Context(), exploreTimeout)
+	defer cancel()
+	explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
+	s.mu.Lock()
+	s.exploring = false
+	if err == nil {
+		s.explored[asked] = explored
 	}
-	return chosen[0], nil
+	s.mu.Unlock()
+	answerPlayed(w, explored, err)
+}
+
+// playable reports whether the schedules of a strategy can be played here, or refuses the request.
+func (s *server) playable(w http.ResponseWriter, strategy string) bool {
+	if len(s.lab.Lessons()) == 0 {
+		refuse(w, http.StatusNotFound, Problem{Text: "schedules are played in shops of the lab's own"})
+		return false
+	}
+	if _, problem := pick(s.lab.Strategies(), []string{strategy}); problem != nil {
+		refuse(w, http.StatusUnprocessableEntity, *problem)
+		return false
+	}
+	return true
+}
+
+func answerPlayed(w http.ResponseWriter, played any, err error) {
+	switch {
+	case errors.Is(err, step.ErrSchedule), errors.Is(err, step.ErrUnknown), errors.Is(err, step.ErrNotApplicable):
+		refuse(w, http.StatusUnprocessableEntity, Problem{Text: err.Error()})
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})
+	default:
+		answerJSON(w, played)
+	}
+}
+
+// getSource answers a file whose lines a Position names.
+func getSource(w http.ResponseWriter, r *http.Request) {
+	text, err := app.Source(r.PathValue("path"))
+	if err != nil {
+		refuse(w, http.StatusNotFound, Problem{Text: "only the files of strategies, lanes and wrong locks are shown"})
+		return
+	}
+	answer(w, "text/plain; charset=utf-8", text)
 }
 
 // getReport answers the result of the last run, in one of three forms.
@@ -379,6 +423,15 @@ func refuse(w http.ResponseWriter, status int, p Problem) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(p) // a client that went away needs no answer
+}
+
+func answerJSON(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
+		return
+	}
+	answer(w, "application/json", text)
 }
 
 func answer(w http.ResponseWriter, kind string, body []byte) {

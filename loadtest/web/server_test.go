@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/verdict"
 )
 
@@ -28,7 +30,8 @@ const bound = time.Minute
 // fakeLab holds races that a test steers.
 type fakeLab struct {
 	race func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error)
-	play func(ctx context.Context, strategy, scenario string) (any, error)
+	play func(ctx context.Context, name string, loose bool) (step.Position, error)
+	all  func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
 }
 
 func (fakeLab) Strategies() []shopclient.Strategy {
@@ -54,15 +57,22 @@ func (l fakeLab) Race(ctx context.Context, _ Choice, how shopclient.Strategy, wa
 	return l.race(ctx, how.Name, watch)
 }
 
-func (fakeLab) Scenarios() []Scenario {
-	return []Scenario{
-		{Name: "lost-update", Title: "A <stops>", Fails: []string{"none"}},
-		{Name: "crash", Title: "A dies", Excuses: map[string]string{"none": "it has no lock"}},
+func (l fakeLab) Lessons() []step.Lesson {
+	if l.play == nil {
+		return nil
 	}
+	return []step.Lesson{{
+		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?", Options: []string{"A", "both"}, Right: 1,
+		Why: "Both have read 1.", Remedy: "redis", Fix: "B waits.",
+	}}
 }
 
-func (l fakeLab) Play(ctx context.Context, s shopclient.Strategy, scenario string) (any, error) {
-	return l.play(ctx, s.Name, scenario)
+func (l fakeLab) Position(ctx context.Context, name string, loose bool) (step.Position, error) {
+	return l.play(ctx, name, loose)
+}
+
+func (l fakeLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
+	return l.all(ctx, strategy, crash)
 }
 
 func (fakeLab) Report(c Choice) result.Report {
@@ -281,56 +291,92 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-func TestServer_play(t *testing.T) {
+func TestServer_schedule(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{play: func(_ context.Context, strategy, scenario string) (any, error) {
-		if strategy == "redis" {
-			return nil, errors.New("no disk")
+	s := open(t, fakeLab{play: func(_ context.Context, name string, loose bool) (step.Position, error) {
+		switch name {
+		case "none:Q":
+			return step.Position{}, fmt.Errorf("%w: Q", step.ErrSchedule)
+		case "redis*2:A":
+			return step.Position{}, errors.New("no disk")
 		}
-		return map[string]string{"strategy": strategy, "scenario": scenario}, nil
+		return step.Position{Schedule: name, Over: loose}, nil
 	}})
 	tests := []struct {
 		name, body string
 		status     int
 		want       string
 	}{
-		{"a play", `{"strategy":"none","scenario":"lost-update"}`, 200, `"scenario":"lost-update"`},
-		{"does not apply", `{"strategy":"none","scenario":"crash"}`, 422, `{"field":"play-scenario","text":"it has no lock"}`},
-		{"no scenario", `{"strategy":"none","scenario":""}`, 422, `"play-scenario"`},
-		{"no strategy", `{"scenario":"crash"}`, 422, `"play-strategy"`},
-		{"lacks a server", `{"strategy":"zookeeper","scenario":"crash"}`, 422, `it needs a ZooKeeper`},
-		{"could not be played", `{"strategy":"redis","scenario":"crash"}`, 500, `it could not be played: no disk`},
+		{"a part of it", `{"name":"none:AB"}`, 200, `"schedule":"none:AB"`},
+		{"to its end", `{"name":"none:AB","loose":true}`, 200, `"over":true`},
+		{"does not fit", `{"name":"none:Q"}`, 422, `"no such schedule: Q"`},
+		{"no name", `{"name":""}`, 422, `no strategy of that name`},
+		{"lacks a server", `{"name":"zookeeper:A"}`, 422, `it needs a ZooKeeper`},
+		{"could not be played", `{"name":"redis*2:A"}`, 500, `it could not be played: no disk`},
 	}
 	for _, tt := range tests {
-		if status, body := s.ask(t, http.MethodPost, "/play", tt.body); status != tt.status || !strings.Contains(body, tt.want) {
+		if status, body := s.ask(t, http.MethodPost, "/schedule", tt.body); status != tt.status || !strings.Contains(body, tt.want) {
 			t.Errorf("%s: got %d %s, want %d and %s", tt.name, status, body, tt.status, tt.want)
+		}
+	}
+	if status, body := s.ask(t, http.MethodGet, "/lessons", ""); status != http.StatusOK || !strings.Contains(body, `"ask":1`) {
+		t.Errorf("lessons: got %d %s", status, body)
+	}
+	for path, want := range map[string]int{
+		"/source/internal/order/strategy/none.go": 200, "/source/internal/lab/wronglocks.go": 200,
+		"/source/internal/auth/token.go": 404, "/source/": 404, "/source/internal/order/strategy/": 404,
+	} {
+		if status, body := s.ask(t, http.MethodGet, path, ""); status != want {
+			t.Errorf("%s: got %d %.80s, want %d", path, status, body, want)
 		}
 	}
 }
 
-// "One run is held at a time, or one scenario played".
-func TestServer_play_is_alone(t *testing.T) {
+// Shops of others are neither stopped nor killed.
+func TestServer_no_lessons(t *testing.T) {
+	t.Parallel()
+	s := open(t, fakeLab{})
+	for path, body := range map[string]string{"/schedule": `{"name":"none:A"}`, "/explore": `{"strategy":"none"}`} {
+		if status, _ := s.ask(t, http.MethodPost, path, body); status != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, status)
+		}
+	}
+	if _, home := s.ask(t, http.MethodGet, "/", ""); strings.Contains(home, `id="game"`) {
+		t.Error("the page has a game")
+	}
+}
+
+// "One run is held at a time, or all schedules of a strategy are played". What was found is kept.
+func TestServer_explore(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	s := open(t, fakeLab{race: oversells, play: func(context.Context, string, string) (any, error) {
-		close(begun)
-		<-end
-		return nil, nil
-	}})
-	played := make(chan int)
+	s := open(t, fakeLab{
+		race: oversells,
+		play: func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil },
+		all: func(_ context.Context, strategy string, crash bool) (step.Explored, error) {
+			close(begun) // a second time, it would panic
+			<-end
+			return step.Explored{Strategy: strategy, Cut: crash}, nil
+		},
+	})
+	const asked, want = `{"strategy":"none","crash":true}`, `"strategy":"none"`
+	explored := make(chan int)
 	go func() {
-		status, _ := s.ask(t, http.MethodPost, "/play", `{"strategy":"none","scenario":"lost-update"}`)
-		played <- status
+		status, _ := s.ask(t, http.MethodPost, "/explore", asked)
+		explored <- status
 	}()
 	<-begun
-	for _, second := range [][2]string{{"/run", choice}, {"/play", `{"strategy":"redis","scenario":"crash"}`}} {
+	for _, second := range [][2]string{{"/run", choice}, {"/explore", `{"strategy":"redis"}`}} {
 		if status, body := s.ask(t, http.MethodPost, second[0], second[1]); status != http.StatusConflict {
 			t.Errorf("%s meanwhile: got %d %s, want 409", second[0], status, body)
 		}
 	}
 	close(end)
-	if status := <-played; status != http.StatusOK {
-		t.Errorf("play: got %d, want 200", status)
+	if status := <-explored; status != http.StatusOK {
+		t.Errorf("explore: got %d, want 200", status)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/explore", asked); status != http.StatusOK || !strings.Contains(body, want) {
+		t.Errorf("again: got %d %s, want %s", status, body, want)
 	}
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted {
 		t.Errorf("afterwards: got %d %s, want 202", status, body)
@@ -398,7 +444,7 @@ func TestServe(t *testing.T) {
 			}
 		}
 	}
-	if last.Run != 1 || last.Buyers != 3 || len(last.Races) != 1 {
+	if last.Run != 1 || last.Choice.Buyers != 3 || len(last.Races) != 1 {
 		t.Errorf("event: got %+v, want the first run", last)
 	}
 	cancel()

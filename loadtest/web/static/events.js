@@ -1,5 +1,7 @@
 // Server-sent events. Each is the whole state, so that nothing is lost with a
 // connection.
+import { t } from "./text.js";
+
 const pause = 2000; // ms between tries
 
 export function listen(onState) {
@@ -24,9 +26,9 @@ export function listen(onState) {
     const [text, count] = banner.children;
     if (banner.hidden) {
       banner.hidden = false;
-      text.textContent = "The lab does not answer. Was it ended? What you see may be out of date. This page tries again by itself.";
+      text.textContent = t("The lab does not answer. Was it ended? What you see may be out of date. This page tries again by itself.");
     }
-    count.textContent = n === 1 ? "Tried once." : `Tried ${n} times.`;
+    count.textContent = n === 1 ? t("Tried once.") : t("Tried {n} times.", { n });
   };
 
   connect();

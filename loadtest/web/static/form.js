@@ -37,21 +37,39 @@ export function showRunning(running) {
   stop.setAttribute("aria-disabled", String(!running));
 }
 
+const numbers = ["buyers", "stock", "instances", "think_ms"];
+
+// placeOf is the place of a choice in this view: a link that fills in the form, and runs nothing.
+export function placeOf(choice) {
+  return new URLSearchParams(Object.entries(choice));
+}
+
+// openRace fills in the form as a link says.
+export function openRace(place) {
+  const asked = Object.fromEntries(new URLSearchParams(place));
+  if (place === "") return;
+  for (const box of form.querySelectorAll("input[name=strategies]:enabled")) {
+    box.checked = (asked.strategies ?? "").split(",").includes(box.value);
+  }
+  for (const name of numbers) {
+    if (name in asked && form.elements[name]) form.elements[name].value = asked[name];
+  }
+  form.elements.together.checked = asked.together === "true";
+  form.dispatchEvent(new Event("input"));
+}
+
 async function begin() {
   clear(form);
   const number = (name) => {
     const field = form.elements[name];
     return field && field.value !== "" ? Number(field.value) : 0;
   };
-  const answer = await post("/run", {
+  const begun = await post("/run", {
     strategies: chosen().map((box) => box.value),
-    buyers: number("buyers"),
-    stock: number("stock"),
-    instances: number("instances"),
-    think_ms: number("think_ms"),
+    ...Object.fromEntries(numbers.map((name) => [name, number(name)])),
     together: form.elements.together.checked,
   }, form);
   const track = document.querySelector(".track");
   const top = track.getBoundingClientRect().top;
-  if (answer?.ok && (top < 0 || top > innerHeight / 2)) track.scrollIntoView();
+  if (begun && (top < 0 || top > innerHeight / 2)) track.scrollIntoView();
 }

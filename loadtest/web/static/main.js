@@ -1,16 +1,23 @@
 // The page: events of the lab go to the rows and the result, input goes to the lab.
 import { listen } from "./events.js";
-import { wireForm, showRunning } from "./form.js";
+import { openRace, showRunning, wireForm } from "./form.js";
 import { showRows, preview } from "./rows.js";
 import { showResult } from "./result.js";
-import { wireViews } from "./views.js";
-import { wirePlay } from "./play.js";
+import { addView, wireViews } from "./views.js";
+import { wireLanguage } from "./text.js";
 
-if (document.getElementById("steps")) {
-  wireViews();
-  wirePlay();
+wireLanguage();
+if (document.getElementById("game")) {
+  const { openGame, wireGame } = await import("./game.js");
+  const { openLesson, wireLessons } = await import("./lessons.js");
+  addView("lesson", openLesson);
+  addView("game", openGame);
+  wireLessons();
+  wireGame();
 }
+addView("race", openRace);
 wireForm(preview);
+wireViews();
 preview();
 listen((state) => {
   showRunning(state.phase === "running");

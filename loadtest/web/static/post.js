@@ -1,17 +1,32 @@
-// Requests that change something, and what the lab refuses of them.
+// Requests that change something or play something, and what the lab refuses of them.
+import { t } from "./text.js";
 
-// post returns the answer, or shows in the form why there is none.
-export async function post(path, body, form) {
+// ask returns the lab's answer, or throws why there is none: {text}, and the field of the form that it is about.
+export async function ask(path, body) {
+  let answer;
+  let said = null;
   try {
-    const answer = await fetch(path, {
+    answer = await fetch(path, body && {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    if (answer.ok) return answer;
-    complain(form, await answer.json());
+    if (answer.status !== 204) said = await answer.json();
   } catch {
-    complain(form, { text: "the lab does not answer" });
+    throw { text: "the lab does not answer" };
+  }
+  if (!answer.ok) throw said;
+  return said;
+}
+
+// post reports whether the lab has done it, or shows in the form why not.
+export async function post(path, body, form) {
+  try {
+    await ask(path, body);
+    return true;
+  } catch (problem) {
+    complain(form, problem);
+    return false;
   }
 }
 
@@ -20,11 +35,13 @@ export function clear(form) {
   form.querySelectorAll("[aria-invalid]").forEach((i) => i.removeAttribute("aria-invalid"));
 }
 
-function complain(form, { field, text }) {
+// complain shows a problem beside its field in a form, or where the form or view has an alert. null takes it away.
+export function complain(form, problem) {
+  const { field, text = "" } = problem ?? {};
   const beside = field && form.querySelector(`#${field}-problem`);
   const place = beside || form.querySelector("[role=alert]");
-  place.textContent = field && !beside ? `${field}: ${text}` : text;
-  place.hidden = false;
+  place.textContent = field && !beside ? `${field}: ${t(text)}` : t(text);
+  place.hidden = !problem;
   const input = beside && (document.getElementById(field) ?? form.querySelector("fieldset input:enabled"));
   input?.setAttribute("aria-invalid", "true");
   input?.focus();

@@ -1,4 +1,7 @@
 // What came of a run: the lab draws it as in its report.
+import { placeOf } from "./form.js";
+import { t, translate } from "./text.js";
+
 const result = document.getElementById("result");
 const verdict = document.getElementById("verdict");
 const status = document.getElementById("status");
@@ -7,7 +10,7 @@ const hint = status.textContent; // what to do before the first run
 let shown = 0; // the run whose result is on the page
 
 export async function showResult(state) {
-  const text = state.status || hint;
+  const text = state.status || t(hint);
   if (status.textContent !== text) status.textContent = text; // read out once, however often it comes
   files.hidden = !state.result;
   if (!state.result) {
@@ -19,6 +22,7 @@ export async function showResult(state) {
   for (const form of ["html", "json"]) {
     document.getElementById(form).href = `/runs/${state.run}/report.${form}`;
   }
+  document.getElementById("link").href = `#race/${placeOf(state.choice)}`;
   if (shown === state.run) return;
   shown = state.run;
   try {
@@ -27,6 +31,7 @@ export async function showResult(state) {
     const html = await answer.text();
     if (shown !== state.run) return;
     result.innerHTML = html; // the lab has escaped what is in it
+    translate(result);
     verdict.replaceChildren(result.firstElementChild); // where the rows were
   } catch {
     shown = 0; // with the next event

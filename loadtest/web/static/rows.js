@@ -1,5 +1,6 @@
 // A row for each strategy: its bar climbs while the race goes on.
 import { chosen, describe, supply } from "./form.js";
+import { t } from "./text.js";
 
 const list = document.getElementById("rows");
 const row = document.getElementById("row");
@@ -18,7 +19,9 @@ export function showRows(state) {
   if (!begun) return preview(); // a lab that has just been started
   document.querySelector(".key.live").hidden = state.result;
   // Races that are over are shown in the result.
-  show(state.races.filter((r) => !(state.result && r.phase === "done")), state.stock, state.buyers);
+  const { stock, buyers } = state.choice;
+  for (const race of state.races) measure(state.run, race, buyers);
+  show(state.races.filter((r) => !(state.result && r.phase === "done")), stock, buyers);
 }
 
 function show(races, supplied, buyers) {
@@ -31,16 +34,45 @@ function show(races, supplied, buyers) {
   list.hidden = races.length === 0;
 }
 
+let paces = {}; // how fast the races of a run are, by name
+let measured = 0; // the run
+
+// measure notes how many buyers have an answer now.
+function measure(run, { name, phase, orders, refused, errors }, buyers) {
+  if (measured !== run) [paces, measured] = [{}, run];
+  if (phase !== "racing") return;
+  const [now, answers] = [performance.now() / 1000, orders + refused + errors];
+  const pace = paces[name] ??= { began: now, latest: now, answers, points: [{ at: 0, rate: 0 }], top: 1 };
+  if (now === pace.latest) return;
+  const rate = (answers - pace.answers) / (now - pace.latest);
+  pace.points.push({ at: now - pace.began, rate });
+  pace.top = Math.max(pace.top, rate);
+  if (answers >= buyers / 2) pace.half ??= now - pace.began;
+  [pace.latest, pace.answers] = [now, answers];
+}
+
+function drawPace(item, pace) {
+  const line = item.querySelector(".pace");
+  line.hidden = !pace || pace.points.length < 3;
+  if (line.hidden) return;
+  const end = pace.points.at(-1).at;
+  line.querySelector("polyline").setAttribute("points", pace.points.map(({ at, rate }) => `${100 * at / end},${100 - 100 * rate / pace.top}`).join(" "));
+  const values = { top: number.format(Math.round(pace.top)), end: end.toFixed(1), half: pace.half?.toFixed(1) };
+  text(item, ".pace span", t("Answers per second over {end} s, at most {top}.", values)
+    + (pace.half ? ` ${t("Half of the buyers had one after {half} s.", values)}` : ""));
+}
+
 function fill(item, race, supplied, most, buyers) {
   const { lesson, promises } = describe(race.name);
+  drawPace(item, paces[race.name]);
   const over = race.orders - supplied;
   text(item, ".name strong", race.name);
-  text(item, ".promises", promises ? "designed to be correct" : "broken on purpose");
-  text(item, ".lesson", lesson);
+  text(item, ".promises", promises ? t("designed to be correct") : t("broken on purpose"));
+  text(item, ".lesson", t(lesson));
   text(item, ".word", word(race, over, buyers));
   item.querySelector(".word").className = `word ${over > 0 || race.phase === "failed" ? "bad" : ""}`;
-  const sold = `${number.format(race.orders)} sold of ${number.format(supplied)}`;
-  text(item, ".units", race.phase === "chosen" ? `${number.format(supplied)} for sale` : sold + rest(race));
+  const sold = t("{sold} sold of {units}", { sold: number.format(race.orders), units: number.format(supplied) });
+  text(item, ".units", race.phase === "chosen" ? t("{n} for sale", { n: number.format(supplied) }) : sold + rest(race));
 
   const share = (n) => `${(99 * n / most).toFixed(2)}%`;
   const line = share(supplied);
@@ -53,24 +85,23 @@ function fill(item, race, supplied, most, buyers) {
 }
 
 function word(race, over, buyers) {
+  const n = number.format(over);
   switch (race.phase) {
     case "chosen": return "";
-    case "waiting": return "waiting";
-    case "opening": return "starting shops";
-    case "connecting": return `${number.format(race.connected)} of ${number.format(buyers)} connected`;
-    case "checking": return over > 0 ? `over by ${number.format(over)}, auditing` : "auditing";
-    case "failed": return `failed: ${race.failure}`;
-    case "stopped": return "stopped";
-    case "done": return over > 0 ? `oversold by ${number.format(over)}` : "done";
+    case "waiting": return t("waiting");
+    case "opening": return t("starting shops");
+    case "connecting": return t("{n} of {all} connected", { n: number.format(race.connected), all: number.format(buyers) });
+    case "checking": return over > 0 ? t("over by {n}, auditing", { n }) : t("auditing");
+    case "failed": return t("failed: {why}", { why: race.failure });
+    case "stopped": return t("stopped");
+    case "done": return over > 0 ? t("oversold by {n}", { n }) : t("done");
   }
-  return over > 0 ? `over by ${number.format(over)}` : "racing";
+  return over > 0 ? t("over by {n}", { n }) : t("racing");
 }
 
-function rest(race) {
-  let said = "";
-  if (race.refused > 0) said += `, ${number.format(race.refused)} refused`;
-  if (race.errors > 0) said += `, ${number.format(race.errors)} errors`;
-  return said;
+function rest({ refused, errors }) {
+  return [[refused, "{n} refused"], [errors, "{n} errors"]].filter(([n]) => n > 0)
+    .map(([n, what]) => `, ${t(what, { n: number.format(n) })}`).join("");
 }
 
 function text(item, selector, value) {

@@ -1,19 +1,65 @@
-// The two views of the page, by the fragment of the address. Other fragments are places within a view.
-const views = ["race", "steps"];
+// The views of the page, by the fragment of the address: #race, #lesson/none/3, #game/none:Ab. Other fragments are
+// places within a view.
+const views = {};
+
+// addView lets open show what the fragment says behind the view's name, and a slash.
+export function addView(name, open) {
+  views[name] = open;
+}
 
 export function wireViews() {
   addEventListener("hashchange", show);
   show();
 }
 
+// keepPlace puts the place within the view into the address.
+export function keepPlace(view, place) {
+  if (!document.getElementById(view).hidden) history.replaceState(null, "", `#${view}/${place}`);
+}
+
 function show() {
-  const asked = location.hash.slice(1);
-  if (asked !== "" && !views.includes(asked)) return;
-  for (const name of views) {
+  const [asked, place] = location.hash.slice(1).split(/\/(.*)/s);
+  if (asked !== "" && !(asked in views)) return;
+  for (const name of Object.keys(views)) {
     const here = name === (asked || "race");
     document.getElementById(name).hidden = !here;
     const link = document.querySelector(`nav a[href="#${name}"]`);
-    if (here) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (here) link?.setAttribute("aria-current", "page");
+    else link?.removeAttribute("aria-current");
   }
+  views[asked || "race"](place ?? "");
+}
+
+// Autoplay takes a step every so often, until it is stopped, the view is left, or step reports that it was the last.
+export function autoplay(view, step) {
+  const button = document.getElementById(`${view}-play`);
+  const speed = document.getElementById(`${view}-speed`);
+  let run = 0;
+  const stop = () => {
+    run++;
+    button.setAttribute("aria-pressed", "false");
+  };
+  const start = async () => {
+    const mine = ++run;
+    button.setAttribute("aria-pressed", "true");
+    while (mine === run) {
+      if (document.getElementById(view).hidden || !(await step())) return mine === run && stop();
+      await new Promise((wake) => { setTimeout(wake, speed.value); });
+    }
+  };
+  const toggle = () => { button.getAttribute("aria-pressed") === "true" ? stop() : start(); };
+  button.addEventListener("click", toggle);
+  return { stop, toggle };
+}
+
+// onKeys lets handle have the keys that are pressed in a view, unless an input or a button needs them. It reports
+// whether it knows the key.
+export function onKeys(view, handle) {
+  addEventListener("keydown", (event) => {
+    const { target } = event;
+    if (document.getElementById(view).hidden || event.altKey || event.ctrlKey || event.metaKey || target.closest("select")) return;
+    if (target.matches("input") && (target.type !== "checkbox" || event.key === " ")) return;
+    if (event.key === " " && target.closest("button, a, [tabindex='0']")) return;
+    if (handle(event)) event.preventDefault();
+  });
 }
