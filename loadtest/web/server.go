@@ -436,5 +436,5 @@ func answerJSON(w http.ResponseWriter, v any) {
 
 func answer(w http.ResponseWriter, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // a client that went away needs no answer
+	_, _ = w.Write(body) //nolint:gosec // HTML is escaped, the rest is of another type; a client that went away needs no answer
 }

@@ -127,12 +127,11 @@ function showTried() {
     return;
   }
   const n = all.schedules.filter((name) => mine.has(name)).length;
-  const values = { n, all: all.schedules.length, beyond: mine.size - n, oversold: all.oversold, undersold: all.undersold };
-  at("tried").replaceChildren([
-    t("You tried {n} of {all}.", values),
-    mine.size > n ? t("{beyond} more switch more often than those.", values) : "",
-    t("All {all} together: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), "",
-  ].filter((text, i) => text || i > 2).join(" "), ...(all.shortest ? shortest(all) : []));
+  const values = { ...all, n, all: all.schedules.length, others: mine.size - n };
+  at("tried").replaceChildren(
+    mine.size > n ? t("You tried {n} of {all}, and {others} that switch more often.", values) : t("You tried {n} of {all}.", values), " ",
+    t("All {all} together: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
+    ...(all.shortest ? shortest(all) : []));
 }
 
 // byHand does an act of the reader's, once those before it are done.
