@@ -30,6 +30,7 @@ const (
 
 	playTimeout    = time.Minute // longer than any schedule takes
 	exploreTimeout = 5 * time.Minute
+	maxPositions   = 4 // at a time
 )
 
 // server knows the last run, which may still go on.
@@ -37,6 +38,8 @@ type server struct {
 	lab  Lab
 	ctx  context.Context //nolint:containedctx // runs outlive the request that starts them
 	runs sync.WaitGroup
+
+	positions chan struct{} // has an entry for each that is being played, which takes shops of its own
 
 	mu        sync.Mutex
 	last      *run
@@ -48,7 +51,7 @@ type server struct {
 func newServer(ctx context.Context, lab Lab) *server {
 	before := newRun(ctx, 0, Choice{}, nil)
 	before.phase = idle
-	return &server{lab: lab, ctx: ctx, last: before, explored: map[exploration]step.Explored{}}
+	return &server{lab: lab, ctx: ctx, positions: make(chan struct{}, maxPositions), last: before, explored: map[exploration]step.Explored{}}
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
@@ -291,8 +294,14 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
 	defer cancel()
-	position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
-	answerPlayed(w, position, err)
+	select {
+	case s.positions <- struct{}{}:
+		position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
+		<-s.positions
+		answerPlayed(w, position, err)
+	case <-ctx.Done():
+		answerPlayed(w, nil, context.Cause(ctx))
+	}
 }
 
 // exploration is what can be asked of postExplore.

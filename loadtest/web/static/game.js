@@ -30,7 +30,7 @@ export async function openGame(schedule) {
   [strategy.value, units.value] = `${what}*1`.split("*");
   faults.checked ||= /[xtw]/.test(letters);
   names = buyers(letters);
-  await to(`${what}:${letters}`);
+  await (work = work.then(() => to(`${what}:${letters}`)));
 }
 
 // start is the schedule of a new game.
