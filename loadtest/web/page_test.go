@@ -81,6 +81,13 @@ func TestPage_race(t *testing.T) {
 	close(sell)
 	p.AwaitText("#status", "Done: none oversold by 2.")
 	p.AwaitText("#verdict .outcome .word", "✕ oversold by 2")
+
+	link := p.Text(`document.getElementById("link").hash`)
+	if !strings.Contains(link, "strategies=none&buyers=77&stock=7") {
+		t.Errorf("link: got %s, want the choice in it", link)
+	}
+	p.Text("location.hash = `" + strings.Replace(link, "none&buyers=77", "redis&buyers=12", 1) + "`")
+	p.Await(`document.getElementById("buyers").value === "12" && document.querySelector("input[name=strategies]:checked").value === "redis"`)
 	p.Leave()
 }
 
