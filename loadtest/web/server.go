@@ -167,6 +167,9 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /schedule", s.postSchedule)
 	mux.HandleFunc("POST /explore", s.postExplore)
 	mux.HandleFunc("GET /source/{path...}", getSource)
+	mux.HandleFunc("GET /script", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "text/plain; charset=utf-8", []byte(app.Script(r.FormValue("command"))))
+	})
 	mux.HandleFunc("GET /runs/{id}/{form}", s.getReport)
 	return mux
 }

@@ -322,6 +322,9 @@ func TestServer_schedule(t *testing.T) {
 	if status, body := s.ask(t, http.MethodGet, "/lessons", ""); status != http.StatusOK || !strings.Contains(body, `"ask":1`) {
 		t.Errorf("lessons: got %d %s", status, body)
 	}
+	if _, lua := s.ask(t, http.MethodGet, "/script?command=EVALSHA+release+lock:{sku:mug}", ""); !strings.Contains(lua, "redis.call") {
+		t.Errorf("script: got %q, want Lua", lua)
+	}
 	for path, want := range map[string]int{
 		"/source/internal/order/strategy/none.go": 200, "/source/internal/lab/wronglocks.go": 200,
 		"/source/internal/auth/token.go": 404, "/source/": 404, "/source/internal/order/strategy/": 404,

@@ -59,7 +59,8 @@ export class Board {
       if (!this.doAct) continue;
       card.querySelector(".moves").hidden = false;
       const low = name.toLowerCase();
-      const moves = [[name, low, ""], [low, `⇧${low}`, "until it waits"], [`x${low}`, `x ${low}`, "dies"], [`t${low}`, `t ${low}`, "its lock runs out"]];
+      const moves = [[name, low, ""], [low, `⇧${low}`, "until it waits"],
+        [`x${low}`, `x ${low}`, "dies"], [`t${low}`, `t ${low}`, "its lock runs out"]];
       card.querySelector(".moves").append(...moves.map(([act, key, text]) => {
         const button = Object.assign(document.createElement("button"), { type: "button" });
         button.dataset.act = act;
@@ -97,7 +98,7 @@ export class Board {
     const buyer = buyerOf(shown, name);
     const figure = this.find(".code");
     const [path, line] = (buyer.line ?? "").split(":");
-    const text = path ? await source(path) : "";
+    const text = path ? await load(`/source/${path}`) : "";
     if (shown !== this.position) return;
     figure.hidden = text === "";
     figure.querySelector("figcaption").textContent = t("{name} is at {line}", { name, line: buyer.line });
@@ -145,6 +146,7 @@ function row(position, hidden, event, i, names) {
   const what = made("span", "what", "");
   what.append(made("span", "actor", `${event.actor}: `), made("span", "text", wordsOf(event)));
   if (event.answer) what.append(" ", made("span", "answer", `→ ${t(event.answer)}`));
+  if (/^EVAL/.test(event.text)) what.append(script(event.text));
   if (i === position.wrong) what.append(" ", made("span", "here", `✕ ${t("here it goes wrong")}`));
   item.append(made("span", "act", event.act >= 0 && before?.act !== event.act ? event.act + 1 : ""), what);
   return item;
@@ -182,11 +184,21 @@ function nextOf({ next }) {
   return text ?? next;
 }
 
-const files = new Map(); // of the source, by path
+// script is the Lua source of a command that names a script, to be unfolded.
+function script(command) {
+  const lua = made("details", "", "");
+  lua.append(made("summary", "", "Lua"), made("pre", "", ""));
+  lua.addEventListener("toggle", async () => {
+    lua.lastChild.textContent = await load(`/script?${new URLSearchParams({ command: command.split(" ", 3).join(" ") })}`);
+  });
+  return lua;
+}
 
-function source(path) {
-  if (!files.has(path)) files.set(path, fetch(`/source/${path}`).then((answer) => answer.ok ? answer.text() : "", () => ""));
-  return files.get(path);
+const loaded = new Map(); // of the source, by path
+
+function load(path) {
+  if (!loaded.has(path)) loaded.set(path, fetch(path).then((answer) => answer.ok ? answer.text() : "", () => ""));
+  return loaded.get(path);
 }
 
 function made(tag, name, text) {

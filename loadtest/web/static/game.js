@@ -88,6 +88,7 @@ async function conclude(shown) {
     : shown.sold > shown.units ? t("Found it: {sold} sold of {units}, in {n} steps.", values)
       : t("Found it: {sold} sold of {units}, and no more will be, after {n} steps.", values);
   end.querySelector(".why").textContent = t(shown.why);
+  end.querySelector(".reason").hidden = shown.passed;
   short.replaceChildren();
   if (shown.passed) return;
   const still = () => shown === position;
