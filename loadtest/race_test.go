@@ -60,7 +60,7 @@ func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
 		if s.PromisesCorrect && !s.Correct() {
 			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
 		}
-		if _, known := step.MistakeOf(s.Name); known && s.Correct() && s.CaughtIn == "" {
+		if _, known := step.LessonOf(s.Name); known && s.Correct() && s.CaughtIn == "" {
 			t.Errorf("%s: got %+v, want it to be caught, by its race or its play", s.Name, s)
 		}
 	}
