@@ -57,9 +57,10 @@ func newServer(ctx context.Context, lab Lab) *server {
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
 // asked. When it returns, nothing of it runs any more.
 //
-// One run is held at a time, or all schedules of a strategy are played; a second request is refused (409). Nothing leaves the page's
-// origin: its Content-Security-Policy forbids it. A request that changes something must be of the same origin, and the
-// Host of each must be an address, localhost or the name that was listened on, so that no foreign name leads here.
+// One run is held at a time, or all schedules of a strategy are played; a second request is refused (409), and during a
+// run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A request that
+// changes something must be of the same origin, and the Host of each must be an address, localhost or the name that was
+// listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
