@@ -152,7 +152,7 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 		}
 		return nil
 	}
-	if ctx.Err() != nil {
+	if e.Cut {
 		return nil
 	}
 	fmt.Fprintf(out.Out, "\nThe shortest that failed, again: go run ./loadtest explore --schedule %s\n\n", e.Shortest)

@@ -194,7 +194,7 @@ func rows(head, lines string) map[string][]string {
 		for i, row := range all[buyer] {
 			for _, chance := range [][2]string{
 				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
-				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
+				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) ->( [01])?$`, "$1"}, {` -+$`, ""},
 			} {
 				row = regexp.MustCompile(chance[0]).ReplaceAllString(row, chance[1])
 			}
@@ -205,7 +205,7 @@ func rows(head, lines string) map[string][]string {
 		all[buyer] = slices.DeleteFunc(all[buyer], func(row string) bool { // five nodes answer at any time
 			again := asked[row] && strings.Contains(row, " redlock:")
 			asked[row] = true
-			return again
+			return again || strings.HasSuffix(row, "release lock:{sku:mug} owner -> 0") // in the background
 		})
 	}
 	return all

@@ -29,7 +29,7 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	tapes map[int]shopclient.Tape // by try, from 1: what the shop recorded, as far as look has seen it
+	tapes map[int]shopclient.Tape // by try, from 1: what the shop recorded, as far as tapeNow has seen it
 }
 
 // run tries until the answer is final.
@@ -62,9 +62,9 @@ func answerText(a shopclient.Answer, err error) string {
 // tape is the name of a try's recording.
 func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
-// look returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
+// tapeNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
 // it.
-func (r *request) look(ctx context.Context) (latest shopclient.Tape, answered bool) {
+func (r *request) tapeNow(ctx context.Context) (latest shopclient.Tape, answered bool) {
 	select {
 	case <-r.answered:
 		answered = true

@@ -73,7 +73,7 @@ type standing struct {
 func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
 	for _, e := range events {
 		s.sending = ""
-		s.waits = s.waits && !(polls && e.Kind != Step)
+		s.waits = s.waits && (!polls || e.Kind == Step)
 		switch {
 		case e.Kind == Step && e.Text == "lock-held":
 			s.holds, s.waits = true, false
@@ -142,7 +142,7 @@ func (w *walk) end(ctx context.Context) {
 
 // look learns how far the buyer has come.
 func (w *walk) look(ctx context.Context, b *walker) {
-	tape, answered := b.request.look(ctx)
+	tape, answered := b.tapeNow(ctx)
 	b.at = standingOf(tape.Events, !w.renews())
 	b.at.next, b.at.line, b.at.answered = tape.Next, tape.Line, answered
 	b.expired = b.expired && b.at.holds
@@ -323,7 +323,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		Promises: w.strategy.PromisesCorrect, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
 	}
 	for _, d := range w.done {
-		p.Acts = append(p.Acts, d.act.String())
+		p.Acts = append(p.Acts, d.String())
 	}
 	stuck := false
 	var answers []string
