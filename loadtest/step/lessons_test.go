@@ -2,7 +2,6 @@ package step
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,46 +67,6 @@ func TestLessons_sections(t *testing.T) {
 	}
 	if !slices.Equal(named, want) {
 		t.Errorf("sections: got %v, want %v", named, want)
-	}
-}
-
-// Every command, every link and every piece of code that names its file is real.
-func TestLessons_references(t *testing.T) {
-	t.Parallel()
-	page := readFile(t, lessons)
-	commands := regexp.MustCompile(`go run ./loadtest (?:step|explore) ?([a-z-]*)`).FindAllStringSubmatch(page, -1)
-	for _, command := range commands {
-		if lessonNamed(command[1]).Name == "" && command[1] != all && command[1] != "" && command[1] != "--schedule" {
-			t.Errorf("%s: there is no such play", command[0])
-		}
-	}
-	if n := strings.Count(page, "go run "); n != len(commands) {
-		t.Errorf("%d commands, of which %d are checked", n, len(commands))
-	}
-	for _, target := range regexp.MustCompile("`make ([a-z-]+)").FindAllStringSubmatch(page, -1) {
-		if !strings.Contains(readFile(t, "../../Makefile"), "\n"+target[1]+":") {
-			t.Errorf("make %s: no such target", target[1])
-		}
-	}
-	for _, link := range regexp.MustCompile(`\]\((\.\.[^)]*)\)`).FindAllStringSubmatch(page, -1) {
-		if _, err := os.Stat(filepath.Join("../../docs", link[1])); err != nil {
-			t.Error(err)
-		}
-	}
-	quoted := map[string]bool{}
-	for _, code := range fenced(page, "go") {
-		file, code, _ := strings.Cut(code, "\n")
-		if file, named := strings.CutPrefix(file, "// internal/"); named {
-			quoted[file] = true
-			if !strings.Contains(readFile(t, filepath.Join("../../internal", file)), code) {
-				t.Errorf("%s: want in it:\n%s", file, code)
-			}
-		}
-	}
-	for _, want := range []string{"order/strategy/none.go", "order/strategy/redis.go"} {
-		if !quoted[want] {
-			t.Errorf("want a quote of %s", want)
-		}
 	}
 }
 
