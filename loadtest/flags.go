@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/servers"
 	"example.com/shop/loadtest/web"
@@ -32,6 +33,7 @@ type raceCommand struct {
 	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
 	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
 	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
+	lang.Flag
 }
 
 const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
@@ -145,6 +147,7 @@ func checkFile(flag, file string) error {
 // Run holds the races, or serves the page on which they are held.
 func (c *raceCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, c.JSON)
+	s.lang = c.Lang
 	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr)}.run(ctx)
 }
 

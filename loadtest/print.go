@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
@@ -30,6 +31,7 @@ type screen struct {
 	progress io.Writer
 	live     bool // progress goes to a terminal
 	colour   bool // out is a terminal that may be coloured
+	lang     string
 }
 
 // newScreen leaves stdout to the JSON alone if it goes there.
@@ -91,11 +93,11 @@ func (s screen) table(r result.Report) string {
 func (s screen) verdict(strategy result.Strategy) string {
 	switch {
 	case strategy.NotCaught():
-		return "not caught"
+		return lang.Text(s.lang, "not caught")
 	case strategy.Correct():
-		return s.paint(text.FgGreen, string(strategy.Verdict))
+		return s.paint(text.FgGreen, lang.Text(s.lang, string(strategy.Verdict)))
 	}
-	return s.paint(text.FgRed, string(strategy.Verdict))
+	return s.paint(text.FgRed, lang.Text(s.lang, string(strategy.Verdict)))
 }
 
 // paint does not leave the decision to go-pretty, which asks about stdout.
@@ -115,8 +117,8 @@ func (s screen) explanation(r result.Report) string {
 	}
 	var b strings.Builder
 	for _, strategy := range r.Strategies {
-		hang(&b, strategy.Name, indent, strategy.Lesson)
-		hang(&b, "", indent, strategy.Outcome())
+		hang(&b, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
+		hang(&b, "", indent, strategy.Outcome(s.lang))
 		for _, remark := range strategy.Remarks() {
 			hang(&b, "", indent, "- "+remark)
 		}
@@ -133,7 +135,7 @@ func (s screen) explanation(r result.Report) string {
 	if r.Broken() {
 		colour = text.FgRed
 	}
-	return b.String() + s.paint(colour, r.Promises()) + "\n"
+	return b.String() + s.paint(colour, r.Promises(s.lang)) + "\n"
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.
@@ -141,19 +143,10 @@ func hang(b *strings.Builder, name string, indent int, paragraph string) {
 	if paragraph == "" {
 		return
 	}
-	for line := range strings.Lines(wrap(paragraph, screenWidth-indent)) {
-		fmt.Fprintf(b, "%-*s%s\n", indent, name, strings.TrimSuffix(line, "\n"))
+	for _, line := range lang.Wrap(paragraph, screenWidth-indent) {
+		fmt.Fprintf(b, "%-*s%s\n", indent, name, line)
 		name = ""
 	}
-}
-
-// wrap breaks a paragraph at blanks, so that it fits so many columns.
-func wrap(paragraph string, columns int) string {
-	lines := strings.Split(text.WrapSoft(paragraph, columns), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
-	}
-	return strings.Join(lines, "\n")
 }
 
 // progress shows how a race goes, on a terminal, and how it went. It is a crowd.Watcher.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -62,7 +63,7 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	}
 	r := l.report(shop)
 	if _, err := fmt.Fprintf(l.screen.out, "%s\nThink time between reading stock and writing it: %v.\nDatabase: %s. Redis: %s.\n\n",
-		wrap(r.Run.Lead(), screenWidth), l.Think, r.Machine.Database, r.Machine.Redis); err != nil {
+		strings.Join(lang.Wrap(r.Run.Lead(), screenWidth), "\n"), l.Think, r.Machine.Database, r.Machine.Redis); err != nil {
 		return err
 	}
 	if err := l.races(ctx, chosen, &r); err != nil {

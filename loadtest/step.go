@@ -37,7 +37,7 @@ func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	out := step.Output{Out: s.out, Colour: s.colour, JSON: s.json, Progress: s.print}
+	out := step.Output{Out: s.out, Lang: c.Lang, Colour: s.colour, JSON: s.json, Progress: s.print}
 	err = c.Command.Run(ctx, shops.Instances{Servers: c.Servers}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -62,7 +62,7 @@ func (c *exploreCommand) Run(ctx context.Context, e environment) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	out := step.Output{Out: s.out, Colour: s.colour, Progress: s.print}
+	out := step.Output{Out: s.out, Lang: c.Lang, Colour: s.colour, Progress: s.print}
 	err = c.Explore.Run(ctx, shops.Instances{Servers: c.Servers}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) || errors.Is(err, step.ErrSchedule) {
 		return fmt.Errorf("%w: %w", errUsage, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/verdict"
 )
 
@@ -22,20 +23,24 @@ func (r Run) Lead() string {
 // RoundsNote says which figures the report on several rounds has.
 const RoundsNote = "Rates and waits are medians over the rounds; all else is of the worst round."
 
-// Outcome is the result in one sentence.
-func (s Strategy) Outcome() string {
-	sold := fmt.Sprintf("Sold %s units of %s", humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied))
-	turnedAway := count(s.Refused+s.Errors, "buyer", "buyers")
+// Outcome is the result in one sentence, in a language.
+func (s Strategy) Outcome(language string) string {
+	sold, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)
+	away := s.Refused + s.Errors
+	turnedAway := lang.Text(language, "%s buyers", humanize.Comma(away))
+	if away == 1 {
+		turnedAway = lang.Text(language, "1 buyer")
+	}
 	switch s.Verdict {
 	case verdict.Oversold:
-		return fmt.Sprintf("%s: %s of them cannot be delivered.", sold, humanize.Comma(s.Oversold))
+		return lang.Text(language, "Sold %s units of %s: %s of them cannot be delivered.", sold, supplied, humanize.Comma(s.Oversold))
 	case verdict.Undersold:
-		return fmt.Sprintf("%s and let %s go without one while units were left.", sold, turnedAway)
+		return lang.Text(language, "Sold %s units of %s and let %s go without one while units were left.", sold, supplied, turnedAway)
 	case verdict.Inconsistent:
-		return sold + ", but the shop's books and what the buyers were told disagree."
+		return lang.Text(language, "Sold %s units of %s, but the shop's books and what the buyers were told disagree.", sold, supplied)
 	case verdict.Correct:
 	}
-	return fmt.Sprintf("%s, none twice, and turned %s away.", sold, turnedAway)
+	return lang.Text(language, "Sold %s units of %s, none twice, and turned %s away.", sold, supplied, turnedAway)
 }
 
 // Remarks are findings and notes, for people. What is wrong inside the books of a shop that oversold on purpose is the
@@ -61,8 +66,8 @@ func (s Strategy) Remarks() []string {
 	return lines
 }
 
-// Promises says which strategies were as correct as they are designed to be: what the exit code says.
-func (r Report) Promises() string {
+// Promises says which strategies were as correct as they are designed to be, in a language: what the exit code says.
+func (r Report) Promises(language string) string {
 	var kept, broken []string
 	for _, s := range r.Strategies {
 		switch {
@@ -77,13 +82,13 @@ func (r Report) Promises() string {
 	}
 	switch {
 	case len(broken) > 0:
-		return "Designed to be correct and was not: " + strings.Join(broken, ", ") + "."
+		return lang.Text(language, "Designed to be correct and was not: %s.", strings.Join(broken, ", "))
 	case len(kept) == 0:
-		return "None of these strategies is designed to be correct."
+		return lang.Text(language, "None of these strategies is designed to be correct.")
 	case len(kept) == 1:
-		return "As expected, " + kept[0] + " was correct."
+		return lang.Text(language, "As expected, %s was correct.", kept[0])
 	}
-	return "As expected, " + english.WordSeries(kept, "and") + " were correct."
+	return lang.Text(language, "As expected, %s were correct.", english.WordSeries(kept, lang.Text(language, "and")))
 }
 
 func count(n int64, one, many string) string {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -23,6 +24,7 @@ type Command struct {
 
 	Times int    `default:"1" help:"Play each this many times (1 to 1000), and demand the same outcome each time."`
 	JSON  string `name:"json" placeholder:"FILE" help:"Write the plays with all their events as JSON too; '-' for stdout, everything else then goes to stderr."`
+	lang.Flag
 }
 
 // About stands above the flags in the help.
@@ -69,6 +71,7 @@ func (c Command) Validate() error {
 // Output is where a Command writes.
 type Output struct {
 	Out      io.Writer // timelines and tables
+	Lang     string    // of the explanations; English if it is empty
 	Colour   bool      // of Out
 	JSON     io.Writer // for --json -
 	Progress func(line string)
@@ -87,7 +90,7 @@ type series struct {
 // ErrNotApplicable. Otherwise the error says how many plays ended unexpectedly.
 func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
 	if c.Name == "" {
-		list(out.Out)
+		out.list()
 		return nil
 	}
 	player, began := NewPlayer(from), time.Now()
@@ -200,10 +203,10 @@ func (c Command) save(stdout io.Writer, plays []Position) error {
 }
 
 // list says what can be named.
-func list(out io.Writer) {
-	fmt.Fprint(out, "Lessons, in the order in which people make the mistakes:\n")
+func (o Output) list() {
+	fmt.Fprintln(o.Out, lang.Text(o.Lang, "Lessons, in the order in which people make the mistakes:"))
 	for i, l := range Lessons() {
-		fmt.Fprintf(out, "  %2d  %-22s %s\n", i+1, l.Name, l.Title)
+		fmt.Fprintf(o.Out, "  %2d  %-22s %s\n", i+1, l.Name, lang.Text(o.Lang, l.Title))
 	}
-	fmt.Fprint(out, "\nPlay one: go run ./loadtest step none. All: go run ./loadtest step all. More: --help.\n")
+	fmt.Fprintf(o.Out, "\n%s\n", lang.Text(o.Lang, "Play one: go run ./loadtest step none. All: go run ./loadtest step all. More: --help."))
 }

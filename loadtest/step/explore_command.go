@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -28,6 +29,7 @@ type Explore struct {
 	Schedule    string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
 	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is mended. FILE is in this module and ends with _test.go."`
 	Parallel    int    `default:"8" help:"Schedules at a time, each in shops of its own (1 to 32)."`
+	lang.Flag
 }
 
 // ExploreAbout stands above the flags in the help.
@@ -137,25 +139,25 @@ func (c Explore) bounds() Bounds {
 
 // show writes what came of one strategy, with the shortest schedule that failed.
 func (c Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
-	bound := fmt.Sprintf("Schedules have at most %d switches away from a request that could go on", c.Preemptions)
+	bound := lang.Text(c.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
 	if c.Crash {
-		bound += "; the death of a process, or a lock that runs out, counts as one of them"
+		bound = lang.Text(c.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
 	}
-	fmt.Fprintln(out.Out, out.bold(fmt.Sprintf("%s: %s", e.Strategy, e.counts())))
-	out.paragraph(bound + ".")
+	fmt.Fprintln(out.Out, out.bold(e.Strategy+": "+e.counts(c.Lang)))
+	out.paragraph(bound)
 	if e.Failed() == 0 {
 		if c.Go != "" {
-			out.paragraph("No schedule failed: no test is written.")
+			out.paragraph(lang.Text(c.Lang, "No schedule failed: no test is written."))
 		}
 		if !e.Promises && !c.Crash {
-			out.paragraph("What this strategy does wrong shows only if a process dies or a lock runs out: add --crash.")
+			out.paragraph(lang.Text(c.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
 		return nil
 	}
 	if e.Cut {
 		return nil
 	}
-	fmt.Fprintf(out.Out, "\nThe shortest that failed, again: go run ./loadtest explore --schedule %s\n\n", e.Shortest)
+	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(c.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest))
 	again, err := player.Play(ctx, e.Shortest)
 	if err != nil {
 		return err
@@ -174,21 +176,21 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 	if err != nil {
 		return fmt.Errorf("confirm it with a process that is killed: %w", err)
 	}
-	same := "the same"
+	confirmed := lang.Text(c.Lang, "With a real process that is killed (SIGKILL): the same: %s", killed.outcome(c.Lang))
 	if killed.Passed || killed.Sold != again.Sold {
-		same = "NOT the same"
+		confirmed = lang.Text(c.Lang, "With a real process that is killed (SIGKILL): NOT the same: %s", killed.outcome(c.Lang))
 	}
-	out.paragraph(fmt.Sprintf("With a real process that is killed (SIGKILL): %s: %s", same, killed.Outcome))
+	out.paragraph(confirmed)
 	return nil
 }
 
 // counts is what came of all schedules, on a line.
-func (e Explored) counts() string {
-	of := fmt.Sprintf("%d of %d", len(e.Schedules), len(e.Schedules))
+func (e Explored) counts(language string) string {
+	n := len(e.Schedules)
 	if e.Cut {
-		of = fmt.Sprintf("%d, not all,", len(e.Schedules))
+		return lang.Text(language, "%d, not all, schedules, %d oversold, %d undersold or stuck", n, e.Oversold, e.Undersold)
 	}
-	return fmt.Sprintf("%s schedules, %d oversold, %d undersold or stuck", of, e.Oversold, e.Undersold)
+	return lang.Text(language, "%d of %d schedules, %d oversold, %d undersold or stuck", n, n, e.Oversold, e.Undersold)
 }
 
 // explored is the table of all strategies.

@@ -96,7 +96,7 @@ func TestExplore_seededDefects(t *testing.T) {
 	} {
 		got, err := player.Explore(t.Context(), name, Bounds{2, 2, c.crash, 4}, func(int, int) {})
 		if err != nil || (got.Oversold > 0) != c.found {
-			t.Errorf("%s: got %v and %s, want found %v", name, err, got.counts(), c.found)
+			t.Errorf("%s: got %v and %s, want found %v", name, err, got.counts(""), c.found)
 		}
 	}
 	for name, passes := range map[string]bool{"redlock-unguarded:AAwaba": true, "short-lease:AAwaba": false} {
@@ -145,8 +145,8 @@ func TestExplore_interrupted(t *testing.T) {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || len(found.Schedules) != 3 || !strings.Contains(found.counts(), "3, not all, schedules") {
-		t.Errorf("got %v and %s", err, found.counts())
+	if !errors.Is(err, context.Canceled) || len(found.Schedules) != 3 || !strings.Contains(found.counts(""), "3, not all, schedules") {
+		t.Errorf("got %v and %s", err, found.counts(""))
 	}
 }
 

@@ -1,22 +1,16 @@
 package step
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"example.com/shop/loadtest/lang"
 )
 
 // judge says how it ended.
-func (p *Position) judge(stuck bool, answers []string) {
+func (p *Position) judge(stuck bool) {
 	p.Passed = p.Sold == p.Units && !stuck
-	units := fmt.Sprintf("%d of %d units sold", p.Sold, p.Units)
-	if p.Units == 1 {
-		units = fmt.Sprintf("%d sold of 1 unit", p.Sold)
-	}
-	if p.Sold > p.Units {
-		units += fmt.Sprintf(", %d too many", p.Sold-p.Units)
-	}
-	p.Outcome = units + ". " + strings.Join(answers, "; ") + "."
+	p.Outcome = p.outcome("")
 	lessons := Lessons()
 	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })
 	switch {
@@ -35,4 +29,27 @@ func (p *Position) judge(stuck bool, answers []string) {
 	default:
 		p.Why = "A unit is left, and nobody asks for it any more."
 	}
+}
+
+// outcome is a sentence with the figures, in a language.
+func (p Position) outcome(language string) string {
+	units := lang.Text(language, "%d of %d units sold", p.Sold, p.Units)
+	if p.Units == 1 {
+		units = lang.Text(language, "%d sold of 1 unit", p.Sold)
+	}
+	if p.Sold > p.Units {
+		units += lang.Text(language, ", %d too many", p.Sold-p.Units)
+	}
+	var answers []string
+	for _, b := range p.Buyers {
+		says := lang.Text(language, b.Answer)
+		switch b.State {
+		case Died:
+			says = lang.Text(language, "died")
+		case Ready, Waits:
+			says = lang.Text(language, "waits for ever")
+		}
+		answers = append(answers, lang.Text(language, "%s: %s", b.Name, says))
+	}
+	return lang.Text(language, "%s. %s.", units, strings.Join(answers, lang.Text(language, "; ")))
 }

@@ -7,17 +7,19 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"example.com/shop/loadtest/lang"
 )
 
 // whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
 func (o Output) whole(p Position) {
-	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+p.word()))
+	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+lang.Text(o.Lang, p.word())))
 	o.timeline(p)
 	fmt.Fprintln(o.Out)
-	o.paragraph(p.Outcome)
-	o.paragraph(p.Why)
+	o.paragraph(p.outcome(o.Lang))
+	o.paragraph(lang.Text(o.Lang, p.Why))
 	if p.Remedy != "" {
-		o.paragraph("Remedy: " + p.Remedy)
+		o.paragraph(lang.Text(o.Lang, "Remedy: ") + lang.Text(o.Lang, p.Remedy))
 	}
 	fmt.Fprintln(o.Out)
 }
@@ -31,7 +33,7 @@ func (p Position) word() string {
 }
 
 func (o Output) paragraph(text string) {
-	for _, line := range fold(text, 94, "") {
+	for _, line := range lang.Wrap(text, 94) {
 		fmt.Fprintf(o.Out, "  %s\n", line)
 	}
 }

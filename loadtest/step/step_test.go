@@ -222,8 +222,8 @@ func TestOutput_whole(t *testing.T) {
 	t.Parallel()
 	at := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 	play := Position{
-		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Buyers: []Buyer{{Name: "A"}, {Name: "B"}},
-		Outcome: "3 of 2 units sold, 1 too many.", Why: "A sent its DEL late.", Remedy: "redis compares and deletes in one script.",
+		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Why: "A sent its DEL late.", Remedy: "redis compares and deletes in one script.",
+		Buyers: []Buyer{{Name: "A", State: Waits}, {Name: "B", State: Done, Answer: "201: order placed"}},
 		Events: []Event{
 			{At: at(0.7), Actor: "A", Kind: HTTP, Text: "POST /v1/orders", Noise: true},
 			{At: at(2.5), Actor: "A", Kind: Redis, Text: "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", Answer: "OK"},
@@ -240,9 +240,9 @@ func TestOutput_whole(t *testing.T) {
 	var got, coloured bytes.Buffer
 	Output{Out: &got}.whole(play)
 	Output{Out: &coloured, Colour: true}.whole(play)
-	play.Buyers = append(play.Buyers, Buyer{Name: "C"})
+	play.Buyers = append(play.Buyers, Buyer{Name: "C", State: Died})
 	play.Events[4].Actor = "C"
-	Output{Out: &got}.whole(play)
+	Output{Out: &got, Lang: "zh"}.whole(play)
 	const golden = "testdata/whole.txt"
 	if *rewrite {
 		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {

@@ -326,21 +326,18 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		p.Acts = append(p.Acts, d.String())
 	}
 	stuck := false
-	var answers []string
 	for i, b := range w.buyers {
 		is := Buyer{Name: b.actor, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.sku, "mug"), Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
-		says := "waits for ever"
 		switch {
 		case b.dead:
-			is.State, is.Next, says = Died, "", "died"
+			is.State, is.Next = Died, ""
 		case b.finished():
 			is.State, is.Answer = Done, answerText(b.answer, b.err)
-			says = is.Answer
 		case w.canGoOn(i):
 			is.State = Ready
 		}
 		stuck = stuck || over && is.State == Waits
-		p.Buyers, answers = append(p.Buyers, is), append(answers, b.actor+": "+says)
+		p.Buyers = append(p.Buyers, is)
 	}
 	if !over {
 		p.Next = w.next()
@@ -353,7 +350,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		p.Wrong = firstOversold(p.Events, p.Units)
 	}
 	if over {
-		p.judge(stuck, answers)
+		p.judge(stuck)
 	}
 	return p, nil
 }

@@ -104,7 +104,7 @@ type fact struct{ Name, Value string }
 func newView(r result.Report) view {
 	v := view{
 		Lead:     r.Run.Lead(),
-		Promises: r.Promises(),
+		Promises: r.Promises("en"),
 		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
 		Facts:    facts(r),

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
 )
@@ -161,6 +162,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /static/{file}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, static, "static/"+r.PathValue("file")) //nolint:gosec // one of the embedded files
 	})
+	mux.HandleFunc("GET /static/zh.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, "application/json", lang.Chinese) })
 	mux.HandleFunc("GET /events", s.getEvents)
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
