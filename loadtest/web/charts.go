@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 )
 
@@ -30,15 +31,15 @@ type bar struct {
 	Text   string
 }
 
-func newBar(s result.Strategy, most int64) bar {
+func newBar(s result.Strategy, most int64, language string) bar {
 	const room = 0.99
-	text := fmt.Sprintf("%s sold of %s", humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied))
+	sold, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)
 	return bar{
-		Label:  s.Name + ": units " + text + ", " + wordOf(s).Text,
+		Label:  lang.Text(language, "%s: units %s sold of %s, %s", s.Name, sold, supplied, wordOf(s, language).Text),
 		Supply: room * share(s.Supplied, most),
 		Sold:   room * share(max(0, s.UnitsSold-s.Oversold), most),
 		Over:   room * share(s.Oversold, most),
-		Text:   text,
+		Text:   lang.Text(language, "%s sold of %s", sold, supplied),
 	}
 }
 

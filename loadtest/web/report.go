@@ -21,6 +21,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/verdict"
 )
@@ -38,7 +39,7 @@ func WriteReport(w io.Writer, r result.Report) error {
 		return err
 	}
 	sum := sha256.Sum256(style)
-	v := newView(r)
+	v := newView(r, "en")
 	v.Policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 	v.Style = template.CSS(style) //nolint:gosec // our own file
 	return execute(w, "report.html", v)
@@ -46,7 +47,7 @@ func WriteReport(w io.Writer, r result.Report) error {
 
 // WriteBars writes the bars of r, units sold against units supplied, as an SVG file.
 func WriteBars(w io.Writer, r result.Report) error {
-	v := newView(r)
+	v := newView(r, "en")
 	for i := range v.Strategies {
 		v.Strategies[i].Y = 34 + 44*i
 	}
@@ -88,6 +89,7 @@ type strategyView struct {
 	result.Strategy
 	ID       string
 	Word     word
+	Said     string // what came of it, as a sentence
 	Bar      bar
 	Rows     [][]string // in the table of figures
 	Series   []series
@@ -101,10 +103,10 @@ type word struct{ Class, Mark, Text string }
 
 type fact struct{ Name, Value string }
 
-func newView(r result.Report) view {
+func newView(r result.Report, language string) view {
 	v := view{
 		Lead:     r.Run.Lead(),
-		Promises: r.Promises("en"),
+		Promises: r.Promises(language),
 		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
 		Facts:    facts(r),
@@ -123,7 +125,7 @@ func newView(r result.Report) view {
 	}
 	for i, s := range r.Strategies {
 		shown := strategyView{
-			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s), Bar: newBar(s, most),
+			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
 			Series: newSeries(s), Curve: newCurve(s), Timeline: newTimeline(s.Timeline),
 			Rows: s.Rows(v.Columns, figure),
 		}
@@ -132,18 +134,18 @@ func newView(r result.Report) view {
 	return v
 }
 
-func wordOf(s result.Strategy) word {
+func wordOf(s result.Strategy, language string) word {
 	switch {
 	case s.NotCaught():
-		return word{"poor", "?", "not caught in this race"}
+		return word{"poor", "?", lang.Text(language, "not caught in this race")}
 	case s.Correct():
-		return word{"good", "✓", "correct"}
+		return word{"good", "✓", lang.Text(language, "correct")}
 	case s.Verdict == verdict.Oversold:
-		return word{"bad", "✕", "oversold by " + humanize.Comma(s.Oversold)}
+		return word{"bad", "✕", lang.Text(language, "oversold by %s", humanize.Comma(s.Oversold))}
 	case s.Verdict == verdict.Undersold:
-		return word{"poor", "−", "undersold by " + humanize.Comma(s.Undersold)}
+		return word{"poor", "−", lang.Text(language, "undersold by %s", humanize.Comma(s.Undersold))}
 	}
-	return word{"bad", "≠", string(s.Verdict)}
+	return word{"bad", "≠", lang.Text(language, string(s.Verdict))}
 }
 
 // facts are what the figures depend on. What is not known is left out.

@@ -2,13 +2,13 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -189,11 +189,12 @@ type raceState struct {
 	Failure   string `json:"failure,omitempty"`
 }
 
-func (r *run) state() state {
+// state is what the page shows, with its status in a language.
+func (r *run) state(language string) state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := state{
-		Run: r.id, Phase: r.phase, Choice: r.choice, Races: []raceState{}, Status: r.status(), Result: len(r.report.Strategies) > 0,
+		Run: r.id, Phase: r.phase, Choice: r.choice, Races: []raceState{}, Status: r.status(language), Result: len(r.report.Strategies) > 0,
 	}
 	for _, one := range r.races {
 		s.Races = append(s.Races, one.state())
@@ -215,20 +216,22 @@ func (r *race) state() raceState {
 	return s
 }
 
-func (r *run) status() string {
+// status is a sentence in a language.
+func (r *run) status(language string) string {
 	switch r.phase {
 	case idle:
 		return ""
 	case running:
-		return fmt.Sprintf("%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		return lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
 	}
 	var words []string
 	for _, one := range r.races {
-		text := one.phase
+		text := lang.Text(language, one.phase)
 		if one.phase == done {
-			text = wordOf(one.result).Text
+			text = wordOf(one.result, language).Text
 		}
 		words = append(words, one.strategy.Name+" "+text)
 	}
-	return map[string]string{done: "Done: ", failed: "Failed: ", stopped: "Stopped: "}[r.phase] + strings.Join(words, ", ") + "."
+	format := map[string]string{done: "Done: %s.", failed: "Failed: %s.", stopped: "Stopped: %s."}[r.phase]
+	return lang.Text(language, format, strings.Join(words, lang.Text(language, ", ")))
 }

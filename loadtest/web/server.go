@@ -212,7 +212,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	var sent []byte
 	for {
-		now, err := json.Marshal(s.latest().state())
+		now, err := json.Marshal(s.latest().state(r.FormValue("lang")))
 		if err != nil {
 			return
 		}
@@ -394,7 +394,7 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 	kind, form := "text/html; charset=utf-8", r.PathValue("form")
 	switch form {
 	case "result":
-		err = execute(&b, "result", newView(report))
+		err = execute(&b, "result", newView(report, r.FormValue("lang")))
 	case "report.html":
 		err = WriteReport(&b, report)
 	case "report.json":

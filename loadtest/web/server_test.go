@@ -127,11 +127,11 @@ func (s *server) finish(t *testing.T) state {
 	deadline := time.Now().Add(bound)
 	for !s.latest().over() {
 		if time.Now().After(deadline) {
-			t.Fatalf("the run goes on: %+v", s.latest().state())
+			t.Fatalf("the run goes on: %+v", s.latest().state(""))
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return s.latest().state()
+	return s.latest().state("")
 }
 
 const choice = `{"strategies":["none","redis"],"buyers":60,"stock":7,"together":true}`
@@ -200,9 +200,11 @@ func TestServer_report(t *testing.T) {
 		t.Errorf("state: got %+v, want both oversold", got)
 	}
 	for path, want := range map[string]string{
-		"/runs/1/result":      `<section aria-labelledby="verdicts">`,
-		"/runs/1/report.html": "<!DOCTYPE html>",
-		"/runs/1/report.json": `"oversold": 2`,
+		"/runs/1/result":         `<section aria-labelledby="verdicts">`,
+		"/runs/1/result?lang=zh": "超卖 2 件",
+		"/runs/1/report.html":    "<!DOCTYPE html>",
+		"/runs/1/report.json":    `"oversold": 2`,
+		"/static/zh.json":        `"Race lab": "竞态实验室"`,
 	} {
 		if status, body := s.ask(t, http.MethodGet, path, ""); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: got %d %.100s, want %s", path, status, body, want)

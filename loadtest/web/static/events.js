@@ -1,6 +1,6 @@
 // Server-sent events. Each is the whole state, so that nothing is lost with a
 // connection.
-import { t } from "./text.js";
+import { language, t } from "./text.js";
 
 const pause = 2000; // ms between tries
 
@@ -9,7 +9,7 @@ export function listen(onState) {
   let tries = 0;
 
   const connect = () => {
-    const source = new EventSource("/events");
+    const source = new EventSource(`/events?lang=${language}`);
     source.onmessage = (event) => {
       tries = 0;
       banner.hidden = true;

@@ -1,6 +1,6 @@
 // What came of a run: the lab draws it as in its report.
 import { placeOf } from "./form.js";
-import { t, translate } from "./text.js";
+import { language, t, translate } from "./text.js";
 
 const result = document.getElementById("result");
 const verdict = document.getElementById("verdict");
@@ -26,7 +26,7 @@ export async function showResult(state) {
   if (shown === state.run) return;
   shown = state.run;
   try {
-    const answer = await fetch(`/runs/${state.run}/result`);
+    const answer = await fetch(`/runs/${state.run}/result?lang=${language}`);
     if (!answer.ok) return;
     const html = await answer.text();
     if (shown !== state.run) return;

@@ -1,6 +1,6 @@
 // Texts of the page in the reader's language. The English text is the key of its translation.
 const asked = new URLSearchParams(location.search).get("lang") ?? navigator.language;
-const language = asked.toLowerCase().startsWith("zh") ? "zh" : "en";
+export const language = asked.toLowerCase().startsWith("zh") ? "zh" : "en";
 const catalogue = language === "zh" ? await load() : {};
 
 async function load() {
