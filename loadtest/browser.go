@@ -9,6 +9,7 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/web"
 )
@@ -23,7 +24,7 @@ type browserLab struct {
 
 // serve shows the page until ctx ends.
 func (l loadTest) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
-	b := &browserLab{l, chosen, shop, step.NewPlayer(l.shops(0))}
+	b := &browserLab{l, chosen, shop, step.NewPlayer(shops.Instances{Servers: l.Servers})}
 	defer func() { err = errors.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
 	report := func(line string) { fmt.Fprintln(l.screen.out, line) }
 	if err := web.Serve(ctx, l.UI, b, report); err != nil {

@@ -123,7 +123,7 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 // catch plays the lesson of each wrong strategy that its race did not catch, when all are run: some mistakes need a crash
 // or a pause at one moment, which a crowd seldom brings about.
 func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
-	player := step.NewPlayer(l.shops(0))
+	player := step.NewPlayer(shops.Instances{Servers: l.Servers})
 	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
 	for i := range r.Strategies {
 		s := &r.Strategies[i]

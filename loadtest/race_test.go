@@ -50,7 +50,7 @@ func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *logbo
 }
 
 // wantRun fails unless these strategies were run, and kept their promises if they gave any, or else were caught, if there is a
-// scenario that catches them.
+// lesson that catches them.
 func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
 	t.Helper()
 	var ran []string

@@ -28,21 +28,12 @@ func (c *stepCommand) Validate() error {
 }
 
 // Run plays, in shops that use the servers of the flags.
-func (c *stepCommand) Run(ctx context.Context, e environment) (err error) {
+func (c *stepCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, c.JSON)
-	if c.Name != "" {
-		stop, err := c.Start(ctx, s.print)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
+	if c.Name == "" {
+		return c.Command.Run(ctx, shops.Instances{}, step.Output{Out: s.out, Lang: c.Lang})
 	}
-	out := step.Output{Out: s.out, Lang: c.Lang, Colour: s.colour, JSON: s.json, Progress: s.print}
-	err = c.Command.Run(ctx, shops.Instances{Servers: c.Servers}, out)
-	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	return err
+	return play(ctx, &c.Servers, s, c.Lang, c.Command.Run)
 }
 
 // exploreCommand plays all schedules of a strategy.
@@ -55,15 +46,19 @@ type exploreCommand struct {
 func (c *exploreCommand) Validate() error { return errors.Join(c.Explore.Validate(), c.Check()) }
 
 // Run explores, in shops that use the servers of the flags.
-func (c *exploreCommand) Run(ctx context.Context, e environment) (err error) {
-	s := newScreen(e, "")
-	stop, err := c.Start(ctx, s.print)
+func (c *exploreCommand) Run(ctx context.Context, e environment) error {
+	return play(ctx, &c.Servers, newScreen(e, ""), c.Lang, c.Explore.Run)
+}
+
+// play runs one of the two, in shops that use the servers.
+func play(ctx context.Context, on *servers.Servers, s screen, language string, run func(context.Context, shops.Instances, step.Output) error) (err error) {
+	stop, err := on.Start(ctx, s.print)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	out := step.Output{Out: s.out, Lang: c.Lang, Colour: s.colour, Progress: s.print}
-	err = c.Explore.Run(ctx, shops.Instances{Servers: c.Servers}, out)
+	out := step.Output{Out: s.out, Lang: language, Colour: s.colour, JSON: s.json, Progress: s.print}
+	err = run(ctx, shops.Instances{Servers: *on}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) || errors.Is(err, step.ErrSchedule) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}

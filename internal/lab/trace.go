@@ -33,8 +33,8 @@ type Trace struct {
 	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
 
-	turn     chan struct{}                   // has one element while the request stops: it may work in two goroutines
-	expiring func(ctx context.Context) error // ends the locks that it has asked for last; nil before
+	turn     chan struct{}                           // has one element while the request stops: it may work in two goroutines
+	expiring func(ctx context.Context) (bool, error) // ends the locks that it has asked for last; nil before
 }
 
 type traceKey struct{}
@@ -228,14 +228,16 @@ func (t *Trace) asksFor(keys []string, of strategy.Locker) {
 		return
 	}
 	t.change(func() {
-		t.expiring = func(ctx context.Context) error {
+		t.expiring = func(ctx context.Context) (ended bool, err error) {
 			for _, key := range keys {
-				_, err := store.ForceRelease(ctx, key)
-				if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile
-					return err
+				switch _, err := store.ForceRelease(ctx, key); {
+				case err == nil:
+					ended = true
+				case !errors.Is(err, lock.ErrLost): // it was released meanwhile, or does not end by time
+					return false, err
 				}
 			}
-			return nil
+			return ended, nil
 		}
 	})
 }
@@ -254,8 +256,8 @@ func (t *Trace) expire(ctx context.Context) error {
 		return fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
 	nobodys := order.WithRequests(ctx, func() []context.Context { return nil }) // not to be recorded
-	err := expiring(nobodys)
-	if err == nil {
+	ended, err := expiring(nobodys)
+	if ended {
 		t.add(KindStop, "the lock runs out", "")
 	}
 	return err

@@ -226,17 +226,20 @@ func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Lea
 	return held, nil
 }
 
-// ForceRelease ends a lock whose time can run out while somebody waits for it, which is not so for all of them. That
-// of a row is deleted, as by a job that cleans up.
+// ForceRelease ends a lock whose time can run out while somebody waits for it; lock.ErrLost if it cannot. The lock of a
+// row is deleted, as by a job that cleans up.
 func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, error) {
 	if l.client == nil {
 		return lock.Holder{}, l.free(ctx, nil, key, "")
 	}
 	left, err := l.client.PTTL(ctx, l.prefix+key).Result()
-	if err == nil && left > 0 && left <= l.maxWait {
-		err = l.client.Del(ctx, l.prefix+key).Err()
+	switch {
+	case err != nil:
+		return lock.Holder{}, err
+	case left <= 0 || left > l.maxWait:
+		return lock.Holder{}, lock.ErrLost
 	}
-	return lock.Holder{}, err
+	return lock.Holder{}, l.client.Del(ctx, l.prefix+key).Err()
 }
 
 // poll asks until the lock is taken. lock.ErrTimeout: LockOptions.MaxWait has passed.
@@ -275,7 +278,7 @@ func (l *wrongLeases) Fence(string) int64                         { return 0 }
 func (l *wrongLeases) Raise(context.Context, string, int64) error { return nil }
 func (l *wrongLeases) Remaining() time.Duration                   { return math.MaxInt64 }
 
-// Release gives the locks back; the TTL ends those for which that fails.
+// Release gives the locks back; the TTL, if there is one, ends those for which that fails.
 func (l *wrongLeases) Release() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), freeBound)
 	defer cancel()

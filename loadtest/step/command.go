@@ -20,9 +20,9 @@ import (
 
 // Command is what the user chose of `loadtest step`.
 type Command struct {
-	Name string `arg:"" optional:"" help:"A strategy, or 'all'. Without one, the lessons are listed."`
+	Name string `arg:"" optional:"" help:"A lesson, a strategy, or 'all'. Without one, the lessons are listed."`
 
-	Times int    `default:"1" help:"Play each this many times (1 to 1000), and demand the same outcome each time."`
+	Times int    `default:"1" help:"Play each this many times (1 to 1000), and demand that each ends as it should."`
 	JSON  string `name:"json" placeholder:"FILE" help:"Write the plays with all their events as JSON too; '-' for stdout, everything else then goes to stderr."`
 	lang.Flag
 }

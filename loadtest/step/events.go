@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -101,6 +102,9 @@ func lockAnswer(command, answer string) string {
 	}
 	if left, held := strings.CutPrefix(answer, "-"); held {
 		return "no, held for " + left + " ms more"
+	}
+	if _, err := strconv.ParseInt(answer, 10, 64); err != nil {
+		return answer // none by now
 	}
 	return "yes, fence " + answer
 }

@@ -58,53 +58,50 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 	}
 	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}}
 	all := plan{buyers: within.Buyers, units: 1, preemptions: within.Preemptions, faults: within.Crash}
-	todo := [][]act{{}}
 	var mu sync.Mutex
-	changed := sync.NewCond(&mu)
-	busy := 0
-	group, exploring := errgroup.WithContext(ctx)
-	defer context.AfterFunc(exploring, func() { mu.Lock(); defer mu.Unlock(); changed.Broadcast() })()
-	for range within.Parallel {
-		group.Go(func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			for {
-				for len(todo) == 0 && busy > 0 && exploring.Err() == nil {
-					changed.Wait()
-				}
-				if len(todo) == 0 || exploring.Err() != nil {
+	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
+		wave := todo
+		todo = nil
+		group, exploring := errgroup.WithContext(ctx)
+		group.SetLimit(within.Parallel)
+		for i, acts := range wave {
+			how := all
+			how.acts = acts
+			group.Go(func() error {
+				if exploring.Err() != nil {
 					return nil
 				}
-				how := all
-				how.acts = todo[len(todo)-1]
-				todo = todo[:len(todo)-1]
-				busy++
-				mu.Unlock()
 				played, done, err := p.walk(exploring, strategy, how)
 				mu.Lock()
-				busy--
-				changed.Broadcast()
-				if err != nil {
+				defer mu.Unlock()
+				if err != nil || exploring.Err() != nil {
 					return err
 				}
-				for i := len(how.acts); i < len(done); i++ {
-					for _, other := range done[i].instead {
-						acts := make([]act, 0, i+1)
-						for _, d := range done[:i] {
-							acts = append(acts, d.act)
-						}
-						todo = append(todo, append(acts, other))
-					}
-				}
+				todo = append(todo, instead(done, len(acts))...)
 				found.add(played)
-				progress(len(found.Schedules), len(todo)+busy)
-			}
-		})
+				progress(len(found.Schedules), len(wave)-1-i+len(todo))
+				return nil
+			})
+		}
+		err = cmp.Or(group.Wait(), ctx.Err())
 	}
-	err = group.Wait()
 	slices.Sort(found.Schedules)
 	if ctx.Err() != nil {
 		found.Cut, err = true, context.Cause(ctx)
 	}
 	return found, err
+}
+
+// instead returns the schedules that go another way than this one, behind its first acts.
+func instead(done []decision, first int) (others [][]act) {
+	for i := first; i < len(done); i++ {
+		for _, other := range done[i].instead {
+			var acts []act
+			for _, d := range done[:i] {
+				acts = append(acts, d.act)
+			}
+			others = append(others, append(acts, other))
+		}
+	}
+	return others
 }

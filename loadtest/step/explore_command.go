@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -81,7 +82,6 @@ func (c Explore) Validate() error {
 	return nil
 }
 
-// Run plays the schedules, in shops that use the servers of from. A strategy that cannot be played is an ErrUnknown or
 // Run explores, in shops that use the servers of from. A name that cannot be played is an ErrUnknown, ErrNotApplicable or
 // ErrSchedule. Otherwise the error says which strategy was not as designed. If ctx ends, it writes what was found by then.
 func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
@@ -169,8 +169,9 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	if !strings.Contains(e.Shortest, string(dies)) {
-		return nil
+	_, how, err := parseSchedule(e.Shortest)
+	if err != nil || !slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == dies }) {
+		return err
 	}
 	killed, err := player.playWithSIGKILL(ctx, e.Shortest)
 	if err != nil {
@@ -188,7 +189,7 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 func (e Explored) counts(language string) string {
 	n := len(e.Schedules)
 	if e.Cut {
-		return lang.Text(language, "%d, not all, schedules, %d oversold, %d undersold or stuck", n, e.Oversold, e.Undersold)
+		return lang.Text(language, "interrupted after %d schedules: %d oversold, %d undersold or stuck", n, e.Oversold, e.Undersold)
 	}
 	return lang.Text(language, "%d of %d schedules, %d oversold, %d undersold or stuck", n, n, e.Oversold, e.Undersold)
 }

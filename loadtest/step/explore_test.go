@@ -64,7 +64,8 @@ func TestExplore(t *testing.T) {
 		{"conditional", false, false, []string{"9 of 9 schedules, 0 oversold, 0 undersold"}},
 		{"short-lease", false, true, []string{"0 oversold, 0 undersold", "add --crash"}},
 		{"release-before-commit", false, false, []string{"--schedule release-before-commit:AAAAAbab\n"}},
-		{"setnx-expire", true, false, []string{"2 undersold", "--schedule setnx-expire:Abxab\n", "B: waits for ever", "(SIGKILL): the same: 0 sold"}},
+		{"setex", false, false, []string{"--schedule setex:AAba\n", "2 sold of 1 unit"}},
+		{"setnx-expire", true, false, []string{"2 undersold", "--schedule setnx-expire:Abxa\n", "B: waits for ever", "(SIGKILL): the same: 0 sold"}},
 		{"get-then-del", true, false, []string{"--schedule get-then-del:AAtaba\n", "-- the lock runs out ---"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,6 +114,12 @@ func TestExplore_threeBuyers(t *testing.T) {
 	if err != nil || !strings.Contains(out, " schedules, 0 oversold, 0 undersold") {
 		t.Errorf("got %v and\n%s", err, out)
 	}
+	for _, schedule := range []string{"redis:xa", "none:xa", "conditional:xab"} { // who dies first leaves the unit to the other
+		out, err := runExplore(t, Explore{Schedule: schedule})
+		if err != nil || !strings.Contains(out, "1 sold of 1 unit. A: died; B: 201: order placed.") {
+			t.Errorf("%s: got %v and\n%s", schedule, err, out)
+		}
+	}
 	out, err = runExplore(t, Explore{Schedule: "none:ABCabc"})
 	if err != nil || !strings.Contains(out, "3 sold of 1 unit") {
 		t.Errorf("got %v and\n%s", err, out)
@@ -145,7 +152,7 @@ func TestExplore_interrupted(t *testing.T) {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || len(found.Schedules) != 3 || !strings.Contains(found.counts(""), "3, not all, schedules") {
+	if !errors.Is(err, context.Canceled) || len(found.Schedules) != 3 || !strings.Contains(found.counts(""), "interrupted after 3 schedules") {
 		t.Errorf("got %v and %s", err, found.counts(""))
 	}
 }

@@ -51,7 +51,7 @@ func Lessons() []Lesson {
 			Fix:      "redis keeps the lock where all instances see it: B is refused while A has the lock, and reads only after A has committed and released.",
 		},
 		{
-			Name: "setnx-expire", Title: "SETNX, then EXPIRE", Schedule: "setnx-expire:Axabb",
+			Name: "setnx-expire", Title: "SETNX, then EXPIRE", Schedule: "setnx-expire:Axab",
 			Text:     "The lock goes to Redis. SETNX takes it, EXPIRE ends it some time later if its holder dies: two commands, one after the other.",
 			Ask:      2,
 			Question: "A's process has died between the two commands. When does B get the lock?",

@@ -13,7 +13,7 @@
 //
 //   - A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
 //     right strategy that passes in it.
-//   - Every wait has a bound. Nothing waits for a length of time to pass, but for the act that is about just that.
+//   - Every wait has a bound. No schedule depends on how long anything takes, but for the act that is about just that.
 //   - No process outlives the Player, nor this process, however that ends.
 package step
 
@@ -93,6 +93,8 @@ type Player struct {
 
 	mu   sync.Mutex
 	idle map[kind][]*instances
+
+	strategies []shopclient.Strategy // nil before somebody asked
 }
 
 // kind is what shops a schedule needs.
@@ -147,9 +149,18 @@ func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
 
 // Strategies returns the table of the shops.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
+	p.mu.Lock()
+	all = p.strategies
+	p.mu.Unlock()
+	if all != nil {
+		return all, nil
+	}
 	err = p.borrow(ctx, kind{buyers: 2}, func(s *instances) error {
 		lab, err := s.clients[0].Lab(ctx)
 		all = lab.Strategies
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.strategies = all
 		return err
 	})
 	return all, err
@@ -164,7 +175,7 @@ func (p *Player) strategy(ctx context.Context, name string) (s shopclient.Strate
 	i := slices.IndexFunc(all, func(s shopclient.Strategy) bool { return s.Name == name })
 	switch {
 	case i < 0:
-		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest step` lists them", ErrUnknown, name)
+		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest explore all` plays each", ErrUnknown, name)
 	case !all[i].Available:
 		return s, fmt.Errorf("%s %w: %s", name, ErrNotApplicable, all[i].Reason)
 	}
@@ -207,7 +218,11 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
 	var misfit error // of the name, not of the shops
 	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) (err error) {
-		for range repeats {
+		times := repeats
+		if quick {
+			times = 1 // it takes its time
+		}
+		for range times {
 			now, done, err = walkThrough(ctx, s, strategy, how)
 			if misfit = err; !errors.Is(err, ErrSchedule) {
 				return err

@@ -35,6 +35,7 @@ type walk struct {
 	done    []decision // in order
 	cost    int        // of all decisions
 	faulty  bool       // somebody died or lost a lock
+	ended   bool
 }
 
 // decision is an act, and what could have been done instead.
@@ -71,16 +72,17 @@ type standing struct {
 
 // standingOf reads a recording. polls is whether a buyer who was refused a lock asks again by itself.
 func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
+	held := 0 // some are taken twice
 	for _, e := range events {
 		s.sending = ""
 		s.waits = s.waits && (!polls || e.Kind == Step)
 		switch {
 		case e.Kind == Step && e.Text == "lock-held":
-			s.holds, s.waits = true, false
+			held, s.waits = held+1, false
 		case e.Kind == Step && e.Text == "lock-contended":
 			s.waits = true
 		case e.Kind == Step && e.Text == "released":
-			s.holds = false
+			held--
 		case e.Kind == Step && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				s.read = &n
@@ -95,6 +97,7 @@ func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
 			s.wrote = s.inTx
 		}
 	}
+	s.holds = held > 0
 	return s
 }
 
@@ -130,6 +133,10 @@ func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strate
 
 // end lets nothing of it run any more.
 func (w *walk) end(ctx context.Context) {
+	if w.ended {
+		return
+	}
+	w.ended = true
 	for _, b := range w.buyers {
 		w.log.leave(b.actor)
 		if !b.finished() { // what it does without its own context may have stopped, too
@@ -232,15 +239,14 @@ func (w *walk) do(ctx context.Context, d decision) error {
 		}
 		w.faulty = true
 	case times:
-		if err := b.move(ctx, shopclient.MoveExpire); err != nil {
+		if _, err := w.expire(ctx, b); err != nil {
 			return err
 		}
-		w.expired()
 		w.faulty = true
 	case works:
 		w.log.add(b.actor, Schedule, "works for longer than a lock lives")
 		sleep(ctx, 3*w.shops.ttl)
-		if !w.renews() {
+		if !w.renews() && w.strategy.Lock != ownerless {
 			w.expired()
 		}
 	}
@@ -288,6 +294,18 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 	return nil
 }
 
+// expire lets the lock run out that the buyer has asked for. It reports whether it did: not all locks end by time.
+func (w *walk) expire(ctx context.Context, b *walker) (ran bool, err error) {
+	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
+		return false, err
+	}
+	events := b.tapes[int(b.tries.Load())].Events
+	if ran = events[len(events)-1].Text == runsOut; ran {
+		w.expired()
+	}
+	return ran, nil
+}
+
 // expired notes that all locks have run out.
 func (w *walk) expired() {
 	for _, b := range w.buyers {
@@ -296,18 +314,20 @@ func (w *walk) expired() {
 	w.changes++
 }
 
+// ownerless is a lock that does not end by time, but may be taken from its holder.
+const ownerless = "mysql-lock-ownerless"
+
 // letTimePass lets the locks run out of those who died. It reports whether a buyer who waits may go on by that.
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || w.strategy.Lock == "mysql-lock-ownerless" || w.passed && w.lockIsFree() {
+	if i < 0 || !died || slices.Contains([]string{"", "memory", ownerless}, w.strategy.Lock) || w.passed && w.lockIsFree() {
 		return false, nil
 	}
 	w.passed = true
-	if err := w.buyers[i].move(ctx, shopclient.MoveExpire); err != nil {
+	if helps, err = w.expire(ctx, w.buyers[i]); err != nil || !helps {
 		return false, err
 	}
-	w.expired()
 	return true, w.settle(ctx)
 }
 
@@ -366,7 +386,7 @@ func (w *walk) next() []string {
 				}
 			}
 		}
-		begun = begun || !b.begun
+		begun = begun || !b.begun && !b.finished()
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // steps first
 	return all
@@ -400,10 +420,11 @@ func (w *walk) readEvents(p *Position) {
 		e := &p.Events[i]
 		e.Noise = e.isNoise()
 		at := w.log.began.Add(e.At)
-		e.Act = slices.IndexFunc(w.done, func(d decision) bool { return d.at.After(at) }) - 1
-		if len(w.done) > 0 && !w.done[len(w.done)-1].at.After(at) {
-			e.Act = len(w.done) - 1
+		after := slices.IndexFunc(w.done, func(d decision) bool { return d.at.After(at) })
+		if after < 0 {
+			after = len(w.done)
 		}
+		e.Act = after - 1
 		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
 			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
 		}
@@ -460,7 +481,7 @@ func (w *walk) choices(p plan) (next act, instead []act, ok bool) {
 		default:
 			others = append(others, a)
 		}
-		begun = begun || !b.begun
+		begun = begun || !b.begun && !b.finished()
 	}
 	if !ok && len(others) > 0 {
 		next, others, ok = others[0], others[1:], true
@@ -524,6 +545,9 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
 			return Position{}, w.done, fmt.Errorf("%s: %w", scheduleName(strategy.Name, w.units, w.done), err)
 		}
+	}
+	if !p.part && !over {
+		return Position{}, w.done, fmt.Errorf("%s: more than %d steps: a request goes round in circles", scheduleName(strategy.Name, w.units, w.done), maxActs)
 	}
 	if p.part { // the position may be the last
 		if over, err = w.nothingMore(ctx, p); err != nil {

@@ -29,7 +29,7 @@ const (
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
 
-	playTimeout    = time.Minute // longer than any schedule takes
+	playTimeout    = time.Minute // of one schedule
 	exploreTimeout = 5 * time.Minute
 	maxPositions   = 4 // at a time
 )
@@ -302,8 +302,8 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	select {
 	case s.positions <- struct{}{}:
+		defer func() { <-s.positions }()
 		position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
-		<-s.positions
 		answerPlayed(w, position, err)
 	case <-ctx.Done():
 		answerPlayed(w, nil, context.Cause(ctx))

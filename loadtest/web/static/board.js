@@ -197,7 +197,8 @@ function script(command) {
 const loaded = new Map(); // of the source, by path
 
 function load(path) {
-  if (!loaded.has(path)) loaded.set(path, fetch(path).then((answer) => answer.ok ? answer.text() : "", () => ""));
+  if (!loaded.has(path)) loaded.set(path, fetch(path).then((answer) => answer.ok ? answer.text() : Promise.reject(answer))
+    .catch(() => loaded.delete(path) && ""));
   return loaded.get(path);
 }
 

@@ -11,7 +11,7 @@ const board = new Board(at("game-boards"), byHand);
 const remedy = new Board(at("game-boards"));
 const play = autoplay("game", async () => {
   await (work = work.then(byItself));
-  return !position.over;
+  return position && !position.over;
 });
 const tried = {}; // names of finished schedules, by choice
 const explored = {}; // what all of them come to, by choice
@@ -143,9 +143,10 @@ function byHand(act) {
 
 async function doAct(act) {
   const done = position?.acts ?? [];
-  if (act === "r") return to(start());
-  if (act === "u") return done.length > 0 && to(start() + done.slice(0, -1).join(""));
-  if (position?.next.includes(act.length > 1 ? act : act.toUpperCase())) return to(start() + done.join("") + act);
+  if (act === "r" || !position) return to(start());
+  const game = `${position.schedule.split(":")[0]}:`;
+  if (act === "u") return done.length > 0 && to(game + done.slice(0, -1).join(""));
+  if (position.next.includes(act.length > 1 ? act : act.toUpperCase())) return to(game + done.join("") + act);
   at("game-said").textContent = position?.over ? t("This schedule is over: undo, or restart.") : t("{act} is not possible now.", { act });
 }
 

@@ -26,7 +26,7 @@ export async function openLesson(place) {
   try {
     lessons ??= await load();
     const wanted = lessons.find((one) => one.name === name) ?? lesson ?? lessons[0];
-    if (wanted !== lesson) await begin(wanted);
+    if (wanted !== lesson || !whole) await begin(wanted);
     if (wanted !== lesson || !whole) return;
     const to = name ? Number(acts) || 0 : step;
     if (to > lesson.ask) answer ??= -1;
@@ -45,6 +45,7 @@ async function load() {
 }
 
 async function begin(chosen) {
+  going++;
   play.stop();
   [lesson, whole, reached, step, answer] = [chosen, undefined, new Map(), 0, undefined];
   board.root.hidden = remedy.root.hidden = question.hidden = end.hidden = true;
@@ -129,6 +130,7 @@ function showScore(all) {
 
 async function attempt(n) {
   try {
+    complain(view, null);
     return await go(n);
   } catch (problem) {
     return complain(view, problem);
