@@ -34,7 +34,8 @@ type round struct {
 	perSecond float64       // turns; 0 if it hung, so that it is compared by what it does when it works
 	longest   time.Duration // wait for the key
 	perClient []int         // turns; of one client: per goroutine
-	commands  float64       // that Redis got for each turn
+	turns     float64       // all, also those before and after the time that counts
+	commands  float64       // that Redis processed meanwhile
 	overlaps  int64         // times that a second one was inside
 	lost      int64         // updates of what the lock guards
 	err       error         // the first one of a turn, or a hang
@@ -75,10 +76,6 @@ var errHung = errors.New("hung")
 // it is counted only if it ended in time. The error tells that the peer could not be measured; what it did wrong is in
 // the round.
 func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.Duration) (round, error) {
-	before, err := redisCommands(ctx, addr)
-	if err != nil {
-		return round{}, err
-	}
 	clients := make([]client, l.clients)
 	for i := range clients {
 		c, err := p.open(addr)
@@ -121,11 +118,7 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 	}()
 	workers, hung := collect(cancel, ended, &beats)
 	r := sum(l, workers, guards, length)
-	after, err := redisCommands(context.WithoutCancel(ctx), addr)
-	if err != nil {
-		return round{}, err
-	}
-	r.commands = (after - before) / max(1, float64(beats.Load()))
+	r.turns = float64(beats.Load())
 	if hung != nil {
 		r.perSecond, r.err = 0, hung
 	}

@@ -145,10 +145,19 @@ func compare(ctx context.Context, s settings, l load) (*result, error) {
 			p := s.peers[i]
 			runtime.GC() // what the one before left behind is not this one's
 			key := fmt.Sprintf("peers:%d:%s:%s", time.Now().UnixNano(), l.name, p.name)
+			before, err := redisCommands(ctx, s.redis)
+			if err != nil {
+				return nil, err
+			}
 			one, err := l.run(ctx, p, s.redis, key, s.time)
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, err
 			}
+			after, err := redisCommands(ctx, s.redis)
+			if err != nil {
+				return nil, err
+			}
+			one.commands = after - before
 			r.rows[p.name] = append(r.rows[p.name], one)
 		}
 	}
@@ -184,11 +193,11 @@ func (r *result) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
 }
 
-// commands returns how many a turn took, the median of the rounds.
+// commands returns how many Redis processed for each turn, the median of the rounds.
 func commands(rounds []round) string {
 	var each []float64
 	for _, one := range rounds {
-		each = append(each, one.commands)
+		each = append(each, one.commands/max(1, one.turns))
 	}
 	return fmt.Sprintf("%.2f", stats.Median(each))
 }

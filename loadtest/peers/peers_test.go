@@ -174,7 +174,7 @@ func TestResult_print(t *testing.T) {
 	t.Parallel()
 	r := &result{load: load{name: "hot"}, peers: allPeers(), rows: map[string][]round{
 		raw:           {{perSecond: 900}, {perSecond: 900}},
-		"redsync":     {{perSecond: 200, perClient: []int{10, 10}}, {perSecond: 200, perClient: []int{482, 24}}},
+		"redsync":     {{perSecond: 200, perClient: []int{10, 10}, turns: 2, commands: 10}, {perSecond: 200, turns: 1, commands: 5, perClient: []int{482, 24}}},
 		"redislock":   {{overlaps: 2, lost: 1}, {}},
 		"rueidislock": {{perSecond: 400}, {err: errHung}},
 		ours:          {{perSecond: 800}, {perSecond: 1600}},
@@ -183,8 +183,8 @@ func TestResult_print(t *testing.T) {
 	r.print(&out)
 	got := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"redsync 200 0.22 0.50 0s 482/24 = 20.08 yes", "redislock 0 - - 0s - NO: 2 overlaps, 1 lost updates",
-		"rueidislock 400 0.44 1.00 0s - hung", "ours 1200 1.33 2.00 0s - yes",
+		"redsync 200 0.22 0.50 0s 482/24 = 20.08 5.00 yes", "redislock 0 - - 0s - 0.00 NO: 2 overlaps, 1 lost updates",
+		"rueidislock 400 0.44 1.00 0s - 0.00 hung", "ours 1200 1.33 2.00 0s - 0.00 yes",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, &out)
