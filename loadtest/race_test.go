@@ -25,7 +25,7 @@ func TestRun_all(t *testing.T) {
 	r, stdout, _ := raced(t, "--strategies", "all", "--buyers", "30", "--stock", "5")
 	wantRun(t, r, 30, "lanes", "redis", "redlock", "optimistic", "conditional",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
-		"redlock-unguarded", "reentrant-count", "mysql-lock-ownerless")
+		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
 	var missing []string
 	for _, n := range r.NotRun {
 		missing = append(missing, n.Name)
@@ -77,7 +77,7 @@ func TestRun_docker(t *testing.T) {
 	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
 	wantRun(t, r, 30, "lanes", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
-		"redlock-unguarded", "reentrant-count", "mysql-lock-ownerless")
+		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
 	if len(r.NotRun) != 1 { // reentrant
 		t.Errorf("not run: got %+v, want one", r.NotRun)
 	}

@@ -54,6 +54,7 @@ type LockOptions struct {
 //	blind-del        DEL without asking who holds it             the work takes longer than the TTL
 //	get-then-del     GET, compare, DEL: not one step             the TTL passes between GET and DEL
 //	short-lease      a TTL shorter than the work, no fence       the work takes longer than the TTL
+//	try-once         it is asked for once                        a second buyer comes
 //	reentrant        its holder cannot take it twice             its holder takes it twice
 //	reentrant-count  a count of a holder's, not changed in one   the process dies, or the TTL passes, between two commands
 //	                 step with the TTL
@@ -74,6 +75,7 @@ func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy
 		"blind-del":    {ttl: short, take: setIfAbsent, free: deleteBlindly},
 		"get-then-del": {ttl: o.TTL, take: setIfAbsent, free: getThenDelete},
 		"short-lease":  {ttl: short, take: setIfAbsent, free: compareAndDelete},
+		"try-once":     {ttl: o.TTL, take: setIfAbsent, free: compareAndDelete, once: true},
 
 		"reentrant":       {ttl: o.TTL + o.MaxWait, take: setIfAbsent, free: compareAndDelete}, // its holder gives up before
 		"reentrant-count": {ttl: o.TTL, take: countUp, free: countDown},
@@ -209,6 +211,7 @@ type wrongLock struct {
 	prefix  string
 	maxWait time.Duration
 	ttl     time.Duration
+	once    bool // no waiting
 	take    func(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (taken bool, err error)
 	free    func(ctx context.Context, client redis.UniversalClient, key, owner string) error
 }
@@ -256,6 +259,9 @@ func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 		}
 		for _, t := range tracesIn(ctx) {
 			t.add(KindStep, stepContended, "held by another")
+		}
+		if l.once {
+			return lock.ErrTimeout
 		}
 		select {
 		case <-time.After(1 + mathrand.N(most)):

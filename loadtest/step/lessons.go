@@ -143,6 +143,18 @@ func Lessons() []Lesson {
 			Fix:      "redis renews its lease while its holder works, each third of the TTL: the watchdog. B waits for as long as A works. If A's process dies, nobody renews, and B has the lock one TTL later. For a holder that stands still there is the fence of lesson 7.",
 		},
 		{
+			Name: "try-once", Title: "Try once, or skip: a scheduled job, and a buyer", Schedule: "try-once*2:Abca",
+			Text:     "A job is due on three instances and should run on one: each tries the lock once, the first runs the job, and the others skip it. The shop is asked to do the same, so that no buyer waits: if the lock is taken, the answer is \"sold out\". Two units are left, and three buyers want them.",
+			Ask:      1,
+			Question: "A holds the lock. B tries once and does not get it. What becomes of the second unit?",
+			Options:  []string{"B gets it when A is done", "It is left over, and B and C go home without one", "C gets it"},
+			Right:    1,
+			Why:      "The lock was taken, and the shop made \"sold out\" of that. B and C were turned away while a unit was there, and they do not ask again. Nothing was oversold, and the shop has lost a sale. The same happens to the last unit if the holder dies.",
+			Remedy:   "redis",
+			Fix:      "redis lets buyers wait in line for a limited time, and says 503, try again, where that passes: only the stock says sold out. For a job skipping is right, since its next run does what this one left out: if the instance that runs it dies, its lock ends with the TTL, and another instance has the next run.",
+			wrong:    func(e Event) bool { return e.Actor == "B" && e.Kind == HTTP && strings.HasPrefix(e.Text, "409") },
+		},
+		{
 			Name: "reentrant", Title: "Locked out by oneself", Schedule: "reentrant:ab",
 			Text:     "A holds the lock and calls a function. That function locks too, to be sure. With synchronized in Java that works: its owner may take it again.",
 			Ask:      1,

@@ -100,6 +100,10 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
 		},
 		{
+			Name: "try-once", Lock: "try-once", Take: "conditional", Strategy: TryOnce{shop, lockers["try-once"]},
+			Lesson: "Whoever does not get the lock at once is told that it is sold out: right for a job that comes again, wrong for a buyer. Units are left.",
+		},
+		{
 			Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant"]},
 			Lesson: "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold.",
 		},
