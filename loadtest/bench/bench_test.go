@@ -75,9 +75,9 @@ func bench(t *testing.T, args ...string) ([]contest, string) {
 // Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many orders as
 // acknowledged.
 func TestCommand_cases(t *testing.T) {
-	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,aged", "--aged=10", "--buyers=2", "--time=50ms", "--rounds=1",
+	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64,aged", "--aged=10", "--buyers=2", "--time=50ms", "--rounds=1",
 		"--strategies=redis,conditional", "--against=SHOP")
-	rows := map[string]int{"hot-64": 5, "hot-512": 5, "soldout": 5, "lone": 5, "grow": 5, "aged": 5}
+	rows := map[string]int{"hot-64": 5, "hot-512": 5, "soldout": 5, "lone": 5, "grow": 5, "skus-64": 5, "aged": 5}
 	for _, c := range held {
 		if len(c.rows) != rows[c.name] {
 			t.Errorf("%s: got %d rows, want %d", c.name, len(c.rows), rows[c.name])

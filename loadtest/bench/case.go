@@ -9,12 +9,13 @@ import (
 // plenty is more than any round can sell.
 const plenty = 1_000_000_000
 
-// contest is a case: how many buyers want one SKU, and what is compared.
+// contest is a case: how many buyers want how many SKUs, and what is compared.
 type contest struct {
 	name   string
 	about  string
 	buyers int
-	units  int64
+	units  int64 // of each SKU
+	skus   int   // 0 for one
 	byP50  bool  // compared by p50, not by answers per second
 	crowds []int // grow: so many buyers at once, one number after the other, on one fresh shop
 	floor  bool  // beside the same rows without a shop
@@ -30,6 +31,7 @@ func allCases() []contest {
 		{name: "soldout", about: "one SKU without stock, 64 buyers", buyers: 64},
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: 1, units: plenty, byP50: true},
 		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, crowds: []int{10, 100, 1_000, 10_000}},
+		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: 64, units: plenty, skus: 64},
 		{name: "floor", about: "hot-512, beside a program that writes the same rows, 256 orders in a commit, without HTTP and lock", buyers: 512, units: plenty, floor: true},
 		{name: "aged", about: "hot-512, beside shops with 1,000,000 orders in their tables (--aged)", buyers: 512, units: plenty, aged: true},
 	}

@@ -37,9 +37,9 @@ func (r round) perSecond() float64 { return r.OrdersPerSecond + r.RefusalsPerSec
 // race lets a crowd buy: each buyer one unit at the same moment for a length of 0, and again and again for any other.
 // That begins when each buyer has had an answer, and a fifth of the length has passed: before, the shop's own
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
-func race(ctx context.Context, who *row, sku string, length time.Duration) (round, error) {
+func race(ctx context.Context, who *row, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
-		Strategy: who.strategy, SKUs: []string{sku}, Warm: length / 5,
+		Strategy: who.strategy, SKUs: skus, Warm: length / 5,
 		Load: crowd.Load{Buyers: who.buyers, Pace: crowd.Pace{Duration: length}, Lines: 1, Think: -1, Timeout: patience},
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Retry: crowd.Retry{Tries: 1, Base: 10 * time.Millisecond},

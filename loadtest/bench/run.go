@@ -109,7 +109,7 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	for n := range r.Rounds {
 		for _, i := range stats.Rotation(len(c.rows), n) {
 			who := c.rows[i]
-			one, err := r.measure(ctx, who, c.units, r.Time)
+			one, err := r.measure(ctx, who, *c, r.Time)
 			if err != nil {
 				return fmt.Errorf("%s: %w", who.name, err)
 			}
@@ -129,7 +129,7 @@ func (r *run) age(ctx context.Context, c contest) (err error) {
 	}
 	who := &row{strategy: r.Strategies[0], shops: r.aged, procs: r.aged.procs, buyers: c.buyers}
 	for sold := int64(0); sold < int64(r.Aged); {
-		one, err := r.measure(ctx, who, c.units, min(5*time.Second, 4*r.Time))
+		one, err := r.measure(ctx, who, c, min(5*time.Second, 4*r.Time))
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (r *run) age(ctx context.Context, c contest) (err error) {
 func (r *run) grow(ctx context.Context, c *contest) error {
 	for _, buyers := range c.crowds {
 		for _, who := range r.lineup(c.with(buyers)) {
-			one, err := r.crowd(ctx, *who, c.units)
+			one, err := r.crowd(ctx, *who, *c)
 			if err != nil {
 				return fmt.Errorf("%d at %s: %w", buyers, who.name, err)
 			}
@@ -160,7 +160,7 @@ func (r *run) grow(ctx context.Context, c *contest) error {
 
 // crowd lets all buyers come to a process that was started for this and that has answered a few orders, so that the
 // memory it gains is theirs.
-func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err error) {
+func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err error) {
 	var fresh *child.Process
 	if who.shops == nil {
 		fresh, err = startNothing(ctx, 1)
@@ -174,35 +174,37 @@ func (r *run) crowd(ctx context.Context, who row, units int64) (one round, err e
 	who.procs = []*child.Process{fresh}
 	first := who
 	first.buyers = 1
-	one, err = r.measure(ctx, &first, units, 100*time.Millisecond)
+	one, err = r.measure(ctx, &first, c, 100*time.Millisecond)
 	if err != nil || one.Wrong != "" {
 		return one, err
 	}
 	idle, _ := memory(fresh.Pid)
 	forgot := forgetPeak(fresh.Pid)
-	one, err = r.measure(ctx, &who, units, 0)
+	one, err = r.measure(ctx, &who, c, 0)
 	if _, peak := memory(fresh.Pid); forgot == nil {
 		one.BuyerBytes = (peak - idle) / int64(who.buyers)
 	}
 	return one, err
 }
 
-// measure puts a fresh SKU up for sale, lets it be bought for this length and compares what the buyers were answered
+// measure puts fresh SKUs up for sale, lets them be bought for this length and compares what the buyers were answered
 // with the shop's books.
-func (r *run) measure(ctx context.Context, who *row, units int64, length time.Duration) (one round, err error) {
+func (r *run) measure(ctx context.Context, who *row, c contest, length time.Duration) (one round, err error) {
 	var pids []int
 	for _, p := range who.procs {
 		pids = append(pids, p.Pid)
 	}
-	sku, err := r.newSKU(ctx, cmp.Or(who.shops, r.own), units)
-	if err != nil {
-		return round{}, err
+	skus := make([]string, max(1, c.skus))
+	for i := range skus {
+		if skus[i], err = r.newSKU(ctx, cmp.Or(who.shops, r.own), c.units); err != nil {
+			return round{}, err
+		}
 	}
 	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
 	if who.name == floorName {
-		one, err = r.floor(ctx, who.shops, sku)
+		one, err = r.floor(ctx, who.shops, skus[0])
 	} else {
-		one, err = race(ctx, who, sku, length)
+		one, err = race(ctx, who, skus, length)
 	}
 	if err != nil {
 		return round{}, err
@@ -213,13 +215,20 @@ func (r *run) measure(ctx context.Context, who *row, units int64, length time.Du
 	if who.shops == nil {
 		return one, nil
 	}
-	audit, err := r.operator(who.shops).Audit(ctx, sku)
-	if !audit.OK {
-		one.Wrong = fmt.Sprintf("the audit found %+v", audit.Differences)
-	} else {
-		one.Wrong = disagree(audit.Books.Orders, one)
+	var orders int64
+	for _, sku := range skus {
+		audit, err := r.operator(who.shops).Audit(ctx, sku)
+		if err != nil {
+			return one, err
+		}
+		if !audit.OK {
+			one.Wrong = fmt.Sprintf("the audit found %+v", audit.Differences)
+			return one, nil
+		}
+		orders += audit.Books.Orders
 	}
-	return one, err
+	one.Wrong = disagree(orders, one)
+	return one, nil
 }
 
 // disagree compares the number of orders in the books with the answers.

@@ -36,6 +36,7 @@ type round struct {
 	perClient []int         // turns; of one client: per goroutine
 	turns     float64       // all, also those before and after the time that counts
 	commands  float64       // that Redis processed meanwhile
+	gap       time.Duration // mean time that a held key stood free between two holders; 0 where holding takes no time
 	overlaps  int64         // times that a second one was inside
 	lost      int64         // updates of what the lock guards
 	err       error         // the first one of a turn, or a hang
@@ -48,6 +49,7 @@ type guard struct {
 	inside, overlaps atomic.Int64
 	count            atomic.Int64 // read, then written: right only under a lock
 	passes           atomic.Int64
+	left, free       atomic.Int64 // when the latest holder left, and how long the key stood free, in nanoseconds
 }
 
 // pass is the work under the lock.
@@ -57,7 +59,11 @@ func (g *guard) pass(hold time.Duration) {
 	}
 	seen := g.count.Load()
 	if hold > 0 {
+		if left := g.left.Load(); left > 0 {
+			g.free.Add(time.Now().UnixNano() - left)
+		}
 		time.Sleep(hold)
+		g.left.Store(time.Now().UnixNano())
 	}
 	g.count.Store(seen + 1)
 	g.inside.Add(-1)
@@ -191,6 +197,7 @@ func sum(l load, workers []*worker, guards []guard, length time.Duration) round 
 		g := &guards[i]
 		r.overlaps += g.overlaps.Load()
 		r.lost += g.passes.Load() - g.count.Load()
+		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
 	}
 	return r
 }

@@ -187,9 +187,9 @@ func (r *result) print(out io.Writer) {
 			longest = max(longest, one.longest)
 		}
 		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
-			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), commands(r.rows[p.name]), verdict(r.rows[p.name])})
+			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), commands(r.rows[p.name]), gap(r.rows[p.name]), verdict(r.rows[p.name])})
 	}
-	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "commands/turn", "right"}
+	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "commands/turn", "gap", "right"}
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
 }
 
@@ -200,6 +200,18 @@ func commands(rounds []round) string {
 		each = append(each, one.commands/max(1, one.turns))
 	}
 	return fmt.Sprintf("%.2f", stats.Median(each))
+}
+
+// gap returns how long the key stood free between two holders, the median of the rounds.
+func gap(rounds []round) string {
+	var each []float64
+	for _, one := range rounds {
+		each = append(each, float64(one.gap))
+	}
+	if d := time.Duration(stats.Median(each)); d > 0 {
+		return d.Round(time.Microsecond).String()
+	}
+	return "-"
 }
 
 // rates returns a peer's turns per second by round, 0 where it hung.
