@@ -189,7 +189,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.Do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
 	browser.Await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
 	browser.Await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
-	browser.AwaitText("#lesson-title", "第 6 课，共 14 课：GET，比较，DEL")
+	browser.AwaitText("#lesson-title", "第 6 课，共 15 课：GET，比较，DEL")
 	browser.Leave()
 }
 

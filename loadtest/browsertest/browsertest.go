@@ -142,7 +142,8 @@ func Screens() []Sheet {
 	}
 }
 
-// Check lays the open page on each sheet and fails if it does not fit. name says what it shows.
+// Check lays the open page on each sheet and fails if it does not fit, or if axe, which SHOP_TEST_AXE names the file of,
+// finds something serious. name says what the page shows.
 func (p *Tab) Check(name string, sheets ...Sheet) {
 	p.Helper()
 	for _, s := range sheets {
@@ -159,5 +160,37 @@ func (p *Tab) Check(name string, sheets ...Sheet) {
 		if got := p.Text("getComputedStyle(document.body).backgroundColor"); got != s.Background {
 			p.Errorf("%s on %+v: background: got %s", name, s, got)
 		}
+		if s.Media == "screen" {
+			p.checkAccess(fmt.Sprintf("%s on %+v", name, s))
+		}
+	}
+}
+
+// axe is a script that finds what keeps people from using a page: contrast, names, roles, focus.
+var axe = sync.OnceValues(func() ([]byte, error) {
+	path := os.Getenv("SHOP_TEST_AXE")
+	if path == "" {
+		return nil, nil
+	}
+	return os.ReadFile(path)
+})
+
+func (p *Tab) checkAccess(what string) {
+	p.Helper()
+	script, err := axe()
+	if err != nil {
+		p.Fatal(err)
+	}
+	if script == nil {
+		p.Log("SHOP_TEST_AXE is not set: not checked by axe")
+		return
+	}
+	p.Text(string(script) + "; axe.version")
+	found, err := chromedp.Run(p.Ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
+		.filter(({impact}) => impact === "serious" || impact === "critical")
+		.map(({id, nodes}) => id + ": " + nodes.map(({html, failureSummary}) => html + " " + failureSummary).join("\n")).join("\n"))`,
+		chromedp.EvalAwaitPromise))
+	if err != nil || found != "" {
+		p.Errorf("%s: axe: %v %s", what, err, found)
 	}
 }
