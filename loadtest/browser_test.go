@@ -175,7 +175,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.Do(chromedp.Navigate(ui.url + "#lesson/none"))
 	browser.Await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
 	browser.Do(chromedp.KeyEvent(kb.End))
-	browser.AwaitText("#lesson-said", "Step 5.")
+	browser.AwaitText("#lesson-said", "Step 6.")
 	browser.Await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
 	browser.Check("asked", browsertest.Screens()...)
 	browser.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))

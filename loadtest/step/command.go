@@ -8,27 +8,24 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/lang"
-	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
 // Command is what the user chose of `loadtest step`.
 type Command struct {
-	Name string `arg:"" optional:"" help:"A lesson, a strategy, or 'all'. Without one, the lessons are listed."`
+	Name string `arg:"" optional:"" help:"A lesson, or 'all'. Without one, the lessons are listed."`
 
-	Times int    `default:"1" help:"Play each this many times (1 to 1000), and demand that each ends as it should."`
-	JSON  string `name:"json" placeholder:"FILE" help:"Write the plays with all their events as JSON too; '-' for stdout, everything else then goes to stderr."`
+	JSON string `name:"json" placeholder:"FILE" help:"Write the plays with all their events as JSON too; '-' for stdout, everything else then goes to stderr."`
 	lang.Flag
 }
 
 // About stands above the flags in the help.
-const About = `Plays a lesson: two or three buyers against each other, step by step, the same way every time.
+const About = `Plays a lesson: the concurrent requests of two or three buyers, step by step, the same way every time.
 
 Each buyer uses an instance of the shop of its own. A schedule says whose request takes the next step, whose process dies, and
 whose lock runs out. The timeline shows what each of them did and when, where it went wrong, why, and what a right strategy
@@ -41,15 +38,14 @@ Examples:
   go run ./loadtest step                    the lessons
   go run ./loadtest step none               the lost update, line by line, then its remedy
   go run ./loadtest step get-then-del       a lock that is released too late
-  go run ./loadtest step redis              a right strategy in the schedules of all lessons
-  go run ./loadtest step all --times 20     everything, 20 times: the same outcome 20 times
+  go run ./loadtest step all                a line for each lesson
   go run ./loadtest step all --servers docker
 
 A timeline reads from top to bottom; the first column is milliseconds since the play began. What A's request did is on the
 left, B's in the middle: HTTP, Redis commands and SQL with their answers, and the steps of the order.
 
-Exit code: 0 if every wrong strategy failed in its lesson and every right one passed in all, each time; 1 if not, or if a
-schedule could not be played; 2 if the flags make no sense.
+Exit code: 0 if every wrong strategy failed in its lesson, and its remedy passed; 1 if not, or if a schedule could not be played;
+2 if the flags make no sense.
 `
 }
 
@@ -58,12 +54,8 @@ const all = "all"
 
 // Validate returns the first flag that asks for what cannot be.
 func (c Command) Validate() error {
-	const maxTimes = 1000
-	switch {
-	case c.Times < 1 || c.Times > maxTimes:
-		return fmt.Errorf("--times %d: want 1 to %d", c.Times, maxTimes)
-	case c.Name == "" && (c.Times > 1 || c.JSON != ""):
-		return errors.New("name what to play: a strategy, or 'all'")
+	if c.Name == "" && c.JSON != "" {
+		return errors.New("name what to play: a lesson, or 'all'")
 	}
 	return nil
 }
@@ -77,113 +69,71 @@ type Output struct {
 	Progress func(line string)
 }
 
-// series is a schedule that is played a number of times.
-type series struct {
-	lesson     Lesson
-	schedule   string // with the lesson's strategy, or with a right one
-	right      bool
-	shown      Position // the first that ended unexpectedly, or else the first of all
-	unexpected int      // how many did
+// played is what came of a lesson.
+type played struct {
+	Lesson
+	wrong, remedy Position
 }
 
+// failed reports whether the lesson showed something else than it should.
+func (p played) failed() bool { return p.wrong.Passed || !p.remedy.Passed }
+
 // Run plays what was named, in shops that use the servers of from. A name that cannot be played is an ErrUnknown or
-// ErrNotApplicable. Otherwise the error says how many plays ended unexpectedly.
+// ErrNotApplicable. Otherwise the error names the lessons that ended unexpectedly.
 func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
 	if c.Name == "" {
 		out.list()
 		return nil
 	}
+	chosen := slices.DeleteFunc(Lessons(), func(l Lesson) bool { return c.Name != all && c.Name != l.Name })
+	if len(chosen) == 0 {
+		return fmt.Errorf("%w: %.80q is no lesson; `go run ./loadtest step` lists them", ErrUnknown, c.Name)
+	}
 	player, began := NewPlayer(from), time.Now()
 	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
-	strategies, err := player.Strategies(ctx)
+	lessons, err := play(ctx, player, chosen)
 	if err != nil {
 		return err
 	}
-	chosen := c.choose(strategies)
-	if len(chosen) == 0 {
-		_, err := player.strategy(ctx, c.Name)
-		return err
-	}
-	if err := c.play(ctx, player, chosen, out.Progress); err != nil {
-		return err
-	}
-	unexpected, positions := 0, []Position{}
-	for _, s := range chosen {
-		unexpected, positions = unexpected+s.unexpected, append(positions, s.shown)
-		if c.Name != all {
-			out.whole(s.shown)
-		}
-	}
 	if c.Name == all {
-		out.table(chosen)
-		fmt.Fprintf(out.Out, "%d plays in %.1f s; %d unexpected results.\n", len(chosen)*c.Times, time.Since(began).Seconds(), unexpected)
+		out.table(lessons)
+		fmt.Fprintf(out.Out, "%d lessons in %.1f s.\n", len(lessons), time.Since(began).Seconds())
 	}
-	if err := c.save(out.JSON, positions); err != nil {
-		return err
-	}
-	if unexpected > 0 {
-		return fmt.Errorf("%d of %d plays ended unexpectedly", unexpected, len(chosen)*c.Times)
-	}
-	return nil
-}
-
-// choose returns what is played: a wrong strategy in its lesson, followed by the remedy; a right one in all lessons;
-// everything.
-func (c Command) choose(strategies []shopclient.Strategy) (chosen []series) {
-	for _, l := range Lessons() {
-		available := slices.ContainsFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.strategy() && s.Available })
-		if available && (c.Name == all || c.Name == l.Name) {
-			chosen = append(chosen, series{lesson: l, schedule: l.Schedule})
+	var positions []Position
+	for _, l := range lessons {
+		positions = append(positions, l.wrong, l.remedy)
+		if c.Name != all || l.failed() {
+			out.whole(l.wrong)
+			out.whole(l.remedy)
 		}
-		for _, s := range strategies {
-			if s.PromisesCorrect && s.Available && (c.Name == all || c.Name == s.Name || c.Name == l.Name && s.Name == l.Remedy) {
-				chosen = append(chosen, series{lesson: l, schedule: l.with(s.Name), right: true})
-			}
+		if l.failed() {
+			err = errors.Join(err, fmt.Errorf("%s ended unexpectedly", l.Name))
 		}
 	}
-	return chosen
+	return errors.Join(err, c.save(out.JSON, positions))
 }
 
 // play plays all, several at a time: some are about time, and pass it.
-func (c Command) play(ctx context.Context, player *Player, chosen []series, progress func(string)) error {
+func play(ctx context.Context, player *Player, chosen []Lesson) ([]played, error) {
 	const parallel = 8
-	var played atomic.Int32
+	lessons := make([]played, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for i := range chosen {
-		s := &chosen[i]
+	for i, l := range chosen {
 		group.Go(func() error {
-			if err := s.play(ctx, player, c.Times); err != nil {
-				return fmt.Errorf("%s: %w", s.schedule, err)
+			wrong, err := player.Play(ctx, l.Schedule)
+			if err != nil {
+				return fmt.Errorf("%s: %w", l.Schedule, err)
 			}
-			if n := played.Add(1); n%20 == 0 {
-				progress(fmt.Sprintf("%d of %d schedules", n, len(chosen)))
+			remedy, err := player.PlayLoose(ctx, l.with(l.Remedy))
+			if err != nil {
+				return fmt.Errorf("%s: %w", l.with(l.Remedy), err)
 			}
+			lessons[i] = played{l, wrong, remedy}
 			return nil
 		})
 	}
-	return group.Wait()
-}
-
-func (s *series) play(ctx context.Context, player *Player, times int) error {
-	for range times {
-		play := player.Play
-		if s.right {
-			play = player.PlayLoose
-		}
-		now, err := play(ctx, s.schedule)
-		if err != nil {
-			return err
-		}
-		expected := now.Over && now.Passed == s.right
-		if s.shown.Schedule == "" || !expected && s.unexpected == 0 {
-			s.shown = now
-		}
-		if !expected {
-			s.unexpected++
-		}
-	}
-	return nil
+	return lessons, group.Wait()
 }
 
 func (c Command) save(stdout io.Writer, plays []Position) error {

@@ -3,6 +3,7 @@ package step
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -14,57 +15,72 @@ type Explored struct {
 	Strategy  string   `json:"strategy"`
 	Promises  bool     `json:"promises"`  // it is designed to be correct
 	Schedules []string `json:"schedules"` // their names
+	Failed    []string `json:"failed"`    // of these, the shortest name first
 	Oversold  int      `json:"oversold"`
-	Undersold int      `json:"undersold"` // a unit is left, or a buyer waits for ever
-	Shortest  string   `json:"shortest"`  // of those that failed, by its name; empty if none did
+	Undersold int      `json:"undersold"` // no unit is oversold, but one is left, or a buyer waits for ever
 	Cut       bool     `json:"cut"`       // it was interrupted
 }
-
-// Failed is how many schedules did.
-func (e Explored) Failed() int { return e.Oversold + e.Undersold }
 
 // add counts a schedule.
 func (e *Explored) add(p Position) {
 	e.Schedules = append(e.Schedules, p.Schedule)
-	switch {
-	case p.Passed:
+	if p.Passed {
 		return
-	case p.Sold > p.Units:
+	}
+	e.Failed = append(e.Failed, p.Schedule)
+	if p.Sold > p.Units {
 		e.Oversold++
-	default:
+	} else {
 		e.Undersold++
 	}
-	name, least := p.Schedule, e.Shortest
-	if least == "" || cmp.Or(cmp.Compare(len(name), len(least)), cmp.Compare(name, least)) < 0 {
-		e.Shortest = name
+}
+
+// Shortest is the schedule of those that failed with the shortest name; empty if none failed.
+func (e Explored) Shortest() string {
+	if len(e.Failed) == 0 {
+		return ""
 	}
+	return e.Failed[0]
 }
 
 // Bounds of what is explored.
 type Bounds struct {
 	Buyers      int
+	Units       int64
 	Preemptions int  // switches away from a request that could go on, a fault among them
 	Crash       bool // one fault in a schedule: a process dies, or a lock runs out
+	Slow        bool // or this one: the work takes longer than a lock lives that is not renewed
 	Parallel    int  // schedules at a time, each in shops of its own
 }
 
-// Explore plays each schedule of a strategy within the bounds. progress gets how many were played and how many are known
-// beside. If ctx ends, the error is its cause, and what was found by then is returned as well. Other errors are those of
+// faults are the kinds of acts of which there may be one in a schedule.
+func (b Bounds) faults() (kinds []byte) {
+	if b.Crash {
+		kinds = append(kinds, dies, expires)
+	}
+	if b.Slow {
+		kinds = append(kinds, works)
+	}
+	return kinds
+}
+
+// Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
+// of those that are known and still to be played. If ctx ends, the error is its cause, and what was found by then is returned as well. Other errors are those of
 // Position.
 func (p *Player) Explore(ctx context.Context, name string, within Bounds, progress func(played, todo int)) (Explored, error) {
 	strategy, err := p.strategy(ctx, name)
 	if err != nil {
 		return Explored{}, err
 	}
-	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}}
-	all := plan{buyers: within.Buyers, units: 1, preemptions: within.Preemptions, faults: within.Crash}
+	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}, Failed: []string{}}
+	all := plan{buyers: within.Buyers, units: within.Units, preemptions: within.Preemptions, faults: within.faults()}
 	var mu sync.Mutex
 	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
-		wave := todo
+		wave, left := todo, len(todo)
 		todo = nil
 		group, exploring := errgroup.WithContext(ctx)
 		group.SetLimit(within.Parallel)
-		for i, acts := range wave {
+		for _, acts := range wave {
 			how := all
 			how.acts = acts
 			group.Go(func() error {
@@ -74,18 +90,23 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 				played, done, err := p.walk(exploring, strategy, how)
 				mu.Lock()
 				defer mu.Unlock()
+				left--
+				if errors.Is(err, errNoLock) {
+					return nil // it is no schedule of this strategy
+				}
 				if err != nil || exploring.Err() != nil {
 					return err
 				}
 				todo = append(todo, instead(done, len(acts))...)
 				found.add(played)
-				progress(len(found.Schedules), len(wave)-1-i+len(todo))
+				progress(len(found.Schedules), left+len(todo))
 				return nil
 			})
 		}
 		err = cmp.Or(group.Wait(), ctx.Err())
 	}
 	slices.Sort(found.Schedules)
+	slices.SortFunc(found.Failed, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	if ctx.Err() != nil {
 		found.Cut, err = true, context.Cause(ctx)
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +28,12 @@ type Explore struct {
 	Name string `arg:"" optional:"" name:"strategy" help:"A strategy, or 'all', which includes --crash."`
 
 	Buyers      int    `default:"2" help:"Requests for the last unit, each to an instance of its own (2 to 3)."`
+	Units       int64  `default:"1" help:"Units that are left (1 to 2)."`
 	Preemptions int    `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
 	Crash       bool   `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
+	Slow        bool   `help:"Also: at each step, the work may take longer than a lock lives that is not renewed; with --crash, one such fault in all."`
 	Schedule    string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
-	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is mended. FILE is in this module and ends with _test.go."`
+	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is fixed. FILE is in this module and ends with _test.go."`
 	Parallel    int    `default:"8" help:"Schedules at a time, each in shops of its own (1 to 32)."`
 	lang.Flag
 }
@@ -44,10 +49,11 @@ func (Explore) Footer() string {
 	return `
 Examples:
   go run ./loadtest explore none                        the shortest way to sell the last unit twice
-  go run ./loadtest explore redis --crash               no schedule oversells, also if processes die
+  go run ./loadtest explore redis --crash               no schedule oversells, even if processes die
   go run ./loadtest explore all                         the table of all strategies
   go run ./loadtest explore --schedule none:ABab        one schedule again
-  go run ./loadtest explore get-then-del --crash --buyers 3 --go loadtest/step/found_test.go
+  go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
+  go run ./loadtest explore none --go loadtest/step/found_test.go
 
 The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
 process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
@@ -65,6 +71,8 @@ func (c Explore) Validate() error {
 		return errors.New("name a strategy or 'all', or a --schedule")
 	case c.Buyers < 2 || c.Buyers > maxBuyers:
 		return fmt.Errorf("--buyers %d: want 2 to %d", c.Buyers, maxBuyers)
+	case c.Units < 1 || c.Units > maxUnits:
+		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
 	case c.Parallel < 1 || c.Parallel > maxParallel:
@@ -75,11 +83,14 @@ func (c Explore) Validate() error {
 	if _, err := os.Lstat(c.Go); c.Go != "" && err == nil {
 		return fmt.Errorf("--go: %s is there already", c.Go)
 	}
-	if c.Schedule != "" {
-		_, _, err := parseSchedule(c.Schedule)
-		return err
+	if c.Schedule == "" {
+		return nil
 	}
-	return nil
+	if c.Buyers != 2 || c.Units != 1 || c.Preemptions != 2 || c.Crash || c.Slow {
+		return errors.New("--schedule plays one schedule: leave out --buyers, --units, --preemptions, --crash and --slow")
+	}
+	_, _, err := parseSchedule(c.Schedule)
+	return err
 }
 
 // Run explores, in shops that use the servers of from. A name that cannot be played is an ErrUnknown, ErrNotApplicable or
@@ -126,39 +137,39 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 		return context.Cause(ctx)
 	}
 	for _, e := range results {
-		if e.Promises == (e.Failed() > 0) {
-			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, e.Failed(), len(e.Schedules)))
+		if e.Promises == (len(e.Failed) > 0) {
+			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
 	return err
 }
 
 func (c Explore) bounds() Bounds {
-	return Bounds{Buyers: c.Buyers, Preemptions: c.Preemptions, Crash: c.Crash || c.Name == all, Parallel: c.Parallel}
+	return Bounds{c.Buyers, c.Units, c.Preemptions, c.Crash || c.Name == all, c.Slow, c.Parallel}
 }
 
 // show writes what came of one strategy, with the shortest schedule that failed.
 func (c Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
-	bound := lang.Text(c.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
+	bound := lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
 	if c.Crash {
-		bound = lang.Text(c.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
+		bound = lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
 	}
-	fmt.Fprintln(out.Out, out.bold(e.Strategy+": "+e.counts(c.Lang)))
+	fmt.Fprintln(out.Out, out.bold(e.Strategy+": "+e.counts(out.Lang)))
 	out.paragraph(bound)
-	if e.Failed() == 0 {
+	switch {
+	case e.Cut:
+		return nil
+	case len(e.Failed) == 0:
 		if c.Go != "" {
-			out.paragraph(lang.Text(c.Lang, "No schedule failed: no test is written."))
+			out.paragraph(lang.Text(out.Lang, "No schedule failed: no test is written."))
 		}
 		if !e.Promises && !c.Crash {
-			out.paragraph(lang.Text(c.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
+			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
 		return nil
 	}
-	if e.Cut {
-		return nil
-	}
-	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(c.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest))
-	again, err := player.Play(ctx, e.Shortest)
+	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(out.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest()))
+	again, err := player.Play(ctx, e.Shortest())
 	if err != nil {
 		return err
 	}
@@ -169,19 +180,18 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	_, how, err := parseSchedule(e.Shortest)
+	_, how, err := parseSchedule(e.Shortest())
 	if err != nil || !slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == dies }) {
 		return err
 	}
-	killed, err := player.playWithSIGKILL(ctx, e.Shortest)
+	killed, err := player.playWithSIGKILL(ctx, e.Shortest())
 	if err != nil {
 		return fmt.Errorf("confirm it with a process that is killed: %w", err)
 	}
-	confirmed := lang.Text(c.Lang, "With a real process that is killed (SIGKILL): the same: %s", killed.outcome(c.Lang))
 	if killed.Passed || killed.Sold != again.Sold {
-		confirmed = lang.Text(c.Lang, "With a real process that is killed (SIGKILL): NOT the same: %s", killed.outcome(c.Lang))
+		return fmt.Errorf("with a real process that is killed (SIGKILL), %s ends otherwise: %s", e.Shortest(), killed.Outcome)
 	}
-	out.paragraph(confirmed)
+	out.paragraph(lang.Text(out.Lang, "With a real process that is killed (SIGKILL): the same: %s", killed.outcome(out.Lang)))
 	return nil
 }
 
@@ -196,11 +206,8 @@ func (e Explored) counts(language string) string {
 
 // explored is the table of all strategies.
 func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
+	t := newTable("strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed")
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	t.AppendHeader(table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"})
 	total := 0
 	for i, e := range results {
 		if i > 0 && e.Promises != results[i-1].Promises {
@@ -211,7 +218,7 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 		if e.Cut {
 			schedules += ", not all: interrupted"
 		}
-		t.AppendRow(table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest})
+		t.AppendRow(table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest()})
 	}
 	fmt.Fprintln(o.Out, t.Render())
 	for _, s := range strategies {
@@ -275,9 +282,21 @@ func writeTest(path string, p Position) error {
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
 	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
-	folder, pathErr := filepath.Abs(filepath.Dir(path))
 	err = testSource.Execute(file, map[string]string{
-		"Package": filepath.Base(folder) + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
+		"Package": packageOf(path) + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
 	})
-	return errors.Join(err, pathErr, file.Close())
+	return errors.Join(err, file.Close())
+}
+
+// packageOf returns the package of the Go files beside a file, or else what the file's folder is called, in letters.
+func packageOf(path string) string {
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
+	for _, name := range beside {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
+		if err == nil && !strings.HasSuffix(name, "_test.go") {
+			return file.Name.Name
+		}
+	}
+	folder, _ := filepath.Abs(filepath.Dir(path))
+	return "found" + regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(filepath.Base(folder), "")
 }

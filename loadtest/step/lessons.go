@@ -31,7 +31,7 @@ func Lessons() []Lesson {
 		{
 			Name: "none", Title: "No lock: read, compute, write back", Schedule: "none:Aba",
 			Text:     "One unit is left. The shop reads the stock, checks it in the program, and saves what it computed. That is what an ORM makes easy, and with one buyer at a time it is right.",
-			Ask:      5,
+			Ask:      6,
 			Question: "A has read 1. B has bought the unit since. What does A's UPDATE do?",
 			Options:  []string{"It fails: the row has changed since A read it", "It changes the row, and A gets the unit, too", "It waits for B"},
 			Right:    1,
@@ -100,7 +100,7 @@ func Lessons() []Lesson {
 		{
 			Name: "short-lease", Title: "A lease that runs out, and the fence", Schedule: "short-lease:AAtaba",
 			Text:     "Lock and unlock are right now. But a lock with a TTL is a lease: it ends by the clock of its store, whether or not its holder has finished. A garbage collection, a closed laptop, a migrated virtual machine: A stands still for longer than that.",
-			Ask:      9,
+			Ask:      10,
 			Question: "B has bought the unit under a lock of its own. A wakes up and goes on. What stops its UPDATE?",
 			Options:  []string{"Redis: A's lock has expired", "Nothing", "A's process: it notices that its lock is over"},
 			Right:    1,
@@ -123,7 +123,7 @@ func Lessons() []Lesson {
 		{
 			Name: "read-before-lock", Title: "Read first, then locked", Schedule: "read-before-lock:Aba",
 			Text:     "The lock is released after the COMMIT now. But the stock was read before it was taken: by a cache, by the page that the buyer came from, or by a transaction that had begun outside and keeps showing what it saw first.",
-			Ask:      7,
+			Ask:      9,
 			Question: "A has read 1. B has bought the unit since, under the lock. A takes the lock, which is free. What does A's UPDATE write?",
 			Options:  []string{"0, computed from what A read before", "Nothing: the lock tells A that the stock has changed", "Nothing: the UPDATE fails"},
 			Right:    0,
@@ -193,7 +193,7 @@ func Lessons() []Lesson {
 		{
 			Name: "redlock-unguarded", Title: "Redlock, and whether you need a lock at all", Schedule: "redlock-unguarded:AAtaba",
 			Text:     "One Redis can fail, so there are five: whoever gets three of them has the lock. Two may be down, and it still sells. But the TTL runs by the clocks of five servers: one that jumps ahead, or a node that restarts without its memory, ends a lock early.",
-			Ask:      9,
+			Ask:      10,
 			Question: "A's lock has run out on three of five nodes. B took it there and bought the unit. A goes on. What stops A's UPDATE?",
 			Options:  []string{"The majority: A has no longer three nodes", "Its fence is too low", "Nothing"},
 			Right:    2,

@@ -13,7 +13,8 @@
 //
 //   - A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
 //     right strategy that passes in it.
-//   - Every wait has a bound. No schedule depends on how long anything takes, but for the act that is about just that.
+//   - Every wait has a bound. No schedule depends on how long anything takes, but for the act that is about just that: other
+//     locks live for 5 s, and a schedule takes a small part of that.
 //   - No process outlives the Player, nor this process, however that ends.
 package step
 
@@ -53,8 +54,8 @@ type Position struct {
 	Events []Event  `json:"events"` // in order of time
 	Wrong  int      `json:"wrong"`  // index of the event with which it went wrong; -1 if none did
 
-	Over    bool   `json:"over"`    // nobody can go on
-	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, none is left, and nobody waits for ever
+	Over    bool   `json:"over"`    // no buyer can go on
+	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, none is left, and no buyer waits for ever
 	Outcome string `json:"outcome"` // a sentence with the figures, once it is over
 	Why     string `json:"why"`     // a paragraph on what happened, once it is over
 	Remedy  string `json:"remedy"`  // what a right strategy does instead, where it failed
@@ -94,7 +95,7 @@ type Player struct {
 	mu   sync.Mutex
 	idle map[kind][]*instances
 
-	strategies []shopclient.Strategy // nil before somebody asked
+	strategies []shopclient.Strategy // nil until first asked for
 }
 
 // kind is what shops a schedule needs.
@@ -198,34 +199,43 @@ func (p *Player) PlayLoose(ctx context.Context, name string) (Position, error) {
 }
 
 func (p *Player) play(ctx context.Context, name string, change func(*plan)) (now Position, err error) {
-	strategy, how, err := parseSchedule(name)
-	if err != nil {
-		return now, err
-	}
-	chosen, err := p.strategy(ctx, strategy)
+	strategy, how, err := p.parse(ctx, name)
 	if err != nil {
 		return now, err
 	}
 	change(&how)
-	now, _, err = p.walk(ctx, chosen, how)
+	now, _, err = p.walk(ctx, strategy, how)
 	return now, err
 }
 
-// repeats is how often a schedule is begun: who of several waiters gets a lock that has run out is left to chance.
+// parse reads the name of a schedule.
+func (p *Player) parse(ctx context.Context, name string) (strategy shopclient.Strategy, how plan, err error) {
+	named, how, err := parseSchedule(name)
+	if err != nil {
+		return strategy, how, err
+	}
+	strategy, err = p.strategy(ctx, named)
+	return strategy, how, err
+}
+
+// repeats is how often a schedule is tried: which of several waiters gets a lock that has run out is not determined.
 const repeats = 20
 
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
 	var misfit error // of the name, not of the shops
-	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) (err error) {
-		times := repeats
-		if quick {
-			times = 1 // it takes its time
+	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) error {
+		times := 1
+		if how.buyers > 2 && !quick {
+			times = repeats
 		}
 		for range times {
-			now, done, err = walkThrough(ctx, s, strategy, how)
-			if misfit = err; !errors.Is(err, ErrSchedule) {
-				return err
+			now, done, misfit = walkThrough(ctx, s, strategy, how)
+			if !errors.Is(misfit, ErrSchedule) {
+				return misfit
+			}
+			if errors.Is(misfit, errNoLock) {
+				break // nor will there be one
 			}
 		}
 		return nil
@@ -235,11 +245,7 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 
 // playWithSIGKILL plays a schedule in which a buyer's process dies, with a real one that is killed.
 func (p *Player) playWithSIGKILL(ctx context.Context, name string) (played Position, err error) {
-	strategy, how, err := parseSchedule(name)
-	if err != nil {
-		return played, err
-	}
-	chosen, err := p.strategy(ctx, strategy)
+	strategy, how, err := p.parse(ctx, name)
 	if err != nil {
 		return played, err
 	}
@@ -249,7 +255,7 @@ func (p *Player) playWithSIGKILL(ctx context.Context, name string) (played Posit
 		return played, err
 	}
 	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
-	played, _, err = walkThrough(ctx, s, chosen, how)
+	played, _, err = walkThrough(ctx, s, strategy, how)
 	return played, err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
 func (o Output) whole(p Position) {
-	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+lang.Text(o.Lang, p.word())))
+	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+lang.Text(o.Lang, p.verdict())))
 	o.timeline(p)
 	fmt.Fprintln(o.Out)
 	o.paragraph(p.outcome(o.Lang))
@@ -24,8 +24,8 @@ func (o Output) whole(p Position) {
 	fmt.Fprintln(o.Out)
 }
 
-// word is what came of it.
-func (p Position) word() string {
+// verdict is what came of it, in a word.
+func (p Position) verdict() string {
 	if p.Passed {
 		return "passed"
 	}
@@ -38,35 +38,21 @@ func (o Output) paragraph(text string) {
 	}
 }
 
-// table writes a row for each lesson: what came of it, and in how many right strategies it passed.
-func (o Output) table(held []series) {
+// table writes a row for each lesson: what came of it, and of its remedy.
+func (o Output) table(lessons []played) {
+	t := newTable("lesson", "schedule", "result", "remedy", "in the same schedule")
+	for _, l := range lessons {
+		t.AppendRow(table.Row{l.Name, l.Schedule, o.red(l.wrong.verdict()), l.Remedy, l.remedy.verdict()})
+	}
+	fmt.Fprintln(o.Out, t.Render())
+}
+
+func newTable(columns ...any) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"lesson", "schedule", "result", "right strategies in it"})
-	for i := 0; i < len(held); {
-		l, own, passed, right := held[i].lesson, "not played", 0, 0
-		for ; i < len(held) && held[i].lesson.Name == l.Name; i++ {
-			switch s := held[i]; {
-			case !s.right && s.unexpected == 0:
-				own = o.red("FAILED")
-			case !s.right:
-				own = o.red("PASSED !")
-			case s.unexpected == 0:
-				passed++
-				fallthrough
-			default:
-				right++
-			}
-		}
-		t.AppendRow(table.Row{l.Name, l.Schedule, own, fmt.Sprintf("%d of %d passed", passed, right)})
-	}
-	fmt.Fprintln(o.Out, t.Render())
-	for _, s := range held {
-		if s.unexpected > 0 {
-			o.whole(s.shown)
-		}
-	}
+	t.AppendHeader(columns)
+	return t
 }
 
 // Columns of a timeline, 100 in all.
@@ -103,7 +89,7 @@ func lines(e Event, width int) string {
 	ms := fmt.Sprintf("%*.1f", timeWidth, float64(e.At.Microseconds())/1000)
 	if e.Kind == Schedule {
 		rule := "-- " + e.Text + " "
-		if e.Text != runsOut { // whoever let time pass
+		if e.Text != runsOut { // the buyer whose tape has it does not matter
 			rule = "-- " + e.Actor + ": " + e.Text + " "
 		}
 		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-utf8.RuneCountInString(rule)))

@@ -25,6 +25,7 @@ type request struct {
 	log      *journal
 
 	tries    atomic.Int32
+	gone     atomic.Bool       // its process has died: it does not try again
 	answered chan struct{}     // closed after the last try
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
@@ -45,6 +46,9 @@ func (r *request) run(ctx context.Context) {
 			return
 		}
 		sleep(ctx, retryPause)
+		if r.gone.Load() {
+			return
+		}
 	}
 }
 

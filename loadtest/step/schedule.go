@@ -14,18 +14,18 @@ type act struct {
 }
 
 const (
-	steps = 's' // the buyer takes a step
-	runs  = 'r' // the buyer takes steps until it ends or waits; only in names
-	dies  = 'x' // the buyer's process dies
-	times = 't' // the buyer's lock runs out, which it does not notice
-	works = 'w' // the buyer works for longer than a lock lives that is not renewed
+	steps   = 's' // the buyer takes a step
+	runs    = 'r' // the buyer takes steps until it ends or waits; only in names
+	dies    = 'x' // the buyer's process dies
+	expires = 't' // the buyer's lock runs out, which it does not notice
+	works   = 'w' // the buyer works for longer than a lock lives that is not renewed
 )
 
 const (
 	buyerNames = "ABC"
 	maxBuyers  = len(buyerNames)
 	maxUnits   = 2
-	maxActs    = 300 // of a schedule; a request that takes more goes round in circles
+	maxActs    = 300 // of a schedule
 )
 
 // The name of a schedule is the strategy's, a colon, and a letter for each act: A takes a step, a runs until it ends or
@@ -48,10 +48,10 @@ func scheduleName(strategy string, units int64, done []decision) string {
 			continue
 		}
 		end := i + 1
-		for end < len(done) && !done[end-1].over && done[end].act == a {
+		for end < len(done) && !done[end-1].blocked && done[end].act == a {
 			end++
 		}
-		if done[end-1].over {
+		if done[end-1].blocked {
 			a.kind, i = runs, end-1
 		}
 		b.WriteString(strings.Repeat(a.String(), end-i))
@@ -91,7 +91,7 @@ func parseSchedule(name string) (strategy string, p plan, err error) {
 		buyer := strings.IndexByte(buyerNames, letter)
 		small := strings.IndexByte(strings.ToLower(buyerNames), letter)
 		switch {
-		case kind == 0 && (letter == dies || letter == times || letter == works):
+		case kind == 0 && (letter == dies || letter == expires || letter == works):
 			kind = letter
 			continue
 		case kind == 0 && buyer >= 0:

@@ -1,9 +1,9 @@
 package step
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,13 +29,13 @@ type walk struct {
 	buyers   []*walker
 	running  sync.WaitGroup
 
-	last    int        // buyer that made the latest step; -1 before the first
-	changes int        // counts what may let a buyer in who polls
-	passed  bool       // time has been let pass
-	done    []decision // in order
-	cost    int        // of all decisions
-	faulty  bool       // somebody died or lost a lock
-	ended   bool
+	last       int        // buyer that made the latest step; -1 before the first
+	changes    int        // releases and expiries so far: a buyer who polls asks again only after one
+	timePassed bool       // so that the locks of dead buyers have run out
+	done       []decision // in order
+	cost       int        // of all decisions
+	faulty     bool       // there was a fault
+	ended      bool
 }
 
 // decision is an act, and what could have been done instead.
@@ -43,7 +43,7 @@ type decision struct {
 	act
 	instead []act
 	at      time.Time // when it was done
-	over    bool      // the buyer could not go on after it
+	blocked bool      // the buyer could not go on after it
 }
 
 // walker is a buyer whose request is stepped.
@@ -64,6 +64,7 @@ type standing struct {
 	answered bool
 	read     *int64 // units that it has seen as available
 	holds    bool   // a lock
+	taken    bool   // the key of a lock is set, but for more commands it does not hold it yet
 	waits    bool   // for a lock
 	sending  string // the statement that has no answer yet
 	inTx     bool
@@ -78,7 +79,9 @@ func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
 		s.waits = s.waits && (!polls || e.Kind == Step)
 		switch {
 		case e.Kind == Step && e.Text == "lock-held":
-			held, s.waits = held+1, false
+			held, s.waits, s.taken = held+1, false, false
+		case e.Kind == Redis && setsKey.MatchString(e.Text):
+			s.taken = e.Answer == "1"
 		case e.Kind == Step && e.Text == "lock-contended":
 			s.waits = true
 		case e.Kind == Step && e.Text == "released":
@@ -100,6 +103,9 @@ func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
 	s.holds = held > 0
 	return s
 }
+
+// setsKey matches the first of several commands that take a lock.
+var setsKey = regexp.MustCompile(`^(SETNX|HINCRBY) `)
 
 func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
@@ -219,47 +225,62 @@ func (w *walk) canGoOn(i int) bool {
 	return !b.finished() && b.at.next != "" && !inVain
 }
 
-// do makes an act, which must be possible, and waits until all requests stand still again.
+// do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
 func (w *walk) do(ctx context.Context, d decision) error {
-	b := w.buyers[d.buyer]
-	next := b.at.next
-	d.at = time.Now()
+	b, next := w.buyers[d.buyer], w.buyers[d.buyer].at.next
+	switch {
+	case !w.possible(d.act):
+		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.actor, w.name())
+	case len(w.done) == maxActs:
+		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
+	}
+	w.cost, d.at = w.cost+w.price(d.act), time.Now()
 	if asks.MatchString(next) {
 		b.asked = w.changes
 	}
-	switch d.kind {
-	case steps:
-		if err := b.move(ctx, shopclient.MoveStep); err != nil {
-			return err
-		}
-		b.at.next, b.at.waits, b.begun, w.last = "", false, true, d.buyer
-	case dies:
-		if err := w.kill(ctx, b); err != nil {
-			return err
-		}
-		w.faulty = true
-	case times:
-		if _, err := w.expire(ctx, b); err != nil {
-			return err
-		}
-		w.faulty = true
-	case works:
-		w.log.add(b.actor, Schedule, "works for longer than a lock lives")
-		sleep(ctx, 3*w.shops.ttl)
-		if !w.renews() && w.strategy.Lock != ownerless {
-			w.expired()
-		}
+	err := w.act(ctx, d.act)
+	if err == nil {
+		err = w.settle(ctx)
 	}
-	if err := w.settle(ctx); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%s, then %s: %w", w.name(), d.act, err)
 	}
 	if d.kind == steps && frees.MatchString(next) {
 		w.changes++
 	}
-	d.over = !w.canGoOn(d.buyer)
+	w.faulty, d.blocked = w.faulty || d.kind != steps, !w.canGoOn(d.buyer)
 	w.done = append(w.done, d)
 	return nil
 }
+
+// errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
+var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
+
+func (w *walk) act(ctx context.Context, a act) error {
+	b := w.buyers[a.buyer]
+	switch a.kind {
+	case steps:
+		b.at.next, b.at.waits, b.begun, w.last = "", false, true, a.buyer
+		return b.move(ctx, shopclient.MoveStep)
+	case dies:
+		return w.kill(ctx, b)
+	case expires:
+		ran, err := w.expire(ctx, b)
+		if err == nil && !ran {
+			err = errNoLock
+		}
+		return err
+	}
+	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
+	sleep(ctx, 3*w.shops.ttl)
+	if !w.renews() && w.endsByTime() {
+		w.expireAll()
+	}
+	return nil
+}
+
+// name is that of what was done.
+func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
 
 var (
 	// asks matches the first command by which a buyer who polls asks for a lock.
@@ -272,6 +293,7 @@ var (
 // kill ends the buyer's process, or its request as if it had died with one.
 func (w *walk) kill(ctx context.Context, b *walker) error {
 	b.dead = true
+	b.gone.Store(true)
 	w.log.leave(b.actor)
 	if w.shops.kill != nil {
 		err := w.shops.kill()
@@ -296,18 +318,20 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 
 // expire lets the lock run out that the buyer has asked for. It reports whether it did: not all locks end by time.
 func (w *walk) expire(ctx context.Context, b *walker) (ran bool, err error) {
+	try := int(b.tries.Load())
+	before := len(b.tapes[try].Events)
 	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
 		return false, err
 	}
-	events := b.tapes[int(b.tries.Load())].Events
-	if ran = events[len(events)-1].Text == runsOut; ran {
-		w.expired()
+	ran = slices.ContainsFunc(b.tapes[try].Events[before:], func(e shopclient.TapeEvent) bool { return e.Text == runsOut })
+	if ran {
+		w.expireAll()
 	}
 	return ran, nil
 }
 
-// expired notes that all locks have run out.
-func (w *walk) expired() {
+// expireAll notes that all locks have run out.
+func (w *walk) expireAll() {
 	for _, b := range w.buyers {
 		b.expired = b.expired || b.at.holds
 	}
@@ -321,14 +345,19 @@ const ownerless = "mysql-lock-ownerless"
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || slices.Contains([]string{"", "memory", ownerless}, w.strategy.Lock) || w.passed && w.lockIsFree() {
+	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree() {
 		return false, nil
 	}
-	w.passed = true
+	w.timePassed = true
 	if helps, err = w.expire(ctx, w.buyers[i]); err != nil || !helps {
 		return false, err
 	}
 	return true, w.settle(ctx)
+}
+
+// endsByTime reports whether the strategy's lock ends by its TTL. That of reentrant does so after its waiters have given up.
+func (w *walk) endsByTime() bool {
+	return !slices.Contains([]string{"", "memory", "reentrant", ownerless}, w.strategy.Lock)
 }
 
 // renews reports whether the strategy's lock is renewed while its holder works.
@@ -339,7 +368,7 @@ func (w *walk) renews() bool {
 // position says what has come of it.
 func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	p := Position{
-		Schedule: scheduleName(w.strategy.Name, w.units, w.done), Acts: []string{}, Strategy: w.strategy.Name,
+		Schedule: w.name(), Acts: []string{}, Strategy: w.strategy.Name,
 		Promises: w.strategy.PromisesCorrect, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
 	}
 	for _, d := range w.done {
@@ -347,7 +376,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	}
 	stuck := false
 	for i, b := range w.buyers {
-		is := Buyer{Name: b.actor, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.sku, "mug"), Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
+		is := Buyer{Name: b.actor, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.sku, "mug"), Line: b.at.line, Holds: b.at.holds || b.at.taken, Expired: b.expired, Read: b.at.read}
 		switch {
 		case b.dead:
 			is.State, is.Next = Died, ""
@@ -360,7 +389,9 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		p.Buyers = append(p.Buyers, is)
 	}
 	if !over {
-		p.Next = w.next()
+		for _, a := range w.possibleActs(steps, dies, expires) {
+			p.Next = append(p.Next, a.String())
+		}
 	}
 	if err := w.readBooks(ctx, &p); err != nil {
 		return p, err
@@ -375,20 +406,18 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// next returns the acts that can be done. The buyers are alike: of those who have not begun, the first is next.
-func (w *walk) next() []string {
-	all, begun := []string{}, false
-	for i, b := range w.buyers {
-		if b.begun || !begun {
-			for _, kind := range []byte{steps, dies, times} {
-				if a := (act{kind, i}); w.possible(a) && (kind == steps || b.begun) {
-					all = append(all, a.String())
-				}
+// possibleActs returns the acts of some kinds that can be done. The buyers are alike: of those who have not begun, the first
+// is next.
+func (w *walk) possibleActs(kinds ...byte) (all []act) {
+	for _, kind := range kinds {
+		begun := false
+		for i, b := range w.buyers {
+			if a := (act{kind, i}); w.possible(a) && (b.begun || kind == steps && !begun) {
+				all = append(all, a)
 			}
+			begun = begun || !b.begun && !b.finished()
 		}
-		begun = begun || !b.begun && !b.finished()
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // steps first
 	return all
 }
 
@@ -438,10 +467,10 @@ type plan struct {
 	acts        []act
 	buyers      int
 	units       int64
-	preemptions int  // that are weighed: switches away from a buyer who can go on, and faults
-	faults      bool // weigh one fault, too
-	part        bool // end with the acts
-	loose       bool // leave out acts that are not possible
+	preemptions int    // that are weighed: switches away from a buyer who can go on, and faults
+	faults      []byte // kinds of acts of which one is weighed, too
+	part        bool   // end with the acts
+	loose       bool   // leave out acts that are not possible
 }
 
 // price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
@@ -450,7 +479,7 @@ func (w *walk) price(a act) int {
 	switch {
 	case a.kind != steps:
 		return 1
-	case a.buyer == w.last || w.last < 0 || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == times:
+	case a.buyer == w.last || w.last < 0 || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
 		return 0
 	}
 	return 1
@@ -465,40 +494,27 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	return !b.dead && b.at.holds && !b.expired && w.strategy.Lock != "memory"
+	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.Lock == ownerless)
 }
 
-// choices returns what is done next, and what can be done instead within the bound. The buyers are alike: of those who
-// have not begun, the first is next. Only a buyer whose turn it is dies or loses its lock.
-func (w *walk) choices(p plan) (next act, instead []act, ok bool) {
-	others, begun := []act{}, false
-	for i, b := range w.buyers {
-		a := act{steps, i}
-		switch {
-		case !w.canGoOn(i) || !b.begun && begun:
-		case i == w.last:
-			next, ok = a, true
-		default:
-			others = append(others, a)
-		}
-		begun = begun || !b.begun && !b.finished()
-	}
-	if !ok && len(others) > 0 {
-		next, others, ok = others[0], others[1:], true
-	}
-	if p.faults && !w.faulty {
-		for i, b := range w.buyers {
-			if b.begun && (i == w.last || w.last >= 0 && !w.canGoOn(w.last)) {
-				others = append(others, act{dies, i}, act{times, i})
+// choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
+// whose turn it is meets with a fault.
+func (w *walk) choices(p plan) (next act, instead []act) {
+	others := w.possibleActs(steps)
+	next = others[max(0, slices.Index(others, act{steps, w.last}))]
+	if !w.faulty {
+		for _, a := range w.possibleActs(p.faults...) {
+			if a.buyer == w.last || !w.canGoOn(w.last) {
+				others = append(others, a)
 			}
 		}
 	}
 	for _, a := range others {
-		if w.possible(a) && w.cost+w.price(a) <= p.preemptions {
+		if a != next && w.cost+w.price(a) <= p.preemptions {
 			instead = append(instead, a)
 		}
 	}
-	return next, instead, ok
+	return next, instead
 }
 
 // walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
@@ -507,68 +523,57 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 	if w != nil {
 		defer w.end(ctx)
 	}
-	if err != nil {
-		return Position{}, nil, err
+	if err == nil {
+		err = w.playActs(ctx, p)
 	}
-	over := false
-	for len(w.done) < maxActs && (len(p.acts) > 0 || !p.part) {
-		next, instead, ok := w.choices(p)
-		if !ok && (len(p.acts) == 0 || p.acts[0].kind == steps || p.acts[0].kind == runs) {
-			helps, err := w.letTimePass(ctx)
-			if err != nil {
-				return Position{}, w.done, err
-			}
-			if helps {
-				continue
-			}
-			if over = len(p.acts) == 0; over {
-				break
-			}
+	for over := false; err == nil; {
+		if over, err = w.stands(ctx); err != nil {
+			break
 		}
-		if len(p.acts) > 0 {
-			a := p.acts[0]
-			switch {
-			case a.kind == runs && w.canGoOn(a.buyer):
-				next = act{steps, a.buyer}
-			case a.kind == runs || p.loose && !w.possible(a):
-				p.acts = p.acts[1:]
-				continue
-			default:
-				next, p.acts = a, p.acts[1:]
-			}
+		if over {
+			w.end(ctx)
 		}
-		if !w.possible(next) {
-			return Position{}, w.done, fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, buyerNames[next.buyer:next.buyer+1],
-				scheduleName(strategy.Name, w.units, w.done))
+		if over || p.part {
+			played, err := w.position(ctx, over)
+			return played, w.done, err
 		}
-		w.cost += w.price(next)
-		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
-			return Position{}, w.done, fmt.Errorf("%s: %w", scheduleName(strategy.Name, w.units, w.done), err)
-		}
+		d := decision{}
+		d.act, d.instead = w.choices(p)
+		err = w.do(ctx, d)
 	}
-	if !p.part && !over {
-		return Position{}, w.done, fmt.Errorf("%s: more than %d steps: a request goes round in circles", scheduleName(strategy.Name, w.units, w.done), maxActs)
-	}
-	if p.part { // the position may be the last
-		if over, err = w.nothingMore(ctx, p); err != nil {
-			return Position{}, w.done, err
-		}
-	}
-	if over {
-		w.end(ctx)
-	}
-	played, err := w.position(ctx, over)
-	return played, w.done, err
+	return Position{}, nil, err
 }
 
-// nothingMore reports whether nobody can go on, also when time passes.
-func (w *walk) nothingMore(ctx context.Context, p plan) (bool, error) {
-	for {
-		if _, _, ok := w.choices(p); ok {
-			return false, nil
+// playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
+func (w *walk) playActs(ctx context.Context, p plan) error {
+	for _, a := range p.acts {
+		for a.kind == steps || a.kind == runs {
+			if _, err := w.stands(ctx); err != nil {
+				return err
+			}
+			if a.kind == steps || !w.canGoOn(a.buyer) {
+				break
+			}
+			if err := w.do(ctx, decision{act: act{steps, a.buyer}}); err != nil {
+				return err
+			}
 		}
+		if a.kind == runs || p.loose && !w.possible(a) {
+			continue
+		}
+		if err := w.do(ctx, decision{act: a}); err != nil && (!p.loose || !errors.Is(err, errNoLock)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stands reports whether no buyer can go on, also after locks have run out.
+func (w *walk) stands(ctx context.Context) (bool, error) {
+	for len(w.possibleActs(steps)) == 0 {
 		if helps, err := w.letTimePass(ctx); err != nil || !helps {
 			return true, err
 		}
 	}
+	return false, nil
 }

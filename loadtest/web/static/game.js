@@ -95,11 +95,11 @@ async function conclude(shown) {
   lessons ??= await ask("/lessons");
   await remedy.showRemedy(shown.schedule, lessons.find(({ name }) => name === shown.strategy)?.remedy ?? "redis", still);
   const all = still() && await exploreAll();
-  if (all?.shortest && still()) short.replaceChildren(...shortest(all));
+  if (all?.failed.length > 0 && still()) short.replaceChildren(...shortest(all));
 }
 
 function shortest(all) {
-  const link = Object.assign(document.createElement("a"), { href: `#game/${all.shortest}`, textContent: all.shortest });
+  const link = Object.assign(document.createElement("a"), { href: `#game/${all.failed[0]}`, textContent: all.failed[0] });
   return [`${t("The shortest schedule that fails:")} `, link];
 }
 
@@ -132,7 +132,7 @@ function showTried() {
   at("tried").replaceChildren(
     mine.size > n ? t("You tried {n} of {all}, and {others} that switch more often.", values) : t("You tried {n} of {all}.", values), " ",
     t("All {all} together: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
-    ...(all.shortest ? shortest(all) : []));
+    ...(all.failed.length > 0 ? shortest(all) : []));
 }
 
 // byHand does an act of the reader's, once those before it are done.
