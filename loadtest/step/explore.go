@@ -49,19 +49,7 @@ type Bounds struct {
 	Units       int64
 	Preemptions int  // switches away from a request that could go on, a fault among them
 	Crash       bool // one fault in a schedule: a process dies, or a lock runs out
-	Slow        bool // or this one: the work takes longer than a lock lives that is not renewed
 	Parallel    int  // schedules at a time, each in shops of its own
-}
-
-// faults are the kinds of acts of which there may be one in a schedule.
-func (b Bounds) faults() (kinds []byte) {
-	if b.Crash {
-		kinds = append(kinds, dies, expires)
-	}
-	if b.Slow {
-		kinds = append(kinds, works)
-	}
-	return kinds
 }
 
 // Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
@@ -73,7 +61,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 		return Explored{}, err
 	}
 	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}, Failed: []string{}}
-	all := plan{buyers: within.Buyers, units: within.Units, preemptions: within.Preemptions, faults: within.faults()}
+	all := plan{buyers: within.Buyers, units: within.Units, preemptions: within.Preemptions, faults: within.Crash}
 	var mu sync.Mutex
 	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
 		wave, left := todo, len(todo)

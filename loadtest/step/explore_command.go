@@ -31,7 +31,6 @@ type Explore struct {
 	Units       int64  `default:"1" help:"Units that are left (1 to 2)."`
 	Preemptions int    `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
 	Crash       bool   `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
-	Slow        bool   `help:"Also: at each step, the work may take longer than a lock lives that is not renewed; with --crash, one such fault in all."`
 	Schedule    string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
 	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is fixed. FILE is in this module and ends with _test.go."`
 	Parallel    int    `default:"8" help:"Schedules at a time, each in shops of its own (1 to 32)."`
@@ -86,8 +85,8 @@ func (c Explore) Validate() error {
 	if c.Schedule == "" {
 		return nil
 	}
-	if c.Buyers != 2 || c.Units != 1 || c.Preemptions != 2 || c.Crash || c.Slow {
-		return errors.New("--schedule plays one schedule: leave out --buyers, --units, --preemptions, --crash and --slow")
+	if c.Buyers != 2 || c.Units != 1 || c.Preemptions != 2 || c.Crash {
+		return errors.New("--schedule plays one schedule: leave out --buyers, --units, --preemptions and --crash")
 	}
 	_, _, err := parseSchedule(c.Schedule)
 	return err
@@ -145,7 +144,7 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 }
 
 func (c Explore) bounds() Bounds {
-	return Bounds{c.Buyers, c.Units, c.Preemptions, c.Crash || c.Name == all, c.Slow, c.Parallel}
+	return Bounds{c.Buyers, c.Units, c.Preemptions, c.Crash || c.Name == all, c.Parallel}
 }
 
 // show writes what came of one strategy, with the shortest schedule that failed.

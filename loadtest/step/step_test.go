@@ -102,7 +102,7 @@ func TestLessons_questions(t *testing.T) {
 func TestCommand_servers(t *testing.T) {
 	player := newPlayer(t, shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE shop_locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
-		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true, false, 4}, func(int, int) {})
+		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true, 4}, func(int, int) {})
 		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 20 {
 			t.Errorf("%s: %v, %s", name, err, got.counts(""))
 		}

@@ -467,10 +467,10 @@ type plan struct {
 	acts        []act
 	buyers      int
 	units       int64
-	preemptions int    // that are weighed: switches away from a buyer who can go on, and faults
-	faults      []byte // kinds of acts of which one is weighed, too
-	part        bool   // end with the acts
-	loose       bool   // leave out acts that are not possible
+	preemptions int  // that are weighed: switches away from a buyer who can go on, and faults
+	faults      bool // weigh one fault, too
+	part        bool // end with the acts
+	loose       bool // leave out acts that are not possible
 }
 
 // price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
@@ -502,8 +502,8 @@ func (w *walk) possible(a act) bool {
 func (w *walk) choices(p plan) (next act, instead []act) {
 	others := w.possibleActs(steps)
 	next = others[max(0, slices.Index(others, act{steps, w.last}))]
-	if !w.faulty {
-		for _, a := range w.possibleActs(p.faults...) {
+	if p.faults && !w.faulty {
+		for _, a := range w.possibleActs(dies, expires) {
 			if a.buyer == w.last || !w.canGoOn(w.last) {
 				others = append(others, a)
 			}
