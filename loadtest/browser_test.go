@@ -165,7 +165,7 @@ func TestUI_game(t *testing.T) {
 	g.Await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
 	g.keys("redis:ab", "A", "B")
 	g.Do(chromedp.Focus("#explore"), chromedp.KeyEvent(kb.Enter))
-	g.Await(`/^You tried 1 of \d+\. All \d+ together: 0 oversell, 0 leave/.test(document.getElementById("tried").textContent)`)
+	g.Await(`/^You tried 1 of \d+\. All \d+ with at most two switches: 0 oversell, 0 leave/.test(document.getElementById("tried").textContent)`)
 	g.Leave()
 }
 

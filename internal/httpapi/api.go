@@ -87,6 +87,7 @@ func New(c Config) http.Handler {
 			route{"GET", "/v1/audit", anyone, a.audit, []string{"sku"}},
 			route{"POST", "/v1/skus", anyone, a.createSKU, nil},
 			route{"GET", "/v1/tapes/:tape", anyone, a.getTape, []string{"seen"}},
+			route{"GET", "/v1/tapes/:tape/lock", anyone, a.getTapeLock, nil},
 			route{"POST", "/v1/tapes/:tape/:move", anyone, a.moveTape, nil},
 		)
 	}

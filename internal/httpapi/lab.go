@@ -103,6 +103,12 @@ func (a *api) getTape(c *call) (int, any, error) {
 	return http.StatusOK, now, err
 }
 
+// getTapeLock answers GET /v1/tapes/{tape}/lock.
+func (a *api) getTapeLock(c *call) (int, any, error) {
+	state, err := a.Lab.Recorder.Holder(c.Request.Context(), c.Param("tape"))
+	return http.StatusOK, state, err
+}
+
 // moveTape answers POST /v1/tapes/{tape}/{move}.
 func (a *api) moveTape(c *call) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {

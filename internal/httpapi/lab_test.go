@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/stock"
 )
 
@@ -115,6 +116,12 @@ func TestTape(t *testing.T) {
 		if got.State == "stopped" {
 			stops = append(stops, got.Next)
 			move := []string{"step", "resume"}[len(stops)-1]
+			held := s.call(t, "GET /v1/tapes/a/lock", "")
+			if len(stops) == 1 {
+				wantProblem(t, held, "400 malformed") // it has asked for none
+			} else if h := unmarshal[lab.LockState](t, held); h.Owner == "" || h.TTL <= 0 {
+				t.Errorf("got %+v, want the holder of the lock", h)
+			}
 			got = unmarshal[tape](t, s.call(t, "POST /v1/tapes/a/"+move, ""))
 		} else if w := s.call(t, "GET /v1/tapes/a?seen="+strconv.Itoa(got.Version), ""); w.Code == http.StatusOK {
 			got = unmarshal[tape](t, w) // the first looks may come before the order
@@ -139,6 +146,7 @@ func TestTape(t *testing.T) {
 	}
 	wantProblem(t, s.buy(t, "key-2", goodOrder, "Shop-Tape: a"), "400 malformed") // a name is used once
 	wantProblem(t, s.call(t, "GET /v1/tapes/unknown", ""), "404 not-found")
+	wantProblem(t, s.call(t, "GET /v1/tapes/unknown/lock", ""), "404 not-found")
 	wantProblem(t, s.call(t, "GET /v1/tapes/a?seen=-1", ""), "400 malformed")
 	wantProblem(t, s.call(t, "POST /v1/tapes/unknown/resume", ""), "404 not-found")
 	wantProblem(t, s.call(t, "POST /v1/tapes/a/leap", ""), "400 malformed")

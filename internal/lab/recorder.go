@@ -116,6 +116,12 @@ type Recording struct {
 	Events  []Event `json:"events"`
 }
 
+// LockState is what a lock's store has of a lock.
+type LockState struct {
+	Owner string `json:"owner"`  // as in the commands of a recording; empty if the lock is free
+	TTL   int64  `json:"ttl_ms"` // what is left; 0 if it has no end
+}
+
 // Request is what is to be traced.
 type Request struct {
 	Name string // of the recording; empty for a trace that is not recorded
@@ -211,6 +217,16 @@ func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 		return fmt.Errorf("%w: move %.80q: want step, resume, die or expire", ErrInvalid, move)
 	}
 	return nil
+}
+
+// Holder returns the state of the lock that a request has asked for last. The error is an ErrNotFound, an ErrInvalid if
+// it has asked for none or the store does not know, or that of the store.
+func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
+	t, err := r.get(name)
+	if err != nil {
+		return LockState{}, err
+	}
+	return t.holder(ctx)
 }
 
 func (r *Recorder) get(name string) (*Trace, error) {

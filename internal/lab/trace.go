@@ -33,8 +33,9 @@ type Trace struct {
 	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
 
-	turn     chan struct{}                           // has one element while the request stops: it may work in two goroutines
-	expiring func(ctx context.Context) (bool, error) // ends the locks that it has asked for last; nil before
+	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
+	asked []string      // keys of the locks that it has asked for last
+	store inspector     // of these; nil if they do not end by time
 }
 
 type traceKey struct{}
@@ -223,44 +224,58 @@ func (t *Trace) died() bool {
 
 // asksFor notes which locks the request asks for.
 func (t *Trace) asksFor(keys []string, of strategy.Locker) {
-	store, expires := of.(forcible)
-	if !expires {
-		return
-	}
-	t.change(func() {
-		t.expiring = func(ctx context.Context) (ended bool, err error) {
-			for _, key := range keys {
-				switch _, err := store.ForceRelease(ctx, key); {
-				case err == nil:
-					ended = true
-				case !errors.Is(err, lock.ErrLost): // it was released meanwhile, or does not end by time
-					return false, err
-				}
-			}
-			return ended, nil
-		}
-	})
+	store, _ := of.(inspector)
+	t.change(func() { t.asked, t.store = keys, store })
 }
 
-// forcible is a lock whose keys can be taken from their holders.
-type forcible interface {
+// inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
+type inspector interface {
+	Holder(ctx context.Context, key string) (lock.Holder, error)
 	ForceRelease(ctx context.Context, key string) (lock.Holder, error)
+}
+
+// locks returns the locks that the request has asked for last, and a context for commands that are not recorded.
+func (t *Trace) locks(ctx context.Context) (context.Context, inspector, []string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.store == nil {
+		return nil, nil, nil, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
+	}
+	return order.WithRequests(ctx, func() []context.Context { return nil }), t.store, t.asked, nil
 }
 
 // expire ends the locks that the request has asked for.
 func (t *Trace) expire(ctx context.Context) error {
-	t.mu.Lock()
-	expiring := t.expiring
-	t.mu.Unlock()
-	if expiring == nil {
-		return fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
+	ctx, store, keys, err := t.locks(ctx)
+	if err != nil {
+		return err
 	}
-	nobodys := order.WithRequests(ctx, func() []context.Context { return nil }) // not to be recorded
-	ended, err := expiring(nobodys)
+	ended := false
+	for _, key := range keys {
+		switch _, err := store.ForceRelease(ctx, key); {
+		case err == nil:
+			ended = true
+		case !errors.Is(err, lock.ErrLost): // it was released meanwhile, or does not end by time
+			return err
+		}
+	}
 	if ended {
 		t.add(KindStop, "the lock runs out", "")
 	}
-	return err
+	return nil
+}
+
+// holder returns who has the lock that the request has asked for last, by the lock's store.
+func (t *Trace) holder(ctx context.Context) (LockState, error) {
+	ctx, store, keys, err := t.locks(ctx)
+	if err != nil {
+		return LockState{}, err
+	}
+	h, err := store.Holder(ctx, keys[0])
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w: its store does not name holders", ErrInvalid)
+	}
+	return LockState{short(h.Owner[strings.LastIndex(h.Owner, ":")+1:]), h.Remaining.Milliseconds()}, err
 }
 
 func (t *Trace) change(what func()) {

@@ -11,6 +11,7 @@ import (
 	"math"
 	mathrand "math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -201,7 +202,10 @@ func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strat
 		_, err := db.ExecContext(ctx, "DELETE FROM wrong_locks WHERE name = ?", key)
 		return err
 	}
-	return wrongLock{maxWait: maxWait, take: take, free: free}, nil
+	there := func(ctx context.Context, key string) (found bool) {
+		return db.QueryRowContext(ctx, "SELECT 1 FROM wrong_locks WHERE name = ?", key).Scan(&found) == nil
+	}
+	return wrongLock{maxWait: maxWait, take: take, free: free, there: there}, nil
 }
 
 // wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner: the strategy.Holder, or else a
@@ -214,6 +218,7 @@ type wrongLock struct {
 	once    bool // no waiting
 	take    func(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (taken bool, err error)
 	free    func(ctx context.Context, client redis.UniversalClient, key, owner string) error
+	there   func(ctx context.Context, key string) bool // of a row
 }
 
 // AcquireAll implements strategy.Locker. Its error is a lock.ErrNotAcquired, joined with the reason.
@@ -227,6 +232,28 @@ func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Lea
 		held.keys = append(held.keys, l.prefix+key)
 	}
 	return held, nil
+}
+
+// Holder returns the owner of a lock, and how long it has it. A row has no owner: only that it is there is known.
+func (l wrongLock) Holder(ctx context.Context, key string) (h lock.Holder, err error) {
+	if l.client == nil {
+		if l.there(ctx, key) {
+			h.Owner = "a row"
+		}
+		return h, nil
+	}
+	key = l.prefix + key
+	if h.Owner, err = l.client.Get(ctx, key).Result(); redis.HasErrorPrefix(err, "WRONGTYPE") { // a count by owner
+		var owners []string
+		owners, err = l.client.HKeys(ctx, key).Result()
+		h.Owner = strings.Join(owners, ", ")
+	}
+	if errors.Is(err, redis.Nil) {
+		return h, nil
+	}
+	left, ttlErr := l.client.PTTL(ctx, key).Result()
+	h.Remaining = max(0, left)
+	return h, cmp.Or(err, ttlErr)
 }
 
 // ForceRelease ends a lock whose time can run out while somebody waits for it; lock.ErrLost if it cannot. The lock of a

@@ -234,7 +234,7 @@ func TestOwnerlessRow(t *testing.T) {
 func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
 	t.Parallel()
 	for name := range WrongLocks(nil, LockOptions{}) {
-		if name == "setex" {
+		if name == "setex" || name == "try-once" { // in which nobody waits
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -266,6 +266,18 @@ func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// try-once: "it is asked for once".
+func TestWrongLocks_tryOnce(t *testing.T) {
+	t.Parallel()
+	all, _ := buyers(t, "try-once", 2)
+	unlock := all[0].lock(t)
+	if _, err := all[1].AcquireAll(t.Context(), "mug"); !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, lock.ErrTimeout) {
+		t.Errorf("got %v, want ErrNotAcquired and ErrTimeout", err)
+	}
+	unlock()
+	all[1].lock(t)()
 }
 
 // "For as long as ctx and LockOptions.MaxWait allow."

@@ -113,6 +113,19 @@ func (c *Client) Tape(ctx context.Context, name string, seen int) (t Tape, err e
 	return t, err
 }
 
+// LockState is what the store of a lock has of it.
+type LockState struct {
+	Owner string `json:"owner"`  // as in the commands of a Tape, such as AVBEMM…; empty if the lock is free
+	TTL   int64  `json:"ttl_ms"` // what is left; 0 if it has no end
+}
+
+// Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
+// know.
+func (c *Client) Lock(ctx context.Context, tape string) (s LockState, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(tape)+"/lock", nil, nil, &s)
+	return s, err
+}
+
 // Moves of a recorded request.
 const (
 	MoveStep   = "step"   // take the step that it has stopped before

@@ -22,12 +22,14 @@ func (p *Position) judge(stuck bool) {
 		if lesson.wrong != nil {
 			p.Wrong = slices.IndexFunc(p.Events, lesson.wrong)
 		}
+	case p.Sold > p.Units && slices.ContainsFunc(p.Acts, func(name string) bool { return name[0] == expires }):
+		p.Why = "A lock ran out while its holder stood still, and another buyer got it. The marked UPDATE saves what its buyer computed before that: nothing in the statement checks it."
 	case p.Sold > p.Units:
 		p.Why = "The marked UPDATE saves what its buyer computed from an earlier read, which was out of date by then. Nothing in the statement checks that."
 	case stuck:
-		p.Why = "A buyer waits for a lock that nobody will release and that no TTL ends."
+		p.Why = "A buyer waits for a lock that is never released and has no TTL."
 	default:
-		p.Why = "A unit is left, and nobody asks for it any more."
+		p.Why = "A unit is left, and no buyer asks for it any more."
 	}
 }
 

@@ -50,9 +50,10 @@ type Position struct {
 	Buyers []Buyer  `json:"buyers"`
 	Next   []string `json:"next"` // acts that can be done now; none when it is over
 	Stock  Stock    `json:"stock"`
-	Sold   int64    `json:"sold"`   // units in orders
-	Events []Event  `json:"events"` // in order of time
-	Wrong  int      `json:"wrong"`  // index of the event with which it went wrong; -1 if none did
+	Lock   *Lock    `json:"lock,omitempty"` // nil if there is none, or its store does not name its holder
+	Sold   int64    `json:"sold"`           // units in orders
+	Events []Event  `json:"events"`         // in order of time
+	Wrong  int      `json:"wrong"`          // index of the event with which it went wrong; -1 if none did
 
 	Over    bool   `json:"over"`    // no buyer can go on
 	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, none is left, and no buyer waits for ever
@@ -86,6 +87,13 @@ type Stock struct {
 	Available int64 `json:"available"`
 	Reserved  int64 `json:"reserved"`
 	Fence     int64 `json:"fence,string"` // above what a JavaScript number can hold exactly
+}
+
+// Lock is what the lock's store has of it, whatever the buyers believe.
+type Lock struct {
+	Holder string `json:"holder"` // A, B or C; empty if it is free, or the store has no owner
+	Owner  string `json:"owner"`  // as in the events; empty if it is free
+	TTL    int64  `json:"ttl_ms"` // what is left; 0 if it does not end
 }
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.

@@ -207,6 +207,50 @@ func TestPlayer_Position(t *testing.T) {
 	}
 }
 
+// The lock's store is asked who has it, whatever the buyers believe.
+func TestPlayer_Position_lock(t *testing.T) {
+	t.Parallel()
+	player := newPlayer(t, shops.Instances{})
+	for name, want := range map[string]struct {
+		holder        string
+		free, endless bool
+		believes      string // and is wrong
+	}{
+		"none:A":                       {free: true},
+		"redis:AA":                     {holder: "A"},
+		"redlock:AA":                   {holder: "A"},
+		"setnx-expire:Axa":             {holder: "A", endless: true},
+		"reentrant-count:AAAA":         {holder: "A"},
+		"mysql-lock-ownerless:AA":      {endless: true},
+		"blind-del*2:AAAAAtaB":         {holder: "B", believes: "A"},
+		"blind-del*2:AAAAAtaBA":        {free: true},
+		"short-lease:AAtab":            {free: true, believes: "A"},
+		"reentrant:Awa":                {holder: "A"},
+		"release-before-commit:AAAAAB": {holder: "B"},
+	} {
+		p, err := player.Position(t.Context(), name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		is, believes := Lock{}, ""
+		if p.Lock != nil {
+			is = *p.Lock
+		}
+		for _, b := range p.Buyers {
+			if b.Expired {
+				believes += b.Name
+			}
+		}
+		if is.Holder != want.holder || (is.Owner == "") != want.free || (is.TTL == 0) != (want.free || want.endless) || believes != want.believes {
+			t.Errorf("%s: got %+v, and %q believes it has the lock; want %+v", name, is, believes, want)
+		}
+	}
+	if _, err := player.Position(t.Context(), "reentrant:Ata"); !errors.Is(err, ErrSchedule) { // it outlives its waiters
+		t.Errorf("got %v, want %v", err, ErrSchedule)
+	}
+}
+
 // "No process outlives the Player, nor this process": a child ends with its stdin, which this process holds.
 func TestChild(t *testing.T) {
 	t.Parallel()

@@ -434,6 +434,14 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	p.Sold = audit.Books.OrderedUnits
 	p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.log.sku)
+	if w.strategy.Lock == "" || w.strategy.Lock == "memory" {
+		return err
+	}
+	for _, b := range w.buyers {
+		if state, unknown := b.shop.Lock(ctx, b.tape(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
+			p.Lock = &Lock{Owner: state.Owner, TTL: state.TTL}
+		}
+	}
 	return err
 }
 
@@ -456,6 +464,9 @@ func (w *walk) readEvents(p *Position) {
 		e.Act = after - 1
 		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
 			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
+		}
+		if p.Lock != nil && p.Lock.Owner != "" && strings.Contains(e.Text, p.Lock.Owner) {
+			p.Lock.Holder = e.Actor
 		}
 	}
 }

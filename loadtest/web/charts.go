@@ -55,20 +55,20 @@ type series struct {
 
 type column struct{ X, Y, Width, Height percent }
 
-func newSeries(s result.Strategy) []series {
+func newSeries(s result.Strategy, language string) []series {
 	a := s.Answers
 	one := func(name string, all int64, perSecond float64, counts []int64) series {
 		peak := slices.Max(append(counts, 0))
 		length := milliseconds(a.SliceMS)
 		out := series{
 			Class: name,
-			Name:  humanize.Comma(all) + " " + name,
-			Rate:  rounded(perSecond) + " per second",
-			Label: fmt.Sprintf("%s over time: %s, at most %s in %s", name, humanize.Comma(all), humanize.Comma(peak), length),
+			Name:  humanize.Comma(all) + " " + lang.Text(language, name),
+			Rate:  lang.Text(language, "%s per second", rounded(perSecond)),
+			Label: lang.Text(language, "%s over time: %s, at most %s in %s", lang.Text(language, name), humanize.Comma(all), humanize.Comma(peak), length),
 			End:   milliseconds(a.SliceMS * float64(len(counts))),
 		}
 		if peak > 0 {
-			out.Peak = fmt.Sprintf("at most %s in %s", humanize.Comma(peak), length)
+			out.Peak = lang.Text(language, "at most %s in %s", humanize.Comma(peak), length)
 		}
 		width := 100 / percent(max(1, len(counts)))
 		for i, n := range counts {
@@ -101,7 +101,7 @@ type tick struct {
 }
 
 // newCurve stretches the axis of percentiles towards its end: each nine more is as wide as the one before.
-func newCurve(s result.Strategy) curve {
+func newCurve(s result.Strategy, language string) curve {
 	nines := func(percentile float64) float64 { return -math.Log10(1 - percentile/100) } // 1 for 90 percent, 2 for 99
 	last := 1.0
 	for _, w := range s.Waits {
@@ -123,7 +123,7 @@ func newCurve(s result.Strategy) curve {
 	c := curve{
 		Points: strings.Join(points, " "),
 		Top:    milliseconds(s.LatencyMS.Max),
-		Label: fmt.Sprintf("%s: half of the buyers waited at most %s, 99 of 100 at most %s, the last %s", s.Name,
+		Label: lang.Text(language, "%s: half of the buyers waited at most %s, 99 of 100 at most %s, the last %s", s.Name,
 			milliseconds(s.LatencyMS.P50), milliseconds(s.LatencyMS.P99), milliseconds(s.LatencyMS.Max)),
 	}
 	for _, p := range []float64{50, 90, 99, 99.9, 99.99, 100} {

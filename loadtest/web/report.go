@@ -11,7 +11,6 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"io"
 	"math"
@@ -109,7 +108,7 @@ func newView(r result.Report, language string) view {
 		Promises: r.Promises(language),
 		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
-		Facts:    facts(r),
+		Facts:    facts(r, language),
 		Command:  r.Run.Command,
 		Since:    "Waits count from the moment all buyers were released, so that the time in a queue counts.",
 	}
@@ -126,7 +125,7 @@ func newView(r result.Report, language string) view {
 	for i, s := range r.Strategies {
 		shown := strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
-			Series: newSeries(s), Curve: newCurve(s), Timeline: newTimeline(s.Timeline),
+			Series: newSeries(s, language), Curve: newCurve(s, language), Timeline: newTimeline(s.Timeline, language),
 			Rows: s.Rows(v.Columns, figure),
 		}
 		v.Strategies = append(v.Strategies, shown)
@@ -149,21 +148,21 @@ func wordOf(s result.Strategy, language string) word {
 }
 
 // facts are what the figures depend on. What is not known is left out.
-func facts(r result.Report) []fact {
+func facts(r result.Report, language string) []fact {
 	instances := ""
 	if r.Run.Instances > 0 {
 		instances = strconv.Itoa(r.Run.Instances)
 	}
 	all := []fact{
-		{"When", r.StartedAt.UTC().Format("2 January 2006, 15:04 UTC")},
+		{"When", r.StartedAt.UTC().Format(lang.Text(language, "2 January 2006, 15:04 UTC"))},
 		{"Buyers", humanize.Comma(int64(r.Run.Buyers))},
 		{"Units for sale", humanize.Comma(r.Run.Stock)},
 		{"Shop", r.Run.Target},
 		{"Shop instances", instances},
-		{"Think time", milliseconds(r.Run.ThinkMS) + " between reading the stock and writing it"},
+		{"Think time", lang.Text(language, "%s between reading the stock and writing it", milliseconds(r.Run.ThinkMS))},
 		{"Database", join(r.Machine.DatabaseVersion, r.Machine.Database)},
 		{"Redis", join(r.Machine.RedisVersion, r.Machine.Redis)},
-		{"Machine", fmt.Sprintf("%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
+		{"Machine", lang.Text(language, "%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
 		{"CPU", r.Machine.CPUModel},
 		{"Go", r.Machine.Go},
 		{"Commit", r.Machine.Commit},

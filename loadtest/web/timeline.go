@@ -7,6 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/lang"
 )
 
 // timeline shows requests one below the other, on one axis of time.
@@ -34,7 +35,7 @@ type segment struct {
 	X, Width     percent
 }
 
-func newTimeline(of *crowd.Timeline) *timeline {
+func newTimeline(of *crowd.Timeline, language string) *timeline {
 	if of == nil || len(of.Requests) == 0 {
 		return nil
 	}
@@ -43,30 +44,30 @@ func newTimeline(of *crowd.Timeline) *timeline {
 		pair = nil
 	}
 	w := newWindow(all, pair)
-	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Pair: pair != nil, Sentence: sentence(all, pair)}
+	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Pair: pair != nil, Sentence: sentence(all, pair, language)}
 	for i, r := range all {
-		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w))
+		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w, language))
 	}
 	return t
 }
 
-// sentence is what the timeline shows.
-func sentence(all []crowd.Request, pair []int) string {
+// sentence is what the timeline shows, in a language.
+func sentence(all []crowd.Request, pair []int, language string) string {
 	if pair != nil {
 		a, b := all[pair[0]], all[pair[1]]
-		return fmt.Sprintf("%s and %s both read %s and both wrote %s: what one of them took is not subtracted.",
+		return lang.Text(language, "%s and %s both read %s and both wrote %s: what one of them took is not subtracted.",
 			a.Buyer, b.Buyer, humanize.Comma(a.Seen), humanize.Comma(*a.Wrote))
 	}
 	read := map[int64]int64{}
 	for _, r := range all {
 		if r.Accepted && r.Wrote == nil {
 			if read[r.Seen]++; read[r.Seen] > 1 {
-				return fmt.Sprintf("Several accepted requests read %s, but none wrote back what it computed from that: the database subtracted for each.",
+				return lang.Text(language, "Several accepted requests read %s, but none wrote back what it computed from that: the database subtracted for each.",
 					humanize.Comma(r.Seen))
 			}
 		}
 	}
-	return "Of these requests, no two that were accepted read the same stock."
+	return lang.Text(language, "Of these requests, no two that were accepted read the same stock.")
 }
 
 // window is the part of a timeline that is shown, in microseconds.
@@ -95,10 +96,10 @@ func (w window) at(us int64) percent {
 	return share(min(max(us, w.from), w.to)-w.from, w.to-w.from)
 }
 
-func newLane(r crowd.Request, marked bool, w window) lane {
+func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	l := lane{
 		Buyer:      r.Buyer,
-		Story:      story(r),
+		Story:      story(r, language),
 		Marked:     marked,
 		Read:       w.at(r.Read),
 		Seen:       humanize.Comma(r.Seen),
@@ -112,7 +113,7 @@ func newLane(r crowd.Request, marked bool, w window) lane {
 	add := func(class, what string, from, to int64) {
 		if from < to && from < w.to && to > w.from {
 			l.Segments = append(l.Segments, segment{
-				Class: class, Title: what + ": " + microseconds(to-from), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
+				Class: class, Title: lang.Text(language, what) + ": " + microseconds(to-from), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
 			})
 		}
 	}
@@ -132,16 +133,16 @@ func newLane(r crowd.Request, marked bool, w window) lane {
 	return l
 }
 
-// story is what a request did, in a few words.
-func story(r crowd.Request) string {
-	read := "read " + humanize.Comma(r.Seen)
+// story is what a request did, in a few words of a language.
+func story(r crowd.Request, language string) string {
+	seen := humanize.Comma(r.Seen)
 	switch {
 	case r.Wrote != nil && r.Accepted:
-		return read + ", wrote " + humanize.Comma(*r.Wrote)
+		return lang.Text(language, "read %s, wrote %s", seen, humanize.Comma(*r.Wrote))
 	case r.Accepted:
-		return read + ", the database subtracted"
+		return lang.Text(language, "read %s, the database subtracted", seen)
 	}
-	return read + ", was refused"
+	return lang.Text(language, "read %s, was refused", seen)
 }
 
 // microseconds shows a short duration.

@@ -101,7 +101,7 @@ func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing 
 		},
 		{
 			Name: "try-once", Lock: "try-once", Take: "conditional", Strategy: TryOnce{shop, lockers["try-once"]},
-			Lesson: "Whoever does not get the lock at once is told that it is sold out: right for a job that comes again, wrong for a buyer. Units are left.",
+			Lesson: "A buyer who does not get the lock at once is refused as if nothing were left: right for a job, which comes again, wrong for a buyer. Units are left over.",
 		},
 		{
 			Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant"]},

@@ -28,7 +28,7 @@ export class Board {
       : "available {available}, reserved {reserved}", position.stock);
     this.find(".sold").textContent = t("{sold} sold of {units}", position);
     this.find(".sold").classList.toggle("bad", position.sold > position.units);
-    this.find(".lock").textContent = lockOf(position.buyers);
+    this.find(".lock").textContent = lockOf(position);
     if (Object.keys(this.cards).join() !== names.join()) this.deal(names);
     for (const name of names) this.fill(this.cards[name], buyerOf(position, name), name === turn);
     const events = this.find(".events");
@@ -77,7 +77,7 @@ export class Board {
     card.classList.toggle("turn", turn);
     const put = (selector, text) => { card.querySelector(selector).textContent = text; };
     put(".state", stateOf(buyer, this.position.over));
-    put(".believes", believes(buyer));
+    put(".believes", believes(buyer, this.position.lock));
     put(".next code", this.doAct ? "" : nextOf(buyer));
     for (const button of card.querySelectorAll(".moves button")) {
       const { act } = button.dataset;
@@ -104,7 +104,8 @@ export class Board {
     figure.querySelector("figcaption").textContent = t("{name} is at {line}", { name, line: buyer.line });
     const lines = text.replaceAll("\t", "    ").split("\n").map((code, i) =>
       made(i + 1 === Number(line) ? "mark" : "span", "", `${String(i + 1).padStart(4)}  ${code}\n`));
-    figure.querySelector("pre").replaceChildren(...lines.slice(Math.max(0, line - 6), Number(line) + 3));
+    const func = text.split("\n").slice(0, line).findLastIndex((code) => code.startsWith("func ")); // its comment may tell the ending
+    figure.querySelector("pre").replaceChildren(...lines.slice(Math.max(0, func, line - 6), Number(line) + 3));
     figure.querySelector("p code").textContent = nextOf(buyer);
   }
 }
@@ -123,7 +124,7 @@ export function said(position) {
   const n = position.acts.length;
   const hidden = folded(position);
   const news = position.events.filter((event) => event.act === n - 1 && !hidden.has(event));
-  return [t("Step {n}.", { n }), ...news.map((e) => `${e.actor}: ${wordsOf(e)}${e.answer ? ` → ${t(e.answer)}` : ""}.`)].join(" ");
+  return [t("Step {n}.", { n }), ...news.map((e) => `${e.actor}: ${wordsOf(e)}${e.answer ? ` → ${t(e.answer)}` : ""}${t(".")}`)].join(" ");
 }
 
 // folded returns the events that say nothing of who gets the unit. Of each act, one at least is shown.
@@ -157,22 +158,26 @@ function wordsOf({ kind, text }) {
   return t(kind === "step" ? text.replaceAll("-", " ") : text);
 }
 
-function lockOf(buyers) {
-  const held = buyers.filter((b) => b.holds).map((b) => {
-    if (b.state === "died") return t("{name} has died with it", b);
-    return b.expired ? t("{name}’s has run out, and {name} does not know", b) : t("{name} holds it", b);
-  });
-  return held.join("; ") || t("nobody holds one");
+// lockOf is what the lock's store has of it, or where that is not known, what the buyers believe.
+function lockOf({ lock, buyers }) {
+  if (lock) {
+    if (!lock.owner) return t("free");
+    const name = lock.holder ? `${lock.holder}, ${lock.owner}` : lock.owner;
+    return lock.ttl_ms ? t("{name}: {ms} ms left", { name, ms: lock.ttl_ms }) : t("{name}: without end", { name });
+  }
+  const held = buyers.filter((b) => b.holds && b.state !== "died").map((b) => t("{name} holds it", b));
+  return held.join(t("; ")) || t("no buyer holds it");
 }
 
 function stateOf({ state, answer }, over) {
   return t({ ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
 }
 
-function believes({ read, holds, expired }) {
+function believes({ name, state, read, holds, expired }, lock) {
+  const lost = expired || lock && lock.owner !== "a row" && lock.holder !== name;
   return [
     read === undefined ? "" : t("has read {read}", { read }),
-    holds ? t(expired ? "believes it has the lock" : "has the lock") : "",
+    holds && state !== "died" ? t(lost ? "believes it has the lock" : "has the lock") : "",
   ].filter(Boolean).join(" · ");
 }
 

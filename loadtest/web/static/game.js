@@ -23,6 +23,11 @@ let work = Promise.resolve(); // one act after the other
 let exploring = Promise.resolve(); // one choice after the other
 let lessons;
 
+// allowFaults lets processes die and locks run out in the next game.
+export function allowFaults(allow) {
+  faults.checked = allow;
+}
+
 // openGame opens a game at a schedule, or goes on with the one that is open.
 export async function openGame(schedule) {
   if (schedule === "" && position) return keepPlace("game", position.schedule);
@@ -84,7 +89,7 @@ async function conclude(shown) {
   const [verdict, short] = [".verdict", ".shortest"].map((part) => end.querySelector(part));
   const values = { ...shown, n: shown.acts.length };
   verdict.classList.toggle("good", !shown.passed);
-  verdict.textContent = shown.passed ? t("Each unit was sold once, and nobody waits for ever. Try another schedule.")
+  verdict.textContent = shown.passed ? t("Each unit was sold once, and no buyer waits for ever. Try another schedule.")
     : shown.sold > shown.units ? t("Found it: {sold} sold of {units}, in {n} steps.", values)
       : t("Found it: {sold} sold of {units}, and no more will be, after {n} steps.", values);
   end.querySelector(".why").textContent = t(shown.why);
@@ -131,7 +136,8 @@ function showTried() {
   const values = { ...all, n, all: all.schedules.length, others: mine.size - n };
   at("tried").replaceChildren(
     mine.size > n ? t("You tried {n} of {all}, and {others} that switch more often.", values) : t("You tried {n} of {all}.", values), " ",
-    t("All {all} together: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
+    t("All {all} with at most two switches: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
+    all.promises || all.failed.length > 0 || faults.checked ? "" : t("What this strategy does wrong shows only where processes die or locks run out."), " ",
     ...(all.failed.length > 0 ? shortest(all) : []));
 }
 
@@ -170,7 +176,10 @@ export function wireGame() {
   }
   undo.addEventListener("click", () => byHand("u"));
   at("restart").addEventListener("click", () => byHand("r"));
-  explore.addEventListener("click", exploreAll);
+  explore.addEventListener("click", () => {
+    at("tried").focus();
+    exploreAll();
+  });
   onKeys("game", (event) => {
     const key = event.key.toLowerCase();
     if (key === " ") play.toggle();

@@ -2,6 +2,7 @@
 import { Board, actor, said } from "./board.js";
 import { ask, complain } from "./post.js";
 import { t } from "./text.js";
+import { allowFaults } from "./game.js";
 import { autoplay, keepPlace, onKeys } from "./views.js";
 
 const at = (id) => document.getElementById(id);
@@ -86,7 +87,7 @@ async function go(n) {
   board.show(there, t("With {strategy}", there), whole.buyers.map((buyer) => buyer.name), actor(whole.acts[step] ?? whole.acts.at(-1)));
   const asks = step === lesson.ask && answer === undefined;
   at("lesson-said").textContent = [
-    step > 0 ? said(there) : t("Nobody has done anything yet."),
+    step > 0 ? said(there) : t("No request has taken a step yet."),
     asks ? t("What happens next?") : "",
     step === lesson.ask && answer >= 0 ? t("Go on, and see.") : "",
   ].join(" ");
@@ -103,7 +104,7 @@ async function go(n) {
   return true;
 }
 
-// conclude tells what the reader did not get to know before: who was right, and why.
+// conclude shows whether the answer was right, and why.
 function conclude() {
   const right = answer === lesson.right;
   if (answer >= 0) {
@@ -113,7 +114,7 @@ function conclude() {
   }
   const verdict = end.querySelector(".verdict");
   verdict.textContent = answer < 0 ? "" : right ? `✓ ${t("You were right.")}`
-    : `✕ ${t("It is another one: {right}", { right: t(lesson.options[lesson.right]) })}`;
+    : `✕ ${t("No. What happens: {right}", { right: t(lesson.options[lesson.right]) })}`;
   verdict.className = `verdict ${right ? "good" : "bad"}`;
   end.querySelector(".why").textContent = t(lesson.why);
   end.querySelector(".fix").textContent = t(lesson.fix);
@@ -157,6 +158,7 @@ export function wireLessons() {
     goByHand(step);
     next.focus();
   });
+  at("lesson-try").addEventListener("click", () => allowFaults(/[xtw]/.test(lesson.schedule.split(":")[1])));
   onKeys("lesson", ({ key }) => {
     const to = { ArrowRight: step + 1, ArrowLeft: step - 1, Home: 0, End: Infinity }[key];
     if (key === " ") play.toggle();
