@@ -17,15 +17,13 @@ func TestRun_step(t *testing.T) {
 		{[]string{}, exitOK, " 6  get-then-del           GET, compare, DEL", ""},
 		{[]string{"--help"}, exitOK, "A timeline reads from top to bottom", ""},
 		{[]string{"--json", "plays.json"}, exitUsage, "", "name what to play"},
-		{[]string{"--times=20"}, exitUsage, "", "name what to play"},
 		{[]string{"all", "none"}, exitUsage, "", "unexpected argument none"},
-		{[]string{"none", "--times", "0"}, exitUsage, "", "--times 0: want 1 to 1000"},
 		{[]string{"none", "--nonsense"}, exitUsage, "", "--nonsense"},
 		{[]string{"all", "--servers", "docker", "--redis", "127.0.0.1:1"}, exitUsage, "", "leave out"},
 		{[]string{"none", "--redis", "nonsense"}, exitUsage, "", "--redis"},
 		{[]string{"none", "--json", t.TempDir()}, exitUsage, "", "is a directory"},
-		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no strategy`},
-		{[]string{"for-update"}, exitUsage, "", "it needs MySQL or MariaDB"},
+		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no lesson`},
+		{[]string{"redis"}, exitUsage, "", `"redis" is no lesson`},
 	} {
 		var stdout, stderr logbook.Book
 		code := run(t.Context(), append([]string{"step"}, tt.args...), noEnv, &stdout, &stderr)
