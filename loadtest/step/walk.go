@@ -537,9 +537,13 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 	if err == nil {
 		err = w.playActs(ctx, p)
 	}
-	for over := false; err == nil; {
-		if over, err = w.stands(ctx); err != nil {
-			break
+	if err != nil {
+		return Position{}, nil, err
+	}
+	for {
+		over, err := w.stands(ctx)
+		if err != nil {
+			return Position{}, nil, err
 		}
 		if over {
 			w.end(ctx)
@@ -548,11 +552,11 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 			played, err := w.position(ctx, over)
 			return played, w.done, err
 		}
-		d := decision{}
-		d.act, d.instead = w.choices(p)
-		err = w.do(ctx, d)
+		next, instead := w.choices(p)
+		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
+			return Position{}, nil, err
+		}
 	}
-	return Position{}, nil, err
 }
 
 // playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
