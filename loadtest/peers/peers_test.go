@@ -137,7 +137,7 @@ func TestLoad_run(t *testing.T) {
 		check func(round) bool
 	}{
 		{"a lock", fake{}, func(r round) bool {
-			return r.right() && r.perSecond == 500 && r.perClient[0]+r.perClient[1] == 500 && r.longest >= 2*time.Millisecond
+			return r.right() && r.perSecond == 500 && r.perClient[0]+r.perClient[1] == 500 && r.longest >= 2*time.Millisecond && r.gap.Round(100*time.Microsecond) == time.Millisecond
 		}},
 		{"lets two in", fake{open: true}, func(r round) bool { return !r.right() && r.overlaps > 0 && r.lost > 0 }},
 		{"hangs", fake{forget: 20}, func(r round) bool {
@@ -177,14 +177,14 @@ func TestResult_print(t *testing.T) {
 		"redsync":     {{perSecond: 200, perClient: []int{10, 10}, turns: 2, commands: 10}, {perSecond: 200, turns: 1, commands: 5, perClient: []int{482, 24}}},
 		"redislock":   {{overlaps: 2, lost: 1}, {}},
 		"rueidislock": {{perSecond: 400}, {err: errHung}},
-		ours:          {{perSecond: 800}, {perSecond: 1600}},
+		ours:          {{perSecond: 800, gap: 44 * time.Microsecond}, {perSecond: 1600, gap: 44 * time.Microsecond}},
 	}}
 	var out bytes.Buffer
 	r.print(&out)
 	got := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"redsync 200 0.22 0.50 0s 482/24 = 20.08 5.00 yes", "redislock 0 - - 0s - 0.00 NO: 2 overlaps, 1 lost updates",
-		"rueidislock 400 0.44 1.00 0s - 0.00 hung", "ours 1200 1.33 2.00 0s - 0.00 yes",
+		"redsync 200 0.22 0.50 0s 482/24 = 20.08 5.00 - yes", "redislock 0 - - 0s - 0.00 - NO: 2 overlaps, 1 lost updates",
+		"rueidislock 400 0.44 1.00 0s - 0.00 - hung", "ours 1200 1.33 2.00 0s - 0.00 44µs yes",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, &out)
