@@ -131,8 +131,8 @@ func (s Settings) validMode() error {
 			fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", name, labPassword)
 		}
 	}
-	if dsn, err := store.ReadDSN(s.MySQL); err == nil {
-		server("mysql", dsn.TLS != nil || s.mysqlTLS().given(), dsn.Passwd)
+	if dsn, err := store.ReadDSN(s.MySQL); err == nil { // all hosts have the same
+		server("mysql", dsn[0].TLS != nil || s.mysqlTLS().given(), dsn[0].Passwd)
 	}
 	if o, err := redisOptions(s.Redis); err == nil {
 		server("redis", o.TLSConfig != nil || s.redisTLS().given(), o.Password)

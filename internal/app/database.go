@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"example.com/shop/internal/store"
@@ -58,13 +59,17 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 	return nil
 }
 
-// MySQLAddress returns the host:port/database of a DSN, without user and password.
+// MySQLAddress returns the host:port/database of a DSN, without user and password; several hosts with commas.
 func MySQLAddress(dsn string) (string, error) {
-	d, err := store.ReadDSN(dsn)
+	configs, err := store.ReadDSN(dsn)
 	if err != nil {
 		return "", fmt.Errorf("mysql: %w", err)
 	}
-	return d.Addr + "/" + d.DBName, nil
+	var hosts []string
+	for _, c := range configs {
+		hosts = append(hosts, c.Addr)
+	}
+	return strings.Join(hosts, ",") + "/" + configs[0].DBName, nil
 }
 
 // announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls

@@ -18,32 +18,71 @@ import (
 // password.
 var ErrSettings = errors.New("database settings")
 
-// ReadDSN is mysql.ParseDSN without the driver's error texts, which can quote a part of the password of a malformed
-// DSN. A DSN whose TLS can fall back to plaintext, or trusts any server, is refused.
-func ReadDSN(dsn string) (*mysql.Config, error) {
-	c, err := mysql.ParseDSN(dsn)
-	switch {
-	case err != nil || c.DBName == "" || !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
-		return nil, errors.New("it, or the value of a parameter in it, cannot be read: " +
-			"want user:password@tcp(host:port)/database?parameter=value")
-	case c.TLSConfig == "preferred", c.TLSConfig == "skip-verify", c.AllowFallbackToPlaintext:
-		return nil, fmt.Errorf("parameter tls=%s, or allowFallbackToPlaintext, does without TLS or trusts any server: "+
-			"want tls=true, or --mysql-ca with the file of the CA that signed the server's certificate", c.TLSConfig)
+// ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306): it returns the settings for
+// each. It has no error texts of the driver, which can quote a part of the password of a malformed DSN. A DSN whose TLS
+// can fall back to plaintext, or trusts any server, is refused.
+func ReadDSN(dsn string) ([]*mysql.Config, error) {
+	var configs []*mysql.Config
+	for _, one := range splitHosts(dsn) {
+		c, err := mysql.ParseDSN(one)
+		switch {
+		case err != nil || c.DBName == "" || !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
+			return nil, errors.New("it, or the value of a parameter in it, cannot be read: " +
+				"want user:password@tcp(host:port)/database?parameter=value, several hosts with commas")
+		case c.TLSConfig == "preferred", c.TLSConfig == "skip-verify", c.AllowFallbackToPlaintext:
+			return nil, fmt.Errorf("parameter tls=%s, or allowFallbackToPlaintext, does without TLS or trusts any server: "+
+				"want tls=true, or --mysql-ca with the file of the CA that signed the server's certificate", c.TLSConfig)
+		case slices.ContainsFunc(configs, func(other *mysql.Config) bool { return other.Addr == c.Addr }):
+			return nil, fmt.Errorf("host %s comes twice", c.Addr)
+		}
+		configs = append(configs, c)
 	}
-	return c, nil
+	return configs, nil
 }
 
-// mysqlConfig reads a DSN and adds the parameters that the shop relies on. Timeouts, lock wait, TLS and other
-// parameters of the DSN win, but parameters that change the meaning of a statement are always set here. secure requires
-// TLS; nil leaves that to the DSN.
-func mysqlConfig(dsn string, secure *tls.Config) (*mysql.Config, error) {
-	c, err := ReadDSN(dsn)
-	if err == nil && secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
-		err = errors.New("a socket and tls=false contradict --mysql-ca, --mysql-cert and --mysql-key: leave out one or the other")
+// splitHosts returns a DSN for each of its hosts. The driver would take the list for one address, and for the name in
+// the server's certificate. A host is split off where the driver looks for it: between the parentheses after the last @
+// before the last slash.
+func splitHosts(dsn string) []string {
+	slash := strings.LastIndexByte(dsn, '/')
+	if slash < 1 || dsn[slash-1] != ')' {
+		return []string{dsn}
+	}
+	at := strings.LastIndexByte(dsn[:slash], '@') + 1
+	network, hosts, ok := strings.Cut(dsn[at:slash-1], "(")
+	if !ok || !strings.HasPrefix(network, "tcp") {
+		return []string{dsn}
+	}
+	var dsns []string
+	for host := range strings.SplitSeq(hosts, ",") {
+		dsns = append(dsns, dsn[:at]+network+"("+strings.TrimSpace(host)+dsn[slash-1:])
+	}
+	return dsns
+}
+
+// mysqlConfigs reads a DSN and adds the parameters that the shop relies on, for each host. Timeouts, lock wait, TLS and
+// other parameters of the DSN win, but parameters that change the meaning of a statement are always set here. secure
+// requires TLS; nil leaves that to the DSN.
+func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
+	configs, err := ReadDSN(dsn)
+	for _, c := range configs {
+		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
+			err = errors.New("a socket and tls=false contradict --mysql-ca, --mysql-cert and --mysql-key: leave out one or the other")
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
 	}
+	for _, c := range configs {
+		if len(configs) > 1 {
+			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer
+		}
+		complete(c, secure)
+	}
+	return configs, nil
+}
+
+func complete(c *mysql.Config, secure *tls.Config) {
 	if secure != nil {
 		c.TLS = secure.Clone()
 		if c.TLS.ServerName == "" {
@@ -84,5 +123,4 @@ func mysqlConfig(dsn string, secure *tls.Config) (*mysql.Config, error) {
 	// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is longer
 	// than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
 	c.Params["wait_timeout"] = cmp.Or(c.Params["wait_timeout"], "90") // seconds
-	return c, nil
 }

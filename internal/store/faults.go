@@ -40,16 +40,13 @@ const (
 	refused fault = "refused"
 )
 
-const groupRefused = 3100 // ER_RUN_HOOK_ERROR: group replication did not let the transaction commit
-
 // mysqlFault maps the error numbers of MySQL and MariaDB.
 func mysqlFault(number uint16) fault {
 	switch number {
 	case 1062, 1586: // ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME
 		return duplicate
 	case 1213, // ER_LOCK_DEADLOCK
-		1020, // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
-		3101: // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another one
+		1020: // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
 		return conflict
 	case 1205, 3572: // ER_LOCK_WAIT_TIMEOUT, ER_LOCK_NOWAIT
 		return lockWait
@@ -57,7 +54,10 @@ func mysqlFault(number uint16) fault {
 		1037, 1038, 1041, 1135, // ER_OUTOFMEMORY, ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_CANT_CREATE_THREAD
 		1206, 1226, 1637, // ER_LOCK_TABLE_FULL, ER_USER_LIMIT_REACHED, ER_TOO_MANY_CONCURRENT_TRXS
 		1290, 1792, 1836, // ER_OPTION_PREVENTS_STATEMENT, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE
-		groupRefused:
+		// Group replication: ER_RUN_HOOK_ERROR, ER_TRANSACTION_ROLLBACK_DURING_COMMIT, and that a new primary was not
+		// ready in time: ER_GRP_TRX_CONSISTENCY_*.
+		3100, 3101, 3796, 3797, 3798,
+		3032: // ER_SERVER_OFFLINE_MODE
 		return refused
 	case 1040, 1203, // ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS
 		1053,             // ER_SERVER_SHUTDOWN
@@ -81,7 +81,7 @@ func classify(err error) fault {
 		return sqliteFault(local.Code())
 	}
 	var network net.Error
-	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+	if errors.As(err, new(noPrimaryError)) || isNotPrimary(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &network) && !isContext(err) { // context.DeadlineExceeded is a net.Error, too
 		return lost

@@ -43,25 +43,39 @@ type Options struct {
 	Through func(driver.Connector) *sql.DB
 }
 
-// MySQL opens a database on a MySQL or MariaDB server. It waits for a server that is not up yet until ctx ends. An
-// answer such as "access denied" is an error at once, and so are a certificate that cannot be verified and an invalid
-// DSN (ErrSettings). No error shows the password.
+// MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
+// server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a
+// certificate that cannot be verified and an invalid DSN (ErrSettings). No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
-	config, err := mysqlConfig(dsn, o.TLS)
+	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {
 		return nil, err
 	}
-	connector, err := mysql.NewConnector(config)
+	s := &Store{clock: "UTC_TIMESTAMP(6)"}
+	for _, config := range configs {
+		s.hosts = append(s.hosts, config.Addr)
+	}
+	s.name = "mysql at " + strings.Join(s.hosts, ",") + ", database " + configs[0].DBName
+	connector, err := s.connector(ctx, configs)
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
 	}
-	pool := o.pool(readCommitted{connector}, cmp.Or(o.MaxConns, 32))
-	pool.SetConnMaxIdleTime(time.Minute)
-	pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+	s.pool = o.pool(connector, cmp.Or(o.MaxConns, 32))
+	s.pool.SetConnMaxIdleTime(time.Minute)
+	s.pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
-	dialect := gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
-	s := &Store{pool: pool, name: "mysql at " + config.Addr + ", database " + config.DBName, clock: "UTC_TIMESTAMP(6)"}
-	return s.connect(ctx, dialect)
+	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
+}
+
+// connector connects to the only host, or finds the primary of several.
+func (s *Store) connector(ctx context.Context, configs []*mysql.Config) (driver.Connector, error) {
+	if len(configs) > 1 {
+		g, err := newGroup(ctx, configs)
+		s.group = g
+		return g, err
+	}
+	connector, err := mysql.NewConnector(configs[0])
+	return readCommitted{connector}, err
 }
 
 // readCommitted opens connections whose transactions are READ COMMITTED: where a row is missing, a SELECT FOR UPDATE does
@@ -100,6 +114,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{
 		pool:   o.pool(connector, sqliteConns),
 		name:   "sqlite file " + path,
+		hosts:  []string{"file"},
 		sqlite: true,
 		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // its precision is milliseconds
 	}
@@ -170,7 +185,7 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 		})
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.pool.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -203,5 +218,8 @@ func (s *Store) await(ctx context.Context) error {
 // mayRecover reports whether a failed ping may succeed later. A definite answer of the server and a failed TLS
 // handshake are permanent.
 func mayRecover(err error) bool {
+	if none, ok := errors.AsType[noPrimaryError](err); ok {
+		return none.mayRecover()
+	}
 	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

@@ -34,6 +34,8 @@ type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
 	name   string // without a password
+	hosts  []string
+	group  *group // of several hosts
 	sqlite bool
 
 	// clock is the SQL expression of the database's clock, which all instances share, in the form of a DATETIME(6)
@@ -44,13 +46,31 @@ type Store struct {
 var _ order.Store = (*Store)(nil)
 
 // Close closes all connections. Transactions that still run are rolled back.
-func (s *Store) Close() error { return s.pool.Close() }
+func (s *Store) Close() error {
+	err := s.pool.Close()
+	if s.group != nil {
+		s.group.close()
+	}
+	return err
+}
 
 // DB returns the pool of connections.
 func (s *Store) DB() *sql.DB { return s.pool }
 
 // Name describes the database without a password, such as "mysql at db:3306, database shop".
 func (s *Store) Name() string { return s.name }
+
+// Hosts returns the host:port of each server that the database may be on; of a SQLite file, "file".
+func (s *Store) Hosts() []string { return s.hosts }
+
+// Primary returns which of Hosts takes writes, or an error that says of each of them why it does not. It does not wait:
+// it returns what the hosts have answered in the last second or two. The only host counts as the primary.
+func (s *Store) Primary() (host string, changes int, err error) {
+	if s.group == nil {
+		return s.hosts[0], 0, nil
+	}
+	return s.group.state()
+}
 
 // IsSQLite reports whether the database is a file, which has one writer at a time and no rows to lock.
 func (s *Store) IsSQLite() bool { return s.sqlite }

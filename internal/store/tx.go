@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	deadlockTries = 8 // of a transaction that is rolled back by deadlocks
+	deadlockTries = 8 // of a transaction that is rolled back by deadlocks, or by the end of a primary
 	commitTries   = 3 // of a transaction whose COMMITs are neither answered nor done
 	confirmTries  = 5 // to find out whether a COMMIT was done
 
@@ -44,8 +45,8 @@ func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx)
 }
 
 var (
-	errKeyFree = errors.New("idempotency key is free") // rolls the transaction of isPlaced back
-	errTooLong = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout)
+	errAnswered = errors.New("answered") // rolls the transaction of isPlaced back
+	errTooLong  = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout)
 )
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
@@ -56,17 +57,12 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		err = s.inTx(ctx, func(t *tx) error {
-			if err := t.ClaimKeys(d); err != nil {
-				return err
-			}
-			return errKeyFree
+		err = s.inTx(ctx, func(t *tx) (err error) {
+			placed, err = t.isPlaced(d)
+			return err
 		})
-		if errors.Is(err, errKeyFree) || errors.Is(err, order.ErrKeyTaken) {
-			_, err = s.Order(ctx, d.ID)
-		}
-		if err == nil || errors.Is(err, order.ErrNotFound) {
-			return err == nil, nil
+		if err == nil || errors.Is(err, errAnswered) {
+			return placed, nil
 		}
 		if try == confirmTries {
 			return false, err
@@ -77,14 +73,35 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 	}
 }
 
-// inTx runs fn in a transaction, again after a deadlock. A COMMIT whose answer is lost is order.ErrUnknownOutcome.
+// isPlaced reports whether the order exists, if its error is nil or errAnswered.
+//
+// A member of a group that was replaced as the primary may not know it yet, and roll a transaction back that the others
+// have committed: to it, the key is free. So in a group the key is claimed and freed in a transaction that commits:
+// only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
+// transaction, since another connection may be to another member.
+func (t *tx) isPlaced(d *order.Draft) (placed bool, err error) {
+	err = t.insertKeys(d)
+	switch {
+	case errors.Is(err, order.ErrKeyTaken):
+		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", d.ID).Row().Scan(&placed)
+		return placed, cmp.Or(err, errAnswered)
+	case err == nil && t.store.group == nil:
+		err = errAnswered
+	case err == nil:
+		err = t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+	}
+	return false, err
+}
+
+// inTx runs fn in a transaction, again after a deadlock, and in a group again on another connection if the primary
+// refused it or was replaced. A COMMIT whose answer is lost is order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
 		switch {
 		case errors.Is(err, order.ErrUnknownOutcome), isContext(err), !unavailable(err):
 			return err
-		case classify(err) != conflict:
+		case classify(err) != conflict && (s.group == nil || !s.group.doubt(err)):
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
 		case try == deadlockTries:
 			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
@@ -130,7 +147,9 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	return commit(ctx, conn, begun)
 }
 
-// commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback.
+// commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback. That of a group, 3100 or
+// 3101, is not: a member that left the group while the COMMIT waited rolls the transaction back and says so, and the
+// others may have received and committed it.
 func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := finish(conn, begun.Commit, nil)
 	kind := classify(err)
@@ -139,7 +158,7 @@ func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 		return nil
 	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
 		return withCause(ctx, err)
-	case kind == conflict, kind == lockWait, mysqlNumber(err) == groupRefused:
+	case kind == conflict, kind == lockWait:
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)

@@ -1,0 +1,357 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"example.com/shop/internal/order"
+)
+
+const (
+	askEvery   = time.Second            // while there is a primary
+	searchPace = 100 * time.Millisecond // while there is none
+	// awaitPrimary is how long a new connection waits for a primary. The question after a lost COMMIT tries five times,
+	// so that it outlasts an election.
+	awaitPrimary = 2 * time.Second
+)
+
+// group connects to the primary of several hosts: the one that takes writes. Each host is asked once a second, by a
+// connection of its own, and each new connection is asked again before it is used.
+//
+// Connections to a host that says that it is not the primary are closed, also while a statement waits on them. Those to
+// a host that does not answer are closed when another is the primary: a slow server keeps its connections, and a COMMIT
+// that a paused or isolated server never answers does not keep its place in the pool.
+type group struct {
+	members  []*member
+	stop     context.CancelFunc
+	watching sync.WaitGroup
+
+	mu      sync.Mutex
+	primary *member       // nil for none
+	last    *member       // the last primary
+	changes int           // of the last primary
+	found   chan struct{} // closed while there is a primary
+	wake    chan struct{} // closed to have all members asked now, and replaced
+}
+
+// member is one of the hosts. The group's mutex guards reason and conns.
+type member struct {
+	host    string
+	timeout time.Duration                // for the answer to the question, and for a new connection
+	watch   driver.Connector             // of the connection that asks
+	buyers  driver.Connector             // of the others
+	reason  error                        // why it is not the primary; nil if it said that it is
+	conns   map[*memberConn]*net.TCPConn // those of buyers
+}
+
+// newGroup watches the hosts until close.
+func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
+	g := &group{found: make(chan struct{}), wake: make(chan struct{})}
+	for _, config := range configs {
+		m := &member{
+			host: config.Addr, timeout: config.Timeout, reason: notPrimaryError("was not asked yet"),
+			conns: map[*memberConn]*net.TCPConn{},
+		}
+		watch, err := mysql.NewConnector(config)
+		if err != nil {
+			return nil, err
+		}
+		config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return g.dial(ctx, m, network, addr)
+		}
+		buyers, err := mysql.NewConnector(config)
+		if err != nil {
+			return nil, err
+		}
+		m.watch, m.buyers = readCommitted{watch}, readCommitted{buyers}
+		g.members = append(g.members, m)
+	}
+	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, m := range g.members {
+		g.watching.Go(func() { g.watch(ctx, m) })
+	}
+	return g, nil
+}
+
+func (g *group) close() {
+	g.stop()
+	g.watching.Wait()
+}
+
+// Driver implements driver.Connector.
+func (g *group) Driver() driver.Driver { return g.members[0].buyers.Driver() }
+
+// Connect implements driver.Connector. It waits for a primary for a short time, so that a planned change of the primary
+// goes unnoticed, and fails with a noPrimaryError.
+func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, awaitPrimary)
+	defer cancel()
+	for {
+		m, err := g.await(waiting)
+		if err != nil {
+			return nil, withCause(ctx, err)
+		}
+		conn, err := m.open(ctx, m.buyers)
+		if err == nil {
+			if err = m.ask(ctx, conn); err == nil {
+				return conn, nil
+			}
+			_ = conn.Close()
+		}
+		g.note(m, err)
+		if order.Pause(waiting, searchPace) != nil {
+			return nil, fmt.Errorf("%s: %w", m.host, err)
+		}
+	}
+}
+
+// await returns the primary as soon as there is one.
+func (g *group) await(ctx context.Context) (*member, error) {
+	for {
+		g.mu.Lock()
+		primary, found := g.primary, g.found
+		g.mu.Unlock()
+		if primary != nil {
+			return primary, nil
+		}
+		select {
+		case <-found:
+		case <-ctx.Done():
+			return nil, g.why()
+		}
+	}
+}
+
+// watch asks one member until ctx ends, and reconnects after an error.
+func (g *group) watch(ctx context.Context, m *member) {
+	var conn driver.Conn
+	for ctx.Err() == nil {
+		var err error
+		if conn == nil {
+			conn, err = m.open(ctx, m.watch)
+		}
+		if err == nil {
+			err = m.ask(ctx, conn)
+		}
+		g.note(m, err)
+		if conn != nil && err != nil && !isNotPrimary(err) {
+			_ = conn.Close()
+			conn = nil
+		}
+		g.rest(ctx)
+	}
+	if conn != nil {
+		_ = conn.Close()
+	}
+}
+
+// rest waits until a member is to be asked again.
+func (g *group) rest(ctx context.Context) {
+	g.mu.Lock()
+	wake, pause := g.wake, askEvery
+	if g.primary == nil {
+		pause = searchPace
+	}
+	g.mu.Unlock()
+	_ = order.Pause(ctx, searchPace)
+	select {
+	case <-wake:
+	case <-time.After(pause - searchPace):
+	case <-ctx.Done():
+	}
+}
+
+// doubt has all members asked now, after a transaction that the primary has refused or cut off. It reports whether the
+// transaction should look for the primary again: not where there was none for awaitPrimary.
+func (g *group) doubt(err error) bool {
+	if kind := classify(err); kind != lost && kind != refused || errors.As(err, new(noPrimaryError)) {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.askNowLocked()
+	return true
+}
+
+func (g *group) askNowLocked() {
+	close(g.wake)
+	g.wake = make(chan struct{})
+}
+
+// note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others
+// say: one that was paused may not know yet that it was replaced.
+func (g *group) note(m *member, reason error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.reason = reason
+	switch {
+	case reason == nil && g.primary == nil:
+		if g.last != nil && g.last != m {
+			g.changes++
+		}
+		g.primary, g.last = m, m
+		close(g.found)
+	case reason != nil && g.primary == m:
+		g.primary = nil
+		g.found = make(chan struct{})
+		g.askNowLocked()
+	}
+	for _, m := range g.members {
+		if m == g.primary || g.primary == nil && !isNotPrimary(m.reason) {
+			continue
+		}
+		for _, conn := range m.conns {
+			_ = conn.Close() // what waits on it gets an error
+		}
+	}
+}
+
+// state returns the primary's host, or a noPrimaryError, and how often another host has become the primary.
+func (g *group) state() (host string, changes int, err error) {
+	g.mu.Lock()
+	primary, changes := g.primary, g.changes
+	g.mu.Unlock()
+	if primary == nil {
+		return "", changes, g.why()
+	}
+	return primary.host, changes, nil
+}
+
+// why returns a noPrimaryError.
+func (g *group) why() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var none noPrimaryError
+	for _, m := range g.members {
+		none.hosts, none.reasons = append(none.hosts, m.host), append(none.reasons, m.reason)
+	}
+	return none
+}
+
+// open opens a connection.
+func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	conn, err := c.Connect(limited)
+	if err != nil {
+		return nil, m.explain(ctx, err)
+	}
+	return conn, nil
+}
+
+// primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
+// such groups nor this table, skips the comments that begin with /*!80000.
+//
+// A majority is one of the members that are not unreachable: one that recovers has a vote, too. A primary without a
+// majority still answers, and is not read-only; only its commits wait, for ever.
+const primaryQuestion = `SELECT CASE
+	/*!80000
+	WHEN MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE <> 'ONLINE')
+		THEN CONCAT('its state in the group is ', MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, '')))
+	WHEN MAX(MEMBER_ID = @@server_uuid AND MEMBER_ROLE <> 'PRIMARY') THEN 'it is a secondary'
+	WHEN 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') <= COUNT(*)
+		THEN CONCAT('it has no majority: it reaches ', SUM(MEMBER_STATE <> 'UNREACHABLE'), ' of ', COUNT(*), ' members')
+	*/
+	WHEN @@global.read_only /*!80000 OR @@global.super_read_only */ THEN 'it is read-only'
+	ELSE '' END
+	/*!80000 FROM performance_schema.replication_group_members */`
+
+// ask returns a notPrimaryError if the member says that it is not the primary.
+func (m *member) ask(ctx context.Context, conn driver.Conn) error {
+	limited, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	//nolint:forcetypeassert // the driver's connections do
+	rows, err := conn.(driver.QueryerContext).QueryContext(limited, primaryQuestion, nil)
+	if err != nil {
+		return m.explain(ctx, err)
+	}
+	answer := make([]driver.Value, 1)
+	err = errors.Join(rows.Next(answer), rows.Close())
+	switch reason := fmt.Sprintf("%s", answer[0]); {
+	case err != nil:
+		return m.explain(ctx, err)
+	case reason != "":
+		return notPrimaryError(reason)
+	}
+	return nil
+}
+
+// explain says what to do about an error, or how long the member was silent.
+func (m *member) explain(ctx context.Context, err error) error {
+	switch {
+	case mysqlNumber(err) == 1142: // ER_TABLEACCESS_DENIED_ERROR
+		return fmt.Errorf("%w: with several hosts the user needs GRANT SELECT ON performance_schema.replication_group_members", err)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return fmt.Errorf("no answer for %v: %w", m.timeout, os.ErrDeadlineExceeded)
+	}
+	return err
+}
+
+// notPrimaryError is a member's own reason why it is not the primary.
+type notPrimaryError string
+
+func (e notPrimaryError) Error() string { return string(e) }
+
+func isNotPrimary(err error) bool { return errors.As(err, new(notPrimaryError)) }
+
+// noPrimaryError names each host and why it was not chosen. It does not wrap the reasons: a request may be sent again
+// whatever they are.
+type noPrimaryError struct {
+	hosts   []string
+	reasons []error
+}
+
+func (e noPrimaryError) Error() string {
+	var text []string
+	for i, host := range e.hosts {
+		reason := "says that it is the primary again"
+		if e.reasons[i] != nil {
+			reason = e.reasons[i].Error()
+		}
+		text = append(text, host+": "+reason)
+	}
+	return "no host takes writes: " + strings.Join(text, "; ")
+}
+
+// mayRecover reports whether waiting can help.
+func (e noPrimaryError) mayRecover() bool {
+	return slices.ContainsFunc(e.reasons, func(reason error) bool { return reason == nil || mayRecover(reason) })
+}
+
+// dial opens a connection of buyers and remembers it until it is closed.
+func (g *group) dial(ctx context.Context, m *member, network, addr string) (net.Conn, error) {
+	opened, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	conn := &memberConn{opened.(*net.TCPConn), g, m} //nolint:forcetypeassert // the DSN's network is TCP
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.conns[conn] = conn.TCPConn
+	return conn, nil
+}
+
+// memberConn is a network connection to a member.
+type memberConn struct {
+	*net.TCPConn
+	group  *group
+	member *member
+}
+
+// Close implements net.Conn.
+func (c *memberConn) Close() error {
+	c.group.mu.Lock()
+	delete(c.member.conns, c)
+	c.group.mu.Unlock()
+	return c.TCPConn.Close()
+}
