@@ -33,7 +33,7 @@ type components struct {
 	traces   *observe.Traces // nil: off
 	lab      *teaching       // nil: off
 	database *store.Store
-	probe    *store.Store // see openDatabase
+	probe    *store.Store // see openDatabase; nil with several hosts
 	redis    redis.UniversalClient
 	lockers  map[string]*lock.Locker
 	lanes    *lane.Lanes
@@ -67,6 +67,7 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 
 // openDatabase opens the database twice: for orders, and with one connection for the readiness check. A check that
 // waited for a connection behind thousands of orders would fail, and take all busy instances out of the load balancer.
+// Several hosts are asked over connections of the store's own, so that the check needs none.
 func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if s.MySQL == "" && s.Redis == "" {
 		release, err := keepFolder(ctx, s.Data)
@@ -94,6 +95,10 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 		return err
 	}
 	c.metrics.Database(c.database.DB())
+	c.metrics.Primary(c.database.Hosts(), c.database.Primary)
+	if len(c.database.Hosts()) > 1 {
+		return nil
+	}
 	if c.probe, err = openDatabase(ctx, s.DatabaseSettings, store.Options{MaxConns: 1}); err != nil {
 		return err
 	}
@@ -219,7 +224,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Orders: c.orders,
 		Stock:  c.database,
 		Checks: []httpapi.Check{
-			c.check("database", c.probe.DB().PingContext),
+			c.check("database", c.pingDatabase),
 			c.check("redis", func(ctx context.Context) error { return c.redis.Ping(ctx).Err() }),
 		},
 		Draining:    draining,
@@ -227,6 +232,12 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Timeout:     s.requestTimeout(),
 		Log:         c.log,
 		Observer:    c.metrics,
+	}
+	if c.probe == nil {
+		config.Primary = func() (string, error) {
+			host, _, err := c.database.Primary()
+			return host, err
+		}
 	}
 	if c.traces != nil {
 		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
@@ -241,6 +252,14 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		config.Lab = &httpapi.Lab{Offers: c.orders.Offers, Recorder: c.lab.recorder, Database: c.lab.database, Redis: c.lab.redis}
 	}
 	return httpapi.New(config)
+}
+
+func (c *components) pingDatabase(ctx context.Context) error {
+	if c.probe == nil {
+		_, _, err := c.database.Primary()
+		return err
+	}
+	return c.probe.DB().PingContext(ctx)
 }
 
 // check is the readiness check of a server. It logs when the server stops and starts to answer.

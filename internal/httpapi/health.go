@@ -31,11 +31,18 @@ func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
 	}
+	ready, reason := gin.H{"status": "ready"}, ""
+	if a.Primary != nil {
+		host, err := a.Primary()
+		if ready["primary"] = host; err != nil {
+			reason = ": " + err.Error()
+		}
+	}
 	if failing := a.ready.failing(c.Request.Context()); len(failing) > 0 {
-		err := fmt.Errorf("%w: no answer from %s", errNotReady, strings.Join(failing, ", "))
+		err := fmt.Errorf("%w: no answer from %s%s", errNotReady, strings.Join(failing, ", "), reason)
 		return 0, nil, refusedError{error: err, failing: failing}
 	}
-	return http.StatusOK, gin.H{"status": "ready"}, nil
+	return http.StatusOK, ready, nil
 }
 
 // Check is a server that has to answer for the shop to be ready. Ping is called by one goroutine at a time, at most

@@ -114,6 +114,30 @@ func (m *Metrics) Database(conns *sql.DB) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
 }
 
+// Primary observes which of the database's hosts takes writes, and how often that has changed. Call it once.
+func (m *Metrics) Primary(hosts []string, state func() (host string, changes int, err error)) {
+	with := promauto.With(m.registry)
+	for _, host := range hosts {
+		with.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "database_primary",
+			Help:        "1 for the host of the database that takes writes, 0 for the others. The only host counts as the primary, and a SQLite file as a host.",
+			ConstLabels: prometheus.Labels{"host": host},
+		}, func() float64 {
+			if primary, _, err := state(); err == nil && primary == host {
+				return 1
+			}
+			return 0
+		})
+	}
+	with.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Name: "database_primary_changes_total",
+		Help: "How often another host of the database became the primary.",
+	}, func() float64 {
+		_, changes, _ := state()
+		return float64(changes)
+	})
+}
+
 // Queue observes the length of a queue. Call it once for each name.
 func (m *Metrics) Queue(name string, length func() int) {
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
