@@ -115,7 +115,11 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 		c.onClose("embedded redis", stop)
 		s.Redis = addrs[0]
 	}
-	if c.redis, err = c.openClient(ctx, s, s.Redis); err != nil {
+	servers, err := readRedis(s.Redis)
+	if err != nil {
+		return err
+	}
+	if c.redis, err = c.openClient(ctx, s, servers); err != nil {
 		return err
 	}
 	c.metrics.Redis(c.redis)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func (s Settings) validRedis() error {
 		}
 		return nil
 	}
-	_, address := redisOptions(s.Redis)
+	_, address := readRedis(s.Redis)
 	_, files := s.redisTLS().config()
 	return errors.Join(address, files)
 }
@@ -123,23 +124,23 @@ func (s Settings) validMode() error {
 	var errs []error
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	// Addresses that cannot be parsed are reported by the other checks.
-	server := func(name string, tls bool, password string) {
+	server := func(name string, tls bool, passwords ...string) {
 		switch {
 		case s.Lab && tls: // the lab's servers have none, production's do
 			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", name)
-		case !s.Lab && password == labPassword:
+		case !s.Lab && slices.Contains(passwords, labPassword):
 			fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", name, labPassword)
 		}
 	}
 	if dsn, err := store.ReadDSN(s.MySQL); err == nil { // all hosts have the same
 		server("mysql", dsn[0].TLS != nil || s.mysqlTLS().given(), dsn[0].Passwd)
 	}
-	if o, err := redisOptions(s.Redis); err == nil {
-		server("redis", o.TLSConfig != nil || s.redisTLS().given(), o.Password)
+	if r, err := readRedis(s.Redis); err == nil {
+		server("redis", *r.tls != nil || s.redisTLS().given(), r.passwords...)
 	}
 	for _, address := range s.Redlock {
-		if o, err := redisOptions(address); err == nil {
-			server("redlock", o.TLSConfig != nil, o.Password)
+		if r, err := readRedis(address); err == nil {
+			server("redlock", *r.tls != nil, r.passwords...)
 		}
 	}
 	if !s.Lab {
@@ -168,14 +169,16 @@ func (s Settings) validRedlock() error {
 	}
 	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		options, err := redisOptions(address)
+		server, err := readRedis(address)
 		switch {
 		case err != nil:
 			return fmt.Errorf("redlock: %w", err)
-		case seen[options.Addr]:
-			return fmt.Errorf("redlock: %s is there twice: a server has one vote", options.Addr)
+		case !server.single:
+			return fmt.Errorf("redlock: %s: want a server of its own for each vote, without Sentinel and Cluster", server)
+		case seen[server.String()]:
+			return fmt.Errorf("redlock: %s is there twice: a server has one vote", server)
 		}
-		seen[options.Addr] = true
+		seen[server.String()] = true
 	}
 	return nil
 }

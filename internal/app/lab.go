@@ -70,7 +70,11 @@ func (c *components) openRedlock(ctx context.Context, s Settings) error {
 	}
 	var nodes []redis.UniversalClient
 	for _, address := range s.Redlock {
-		node, err := c.openClient(ctx, s, address)
+		server, err := readRedis(address)
+		if err != nil {
+			return fmt.Errorf("redlock: %w", err)
+		}
+		node, err := c.openClient(ctx, s, server)
 		if err != nil {
 			return fmt.Errorf("redlock: %w", err)
 		}

@@ -3,9 +3,11 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,62 +18,155 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// RedisAddress returns the host:port of an address or URL, without user and password.
+// RedisAddress returns the host:port of an address or URL, without user and password; of several servers with commas.
 func RedisAddress(address string) (string, error) {
-	options, err := redisOptions(address)
+	servers, err := readRedis(address)
 	if err != nil {
 		return "", err
 	}
-	return options.Addr, nil
+	return servers.String(), nil
 }
 
-// redisOptions parses host:port or a URL. Its errors do not quote a URL, not even one without a scheme, which may
+// redisServers are what --redis names: one server, the Sentinels of one that may be replaced, or some nodes of a Cluster.
+type redisServers struct {
+	addrs     []string
+	single    bool         // one server, without Sentinel and Cluster
+	tls       **tls.Config // as the URL has it; the name in the certificate is that of the host dialed
+	passwords []string
+	open      func(retries bool) redis.UniversalClient
+}
+
+func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
+
+// readRedis reads host:port or one of go-redis' URLs. With master_name in its query it is of Sentinels, with further
+// nodes (addr) or cluster=true of a Cluster. The errors do not quote a URL, not even one without a scheme, which may
 // contain a password.
-func redisOptions(address string) (*redis.Options, error) {
-	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0")
-	options := &redis.Options{Addr: address}
+func readRedis(address string) (*redisServers, error) {
+	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; of Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; of a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
+	if !strings.Contains(address, "://") {
+		if strings.Contains(address, "@") {
+			return nil, errForm
+		}
+		return checkRedis(oneRedis(&redis.Options{Addr: address}))
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errForm
+	}
+	query := u.Query()
+	cluster := query.Get("cluster")
+	query.Del("cluster") // a word of the shop's own
+	u.RawQuery = query.Encode()
 	switch {
-	case strings.Contains(address, "://"):
-		parsed, err := redis.ParseURL(address)
+	case cluster != "" && cluster != "true":
+		return nil, errors.New("redis: cluster: want true, or leave it out")
+	case query.Has("master_name"):
+		options, err := redis.ParseFailoverURL(u.String())
+		if err != nil || cluster != "" {
+			return nil, errForm
+		}
+		if options.ReplicaOnly || options.RouteByLatency || options.RouteRandomly {
+			return nil, errors.New("redis: replica_only, route_by_latency, route_randomly: locks are read and written on the master: leave them out")
+		}
+		return checkRedis(sentinelRedis(options))
+	case cluster != "" || query.Has("addr"):
+		options, err := redis.ParseClusterURL(u.String())
 		if err != nil {
 			return nil, errForm
 		}
-		options = parsed
-	case strings.Contains(address, "@"):
+		return checkRedis(clusterRedis(options))
+	}
+	options, err := redis.ParseURL(u.String())
+	if err != nil {
 		return nil, errForm
 	}
-	if _, port, err := net.SplitHostPort(options.Addr); err != nil || port == "" {
-		return nil, fmt.Errorf("redis: %q: want host:port or a redis:// URL", options.Addr)
+	return checkRedis(oneRedis(options))
+}
+
+func oneRedis(o *redis.Options) *redisServers {
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = noMaintenance()
+	return &redisServers{
+		addrs: []string{o.Addr}, single: true, tls: &o.TLSConfig, passwords: []string{o.Password},
+		open: func(retries bool) redis.UniversalClient {
+			o := *o
+			if !retries {
+				o.MaxRetries, o.DialerRetries = -1, 1
+			}
+			return redis.NewClient(&o)
+		},
 	}
-	if options.TLSConfig != nil && options.TLSConfig.InsecureSkipVerify {
-		return nil, errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
+}
+
+func sentinelRedis(o *redis.FailoverOptions) *redisServers {
+	o.ContextTimeoutEnabled = true
+	return &redisServers{
+		addrs: o.SentinelAddrs, tls: &o.TLSConfig, passwords: []string{o.Password, o.SentinelPassword},
+		open: func(retries bool) redis.UniversalClient {
+			o := *o
+			if !retries {
+				o.MaxRetries, o.DialerRetries = -1, 1
+			}
+			return redis.NewFailoverClient(&o)
+		},
 	}
-	options.ContextTimeoutEnabled = true
-	// Maintenance notifications exist only in cloud services.
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return options, nil
+}
+
+func clusterRedis(o *redis.ClusterOptions) *redisServers {
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = noMaintenance()
+	return &redisServers{
+		addrs: o.Addrs, tls: &o.TLSConfig, passwords: []string{o.Password},
+		open: func(retries bool) redis.UniversalClient {
+			o := *o
+			if !retries {
+				o.MaxRetries, o.DialerRetries = -1, 1
+			}
+			return redis.NewClusterClient(&o)
+		},
+	}
+}
+
+// noMaintenance switches notifications off that exist only in cloud services.
+func noMaintenance() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// checkRedis is the rules for all forms.
+func checkRedis(r *redisServers) (*redisServers, error) {
+	for _, addr := range r.addrs {
+		if strings.Contains(addr, "@") { // of addr=secret@host:port
+			return nil, errors.New("redis: want HOST:PORT in addr; user and password are before the first host")
+		}
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return nil, fmt.Errorf("redis: %q: want host:port or a redis:// URL", addr)
+		}
+	}
+	if config := *r.tls; config != nil {
+		if config.InsecureSkipVerify {
+			return nil, errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
+		}
+		config.ServerName = "" // go-redis would expect the first host's name of all servers
+	}
+	return r, nil
 }
 
 // openClient returns a client of a Redis that has answered. In teaching mode its commands are recorded. It waits for
 // the answer until ctx ends.
-func (c *components) openClient(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
-	options, err := redisOptions(address)
-	if err != nil {
-		return nil, err
-	}
+func (c *components) openClient(ctx context.Context, s Settings, servers *redisServers) (redis.UniversalClient, error) {
 	config, err := s.redisTLS().config()
 	if err != nil {
 		return nil, err
 	}
-	options.TLSConfig = cmp.Or(config, options.TLSConfig) // go-redis adds the host name
-	defer s.announce("redis at " + options.Addr)()
-	if err := awaitRedis(ctx, *options); err != nil {
+	*servers.tls = cmp.Or(config, *servers.tls)
+	defer s.announce("redis at " + servers.String())()
+	if err := awaitRedis(ctx, servers.open(false)); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", options.Addr, err)
+		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
-	client := redis.NewClient(options)
+	client := servers.open(true)
 	c.onClose("redis", client.Close)
 	if c.lab != nil {
 		client.AddHook(c.lab.recorder.Redis(scriptName))
@@ -79,11 +174,9 @@ func (c *components) openClient(ctx context.Context, s Settings, address string)
 	return client, nil
 }
 
-// awaitRedis pings until the server answers or ctx ends. Its client does not retry, so that the error is the server's
-// and not a timeout of retries.
-func awaitRedis(ctx context.Context, options redis.Options) (err error) {
-	options.MaxRetries, options.DialerRetries = -1, 1
-	client := redis.NewClient(&options)
+// awaitRedis pings until the server answers or ctx ends, and closes the client. That does not retry, so that the error
+// is the server's and not a timeout of retries.
+func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	var last error
 	for {

@@ -14,6 +14,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
+	"example.com/shop/internal/testserver"
 )
 
 // failover is a Redis whose master can die, to be replaced by a replica.
@@ -196,7 +197,7 @@ func (r *renewals) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 
 func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
 	t.Parallel()
-	nodes := startCluster(t)
+	nodes := testserver.StartRedisCluster(t)
 	t.Run("MasterDies", func(t *testing.T) { masterDies(t, shard(t, nodes, 0)) })
 	t.Run("MasterDiesAhead", func(t *testing.T) { masterDiesAhead(t, shard(t, nodes, 1)) })
 }
@@ -217,9 +218,9 @@ func keyOn(t *testing.T, client *redis.ClusterClient, node string) string {
 }
 
 // shard is one master of the cluster with its replica, which takes over at once.
-func shard(t *testing.T, g group, i int) failover {
+func shard(t *testing.T, g *testserver.RedisGroup, i int) failover {
 	t.Helper()
-	nodes := g.addrs
+	nodes := g.Addrs
 	return failover{
 		ttl:      20 * time.Second,
 		connect:  cluster(nodes),
@@ -227,7 +228,7 @@ func shard(t *testing.T, g group, i int) failover {
 		master:   nodes[i],
 		replicas: nodes[i+3 : i+4],
 		kill: func(t *testing.T) {
-			g.kill(t, nodes[i])
+			g.KillNode(t, nodes[i])
 			if err := connect(t, nodes[i+3]).Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
 				t.Fatalf("TAKEOVER: %v", err)
 			}
@@ -248,19 +249,19 @@ func TestSentinel_MasterDiesAhead(t *testing.T) {
 // startTrio starts a master with two replicas, of which the Sentinels choose one when it dies.
 func startTrio(t *testing.T) failover {
 	t.Helper()
-	g := startSentinel(t)
-	first := redis.NewSentinelClient(&redis.Options{Addr: g.addrs[3]})
+	g := testserver.StartRedisSentinel(t)
+	first := redis.NewSentinelClient(&redis.Options{Addr: g.Addrs[3]})
 	defer func() { _ = first.Close() }()
-	replicas, err := first.Replicas(t.Context(), sentinelName).Result()
+	replicas, err := first.Replicas(t.Context(), testserver.SentinelMaster).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := failover{
 		ttl:     20 * time.Second, // time for a second election, should the first come to nothing
-		connect: sentinel(g.addrs[3:]),
+		connect: sentinel(g.Addrs[3:]),
 		key:     t.Name(),
-		master:  g.addrs[0],
-		kill:    func(t *testing.T) { g.killMaster(t) },
+		master:  g.Addrs[0],
+		kill:    func(t *testing.T) { g.KillMaster(t) },
 	}
 	for _, replica := range replicas {
 		f.replicas = append(f.replicas, net.JoinHostPort(replica["ip"], replica["port"]))

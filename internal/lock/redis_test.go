@@ -44,8 +44,8 @@ var servers = map[string]func(t testing.TB) dial{
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
 	"redis 7":  func(t testing.TB) dial { return single(testserver.Redis7(t)) },
 	"valkey 9": func(t testing.TB) dial { return single(testserver.Valkey(t)) },
-	"cluster":  func(t testing.TB) dial { return cluster(startCluster(t).addrs) },
-	"sentinel": func(t testing.TB) dial { return sentinel(startSentinel(t).addrs[3:]) },
+	"cluster":  func(t testing.TB) dial { return cluster(testserver.StartRedisCluster(t).Addrs) },
+	"sentinel": func(t testing.TB) dial { return sentinel(testserver.StartRedisSentinel(t).Addrs[3:]) },
 }
 
 // startMiniredis returns an in-process server whose TTLs pass in real time.

@@ -30,7 +30,7 @@ func cluster(addrs []string) dial {
 func sentinel(addrs []string) dial {
 	return func(t testing.TB) redis.UniversalClient {
 		return closing(t, redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: sentinelName, SentinelAddrs: addrs, ContextTimeoutEnabled: true,
+			MasterName: testserver.SentinelMaster, SentinelAddrs: addrs, ContextTimeoutEnabled: true,
 		}))
 	}
 }

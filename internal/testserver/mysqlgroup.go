@@ -122,9 +122,15 @@ func (g *MySQLGroup) form(t testing.TB) {
 	if err := errors.Join(append(failed, first)...); err != nil {
 		t.Fatalf("testserver: form a group: %v", err)
 	}
+	g.AwaitOnline(t, g.Members[0])
+}
+
+// AwaitOnline returns when all members are online, as this one sees it.
+func (g *MySQLGroup) AwaitOnline(t testing.TB, s *Server) {
+	t.Helper()
 	Until(t, "all members are online", startLimit, func() bool {
 		online := 0
-		err := withSQL(g.Members[0].addr, func(db *sql.DB) error {
+		err := withSQL(s.addr, func(db *sql.DB) error {
 			return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'").Scan(&online)
 		})
 		return err == nil && online == groupSize
@@ -144,7 +150,7 @@ func (g *MySQLGroup) DSN(t testing.TB, schema string) string {
 	return sqlConfig(strings.Join(hosts, ","), schema).FormatDSN()
 }
 
-// Exec runs a statement on a MySQL or MariaDB, as root.
+// ExecSQL runs a statement on a MySQL or MariaDB, as root.
 func (s *Server) ExecSQL(t testing.TB, statement string) {
 	t.Helper()
 	if err := s.exec(t.Context(), statement); err != nil {

@@ -2,8 +2,6 @@ package testserver
 
 import (
 	"context"
-	"net"
-	"strconv"
 	"testing"
 	"time"
 
@@ -39,19 +37,6 @@ func Valkey(t testing.TB) (addr string) {
 func StartRedis(t testing.TB) *Server {
 	t.Helper()
 	return own(t, redisKind())
-}
-
-// StartRedisGroup starts, for this test alone, a shell script that starts n Redis in one container. Its arguments are
-// their ports; they reach each other, and the test reaches them, at the addresses returned.
-func StartRedisGroup(t testing.TB, script string, n int) (s *Server, addrs []string) {
-	t.Helper()
-	k := redisKind()
-	k.processes, k.command = n, []string{"sh", "-c", script, "sh"}
-	s = own(t, k)
-	for _, port := range s.ports {
-		addrs = append(addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	}
-	return s, addrs
 }
 
 // Exec runs a shell command in the container.

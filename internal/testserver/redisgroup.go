@@ -1,4 +1,4 @@
-package lock_test
+package testserver
 
 import (
 	"context"
@@ -9,32 +9,47 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/testserver"
+	"github.com/redis/go-redis/v9"
 )
 
-// group is several Redis in one container.
-type group struct {
-	*testserver.Server
-	addrs []string
+// RedisGroup is several Redis in one container, a Cluster or those of Sentinel.
+type RedisGroup struct {
+	*Server
+	Addrs []string // at which the servers reach each other, and the test them
 }
 
-func startGroup(t testing.TB, script string) group {
+// startRedisGroup starts, for this test alone, a shell script that starts six Redis in one container. Its arguments are
+// their ports.
+func startRedisGroup(t testing.TB, script string) *RedisGroup {
 	t.Helper()
-	server, addrs := testserver.StartRedisGroup(t, script, 6)
-	return group{server, addrs}
+	k := redisKind()
+	k.processes, k.command = 6, []string{"sh", "-c", script, "sh"}
+	g := &RedisGroup{Server: own(t, k)}
+	for _, port := range g.ports {
+		g.Addrs = append(g.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	return g
 }
 
-// kill ends one server as a crash would, by SIGKILL. The others go on.
-func (g group) kill(t testing.TB, addr string) {
+// KillNode ends one server as a crash would, by SIGKILL. The others go on.
+func (g *RedisGroup) KillNode(t testing.TB, addr string) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
 	g.Exec(t, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
 }
 
-// do sends a command to one server and returns its answer.
-func do(t testing.TB, addr string, args ...any) any {
+func connectRedis(t testing.TB, addr string) *redis.Client {
 	t.Helper()
-	answer, err := connect(t, addr).Do(t.Context(), args...).Result()
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// doRedis sends a command to one server and returns its answer.
+func doRedis(t testing.TB, addr string, args ...any) any {
+	t.Helper()
+	rdb := connectRedis(t, addr)
+	answer, err := rdb.Do(t.Context(), args...).Result()
 	if err != nil {
 		t.Fatalf("%v at %s: %v", args, addr, err)
 	}
@@ -44,8 +59,8 @@ func do(t testing.TB, addr string, args ...any) any {
 // awaitInfo returns when the command's answer, as of INFO, has these lines.
 func awaitInfo(t testing.TB, addr, command string, lines ...string) {
 	t.Helper()
-	rdb := connect(t, addr)
-	testserver.Until(t, fmt.Sprintf("%s at %s has %q", command, addr, lines), time.Minute, func() bool {
+	rdb := connectRedis(t, addr)
+	Until(t, fmt.Sprintf("%s at %s has %q", command, addr, lines), time.Minute, func() bool {
 		var args []any
 		for _, word := range strings.Fields(command) {
 			args = append(args, word)
@@ -74,30 +89,30 @@ for port; do
 done
 wait`
 
-// startCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
+// StartRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
 // of the slots each; the other three are their replicas, in the same order.
-func startCluster(t testing.TB) group {
+func StartRedisCluster(t testing.TB) *RedisGroup {
 	t.Helper()
 	const masters, slots, firstBus = 3, 16384, 11001
-	g := startGroup(t, clusterScript)
-	for i, addr := range g.addrs {
+	g := startRedisGroup(t, clusterScript)
+	for i, addr := range g.Addrs {
 		if i < masters {
-			do(t, addr, "CLUSTER", "ADDSLOTSRANGE", slots*i/masters, slots*(i+1)/masters-1)
+			doRedis(t, addr, "CLUSTER", "ADDSLOTSRANGE", slots*i/masters, slots*(i+1)/masters-1)
 		}
 		// Epochs that differ from the beginning need not be sorted out by collisions.
-		do(t, addr, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		for j, other := range g.addrs[:i] {
+		doRedis(t, addr, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		for j, other := range g.Addrs[:i] {
 			host, port, _ := net.SplitHostPort(other)
-			do(t, addr, "CLUSTER", "MEET", host, port, firstBus+j)
+			doRedis(t, addr, "CLUSTER", "MEET", host, port, firstBus+j)
 		}
 	}
-	for i, addr := range g.addrs[masters:] {
-		id, rdb := do(t, g.addrs[i], "CLUSTER", "MYID"), connect(t, addr)
-		testserver.Until(t, "replication to "+addr, time.Minute, func() bool { // refused until the two have met
+	for i, addr := range g.Addrs[masters:] {
+		id, rdb := doRedis(t, g.Addrs[i], "CLUSTER", "MYID"), connectRedis(t, addr)
+		Until(t, "replication to "+addr, time.Minute, func() bool { // refused until the two have met
 			return rdb.Do(t.Context(), "CLUSTER", "REPLICATE", id).Err() == nil
 		})
 	}
-	for i, addr := range g.addrs {
+	for i, addr := range g.Addrs {
 		linked := "connected_slaves:1"
 		if i >= masters {
 			linked = "master_link_status:up"
@@ -109,8 +124,8 @@ func startCluster(t testing.TB) group {
 	return g
 }
 
-// sentinelName is what the Sentinels call the master.
-const sentinelName = "main"
+// SentinelMaster is what the Sentinels call the master.
+const SentinelMaster = "main"
 
 // sentinelScript starts a Redis master, two replicas of it, and three Sentinels, on the ports that are the arguments. A
 // Sentinel that finds the replicas at its first look need not wait ten seconds for its second. An election that came to
@@ -145,39 +160,39 @@ CONF
 done
 wait`
 
-// startSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
-// replace a master that has been silent for half a minute, or sooner with killMaster. It returns when each Sentinel
+// StartRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
+// replace a master that has been silent for half a minute, or sooner with KillMaster. It returns when each Sentinel
 // knows all others.
-func startSentinel(t testing.TB) group {
+func StartRedisSentinel(t testing.TB) *RedisGroup {
 	t.Helper()
-	g := startGroup(t, sentinelScript)
-	for _, addr := range g.addrs[3:] {
+	g := startRedisGroup(t, sentinelScript)
+	for _, addr := range g.Addrs[3:] {
 		// One whose timer is two seconds late, as on a busy machine, would replace no master for the next 30 seconds.
-		do(t, addr, "SENTINEL", "DEBUG", "tilt-trigger", 60_000)
+		doRedis(t, addr, "SENTINEL", "DEBUG", "tilt-trigger", 60_000)
 	}
-	for _, addr := range g.addrs[3:] {
+	for _, addr := range g.Addrs[3:] {
 		awaitInfo(t, addr, "INFO sentinel", "sentinel_tilt:0", // else its timer was late before tilt-trigger
-			"master0:name="+sentinelName+",status=ok,address="+g.addrs[0]+",slaves=2,sentinels=3")
+			"master0:name="+SentinelMaster+",status=ok,address="+g.Addrs[0]+",slaves=2,sentinels=3")
 	}
 	return g
 }
 
-// killMaster ends the master of startSentinel, and lets the Sentinels replace one that has been silent for a second
+// KillMaster ends the master of StartRedisSentinel, and lets the Sentinels replace one that has been silent for a second
 // until each of them names another. At all other times a pause of the machine counts as no death.
-func (g group) killMaster(t testing.TB) {
+func (g *RedisGroup) KillMaster(t testing.TB) {
 	t.Helper()
-	g.kill(t, g.addrs[0])
+	g.KillNode(t, g.Addrs[0])
 	setDownAfter := func(d time.Duration) {
-		for _, addr := range g.addrs[3:] {
-			do(t, addr, "SENTINEL", "SET", sentinelName, "down-after-milliseconds", d.Milliseconds())
+		for _, addr := range g.Addrs[3:] {
+			doRedis(t, addr, "SENTINEL", "SET", SentinelMaster, "down-after-milliseconds", d.Milliseconds())
 		}
 	}
 	setDownAfter(time.Second)
-	for _, addr := range g.addrs[3:] {
-		rdb := connect(t, addr)
-		testserver.Until(t, "failover at "+addr, time.Minute, func() bool {
-			now, err := rdb.Do(context.Background(), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelName).StringSlice()
-			return err == nil && net.JoinHostPort(now[0], now[1]) != g.addrs[0]
+	for _, addr := range g.Addrs[3:] {
+		rdb := connectRedis(t, addr)
+		Until(t, "failover at "+addr, time.Minute, func() bool {
+			now, err := rdb.Do(context.Background(), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
+			return err == nil && net.JoinHostPort(now[0], now[1]) != g.Addrs[0]
 		})
 	}
 	setDownAfter(30 * time.Second)
