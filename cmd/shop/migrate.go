@@ -21,7 +21,8 @@ func (migrateCommand) Help() string {
 after it was killed. On a server, Ctrl-C waits until it is done; a second one kills it.
 
 Example:
-  shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'`
+  shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'
+  shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the one that takes writes`
 }
 
 func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {

@@ -13,7 +13,7 @@ import (
 
 // DatabaseSettings choose the database. The tags make them flags and environment variables of a command line.
 type DatabaseSettings struct {
-	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database."`
+	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database. Of several hosts, tcp(db1:3306,db2:3306,db3:3306), the one that takes writes is found."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there."`
 	MySQLCA      string        `name:"mysql-ca" group:"Database" env:"SHOP_MYSQL_CA" placeholder:"FILE" help:"Require TLS of MySQL, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts add ?tls=true to the DSN instead."`
 	MySQLCert    string        `name:"mysql-cert" group:"Database" env:"SHOP_MYSQL_CERT" placeholder:"FILE" help:"Certificate to show to a MySQL that asks for one, PEM."`
@@ -30,7 +30,7 @@ type Settings struct {
 
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
-	Redis     string `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL. Without it both are in this process, also with --mysql."`
+	Redis     string `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL; of Sentinels with ?master_name=NAME&addr=HOST:PORT, of a Cluster with ?addr=HOST:PORT or ?cluster=true. Without it both are in this process, also with --mysql."`
 	RedisCA   string `group:"Redis" env:"SHOP_REDIS_CA" placeholder:"FILE" help:"Require TLS of Redis, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts write --redis as a rediss:// URL instead."`
 	RedisCert string `group:"Redis" env:"SHOP_REDIS_CERT" placeholder:"FILE" help:"Certificate to show to a Redis that asks for one, PEM."`
 	RedisKey  string `group:"Redis" env:"SHOP_REDIS_KEY" placeholder:"FILE" help:"Private key of --redis-cert."`
