@@ -116,8 +116,12 @@ func (s Settings) validOperator() error {
 	return validAddress("operator-listen", s.OperatorListen)
 }
 
-// labPassword is the password of the servers in docker-compose.yml. It is published, so production must not use it.
-const labPassword = "lab-only"
+// The password of the servers in docker-compose.yml, and the operator's token there. They are published, so production
+// must not use them.
+const (
+	labPassword      = "lab-only"
+	labOperatorToken = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
+)
 
 // validMode refuses production's servers in teaching mode, and the lab's servers and settings in production.
 func (s Settings) validMode() error {
@@ -144,6 +148,9 @@ func (s Settings) validMode() error {
 		}
 	}
 	if !s.Lab {
+		if s.OperatorToken.Is(labOperatorToken) {
+			fail("operator-token: is the one that docker-compose.yml publishes; set another, or add --lab")
+		}
 		if s.TokenSecret.IsZero() {
 			fail("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
 		}

@@ -33,6 +33,7 @@ func servers(t *testing.T) app.Settings {
 const (
 	tokenSecret   = "AwoRGB8mLTQ7QklQV15lbHN6gYiPlp2kq7K5wMfO1dw="
 	operatorToken = "BRAbJjE8R1JdaHN+iZSfqrXAy9bh7PcCDRgjLjlET1o="
+	published     = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" // the operator's token in docker-compose.yml
 )
 
 func secret(t *testing.T, text string) auth.Secret {
@@ -122,6 +123,8 @@ func TestSettings_Check(t *testing.T) {
 		"CA files":               {func(s *app.Settings) { s.MySQLCA, s.RedisCA = caFile(t), caFile(t) }, ""},
 		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
 		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
+		"lab operator's token":   {func(s *app.Settings) { s.OperatorListen, s.OperatorToken = ":0", secret(t, published) }, "operator-token: is the one that docker-compose.yml publishes"},
+		"lab, its token":         {func(s *app.Settings) { inLab(s); s.OperatorListen, s.OperatorToken = ":0", secret(t, published) }, ""},
 		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
 		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "a:1"} }, "redlock: a:1 is there twice"},
 		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
