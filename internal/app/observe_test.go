@@ -1,0 +1,289 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
+)
+
+const (
+	prometheusFolder = "../../deploy/prometheus"
+	dashboardFile    = "../../deploy/grafana/shop.json"
+)
+
+// program skips the test, or fails it with CI=true, where the program is missing.
+func program(t *testing.T, name string) (path string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		t.Fatalf("needs Prometheus: %v; CI=true makes that a failure", err)
+	case err != nil:
+		t.Skipf("needs Prometheus: %v", err)
+	}
+	return path
+}
+
+// promtool fails the test unless promtool succeeds.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program(t, "promtool"), args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each alert has a test in which it fires and one in which it does not, and a line in the runbook.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	alerts := regexp.MustCompile(`- alert: (\w+)\n`).FindAllStringSubmatch(readFile(t, prometheusFolder+"/alerts.yml"), -1)
+	if len(alerts) == 0 {
+		t.Error("got no alert")
+	}
+	tests, runbook := readFile(t, prometheusFolder+"/alerts_test.yml"), readFile(t, "../../docs/operations.md")
+	for _, alert := range alerts {
+		name := alert[1]
+		if !strings.Contains(runbook, "\n| `"+name+"` | ") {
+			t.Errorf("docs/operations.md lacks %s", name)
+		}
+		if !strings.Contains(tests, "alertname: "+name+"}\n") {
+			t.Errorf("alerts_test.yml has no test in which %s does not fire", name)
+		}
+		if !strings.Contains(tests, "alertname: "+name+"\n        exp_alerts:\n") {
+			t.Errorf("alerts_test.yml has no test in which %s fires", name)
+		}
+	}
+	promtool(t, "check", "config", "--syntax-only", prometheusFolder+"/prometheus.yml")
+	promtool(t, "check", "rules", "--lint-fatal", prometheusFolder+"/alerts.yml")
+	promtool(t, "test", "rules", prometheusFolder+"/alerts_test.yml")
+}
+
+// No panel of the dashboard is empty, and no alert of a healthy shop is active, in a Prometheus that reads the shop with
+// the project's own configuration.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	program(t, "prometheus")
+	s := embedded(t, 1_000_000)
+	withOperator(t, &s)
+	s.PayWithin, s.SweepEvery = time.Second, 100*time.Millisecond
+	shop := start(t, s)
+	prometheus := startPrometheus(t, shop)
+	call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"rare","units":1}`, "Content-Type: application/json").want(t, http.StatusCreated)
+
+	empty, rounds := panels(t), 0
+	defer func() {
+		for name, expr := range empty {
+			t.Errorf("%s is empty: %s", name, expr)
+		}
+	}()
+	testserver.Until(t, "no panel is empty", patience, func() bool {
+		rounds++
+		trade(t, shop, rounds)
+		for name, expr := range empty {
+			if prometheus.shows(t, expr) {
+				delete(empty, name)
+			}
+		}
+		return len(empty) == 0
+	})
+
+	for _, rule := range prometheus.rules(t) {
+		if rule.Name == "ShopSlow" || rule.Name == "ShopLockWait" { // as the machine is, when all tests run
+			continue
+		}
+		testserver.Until(t, rule.Name+" is not active", patience, func() bool { return len(prometheus.query(t, rule.Query)) == 0 })
+	}
+}
+
+// trade sends one request of each kind that the dashboard shows. An order is left to expire.
+func trade(t *testing.T, shop *app.Shop, round int) {
+	t.Helper()
+	key := func(name string) string { return fmt.Sprintf("%s-%d", name, round) }
+	placed := func(name string, lines ...string) (url string) {
+		var order struct{ ID string }
+		decodeAnswer(t, buy(t, shop, key(name), lines...).want(t, http.StatusCreated), &order)
+		return shop.URL() + "/v1/orders/" + order.ID
+	}
+	placed("expires")
+	placed("expires") // a replay
+	call(t, http.MethodPost, placed("paid", "Shop-Strategy: redis")+"/pay", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, placed("cancelled")+"/cancel", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
+		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).want(t, http.StatusConflict)
+}
+
+// panels returns the queries of the dashboard by panel.
+func panels(t *testing.T) map[string]string {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ RefID, Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(readFile(t, dashboardFile)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	exprs := map[string]string{}
+	for _, panel := range dashboard.Panels {
+		if panel.Type != "row" && len(panel.Targets) == 0 {
+			t.Errorf("%s: got no query", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			exprs[panel.Title+" "+target.RefID] = strings.ReplaceAll(target.Expr, "$__rate_interval", "15s")
+		}
+	}
+	if len(exprs) == 0 {
+		t.Error("got no panel")
+	}
+	return exprs
+}
+
+// prometheusAPI is the URL of a Prometheus.
+type prometheusAPI string
+
+// startPrometheus starts a Prometheus with deploy/prometheus/prometheus.yml, changed so that it reads this shop, and
+// that often. It ends with the test.
+func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
+	t.Helper()
+	folder := t.TempDir()
+	token, config := filepath.Join(folder, "operator.token"), filepath.Join(folder, "prometheus.yml")
+	text := readFile(t, prometheusFolder+"/prometheus.yml")
+	for _, change := range [][2]string{
+		{`credentials_file: .*`, "credentials_file: " + token},
+		{`targets: .*`, "targets: ['" + shop.OperatorAddr() + "']"},
+		{`(scrape|evaluation)_interval: \S+`, "${1}_interval: 500ms"},
+	} {
+		line := regexp.MustCompile(change[0])
+		if !line.MatchString(text) {
+			t.Fatalf("got prometheus.yml without %s", change[0])
+		}
+		text = line.ReplaceAllString(text, change[1])
+	}
+	for path, content := range map[string]string{
+		config: text, token: operatorToken, filepath.Join(folder, "alerts.yml"): readFile(t, prometheusFolder+"/alerts.yml"),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promtool(t, "check", "config", config)
+
+	log := &logbook.Book{}
+	cmd := exec.CommandContext(t.Context(), program(t, "prometheus"), "--config.file="+config,
+		"--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address=127.0.0.1:0")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // after the test's context has ended, which kills it
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("prometheus: %s", log)
+		}
+	})
+	listens := regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
+	testserver.Until(t, "Prometheus listens", patience, func() bool { return listens.MatchString(log.String()) })
+	api := prometheusAPI("http://" + listens.FindStringSubmatch(log.String())[1])
+	testserver.Until(t, "Prometheus is ready", patience, func() bool { return api.get("/-/ready", nil) == nil })
+	return api
+}
+
+// get decodes what Prometheus answers, unless into is nil.
+func (p prometheusAPI) get(path string, into any) error {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, string(p)+path, nil)
+	if err != nil {
+		return err
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer w.Body.Close()
+	if into == nil && w.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, w.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(w.Body).Decode(into)
+}
+
+// query returns the values of the series that an expression has now, as text.
+func (p prometheusAPI) query(t *testing.T, expr string) (values []string) {
+	t.Helper()
+	var got struct {
+		Status, Error string
+		Data          struct{ Result []struct{ Value [2]any } }
+	}
+	if err := p.get("/api/v1/query?query="+url.QueryEscape(expr), &got); err != nil || got.Status != "success" {
+		t.Fatalf("query %s: got %s %s, %v", expr, got.Status, got.Error, err)
+	}
+	for _, series := range got.Data.Result {
+		values = append(values, fmt.Sprint(series.Value[1]))
+	}
+	return values
+}
+
+// shows reports whether there is something to draw: NaN is what a division of nothing by nothing gives.
+func (p prometheusAPI) shows(t *testing.T, expr string) bool {
+	t.Helper()
+	for _, value := range p.query(t, expr) {
+		if value != "NaN" {
+			return true
+		}
+	}
+	return false
+}
+
+type rule struct{ Name, Query, Health, LastError string }
+
+// rules returns the alerts when Prometheus has evaluated each.
+func (p prometheusAPI) rules(t *testing.T) (rules []rule) {
+	t.Helper()
+	testserver.Until(t, "each rule is evaluated", patience, func() bool {
+		var got struct {
+			Data struct{ Groups []struct{ Rules []rule } }
+		}
+		if err := p.get("/api/v1/rules", &got); err != nil {
+			t.Fatal(err)
+		}
+		rules = nil
+		for _, group := range got.Data.Groups {
+			rules = append(rules, group.Rules...)
+		}
+		for _, r := range rules {
+			switch r.Health {
+			case "ok":
+			case "err":
+				t.Fatalf("%s: %s", r.Name, r.LastError)
+			default:
+				return false
+			}
+		}
+		return len(rules) > 0
+	})
+	return rules
+}
