@@ -22,6 +22,7 @@ export class Board {
   // show draws a position. names are all buyers, of whom some may not have come yet; turn is whose line is shown.
   show(position, title, names = position.buyers.map((buyer) => buyer.name), turn = actor(position.acts.at(-1))) {
     this.position = position;
+    nameOwners(position);
     this.root.hidden = false;
     this.find(".title").textContent = title;
     this.find(".stock").textContent = t(position.stock.fence > 0 ? "available {available}, reserved {reserved}, fence {fence}"
@@ -117,6 +118,19 @@ export function actor(act = "A") {
 
 function buyerOf(position, name) {
   return position.buyers.find((buyer) => buyer.name === name) ?? { name, state: "ready", next: "" };
+}
+
+// nameOwners replaces the random names of a lock's owners, which differ each time a schedule is played, by names of the buyers.
+function nameOwners({ events, buyers, lock }) {
+  const names = new Map();
+  const named = (text, actor) => text?.replace(/\b\w{6}…/g, (owner) => {
+    const nth = [...names.values()].filter((name) => name.startsWith(`owner-${actor}`)).length;
+    if (!names.has(owner)) names.set(owner, `owner-${actor}${nth > 0 ? nth + 1 : ""}`);
+    return names.get(owner);
+  });
+  for (const event of events) [event.text, event.answer] = [named(event.text, event.actor), named(event.answer, event.actor)];
+  for (const buyer of buyers) buyer.next = named(buyer.next, buyer.name);
+  if (lock) lock.owner = named(lock.owner, lock.holder);
 }
 
 // said is what the last act has come to, as a sentence.
