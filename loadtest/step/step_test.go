@@ -102,8 +102,8 @@ func TestLessons_questions(t *testing.T) {
 func TestCommand_servers(t *testing.T) {
 	player := newPlayer(t, shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
-		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, false, 4}, func(int, int) {})
-		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 8 {
+		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true, 4}, func(int, int) {})
+		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 20 {
 			t.Errorf("%s: %v, %s", name, err, got.counts(""))
 		}
 		p, err := player.Play(t.Context(), name+":Aba")
