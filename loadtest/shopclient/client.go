@@ -100,6 +100,8 @@ func (c *Client) get(ctx context.Context, method, path string, header http.Heade
 		return err
 	case r.status == http.StatusNotFound:
 		err = ErrNotFound
+	case r.status == http.StatusServiceUnavailable:
+		err = fmt.Errorf("%w: %v", ErrUnavailable, r.problem())
 	case !r.good():
 		err = fmt.Errorf("answer %d: %v", r.status, r.problem())
 	case v != nil:
@@ -119,6 +121,9 @@ var (
 
 	// ErrNotFound means that the shop knows no such thing.
 	ErrNotFound = errors.New("not found")
+
+	// ErrUnavailable means that the shop, or a server that it needs, is too busy: ask again.
+	ErrUnavailable = errors.New("answer 503")
 )
 
 // Problem is what a shop says about a request that it did not fulfil (RFC 9457).

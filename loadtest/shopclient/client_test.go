@@ -1,9 +1,11 @@
 package shopclient_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,5 +121,18 @@ func TestClient_Cancel(t *testing.T) {
 		if got, err := client.Cancel(t.Context(), "ann", "o-1"); got.Status != status || err != nil {
 			t.Errorf("got %+v, %v; want status %d", got, err, status)
 		}
+	}
+}
+
+// ErrUnavailable: "the shop, or a server that it needs, is too busy".
+func TestClient_unavailable(t *testing.T) {
+	t.Parallel()
+	client := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"title":"Lock's store does not answer"}`))
+	})
+	_, err := client.Move(t.Context(), shopclient.MoveExpire, "a-1")
+	if !errors.Is(err, shopclient.ErrUnavailable) || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v, want %v with the title", err, shopclient.ErrUnavailable)
 	}
 }

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -95,10 +96,25 @@ func (r *request) awaitChange(ctx context.Context) bool {
 }
 
 func (r *request) move(ctx context.Context, move string) error {
-	try := int(r.tries.Load())
-	tape, err := r.shop.Move(ctx, move, r.tape(try))
-	if err == nil {
-		r.tapes[try] = tape
+	return untilAvailable(ctx, func() error {
+		try := int(r.tries.Load())
+		tape, err := r.shop.Move(ctx, move, r.tape(try))
+		if err == nil {
+			r.tapes[try] = tape
+		}
+		return err
+	})
+}
+
+// untilAvailable repeats what a busy shop refuses, for as long as a step may take.
+func untilAvailable(ctx context.Context, ask func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleBound)
+	defer cancel()
+	for {
+		err := ask()
+		if !errors.Is(err, shopclient.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, retryPause)
 	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ import (
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -249,6 +251,27 @@ func TestPlayer_Position_lock(t *testing.T) {
 	if _, err := player.Position(t.Context(), "reentrant:Ata"); !errors.Is(err, ErrSchedule) { // it outlives its waiters
 		t.Errorf("got %v, want %v", err, ErrSchedule)
 	}
+}
+
+// A shop that is too busy for a move is asked again.
+func TestUntilAvailable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		err := untilAvailable(t.Context(), func() error {
+			if asked++; asked < 3 {
+				return shopclient.ErrUnavailable
+			}
+			return nil
+		})
+		if err != nil || asked != 3 {
+			t.Errorf("got %v after %d requests, want none after 3", err, asked)
+		}
+		err = untilAvailable(t.Context(), func() error { return shopclient.ErrUnavailable })
+		if !errors.Is(err, shopclient.ErrUnavailable) {
+			t.Errorf("after %v: got %v", settleBound, err)
+		}
+	})
 }
 
 // "No process outlives the Player, nor this process": a child ends with its stdin, which this process holds.

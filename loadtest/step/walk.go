@@ -428,12 +428,14 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 		living = len(w.buyers) - 1 // its request has died, not the shop
 	}
 	shop := w.buyers[living].shop
-	audit, err := shop.Audit(ctx, w.log.sku)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	p.Sold = audit.Books.OrderedUnits
-	p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.log.sku)
+	err := untilAvailable(ctx, func() (err error) {
+		audit, err := shop.Audit(ctx, w.log.sku)
+		if err == nil {
+			p.Sold = audit.Books.OrderedUnits
+			p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.log.sku)
+		}
+		return err
+	})
 	if w.strategy.Lock == "" || w.strategy.Lock == "memory" {
 		return err
 	}
