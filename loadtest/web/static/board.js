@@ -105,8 +105,9 @@ export class Board {
     figure.querySelector("figcaption").textContent = t("{name} is at {line}", { name, line: buyer.line });
     const lines = text.replaceAll("\t", "    ").split("\n").map((code, i) =>
       made(i + 1 === Number(line) ? "mark" : "span", "", `${String(i + 1).padStart(4)}  ${code}\n`));
-    const func = text.split("\n").slice(0, line).findLastIndex((code) => code.startsWith("func ")); // its comment may tell the ending
-    figure.querySelector("pre").replaceChildren(...lines.slice(Math.max(0, func, line - 6), Number(line) + 3));
+    const func = text.split("\n").slice(0, line).findLastIndex((code) => code.startsWith("func ")); // comments of functions may tell an ending
+    const end = text.split("\n").indexOf("}", line - 1);
+    figure.querySelector("pre").replaceChildren(...lines.slice(Math.max(0, func, line - 6), Math.min(Number(line) + 3, end < 0 ? Infinity : end + 1)));
     figure.querySelector("p code").textContent = nextOf(buyer);
   }
 }

@@ -114,7 +114,7 @@ function conclude() {
   }
   const verdict = end.querySelector(".verdict");
   verdict.textContent = answer < 0 ? "" : right ? `✓ ${t("You were right.")}`
-    : `✕ ${t("No. What happens: {right}", { right: t(lesson.options[lesson.right]) })}`;
+    : `✕ ${t("No. The answer is: {right}", { right: t(lesson.options[lesson.right]) })}`;
   verdict.className = `verdict ${right ? "good" : "bad"}`;
   end.querySelector(".why").textContent = t(lesson.why);
   end.querySelector(".fix").textContent = t(lesson.fix);
