@@ -107,7 +107,7 @@ func (s *groupSales) end() []string {
 }
 
 // "--mysql takes several hosts and finds the writable one": a shop sells through a planned change of the primary, a
-// paused one that comes back, and a killed one. Nothing that was acknowledged is lost, and nobody is refused. A primary
+// paused one that comes back, and a killed one. Nothing that was acknowledged is lost, and no buyer is refused. A primary
 // without a majority is not chosen.
 func TestShop_mysqlGroup(t *testing.T) {
 	t.Parallel()

@@ -256,7 +256,7 @@ func (l wrongLock) Holder(ctx context.Context, key string) (h lock.Holder, err e
 	return h, cmp.Or(err, ttlErr)
 }
 
-// ForceRelease ends a lock whose time can run out while somebody waits for it; lock.ErrLost if it cannot. The lock of a
+// ForceRelease ends a lock whose TTL is shorter than its waiters' patience; lock.ErrLost for any other. The lock of a
 // row is deleted, as by a job that cleans up.
 func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, error) {
 	if l.client == nil {

@@ -234,7 +234,7 @@ func TestOwnerlessRow(t *testing.T) {
 func TestWrongLocks_excludeUntilSomethingGoesWrong(t *testing.T) {
 	t.Parallel()
 	for name := range WrongLocks(nil, LockOptions{}) {
-		if name == "setex" || name == "try-once" { // in which nobody waits
+		if name == "setex" || name == "try-once" { // the first lets all in, the second has no waiters
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -140,7 +140,7 @@ func TestExplore_threeBuyers(t *testing.T) {
 	if err != nil || !strings.Contains(out, " schedules, 0 oversold, 0 undersold") {
 		t.Errorf("got %v and\n%s", err, out)
 	}
-	for _, schedule := range []string{"redis:xa", "none:xa", "conditional:xab"} { // who dies first leaves the unit to the other
+	for _, schedule := range []string{"redis:xa", "none:xa", "conditional:xab"} { // a buyer that dies first leaves the unit to the other
 		out, err := runExplore(t, Explore{Schedule: schedule})
 		if err != nil || !strings.Contains(out, "1 sold of 1 unit. A: died; B: 201: order placed.") {
 			t.Errorf("%s: got %v and\n%s", schedule, err, out)
