@@ -113,7 +113,9 @@ func TestShop_mysqlGroup(t *testing.T) {
 	t.Parallel()
 	group := testserver.StartMySQLGroup(t)
 	s := embedded(t, 1)
-	s.Data, s.MySQL = "", group.DSN(t, "shop")
+	dsn, err := group.DSN(t.Context(), "shop")
+	testserver.Must(t, err)
+	s.Data, s.MySQL = "", dsn
 	withOperator(t, &s)
 	s.LockWait = s.LockTTL + time.Second
 	supply(t, s, 1_000_000)
@@ -139,23 +141,23 @@ func TestShop_mysqlGroup(t *testing.T) {
 	sales.goOn(20, "at the start")
 	first := primary()
 
-	first.ExecSQL(t, "SELECT group_replication_set_as_primary((SELECT MEMBER_ID FROM performance_schema.replication_group_members WHERE MEMBER_ROLE <> 'PRIMARY' LIMIT 1))")
+	testserver.Must(t, first.SQL(t.Context(), "SELECT group_replication_set_as_primary((SELECT MEMBER_ID FROM performance_schema.replication_group_members WHERE MEMBER_ROLE <> 'PRIMARY' LIMIT 1))"))
 	sales.goOn(20, "primary changed as planned")
 	second := primary()
 	if second == first {
 		t.Errorf("the primary is still %s", first)
 	}
 
-	second.Pause(t)
+	testserver.Must(t, second.Do(t.Context(), testserver.Pause))
 	sales.goOn(20, "primary paused")
-	second.Unpause(t) // it takes itself for the primary until it hears from the others
+	testserver.Must(t, second.Do(t.Context(), testserver.Unpause)) // it takes itself for the primary until it hears from the others
 	sales.goOn(100, "paused primary goes on")
 	if primary() == second {
 		t.Errorf("%s is the primary again", second)
 	}
 	third := primary()
-	group.AwaitOnline(t, third) // the other was expelled and has joined again
-	third.Kill(t)
+	testserver.Must(t, group.Rejoin(t.Context())) // the other was expelled
+	testserver.Must(t, third.Do(t.Context(), testserver.Kill))
 	sales.goOn(20, "primary killed")
 	if metrics := scrape(t, shop); !regexp.MustCompile(`\nshop_database_primary_changes_total [3-9]\n`).MatchString(metrics) ||
 		!strings.Contains(metrics, fmt.Sprintf("\nshop_database_primary{host=%q} 1\n", primary().Addr())) {
@@ -174,13 +176,12 @@ func wantGrant(t *testing.T, s app.Settings, primary *testserver.Server) {
 	const grant = "GRANT SELECT ON performance_schema.replication_group_members"
 	_, at, _ := strings.Cut(s.MySQL, "@")
 	s.MySQL = "shop:geheim@" + at
-	primary.ExecSQL(t, "CREATE USER shop@'%' IDENTIFIED BY 'geheim'")
-	primary.ExecSQL(t, "GRANT ALL ON shop.* TO shop@'%'")
+	testserver.Must(t, primary.SQL(t.Context(), "CREATE USER shop@'%' IDENTIFIED BY 'geheim'", "GRANT ALL ON shop.* TO shop@'%'"))
 	if _, err := app.OpenDatabase(t.Context(), s.DatabaseSettings); err == nil || !strings.Contains(err.Error(), grant) ||
 		strings.Contains(err.Error(), "did not answer") || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("got %v, want that the user needs %s, at once", err, grant)
 	}
-	primary.ExecSQL(t, grant+" TO shop@'%'")
+	testserver.Must(t, primary.SQL(t.Context(), grant+" TO shop@'%'"))
 	database, err := app.OpenDatabase(t.Context(), s.DatabaseSettings)
 	if err != nil {
 		t.Fatalf("with the right: %v", err)
@@ -225,7 +226,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	t.Helper()
 	for _, m := range group.Members {
 		if m != primary && m != dead {
-			m.Kill(t)
+			testserver.Must(t, m.Do(t.Context(), testserver.Kill))
 		}
 	}
 	waiting := make(chan answer, 1)
@@ -258,10 +259,10 @@ func TestShop_redisSentinel(t *testing.T) {
 	t.Parallel()
 	group := testserver.StartRedisSentinel(t)
 	s := operated(t)
-	s.Redis = fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", group.Addrs[3], testserver.SentinelMaster, group.Addrs[4], group.Addrs[5])
+	s.Redis = group.URL()
 	shop := start(t, s)
 	buy(t, shop, "key-1", as(t, "ann")).want(t, http.StatusCreated)
-	group.KillMaster(t)
+	testserver.Must(t, group.FailOver(t.Context()))
 	untilSold(t, shop, "key-2")
 	untilReady(t, shop)
 }

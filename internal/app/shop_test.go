@@ -34,10 +34,10 @@ func TestShop_redisGone(t *testing.T) {
 func TestShop_databaseAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		away, back func(*testserver.Server, testing.TB)
+		away, back testserver.Fault
 	}{
-		"gone":   {(*testserver.Server).Kill, (*testserver.Server).Restart},
-		"silent": {(*testserver.Server).Pause, (*testserver.Server).Unpause},
+		"gone":   {testserver.Kill, testserver.Restart},
+		"silent": {testserver.Pause, testserver.Unpause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +48,7 @@ func TestShop_databaseAway(t *testing.T) {
 			supply(t, s, 1)
 			shop := start(t, s)
 			untilReady(t, shop)
-			c.away(server, t)
+			testserver.Must(t, server.Do(t.Context(), c.away))
 			testserver.Until(t, "it names the database, and nothing else", 30*time.Second, func() bool {
 				began := time.Now()
 				w := call(t, http.MethodGet, shop.URL()+"/readyz", "")
@@ -57,7 +57,7 @@ func TestShop_databaseAway(t *testing.T) {
 				}
 				return w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["database"]`)
 			})
-			c.back(server, t)
+			testserver.Must(t, server.Do(t.Context(), c.back))
 			untilReady(t, shop)
 			began, ended := strings.Count(log.String(), "server does not answer, so the shop is not ready\" "), strings.Count(log.String(), "server answers again")
 			if began < 1 || began > ended+1 { // a busy machine may add one, and its end

@@ -228,7 +228,7 @@ func shard(t *testing.T, g *testserver.RedisGroup, i int) failover {
 		master:   nodes[i],
 		replicas: nodes[i+3 : i+4],
 		kill: func(t *testing.T) {
-			g.KillNode(t, nodes[i])
+			testserver.Must(t, g.KillNode(t.Context(), nodes[i]))
 			if err := connect(t, nodes[i+3]).Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
 				t.Fatalf("TAKEOVER: %v", err)
 			}
@@ -261,7 +261,7 @@ func startTrio(t *testing.T) failover {
 		connect: sentinel(g.Addrs[3:]),
 		key:     t.Name(),
 		master:  g.Addrs[0],
-		kill:    func(t *testing.T) { g.KillMaster(t) },
+		kill:    func(t *testing.T) { testserver.Must(t, g.FailOver(t.Context())) },
 	}
 	for _, replica := range replicas {
 		f.replicas = append(f.replicas, net.JoinHostPort(replica["ip"], replica["port"]))

@@ -67,7 +67,7 @@ func TestMySQL_hosts(t *testing.T) {
 		waits <- err
 	}()
 	testserver.Until(t, "the statement runs", 10*time.Second, func() bool { return s.DB().Stats().InUse == 1 })
-	server.ExecSQL(t, "SET GLOBAL read_only = ON")
+	testserver.Must(t, server.SQL(t.Context(), "SET GLOBAL read_only = ON"))
 	select {
 	case err := <-waits:
 		if err == nil {
@@ -95,7 +95,7 @@ func TestMySQL_hosts(t *testing.T) {
 		t.Errorf("got %v, want that a start waits for a primary", err)
 	case <-time.After(3 * time.Second): // longer than a connection waits
 	}
-	server.ExecSQL(t, "SET GLOBAL read_only = OFF")
+	testserver.Must(t, server.SQL(t.Context(), "SET GLOBAL read_only = OFF"))
 	if err := <-opened; err != nil {
 		t.Errorf("start: got %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/testcontainers/testcontainers-go/exec"
 )
 
 // Redis returns the host:port of a Redis that the tests of this package share. Keys and channels are shared with it: a
@@ -36,18 +35,7 @@ func Valkey(t testing.TB) (addr string) {
 // StartRedis starts a Redis for this test alone, for faults. It keeps its data in memory: a killed one starts empty.
 func StartRedis(t testing.TB) *Server {
 	t.Helper()
-	return own(t, redisKind())
-}
-
-// Exec runs a shell command in the container.
-func (s *Server) Exec(t testing.TB, command string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), faultLimit)
-	defer cancel()
-	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
-	if err != nil || code != 0 {
-		t.Fatalf("testserver: %s: code %d, %v", command, code, err)
-	}
+	return own(t, redisKind(), redisKind().start)
 }
 
 func redisKind() kind {
@@ -58,13 +46,16 @@ func redisKind() kind {
 		port:     6379,
 		command:  []string{"redis-server", "--save", "", "--appendonly", "no"},
 		memory:   "/data",
-		ready: func(ctx context.Context, addr string) error {
-			rdb := redis.NewClient(&redis.Options{
-				Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
-				DialerRetries: 1, // the default waits 0.4 s over a refused connection
-			})
-			defer func() { _ = rdb.Close() }()
-			return rdb.Ping(ctx).Err()
-		},
+		ready:    func(ctx context.Context, addr string) error { return askRedis(ctx, addr, "PING").Err() },
 	}
+}
+
+// askRedis sends a command to a server.
+func askRedis(ctx context.Context, addr string, command ...any) *redis.Cmd {
+	rdb := redis.NewClient(&redis.Options{
+		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: askLimit,
+		DialerRetries: 1, // the default waits 0.4 s over a refused connection
+	})
+	defer func() { _ = rdb.Close() }()
+	return rdb.Do(ctx, command...)
 }

@@ -2,90 +2,88 @@ package testserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // RedisGroup is several Redis in one container, a Cluster or those of Sentinel.
 type RedisGroup struct {
 	*Server
-	Addrs []string // at which the servers reach each other, and the test them
+	Addrs []string // at which the servers reach each other, and clients them
 }
 
-// startRedisGroup starts, for this test alone, a shell script that starts six Redis in one container. Its arguments are
-// their ports.
-func startRedisGroup(t testing.TB, script string) *RedisGroup {
-	t.Helper()
-	k := redisKind()
-	k.processes, k.command = 6, []string{"sh", "-c", script, "sh"}
-	g := &RedisGroup{Server: own(t, k)}
-	for _, port := range g.ports {
+// node is a shell script that starts one Redis, on the port that is its first argument, with further options.
+const node = `
+port=$1
+shift
+mkdir -p "/tmp/$port"
+exec redis-server --port "$port" --dir "/tmp/$port" --pidfile "/tmp/$port/pid" --protected-mode no \
+    --save '' --appendonly no --repl-diskless-sync-delay 0 "$@"`
+
+// openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
+// ready when its INFO and CLUSTER INFO match.
+func openRedisGroup(ctx context.Context, script, ready string) (*RedisGroup, error) {
+	k, isReady := redisKind(), regexp.MustCompile(ready)
+	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
+	k.ready = func(ctx context.Context, addr string) error {
+		info, err := askRedis(ctx, addr, "INFO").Text()
+		cluster, _ := askRedis(ctx, addr, "CLUSTER", "INFO").Text() // refused where there is none
+		if err == nil && !isReady.MatchString(info+cluster) {
+			err = fmt.Errorf("%s does not know all others:\n%s%s", addr, info, cluster)
+		}
+		return err
+	}
+	if err := findImage(ctx, k); err != nil {
+		return nil, err
+	}
+	s, err := k.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &RedisGroup{Server: s}
+	for _, port := range s.ports {
 		g.Addrs = append(g.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
-	return g
+	return g, nil
 }
 
 // KillNode ends one server as a crash would, by SIGKILL. The others go on.
-func (g *RedisGroup) KillNode(t testing.TB, addr string) {
-	t.Helper()
+func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
 	_, port, _ := net.SplitHostPort(addr)
-	g.Exec(t, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
+	return g.Exec(ctx, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
 }
 
-func connectRedis(t testing.TB, addr string) *redis.Client {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
-// doRedis sends a command to one server and returns its answer.
-func doRedis(t testing.TB, addr string, args ...any) any {
-	t.Helper()
-	rdb := connectRedis(t, addr)
-	answer, err := rdb.Do(t.Context(), args...).Result()
-	if err != nil {
-		t.Fatalf("%v at %s: %v", args, addr, err)
-	}
-	return answer
-}
-
-// awaitInfo returns when the command's answer, as of INFO, has these lines.
-func awaitInfo(t testing.TB, addr, command string, lines ...string) {
-	t.Helper()
-	rdb := connectRedis(t, addr)
-	Until(t, fmt.Sprintf("%s at %s has %q", command, addr, lines), time.Minute, func() bool {
-		var args []any
-		for _, word := range strings.Fields(command) {
-			args = append(args, word)
-		}
-		info, err := rdb.Do(t.Context(), args...).Text()
-		for _, line := range lines {
-			if err != nil || !strings.Contains(info, line+"\r\n") {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// clusterScript starts a Redis Cluster node on each port that is an argument; they do not know each other yet. A
-// client's port is its own outside of the container, too. The bus needs none there.
+// clusterScript starts a Redis Cluster node on each port that is an argument. A client's port is its own outside of the
+// container, too; the bus needs none there. Epochs that differ from the beginning need not be sorted out by collisions.
 const clusterScript = `
 bus=11000
 for port; do
     bus=$((bus + 1))
-    mkdir -p "/tmp/$port"
-    redis-server --port "$port" --dir "/tmp/$port" --pidfile "/tmp/$port/pid" --protected-mode no \
-        --save '' --appendonly no --repl-diskless-sync-delay 0 \
-        --cluster-enabled yes --cluster-port "$bus" --cluster-node-timeout 5000 \
+    sh /node "$port" --cluster-enabled yes --cluster-port "$bus" --cluster-node-timeout 5000 \
         --cluster-announce-ip 127.0.0.1 --cluster-announce-port "$port" --cluster-announce-bus-port "$bus" &
+done
+at() { redis-cli -p "$@"; } # at PORT COMMAND...
+n=0
+for port; do
+    until at "$port" ping; do sleep 0.05; done
+    [ "$n" -ge 3 ] || at "$port" cluster addslotsrange $((16384 * n / 3)) $((16384 * (n + 1) / 3 - 1))
+    n=$((n + 1)) bus=11000
+    at "$port" cluster set-config-epoch "$n"
+    for other; do
+        bus=$((bus + 1))
+        [ "$other" = "$port" ] && break
+        at "$port" cluster meet 127.0.0.1 "$other" "$bus"
+    done
+done
+for pair in "$1 $4" "$2 $5" "$3 $6"; do
+    set -- $pair
+    until at "$2" cluster replicate "$(at "$1" cluster myid)" | grep OK; do sleep 0.05; done # when the two have met
 done
 wait`
 
@@ -93,107 +91,130 @@ wait`
 // of the slots each; the other three are their replicas, in the same order.
 func StartRedisCluster(t testing.TB) *RedisGroup {
 	t.Helper()
-	const masters, slots, firstBus = 3, 16384, 11001
-	g := startRedisGroup(t, clusterScript)
-	for i, addr := range g.Addrs {
-		if i < masters {
-			doRedis(t, addr, "CLUSTER", "ADDSLOTSRANGE", slots*i/masters, slots*(i+1)/masters-1)
-		}
-		// Epochs that differ from the beginning need not be sorted out by collisions.
-		doRedis(t, addr, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		for j, other := range g.Addrs[:i] {
-			host, port, _ := net.SplitHostPort(other)
-			doRedis(t, addr, "CLUSTER", "MEET", host, port, firstBus+j)
-		}
-	}
-	for i, addr := range g.Addrs[masters:] {
-		id, rdb := doRedis(t, g.Addrs[i], "CLUSTER", "MYID"), connectRedis(t, addr)
-		Until(t, "replication to "+addr, time.Minute, func() bool { // refused until the two have met
-			return rdb.Do(t.Context(), "CLUSTER", "REPLICATE", id).Err() == nil
-		})
-	}
-	for i, addr := range g.Addrs {
-		linked := "connected_slaves:1"
-		if i >= masters {
-			linked = "master_link_status:up"
-		}
-		awaitInfo(t, addr, "CLUSTER INFO", "cluster_state:ok", "cluster_slots_ok:"+strconv.Itoa(slots),
-			"cluster_known_nodes:6", "cluster_size:3")
-		awaitInfo(t, addr, "INFO replication", linked)
-	}
-	return g
+	return own(t, redisKind(), func(ctx context.Context) (*RedisGroup, error) {
+		return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
+			`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`)
+	})
 }
 
 // SentinelMaster is what the Sentinels call the master.
 const SentinelMaster = "main"
 
 // sentinelScript starts a Redis master, two replicas of it, and three Sentinels, on the ports that are the arguments. A
-// Sentinel that finds the replicas at its first look need not wait ten seconds for its second. An election that came to
-// nothing is held again after twice the failover-timeout.
+// Sentinel that finds the replicas at its first look need not wait ten seconds for its second. One whose timer is two
+// seconds late, as on a busy machine, would replace no master for the next 30 seconds, but for tilt-trigger. An election
+// that came to nothing is held again after twice the failover-timeout.
 const sentinelScript = `
-master=$1
-started=0
-for port; do
-    started=$((started + 1))
+sh /node "$1" --replica-announce-ip 127.0.0.1 --replica-announce-port "$1" &
+for port in "$2" "$3"; do
+    sh /node "$port" --replica-announce-ip 127.0.0.1 --replica-announce-port "$port" --replicaof 127.0.0.1 "$1" &
+done
+until redis-cli -p "$1" info replication | grep -q connected_slaves:2; do sleep 0.05; done
+for port in "$4" "$5" "$6"; do
     mkdir -p "/tmp/$port"
-    if [ "$started" -le 3 ]; then
-        replicaof=''
-        [ "$port" = "$master" ] || replicaof="--replicaof 127.0.0.1 $master"
-        redis-server --port "$port" --dir "/tmp/$port" --pidfile "/tmp/$port/pid" --protected-mode no \
-            --save '' --appendonly no --repl-diskless-sync-delay 0 \
-            --replica-announce-ip 127.0.0.1 --replica-announce-port "$port" $replicaof &
-        continue
-    fi
-    until redis-cli -p "$master" info replication | grep -q connected_slaves:2; do sleep 0.05; done
     cat >"/tmp/$port/sentinel.conf" <<CONF
 port $port
 dir /tmp/$port
-pidfile /tmp/$port/pid
 protected-mode no
 sentinel announce-ip 127.0.0.1
 sentinel announce-port $port
-sentinel monitor main 127.0.0.1 $master 2
+sentinel monitor main 127.0.0.1 $1 2
 sentinel down-after-milliseconds main 30000
 sentinel failover-timeout main 1000
 CONF
     redis-server "/tmp/$port/sentinel.conf" --sentinel &
+    until redis-cli -p "$port" sentinel debug tilt-trigger 60000; do sleep 0.05; done
 done
 wait`
 
-// StartRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
-// replace a master that has been silent for half a minute, or sooner with KillMaster. It returns when each Sentinel
-// knows all others.
+// StartRedisSentinel is OpenRedisSentinel for this test alone.
 func StartRedisSentinel(t testing.TB) *RedisGroup {
 	t.Helper()
-	g := startRedisGroup(t, sentinelScript)
-	for _, addr := range g.Addrs[3:] {
-		// One whose timer is two seconds late, as on a busy machine, would replace no master for the next 30 seconds.
-		doRedis(t, addr, "SENTINEL", "DEBUG", "tilt-trigger", 60_000)
-	}
-	for _, addr := range g.Addrs[3:] {
-		awaitInfo(t, addr, "INFO sentinel", "sentinel_tilt:0", // else its timer was late before tilt-trigger
-			"master0:name="+SentinelMaster+",status=ok,address="+g.Addrs[0]+",slaves=2,sentinels=3")
-	}
-	return g
+	return own(t, redisKind(), OpenRedisSentinel)
 }
 
-// KillMaster ends the master of StartRedisSentinel, and lets the Sentinels replace one that has been silent for a second
-// until each of them names another. At all other times a pause of the machine counts as no death.
-func (g *RedisGroup) KillMaster(t testing.TB) {
-	t.Helper()
-	g.KillNode(t, g.Addrs[0])
-	setDownAfter := func(d time.Duration) {
-		for _, addr := range g.Addrs[3:] {
-			doRedis(t, addr, "SENTINEL", "SET", SentinelMaster, "down-after-milliseconds", d.Milliseconds())
+// OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
+// replace a master that has been silent for half a minute, or sooner with FailOver. It returns when each Sentinel knows
+// all others.
+func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
+	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
+		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`)
+}
+
+// URL names the Sentinels as the shop's --redis does.
+func (g *RedisGroup) URL() string {
+	return fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", g.Addrs[3], SentinelMaster, g.Addrs[4], g.Addrs[5])
+}
+
+// master returns which one a Sentinel names.
+func (g *RedisGroup) master(ctx context.Context, sentinel string) (addr string, err error) {
+	at, err := askRedis(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
+	return strings.Join(at, ":"), err
+}
+
+// CutReplicas keeps the replicas from their master, which refuses the name that they connect with. One whose link has been
+// down for ten seconds is not promoted any more.
+func (g *RedisGroup) CutReplicas(ctx context.Context) error {
+	master, err := g.master(ctx, g.Addrs[3])
+	for _, addr := range g.Addrs[:3] {
+		if addr != master && err == nil {
+			err = errors.Join(askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "nobody", "masterauth", "nobody").Err(),
+				askRedis(ctx, addr, "CLIENT", "KILL", "TYPE", "master").Err())
 		}
 	}
-	setDownAfter(time.Second)
-	for _, addr := range g.Addrs[3:] {
-		rdb := connectRedis(t, addr)
-		Until(t, "failover at "+addr, time.Minute, func() bool {
-			now, err := rdb.Do(context.Background(), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
-			return err == nil && net.JoinHostPort(now[0], now[1]) != g.Addrs[0]
+	return err
+}
+
+// FailOver kills the master, and lets the Sentinels replace one that has been silent for a second until each of them names
+// another. At all other times a pause of the machine counts as no death.
+func (g *RedisGroup) FailOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	old, err := g.master(ctx, g.Addrs[3])
+	if err != nil {
+		return err
+	}
+	err = errors.Join(g.KillNode(ctx, old), g.setDownAfter(ctx, time.Second))
+	for _, sentinel := range g.Addrs[3:] {
+		if err != nil {
+			return err
+		}
+		err = poll(ctx, func(ctx context.Context) error {
+			master, err := g.master(ctx, sentinel)
+			if err == nil && master == old {
+				err = fmt.Errorf("Sentinel %s still names %s", sentinel, old)
+			}
+			return err
 		})
 	}
-	setDownAfter(30 * time.Second)
+	return errors.Join(err, g.setDownAfter(ctx, 30*time.Second))
+}
+
+func (g *RedisGroup) setDownAfter(ctx context.Context, d time.Duration) (err error) {
+	for _, sentinel := range g.Addrs[3:] {
+		err = errors.Join(err, askRedis(ctx, sentinel, "SENTINEL", "SET", SentinelMaster, "down-after-milliseconds", d.Milliseconds()).Err())
+	}
+	return err
+}
+
+// Restore undoes CutReplicas, starts a killed node as a replica, and returns when all are linked.
+func (g *RedisGroup) Restore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	master, err := g.master(ctx, g.Addrs[3])
+	if err != nil {
+		return err
+	}
+	_, masterPort, _ := net.SplitHostPort(master)
+	for _, addr := range g.Addrs[:3] {
+		if askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "", "masterauth", "").Err() == nil {
+			continue
+		}
+		_, port, _ := net.SplitHostPort(addr)
+		if err := g.Exec(ctx, fmt.Sprintf("sh /node %s --replica-announce-ip 127.0.0.1 --replica-announce-port %s --replicaof 127.0.0.1 %s --daemonize yes",
+			port, port, masterPort)); err != nil {
+			return err
+		}
+	}
+	return poll(ctx, g.answers)
 }

@@ -13,13 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
 	dockernet "github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 )
@@ -62,6 +63,7 @@ type Server struct {
 	container *testcontainers.DockerContainer
 	ports     []int // on this machine, one for each process; kept over a restart
 	addr      string
+	direct    bool // addr is the container's own where that can be reached
 }
 
 // String names the server.
@@ -94,32 +96,33 @@ func open(ctx context.Context, k kind) (*Server, error) {
 	if err := findImage(ctx, k); err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, k)
+	s, err := k.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.addr = s.direct(ctx)
+	s.direct = true
+	s.goDirect(ctx)
 	return s, nil
 }
 
-// direct returns the container's own address where that can be reached, as on a Linux where Docker runs: it spares each
-// byte the way through Docker's proxy. A restart may change it.
-func (s *Server) direct(ctx context.Context) string {
+// goDirect makes addr the container's own address where that can be reached, as on a Linux where Docker runs: it spares
+// each byte the way through Docker's proxy. A restart may change it.
+func (s *Server) goDirect(ctx context.Context) {
 	ip, err := s.container.ContainerIP(ctx)
 	if err != nil || ip == "" {
-		return s.addr
+		return
 	}
 	direct := net.JoinHostPort(ip, strconv.Itoa(s.kind.port))
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct)
 	if err != nil {
-		return s.addr
+		return
 	}
 	_ = conn.Close()
-	return direct
+	s.addr = direct
 }
 
 // start runs a container and returns when the server answers.
-func start(ctx context.Context, k kind) (*Server, error) {
+func (k kind) start(ctx context.Context) (*Server, error) {
 	for try := 1; ; try++ {
 		s := &Server{kind: k}
 		err := s.run(ctx)
@@ -197,8 +200,8 @@ func (s *Server) options() []testcontainers.ContainerCustomizer {
 	if k.memory != "" {
 		options = append(options, testcontainers.WithTmpfs(map[string]string{k.memory: "rw"}))
 	}
-	if k.network != "" {
-		options = append(options, network.WithNetworkName([]string{k.alias}, k.network))
+	if k.network != "" { // beside the one by which its ports are reached
+		options = append(options, network.WithBridgeNetwork(), network.WithNetworkName([]string{k.alias}, k.network))
 	}
 	for path, text := range k.files {
 		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
@@ -222,59 +225,116 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 			cancel()
 			return fmt.Errorf("the container ended with code %d", state.ExitCode)
 		}
-		for _, port := range s.ports {
-			if err := s.kind.ready(ctx, net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
-				return fmt.Errorf("not ready: %w", err)
-			}
+		return s.answers(ctx)
+	})
+}
+
+// answers returns nil if each process is ready, by the ports on this machine.
+func (s *Server) answers(ctx context.Context) error {
+	host, _, _ := net.SplitHostPort(s.addr)
+	for _, port := range s.ports {
+		if err := s.kind.ready(ctx, net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
+			return fmt.Errorf("not ready: %w", err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// Pause freezes the server: connections stay open and nobody answers.
-func (s *Server) Pause(t testing.TB) {
-	t.Helper()
-	s.fault(t, func(ctx context.Context, docker client.APIClient, id string) (any, error) {
-		return docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-	})
-}
+// Fault is what can be done to a server.
+type Fault string
 
-// Unpause lets a paused server go on.
-func (s *Server) Unpause(t testing.TB) {
-	t.Helper()
-	s.fault(t, func(ctx context.Context, docker client.APIClient, id string) (any, error) {
-		return docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
-	})
-}
+// The faults, and what ends them. Isolate and Reconnect are for servers on a network of their own.
+const (
+	Kill      Fault = "kill"      // ends it as a crash would, by SIGKILL
+	Restart   Fault = "restart"   // starts a killed one and waits until it answers; one by an Open function may have another Addr
+	Pause     Fault = "pause"     // freezes it: connections stay open and nobody answers
+	Unpause   Fault = "unpause"   // lets a paused one go on
+	Isolate   Fault = "isolate"   // cuts it off from the others, but not from this machine
+	Reconnect Fault = "reconnect" // undoes Isolate
+)
 
-// Kill ends the server as a crash would, by SIGKILL.
-func (s *Server) Kill(t testing.TB) {
-	t.Helper()
-	s.fault(t, func(ctx context.Context, docker client.APIClient, id string) (any, error) {
-		return docker.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
-	})
-}
-
-func (s *Server) fault(t testing.TB, f func(context.Context, client.APIClient, string) (any, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), faultLimit)
+// Do does this to the server.
+func (s *Server) Do(ctx context.Context, f Fault) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	docker, err := findDocker(ctx)
 	if err != nil {
-		t.Fatalf("testserver: %v", err)
+		return err
 	}
 	defer func() { _ = docker.Close() }()
-	if _, err := f(ctx, docker, s.container.GetContainerID()); err != nil {
-		t.Fatalf("testserver: %s: %v", s, err)
+	id := s.container.GetContainerID()
+	switch f {
+	case Kill:
+		_, err = docker.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
+	case Restart:
+		if err = s.container.Start(ctx); err == nil && s.direct {
+			s.goDirect(ctx)
+		}
+	case Pause:
+		_, err = docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+	case Unpause:
+		_, err = docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+	case Isolate:
+		_, err = docker.NetworkDisconnect(ctx, s.kind.network, client.NetworkDisconnectOptions{Container: id, Force: true})
+	case Reconnect:
+		_, err = docker.NetworkConnect(ctx, s.kind.network, client.NetworkConnectOptions{
+			Container: id, EndpointConfig: &dockernet.EndpointSettings{Aliases: []string{s.kind.alias}},
+		})
 	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", f, s, err)
+	}
+	return nil
 }
 
-// Restart starts a killed server again, at the same address, and returns when it answers.
-func (s *Server) Restart(t testing.TB) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+// Exec runs a shell command in the container.
+func (s *Server) Exec(ctx context.Context, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
-	if err := s.container.Start(ctx); err != nil {
-		t.Fatalf("testserver: restart %s: %v", s, err)
+	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d", code)
 	}
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", command, s, err)
+	}
+	return nil
+}
+
+// ensemble is servers on a network of their own, by which they reach each other at their aliases.
+type ensemble struct {
+	servers []*Server
+	network *testcontainers.DockerNetwork
+}
+
+// openEnsemble starts n servers at the same time: one alone might never be ready.
+func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind) (*ensemble, error) {
+	if err := findImage(ctx, member(0, "")); err != nil {
+		return nil, err
+	}
+	on, err := network.New(ctx, network.WithInternal()) // else published ports might go by it, too
+	if err != nil {
+		return nil, fmt.Errorf("make a network: %w", err)
+	}
+	e, errs := &ensemble{make([]*Server, n), on}, make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { e.servers[i], errs[i] = member(i, on.Name).start(ctx) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Close removes the containers and their network.
+func (e *ensemble) Close() error {
+	var errs []error
+	for _, s := range e.servers {
+		if s != nil { // else it was not started
+			errs = append(errs, s.Close())
+		}
+	}
+	return errors.Join(append(errs, e.network.Remove(context.Background()))...)
 }

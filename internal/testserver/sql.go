@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	askLimit     = 2 * time.Second
 	rootPassword = "test-only"
 	collation    = "utf8mb4_bin" // tells every two strings apart that differ in a byte; both servers have it
 )
@@ -34,7 +35,7 @@ func MariaDB(t testing.TB) (dsn string) {
 // StartMariaDB starts a MariaDB for this test alone, for faults. It is durable: a killed one recovers each commit.
 func StartMariaDB(t testing.TB) *Server {
 	t.Helper()
-	return own(t, mariadbKind().durable())
+	return own(t, mariadbKind(), mariadbKind().durable().start)
 }
 
 func mysqlKind() kind {
@@ -58,9 +59,7 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
 		memory:   "/var/lib/mysql",
 		ready: func(ctx context.Context, addr string) error {
-			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-			defer cancel()
-			return withSQL(addr, func(db *sql.DB) error { return db.PingContext(ctx) })
+			return (&Server{addr: addr}).ask(ctx, "SELECT 1", new(int))
 		},
 	}
 }
@@ -70,12 +69,10 @@ func (s *Server) DSN(t testing.TB) string {
 	t.Helper()
 	schema := "t_" + strings.ToLower(rand.Text()[:16])
 	dsn, err := s.NewSchema(t.Context(), schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() {
 		// A transaction that the test left open would block the DROP: say so and go on.
-		if err := s.exec(context.Background(), "DROP DATABASE IF EXISTS "+schema); err != nil {
+		if err := s.SQL(context.Background(), "DROP DATABASE IF EXISTS "+schema); err != nil {
 			t.Logf("testserver: schema %s stays until its server ends: %v", schema, err)
 		}
 	})
@@ -84,19 +81,37 @@ func (s *Server) DSN(t testing.TB) string {
 
 // NewSchema makes an empty schema of that name on a MySQL or MariaDB and returns its data source name.
 func (s *Server) NewSchema(ctx context.Context, name string) (dsn string, err error) {
-	if err := s.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation); err != nil {
-		return "", fmt.Errorf("create schema on %s: %w", s, err)
-	}
-	return sqlConfig(s.addr, name).FormatDSN(), nil
+	return newSchema(ctx, s, name, s)
 }
 
-func (s *Server) exec(ctx context.Context, statement string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// newSchema makes a schema on one server and returns the data source name of all that have it.
+func newSchema(ctx context.Context, on *Server, name string, all ...*Server) (dsn string, err error) {
+	var hosts []string
+	for _, s := range all {
+		hosts = append(hosts, s.addr)
+	}
+	return sqlConfig(strings.Join(hosts, ","), name).FormatDSN(), on.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
+}
+
+// SQL runs statements on a MySQL or MariaDB, as root and on one connection.
+func (s *Server) SQL(ctx context.Context, statements ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
 	return withSQL(s.addr, func(db *sql.DB) error {
-		_, err := db.ExecContext(ctx, statement)
-		return err
+		for _, statement := range statements {
+			if _, err := db.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %s: %w", s, statement, err)
+			}
+		}
+		return nil
 	})
+}
+
+// ask runs a query that has one row.
+func (s *Server) ask(ctx context.Context, query string, row ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return withSQL(s.addr, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
 }
 
 func withSQL(addr string, f func(*sql.DB) error) error {
@@ -108,6 +123,7 @@ func withSQL(addr string, f func(*sql.DB) error) error {
 	}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
 	return f(db)
 }
 

@@ -87,27 +87,31 @@ func share(t testing.TB, k kind) *Server {
 	pool.mu.Lock()
 	started := pool.starts[k.name]
 	if started == nil {
-		started = sync.OnceValues(func() (*Server, error) { return start(context.Background(), k) })
+		started = sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
 		pool.starts[k.name] = started
 	}
 	pool.mu.Unlock()
 	server, err := started()
-	if err != nil {
-		t.Fatalf("testserver: %v", err)
-	}
+	Must(t, err)
 	return server
 }
 
-// own starts a server that is removed when t ends.
-func own(t testing.TB, k kind) *Server {
+// own opens a server, or several, that are removed when t ends.
+func own[S io.Closer](t testing.TB, k kind, open func(context.Context) (S, error)) S {
 	t.Helper()
 	need(t, k)
-	s, err := start(t.Context(), k)
+	s, err := open(t.Context())
+	Must(t, err)
+	t.Cleanup(func() { Must(t, s.Close()) })
+	return s
+}
+
+// Must fails the test at once if there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatalf("testserver: %v", err)
 	}
-	testcontainers.CleanupContainer(t, s.container, testcontainers.StopTimeout(0))
-	return s
 }
 
 // need skips the test, or fails it with CI=true, where Docker or the image is missing.
@@ -209,11 +213,9 @@ func Until(t testing.TB, what string, limit time.Duration, condition func() bool
 	}
 }
 
-// poll asks until the answer is no error. When ctx ends it returns the last error.
+// poll asks until the answer is no error, at first every 10 ms. When ctx ends it returns the last error.
 func poll(ctx context.Context, ask func(context.Context) error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for pause := 10 * time.Millisecond; ; pause = min(pause*9/8, 100*time.Millisecond) {
 		err := ask(ctx)
 		if err == nil {
 			return nil
@@ -221,7 +223,7 @@ func poll(ctx context.Context, ask func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

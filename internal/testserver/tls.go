@@ -107,13 +107,13 @@ func TLS(t testing.TB, server string, config *tls.Config) (addr string) {
 // StartMySQLTLS starts a MySQL for this test alone. It offers TLS and takes clients without it, too.
 func StartMySQLTLS(t testing.TB, c Certificate) *Server {
 	t.Helper()
-	return own(t, mysqlKind().withTLS(c))
+	return own(t, mysqlKind(), mysqlKind().withTLS(c).start)
 }
 
 // StartMariaDBTLS is StartMySQLTLS on a MariaDB.
 func StartMariaDBTLS(t testing.TB, c Certificate) *Server {
 	t.Helper()
-	return own(t, mariadbKind().withTLS(c))
+	return own(t, mariadbKind(), mariadbKind().withTLS(c).start)
 }
 
 func (k kind) withTLS(c Certificate) kind {

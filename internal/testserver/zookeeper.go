@@ -2,17 +2,12 @@ package testserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/network"
 )
 
 // ZooKeeper returns the host:port of a ZooKeeper that the tests of this package share: a test uses nodes of its own.
@@ -26,7 +21,7 @@ func ZooKeeper(t testing.TB) (addr string) {
 // each session again, and counts the sessions' timeouts anew.
 func StartZooKeeper(t testing.TB) *Server {
 	t.Helper()
-	return own(t, zookeeperKind().durable())
+	return own(t, zookeeperKind(), zookeeperKind().durable().start)
 }
 
 func zookeeperKind() kind {
@@ -83,38 +78,20 @@ const ensembleSize = 3
 // container of its own, and returns when all serve.
 func StartZooKeeperEnsemble(t testing.TB) []*Server {
 	t.Helper()
-	need(t, zookeeperKind())
-	on, err := network.New(t.Context())
-	testcontainers.CleanupNetwork(t, on) // after the servers on it
-	if err != nil {
-		t.Fatalf("testserver: make a network: %v", err)
-	}
-	var all sync.WaitGroup
-	servers, failed := make([]*Server, ensembleSize), make([]error, ensembleSize)
-	for i := range servers {
-		all.Go(func() { servers[i], failed[i] = start(t.Context(), memberKind(i+1, on.Name)) }) // one alone would not serve
-	}
-	all.Wait()
-	for _, s := range servers {
-		if s != nil {
-			testcontainers.CleanupContainer(t, s.container, testcontainers.StopTimeout(0))
-		}
-	}
-	if err := errors.Join(failed...); err != nil {
-		t.Fatalf("testserver: %v", err)
-	}
-	return servers
+	return own(t, zookeeperKind(), func(ctx context.Context) (*ensemble, error) {
+		return openEnsemble(ctx, ensembleSize, memberKind)
+	}).servers
 }
 
-// memberKind is the n-th server of an ensemble.
-func memberKind(n int, network string) kind {
+// memberKind is a server of an ensemble.
+func memberKind(i int, network string) kind {
 	k := zookeeperKind().durable()
-	name := func(n int) string { return fmt.Sprint("zookeeper", n) }
-	k.network, k.alias = network, name(n)
-	k.files = map[string][]byte{"/data/myid": []byte(fmt.Sprint(n))}
+	name := func(i int) string { return fmt.Sprint("zookeeper", i+1) }
+	k.network, k.alias = network, name(i)
+	k.files = map[string][]byte{"/data/myid": []byte(fmt.Sprint(i + 1))}
 	extra := k.env["ZOO_CFG_EXTRA"] + " initLimit=50 syncLimit=20" // ticks: 5 s to start, 2 s to answer
 	for i := range ensembleSize {
-		extra += fmt.Sprintf(" server.%d=%s:2888:3888;2181", i+1, name(i+1))
+		extra += fmt.Sprintf(" server.%d=%s:2888:3888;2181", i+1, name(i))
 	}
 	k.env["ZOO_CFG_EXTRA"] = extra
 	// A name is not known before its server is started, and Java would remember that for 10 s.

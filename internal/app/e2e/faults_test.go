@@ -72,16 +72,16 @@ func instanceShutsDown(t *testing.T, k kind) {
 }
 
 func redisLost(t *testing.T, k kind) {
-	outage(t, k, (*testserver.Server).Kill, (*testserver.Server).Restart)
+	outage(t, k, testserver.Kill, testserver.Restart)
 }
 
 func redisFrozen(t *testing.T, k kind) {
-	outage(t, k, (*testserver.Server).Pause, (*testserver.Server).Unpause)
+	outage(t, k, testserver.Pause, testserver.Unpause)
 }
 
 // outage: Redis fails while buyers take all there is, and comes back. Meanwhile they are told to ask again; in the end
 // every unit is sold, and none twice.
-func outage(t *testing.T, k kind, fail, heal func(*testserver.Server, testing.TB)) {
+func outage(t *testing.T, k kind, fail, heal testserver.Fault) {
 	const units, buyers = 300, 24
 	redis := k.ownRedis(t)
 	s := k.open(t, func(_ int, settings *app.Settings) { settings.Redis = redis.Addr() })
@@ -108,7 +108,7 @@ func outage(t *testing.T, k kind, fail, heal func(*testserver.Server, testing.TB
 		begin() // also if nobody could buy
 	})
 	<-begun
-	fail(redis, t)
+	testserver.Must(t, redis.Do(t.Context(), fail))
 	sold := acknowledged.Load()
 	s.onAll(t, "buyers are told to ask again", func(a answer) bool { // where a lease is still good, they may buy
 		if a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
@@ -116,7 +116,7 @@ func outage(t *testing.T, k kind, fail, heal func(*testserver.Server, testing.TB
 		}
 		return a.status == http.StatusServiceUnavailable
 	})
-	heal(redis, t)
+	testserver.Must(t, redis.Do(t.Context(), heal))
 	healed := time.Now()
 	s.onAll(t, "buyers can buy", func(a answer) bool { return a.status == http.StatusCreated })
 	t.Logf("%d units sold before the outage; all instances sell again %v after it", sold, time.Since(healed).Round(time.Millisecond))

@@ -180,7 +180,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 	inLine := ask(t, b, claim("in line"), true)
 
-	server.Pause(t)
+	testserver.Must(t, server.Do(t.Context(), testserver.Pause))
 	for _, call := range []struct {
 		name string
 		make func(ctx context.Context) error
@@ -196,7 +196,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	} {
 		mustEndWithContext(t, call.name, call.make)
 	}
-	server.Unpause(t)
+	testserver.Must(t, server.Do(t.Context(), testserver.Unpause))
 
 	nodes := lookAt(t, server.Addr())
 	nodes.awaitCount(root+"/held", 0)

@@ -25,7 +25,7 @@ func TestBackend_LeaderLost(t *testing.T) {
 	next := lock.Claim{Key: "key", Owner: "next", TTL: 10 * time.Second, Queue: true}
 	held := ask(t, holder, first, false)
 	g := ask(t, waiter, next, true)
-	testserver.ZooKeeperLeader(t, servers).Kill(t)
+	testserver.Must(t, testserver.ZooKeeperLeader(t, servers).Do(t.Context(), testserver.Kill))
 	if err := renew(t, holder, first); err != nil {
 		t.Fatalf("Renew: %v", err)
 	}
