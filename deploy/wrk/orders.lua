@@ -1,0 +1,49 @@
+-- Buyers for wrk: each request is an order of one unit by a buyer of its own. docs/load.md says how to run it.
+--
+--   wrk -t2 -c64 -d5s -s deploy/wrk/orders.lua http://127.0.0.1:8080 -- SKU [STRATEGY [THINK]]
+--
+-- Answers are counted by their status: a busy shop's 503 is not tried again, and nobody pays or cancels.
+
+local threads = {}
+
+function setup(thread)
+  threads[#threads + 1] = thread
+  thread:set("number", #threads)
+end
+
+-- A run's own, so that keys differ from those of every other machine and run.
+local function random()
+  local file = assert(io.open("/dev/urandom", "rb"))
+  local bytes = file:read(8)
+  file:close()
+  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+function init(args)
+  assert(args[1], "name the SKU behind --")
+  run, sent, statuses = random(), 0, {}
+  body = ('{"lines":[{"sku":"%s","quantity":1}]}'):format(args[1])
+  headers = { ["Content-Type"] = "application/json", ["Shop-Strategy"] = args[2], ["Shop-Think"] = args[3] }
+end
+
+function request()
+  sent = sent + 1
+  local buyer = ("wrk-%s-%d-%d"):format(run, number, sent)
+  headers["Shop-Buyer"], headers["Idempotency-Key"] = buyer, buyer
+  return wrk.format("POST", "/v1/orders", headers, body)
+end
+
+function response(status)
+  statuses[status] = (statuses[status] or 0) + 1
+end
+
+function done()
+  local total = {}
+  for _, thread in ipairs(threads) do
+    for status, count in pairs(thread:get("statuses")) do total[status] = (total[status] or 0) + count end
+  end
+  print(("\n%d orders, %d refused"):format(total[201] or 0, total[409] or 0))
+  for status, count in pairs(total) do
+    if status ~= 201 and status ~= 409 then print(("%d answers with status %d"):format(count, status)) end
+  end
+end
