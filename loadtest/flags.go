@@ -42,8 +42,8 @@ For each strategy it starts three instances of the shop on a fresh embedded data
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
 'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest compare' sets two reports side by side, and 'loadtest bench' measures orders per second. Each has a --help of
-its own.`
+'loadtest compare' sets two reports side by side, 'loadtest bench' measures orders per second, and 'loadtest judge' has
+the verdict after other tools. Each has a --help of its own.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
@@ -116,7 +116,7 @@ func (c *raceCommand) Validate() error {
 		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
-		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
+		{c.Target != "" && !isURL(c.Target), "target", wantURL},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
 		{c.UI != "" && !plain, "", "--ui shows one round of buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel, --retry and --repeat"},
 	} {
@@ -130,6 +130,12 @@ func (c *raceCommand) Validate() error {
 		}
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+}
+
+const wantURL = "want a URL such as http://localhost:8080"
+
+func isURL(target string) bool {
+	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
 }
 
 // checkFile finds out before the test whether a file can be written.

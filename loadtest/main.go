@@ -35,6 +35,7 @@ type commands struct {
 	Explore exploreCommand `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
 	Compare compareCommand `cmd:"" help:"${compare}"`
+	Judge   judgeCommand   `cmd:"" help:"${judge}"`
 }
 
 func main() {
@@ -75,6 +76,7 @@ var (
 // abouts are the texts above the flags in the commands' help.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "compare": compareAbout,
+	"judge": judgeAbout,
 }
 
 // run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and

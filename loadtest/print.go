@@ -19,6 +19,7 @@ import (
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
+	"example.com/shop/loadtest/verdict"
 )
 
 // screenWidth is how many columns of a terminal the output fits.
@@ -91,13 +92,18 @@ func (s screen) table(r result.Report) string {
 
 // verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.
 func (s screen) verdict(strategy result.Strategy) string {
-	switch {
-	case strategy.NotCaught():
+	if strategy.NotCaught() {
 		return lang.Text(s.lang, "not caught")
-	case strategy.Correct():
-		return s.paint(text.FgGreen, lang.Text(s.lang, string(strategy.Verdict)))
 	}
-	return s.paint(text.FgRed, lang.Text(s.lang, string(strategy.Verdict)))
+	return s.word(strategy.Verdict)
+}
+
+func (s screen) word(v verdict.Verdict) string {
+	colour := text.FgRed
+	if v == verdict.Correct {
+		colour = text.FgGreen
+	}
+	return s.paint(colour, lang.Text(s.lang, string(v)))
 }
 
 // paint does not leave the decision to go-pretty, which asks about stdout.

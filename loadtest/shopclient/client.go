@@ -41,12 +41,16 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 type Client struct {
 	base  string
 	conns *http.Client
+	token string // of the operator; empty for none
 }
 
 // New returns a client of the shop at base, such as http://127.0.0.1:8080.
 func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
+
+// WithToken returns a client that sends the operator's token. An empty one is not sent.
+func (c *Client) WithToken(token string) *Client { return &Client{c.base, c.conns, token} }
 
 // Connect makes sure that a connection to the shop stands, by a request that costs the shop nothing. Any answer will
 // do.
@@ -69,6 +73,9 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		return response{}, err
 	}
 	maps.Copy(req.Header, header)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if body != nil {
 		encoded, err := json.Marshal(body)
 		if err != nil {

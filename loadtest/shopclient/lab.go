@@ -27,6 +27,11 @@ type Books struct {
 	Supplied     int64  `json:"supplied"`
 	Orders       int64  `json:"orders"`        // cancelled ones too
 	OrderedUnits int64  `json:"ordered_units"` // cancelled orders left out
+
+	// The stock row, which a wrong strategy may have got wrong.
+	Available int64 `json:"available"`
+	Reserved  int64 `json:"reserved"`
+	Sold      int64 `json:"sold"`
 }
 
 // Difference is a place where the shop's books disagree.

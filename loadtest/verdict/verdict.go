@@ -1,5 +1,5 @@
 // Package verdict compares the two records of a race: the books of the shop and what the buyers were told. It asks
-// nobody; both are handed in.
+// nobody; both are handed in. Books judges by the first alone.
 //
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
@@ -71,6 +71,17 @@ func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 		judged = append(judged, SKU{b.SKU, supplied, b.Orders, b.OrderedUnits, t.refused, judge(supplied, audit, t)})
 	}
 	return judged
+}
+
+// Books judges a SKU by the shop's books alone, where there is no log of the buyers. What is undersold and which
+// acknowledged orders are missing is not known then.
+func Books(audit shopclient.Audit) Judgement {
+	j := Judgement{
+		Oversold: max(0, audit.Books.OrderedUnits-audit.Books.Supplied),
+		Findings: prefixed("books: ", differences(audit)),
+	}
+	j.Verdict = j.verdict()
+	return j
 }
 
 // Sum is the judgement of a race from those of its SKUs: what was oversold and undersold is added up, and the verdict
@@ -149,17 +160,20 @@ func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
 	if extra := audit.Books.Orders - t.orders; extra > 0 && extra <= t.unknown {
 		j.Notes = append(j.Notes, fmt.Sprintf("%d of the %d buyers who never had an answer have an order", extra, t.unknown))
 	}
+	j.Verdict = j.verdict()
+	return j
+}
+
+func (j Judgement) verdict() Verdict {
 	switch {
 	case j.Oversold > 0:
-		j.Verdict = Oversold
+		return Oversold
 	case len(j.Findings) > 0:
-		j.Verdict = Inconsistent
+		return Inconsistent
 	case j.Undersold > 0:
-		j.Verdict = Undersold
-	default:
-		j.Verdict = Correct
+		return Undersold
 	}
-	return j
+	return Correct
 }
 
 // undersold counts units that are in no order, as far as buyers went away wanting them. Buyers who know nothing and
@@ -180,15 +194,18 @@ func compareBooks(supplied int64, audit shopclient.Audit, t told) []string {
 	if kept := b.Orders - t.cancelled; b.OrderedUnits != kept {
 		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", kept, b.OrderedUnits))
 	}
-	var differences []string
+	return append(found, prefixed("books: ", differences(audit))...)
+}
+
+func differences(audit shopclient.Audit) (found []string) {
 	for _, d := range audit.Differences {
 		text := d.Invariant + " " + d.Detail
 		if d.OrderID != "" {
 			text += " (order " + d.OrderID + ")"
 		}
-		differences = append(differences, text)
+		found = append(found, text)
 	}
-	return append(found, prefixed("books: ", differences)...)
+	return found
 }
 
 // compareOrders looks for orders that only one side knows.
