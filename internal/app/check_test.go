@@ -49,7 +49,7 @@ func inLab(s *app.Settings) { s.Lab, s.TokenSecret = true, auth.Secret{} }
 
 func caFile(t *testing.T) string {
 	t.Helper()
-	return testserver.File(t, testserver.NewCA(t).PEM)
+	return pemFile(t, testserver.NewCA(t).PEM)
 }
 
 func TestSettings_Check(t *testing.T) {

@@ -3,7 +3,10 @@ package app_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +20,8 @@ func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
 	ca := testserver.NewCA(t)
 	own := ca.Issue(t, "shop", time.Hour)
-	caFile, cert, key := testserver.File(t, ca.PEM), testserver.File(t, own.Cert), testserver.File(t, own.Key)
-	other := testserver.File(t, testserver.NewCA(t).PEM)
+	caFile, cert, key := pemFile(t, ca.PEM), pemFile(t, own.Cert), pemFile(t, own.Key)
+	other := pemFile(t, testserver.NewCA(t).PEM)
 	plaintext, clients := testserver.Redis(t), x509.NewCertPool()
 	clients.AppendCertsFromPEM(ca.PEM)
 	with := func(c testserver.Certificate, clientAuth tls.ClientAuthType) string {
@@ -26,7 +29,13 @@ func TestStart_redisTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testserver.TLS(t, plaintext, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients})
+		config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
+		return testserver.Relay(t, plaintext, func(client, server net.Conn) {
+			secured := tls.Server(client, config)
+			testserver.BothWays(secured, server,
+				func() { _, _ = io.Copy(server, secured) },
+				func() { _, _ = io.Copy(secured, server) })
+		})
 	}
 	strict := with(ca.Issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)
 	good := with(ca.Issue(t, "localhost", time.Hour), tls.NoClientCert)
@@ -96,7 +105,7 @@ func TestStart_mysqlTLS(t *testing.T) {
 			t.Parallel()
 			s := app.Default().DatabaseSettings
 			s.MySQL = strings.Replace(c.dsn, "127.0.0.1", "localhost", 1)
-			s.MySQLCA = testserver.File(t, c.ca.PEM)
+			s.MySQLCA = pemFile(t, c.ca.PEM)
 			database, err := app.OpenDatabase(t.Context(), s)
 			if c.ok {
 				if err != nil {
@@ -108,4 +117,12 @@ func TestStart_mysqlTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pemFile writes PEM to a file that goes with the test.
+func pemFile(t testing.TB, text []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "file.pem")
+	testserver.Must(t, os.WriteFile(path, text, 0o600))
+	return path
 }

@@ -42,8 +42,12 @@ func TestRedis(t *testing.T) {
 var servers = map[string]func(t testing.TB) dial{
 	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
-	"redis 7":  func(t testing.TB) dial { return single(testserver.Redis7(t)) },
-	"valkey 9": func(t testing.TB) dial { return single(testserver.Valkey(t)) },
+	"redis 7": func(t testing.TB) dial {
+		return single(testserver.RedisLike(t, "Redis 7", "SHOP_TEST_REDIS7_IMAGE", "redis:7", "redis-server"))
+	},
+	"valkey 9": func(t testing.TB) dial {
+		return single(testserver.RedisLike(t, "Valkey", "SHOP_TEST_VALKEY_IMAGE", "valkey/valkey:9", "valkey-server"))
+	},
 	"cluster":  func(t testing.TB) dial { return cluster(testserver.StartRedisCluster(t).Addrs) },
 	"sentinel": func(t testing.TB) dial { return sentinel(testserver.StartRedisSentinel(t).Addrs[3:]) },
 }

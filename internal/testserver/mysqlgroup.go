@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,22 +28,17 @@ func StartMySQLGroup(t testing.TB) *MySQLGroup {
 // OpenMySQLGroup starts a group and returns when all members are online; the first is the primary. A member that does
 // not answer is expelled after five seconds, the shortest time there is. One that is started again stays outside until
 // Rejoin, and is read-only.
-func OpenMySQLGroup(ctx context.Context) (*MySQLGroup, error) {
-	e, err := openEnsemble(ctx, groupSize, groupKind)
-	if err != nil {
-		return nil, err
-	}
-	g := &MySQLGroup{e, e.servers}
-	for _, s := range g.Members {
-		err = errors.Join(err, s.replicates(ctx, "SOURCE_USER = 'copy'", "group_replication_recovery"))
-	}
-	if err == nil {
-		err = g.Rejoin(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, g.Close())
-	}
-	return g, nil
+func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
+	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *ensemble) error {
+		g = &MySQLGroup{e, e.servers}
+		if err := e.each(func(_ int, s *Server) error {
+			return s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'")
+		}); err != nil {
+			return err
+		}
+		return g.Rejoin(ctx)
+	})
+	return g, err
 }
 
 // groupKind is a member of a group.
@@ -76,16 +72,18 @@ func replicaKind(i int, network string) kind {
 
 func replicaName(i int) string { return fmt.Sprint("mysql", i+1) }
 
-// replicates sets from where a server copies by a channel, and makes the user for those that copy from it. What the
-// image's entrypoint wrote is not for others. After a restart the server is read-only: another may be the primary.
-func (s *Server) replicates(ctx context.Context, source, channel string) error {
-	return s.SQL(ctx,
+const copyUser = "SOURCE_USER = 'copy', SOURCE_PASSWORD = '" + rootPassword + "'"
+
+// prepare makes the user for those that copy from a server, and runs further statements. What the image's entrypoint
+// wrote is not for others. After a restart the server is read-only: another may be the primary.
+func (s *Server) prepare(ctx context.Context, further ...string) error {
+	return s.SQL(ctx, append([]string{
 		"SET SQL_LOG_BIN = 0",
-		"CREATE USER copy@'%' IDENTIFIED BY '"+rootPassword+"'",
+		"CREATE USER copy@'%' IDENTIFIED BY '" + rootPassword + "'",
 		"GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO copy@'%'",
 		"SET PERSIST_ONLY super_read_only = ON",
 		"RESET BINARY LOGS AND GTIDS",
-		"CHANGE REPLICATION SOURCE TO "+source+", SOURCE_PASSWORD = '"+rootPassword+"' FOR CHANNEL '"+channel+"'")
+	}, further...)...)
 }
 
 // memberView is what a member says of itself and the others.
@@ -102,7 +100,7 @@ func (g *MySQLGroup) views(ctx context.Context) (views []memberView) {
 		v.err = s.ask(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
 			SUM(MEMBER_STATE = 'ONLINE'),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE IN ('ONLINE', 'RECOVERING')) AND 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') > COUNT(*),
-			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.super_read_only
+			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.read_only
 			FROM performance_schema.replication_group_members`, &v.state, &v.online, &v.majority, &v.primary)
 		v.primary = v.primary && v.majority
 		views = append(views, v)
@@ -110,28 +108,30 @@ func (g *MySQLGroup) views(ctx context.Context) (views []memberView) {
 	return views
 }
 
-// onlyPrimary returns the index of the primary. While two take themselves for it, as where one was paused, there is none.
-func onlyPrimary(views []memberView) (i int, err error) {
-	isPrimary := func(v memberView) bool { return v.primary }
-	i = slices.IndexFunc(views, isPrimary)
-	if i < 0 || slices.ContainsFunc(views[i+1:], isPrimary) {
-		return -1, fmt.Errorf("no primary, or more than one: %+v", views)
+// onlyPrimary returns the primary. While two take themselves for it, as where one was paused, there is none.
+func (g *MySQLGroup) onlyPrimary(views []memberView) (primary *Server, err error) {
+	n := 0
+	for i, v := range views {
+		if v.primary {
+			primary, n = g.Members[i], n+1
+		}
 	}
-	return i, nil
+	if n != 1 {
+		return nil, fmt.Errorf("%d members are the primary: %+v", n, views)
+	}
+	return primary, nil
 }
 
 // Primary returns the member that is online, takes writes and sees a majority. It waits until there is one.
 func (g *MySQLGroup) Primary(ctx context.Context) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	primary := -1
-	if err := poll(ctx, func(ctx context.Context) (err error) {
-		primary, err = onlyPrimary(g.views(ctx))
+	var primary *Server
+	err := poll(ctx, func(ctx context.Context) (err error) {
+		primary, err = g.onlyPrimary(g.views(ctx))
 		return err
-	}); err != nil {
-		return nil, err
-	}
-	return g.Members[primary], nil
+	})
+	return primary, err
 }
 
 // Rejoin brings back the members that are offline, as after a restart, or were expelled, and returns when all are online.
@@ -149,31 +149,34 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 			whole = whole && v.state == "ONLINE" && v.online == groupSize
 		}
 		if !slices.ContainsFunc(views, func(v memberView) bool { return v.majority }) {
-			return g.formAnew(ctx)
+			return g.formAnew(ctx, views)
 		}
-		if _, err := onlyPrimary(views); err != nil || whole {
+		if _, err := g.onlyPrimary(views); err != nil || whole {
 			return err
 		}
-		for i, v := range views {
-			if v.state == "OFFLINE" || v.state == "ERROR" {
-				if err := g.Members[i].join(ctx, false); err != nil {
-					return err
-				}
+		if err := g.each(func(i int, s *Server) error {
+			if state := views[i].state; state != "OFFLINE" && state != "ERROR" {
+				return nil
 			}
+			return s.join(ctx, false)
+		}); err != nil {
+			return err
 		}
 		return fmt.Errorf("not all members are online: %+v", views)
 	})
 }
 
-// formAnew begins a new group. It always returns an error: the others have not joined.
-func (g *MySQLGroup) formAnew(ctx context.Context) error {
+// formAnew begins a new group. It always returns an error: the others have not joined. A member without a majority would
+// try to leave the old group for a minute.
+func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	has := make([]string, groupSize) // executed or received
 	for i, s := range g.Members {
-		if err := s.SQL(ctx, "STOP GROUP_REPLICATION"); err != nil {
-			return err
+		var err error
+		if views[i].state != "OFFLINE" {
+			err = errors.Join(s.Do(ctx, Kill), s.Do(ctx, Restart))
 		}
-		if err := s.ask(ctx, `SELECT CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
-			FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))`, &has[i]); err != nil {
+		if err = cmp.Or(err, s.ask(ctx, `SELECT CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
+			FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))`, &has[i])); err != nil {
 			return err
 		}
 	}
@@ -202,5 +205,51 @@ func (g *MySQLGroup) DSN(ctx context.Context, schema string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return newSchema(ctx, primary, schema, g.Members...)
+	return primary.NewSchema(ctx, schema, g.Members...)
+}
+
+// MySQLReplicas is a MySQL and a replica of it, which is read-only. They are durable, and keep their addresses over a
+// restart.
+type MySQLReplicas struct {
+	*ensemble
+	Servers []*Server // the source and the replica, which receives nothing after STOP REPLICA IO_THREAD, until START
+}
+
+// OpenMySQLReplicas starts the two, and returns when they are connected. The source acknowledges a commit before the
+// replica has it: always, or with semiSync where the replica takes more than 100 ms to confirm that it has received it.
+func OpenMySQLReplicas(ctx context.Context, semiSync bool) (r *MySQLReplicas, err error) {
+	_, err = openEnsemble(ctx, 2, func(i int, network string) kind {
+		k := replicaKind(i, network)
+		if semiSync {
+			k.command = append(k.command, "--plugin-load-add=semisync_source.so;semisync_replica.so",
+				"--loose-rpl-semi-sync-source-enabled=ON", "--loose-rpl-semi-sync-replica-enabled=ON", "--loose-rpl-semi-sync-source-timeout=100")
+		}
+		return k
+	}, func(e *ensemble) error {
+		r = &MySQLReplicas{e, e.servers}
+		source, replica := r.Servers[0], r.Servers[1]
+		if err := errors.Join(source.prepare(ctx), replica.prepare(ctx,
+			"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '"+source.kind.alias+"', "+copyUser+", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1",
+			"START REPLICA", "SET GLOBAL super_read_only = ON")); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, faultLimit)
+		defer cancel()
+		return poll(ctx, func(ctx context.Context) error {
+			return replica.ask(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
+		})
+	})
+	return r, err
+}
+
+// DSN makes an empty schema on the source and returns its data source name, with both as its hosts.
+func (r *MySQLReplicas) DSN(ctx context.Context, schema string) (string, error) {
+	return r.Servers[0].NewSchema(ctx, schema, r.Servers...)
+}
+
+// Promote has the replica take writes, when it has executed what it received.
+func (r *MySQLReplicas) Promote(ctx context.Context) error {
+	return r.Servers[1].SQL(ctx, "STOP REPLICA IO_THREAD",
+		"DO WAIT_FOR_EXECUTED_GTID_SET((SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status), 20)",
+		"STOP REPLICA", "SET GLOBAL read_only = OFF")
 }

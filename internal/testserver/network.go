@@ -16,9 +16,7 @@ import (
 func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -2,6 +2,9 @@ package testserver
 
 import (
 	"context"
+	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,20 +18,11 @@ func Redis(t testing.TB) (addr string) {
 	return share(t, redisKind()).addr
 }
 
-// Redis7 is Redis on one of version 7.
-func Redis7(t testing.TB) (addr string) {
+// RedisLike is Redis on another version or program. The variable names another image.
+func RedisLike(t testing.TB, name, variable, image, program string) (addr string) {
 	t.Helper()
 	k := redisKind()
-	k.name, k.variable, k.image = "Redis 7", "SHOP_TEST_REDIS7_IMAGE", "redis:7"
-	return share(t, k).addr
-}
-
-// Valkey is Redis on a Valkey 9.
-func Valkey(t testing.TB) (addr string) {
-	t.Helper()
-	k := redisKind()
-	k.name, k.variable, k.image = "Valkey", "SHOP_TEST_VALKEY_IMAGE", "valkey/valkey:9"
-	k.command[0] = "valkey-server"
+	k.name, k.variable, k.image, k.command[0] = name, variable, image, program
 	return share(t, k).addr
 }
 
@@ -38,6 +32,59 @@ func StartRedis(t testing.TB) *Server {
 	return own(t, redisKind(), redisKind().start)
 }
 
+// clockShim is what the dynamic linker loads before the C library: a wall clock that is off by the nanoseconds in a file.
+const clockShim = `
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+
+static long long now(void) { // in nanoseconds
+    static const char *offset;
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    if (!offset) offset = mmap(0, 20, PROT_READ, MAP_SHARED, open("/tmp/clock", O_RDONLY), 0);
+    return t.tv_sec * 1000000000LL + t.tv_nsec + atoll(offset);
+}
+
+int gettimeofday(struct timeval *t, void *zone) {
+    long long us = now() / 1000;
+    t->tv_sec = us / 1000000, t->tv_usec = us % 1000000;
+    return 0;
+}
+
+time_t time(time_t *t) {
+    time_t s = now() / 1000000000;
+    return t ? (*t = s) : s;
+}`
+
+// OpenRedisClock is OpenRedis of one whose clock SetClock changes. It needs gcc, and an image whose redis-server is linked
+// dynamically with the C library of this machine or a newer one: Debian's, not Alpine's.
+func OpenRedisClock(ctx context.Context) (*Server, error) {
+	var problem strings.Builder
+	compile := exec.CommandContext(ctx, "sh", "-c", `so=$(mktemp); trap 'rm "$so"' EXIT; gcc -shared -fPIC -O2 -xc - -o "$so" && cat "$so"`)
+	compile.Stdin, compile.Stderr = strings.NewReader(clockShim), &problem
+	shim, err := compile.Output()
+	if err != nil {
+		return nil, fmt.Errorf("build a clock with gcc: %w: %s", err, &problem)
+	}
+	k := redisKind()
+	k.files = map[string][]byte{"/clock.so": shim}
+	k.command = append([]string{"sh", "-c", setClock(0) + ` && LD_PRELOAD=/clock.so exec "$@" --protected-mode no`, "sh"}, k.command...)
+	return open(ctx, k)
+}
+
+// SetClock makes the clock of OpenRedisClock differ from this machine's. A restarted server's does not.
+func (s *Server) SetClock(ctx context.Context, offset time.Duration) error {
+	return s.Exec(ctx, setClock(offset))
+}
+
+// setClock overwrites the file, which is mapped into memory.
+func setClock(offset time.Duration) string {
+	return fmt.Sprintf("printf %%-20d %d 1<>/tmp/clock", offset.Nanoseconds())
+}
+
 func redisKind() kind {
 	return kind{
 		name:     "Redis",
@@ -45,7 +92,7 @@ func redisKind() kind {
 		image:    "redis:8",
 		port:     6379,
 		command:  []string{"redis-server", "--save", "", "--appendonly", "no"},
-		memory:   "/data",
+		memory:   map[string]string{"/data": "rw"},
 		ready:    func(ctx context.Context, addr string) error { return askRedis(ctx, addr, "PING").Err() },
 	}
 }

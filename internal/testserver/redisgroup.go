@@ -39,9 +39,6 @@ func openRedisGroup(ctx context.Context, script, ready string) (*RedisGroup, err
 		}
 		return err
 	}
-	if err := findImage(ctx, k); err != nil {
-		return nil, err
-	}
 	s, err := k.start(ctx)
 	if err != nil {
 		return nil, err
@@ -174,19 +171,17 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(g.KillNode(ctx, old), g.setDownAfter(ctx, time.Second))
-	for _, sentinel := range g.Addrs[3:] {
-		if err != nil {
-			return err
-		}
-		err = poll(ctx, func(ctx context.Context) error {
-			master, err := g.master(ctx, sentinel)
-			if err == nil && master == old {
-				err = fmt.Errorf("Sentinel %s still names %s", sentinel, old)
-			}
-			return err
-		})
+	if err := errors.Join(g.KillNode(ctx, old), g.setDownAfter(ctx, time.Second)); err != nil {
+		return err
 	}
+	err = poll(ctx, func(ctx context.Context) (err error) {
+		for _, sentinel := range g.Addrs[3:] {
+			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
+				err = fmt.Errorf("Sentinel %s names %s, %w", sentinel, master, failed)
+			}
+		}
+		return err
+	})
 	return errors.Join(err, g.setDownAfter(ctx, 30*time.Second))
 }
 

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -23,6 +22,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -39,10 +39,11 @@ type kind struct {
 	env      map[string]string
 	command  []string          // several processes get their ports as arguments
 	safe     []string          // the command of a durable one, nil for the image's own
-	memory   string            // directory that is kept in memory, "" for none
+	memory   map[string]string // directories that are kept in memory, with their mount options
 	files    map[string][]byte // put there before the server starts, by path
 
 	processes int // 0 for one
+	direct    bool
 	network   string
 	alias     string // the server's name on the network
 
@@ -53,7 +54,7 @@ func (k kind) imageName() string { return cmp.Or(os.Getenv(k.variable), k.image)
 
 // durable is the kind with its data on disk, where each commit is flushed.
 func (k kind) durable() kind {
-	k.command, k.memory = k.safe, ""
+	k.command, k.memory = k.safe, nil
 	return k
 }
 
@@ -63,7 +64,6 @@ type Server struct {
 	container *testcontainers.DockerContainer
 	ports     []int // on this machine, one for each process; kept over a restart
 	addr      string
-	direct    bool // addr is the container's own where that can be reached
 }
 
 // String names the server.
@@ -93,36 +93,15 @@ func OpenMariaDB(ctx context.Context) (*Server, error) { return open(ctx, mariad
 func OpenZooKeeper(ctx context.Context) (*Server, error) { return open(ctx, zookeeperKind().durable()) }
 
 func open(ctx context.Context, k kind) (*Server, error) {
-	if err := findImage(ctx, k); err != nil {
-		return nil, err
-	}
-	s, err := k.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.direct = true
-	s.goDirect(ctx)
-	return s, nil
-}
-
-// goDirect makes addr the container's own address where that can be reached, as on a Linux where Docker runs: it spares
-// each byte the way through Docker's proxy. A restart may change it.
-func (s *Server) goDirect(ctx context.Context) {
-	ip, err := s.container.ContainerIP(ctx)
-	if err != nil || ip == "" {
-		return
-	}
-	direct := net.JoinHostPort(ip, strconv.Itoa(s.kind.port))
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct)
-	if err != nil {
-		return
-	}
-	_ = conn.Close()
-	s.addr = direct
+	k.direct = true
+	return k.start(ctx)
 }
 
 // start runs a container and returns when the server answers.
 func (k kind) start(ctx context.Context) (*Server, error) {
+	if err := findImage(ctx, k); err != nil {
+		return nil, err
+	}
 	for try := 1; ; try++ {
 		s := &Server{kind: k}
 		err := s.run(ctx)
@@ -194,11 +173,9 @@ func (s *Server) options() []testcontainers.ContainerCustomizer {
 		testcontainers.WithEnv(k.env),
 		testcontainers.WithCmd(command...),
 		testcontainers.WithExposedPorts(exposed...),
+		testcontainers.WithTmpfs(k.memory),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = bindings }),
 		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)), // also after a restart
-	}
-	if k.memory != "" {
-		options = append(options, testcontainers.WithTmpfs(map[string]string{k.memory: "rw"}))
 	}
 	if k.network != "" { // beside the one by which its ports are reached
 		options = append(options, network.WithBridgeNetwork(), network.WithNetworkName([]string{k.alias}, k.network))
@@ -220,13 +197,33 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 	s.addr = net.JoinHostPort(host, strconv.Itoa(s.ports[0]))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return poll(ctx, func(ctx context.Context) error {
+	err = poll(ctx, func(ctx context.Context) error {
 		if state, err := target.State(ctx); err == nil && !state.Running && state.Status != "created" {
 			cancel()
 			return fmt.Errorf("the container ended with code %d", state.ExitCode)
 		}
 		return s.answers(ctx)
 	})
+	if err == nil && s.kind.direct {
+		s.goDirect(ctx, target)
+	}
+	return err
+}
+
+// goDirect makes addr the container's own address where that can be reached, as on a Linux where Docker runs: it spares
+// each byte the way through Docker's proxy. A restart may change it.
+func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
+	info, err := target.Inspect(ctx)
+	if err != nil {
+		return
+	}
+	for _, on := range info.NetworkSettings.Networks {
+		direct := net.JoinHostPort(on.IPAddress.String(), strconv.Itoa(s.kind.port))
+		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct); err == nil {
+			_ = conn.Close()
+			s.addr = direct
+		}
+	}
 }
 
 // answers returns nil if each process is ready, by the ports on this machine.
@@ -267,9 +264,7 @@ func (s *Server) Do(ctx context.Context, f Fault) error {
 	case Kill:
 		_, err = docker.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
 	case Restart:
-		if err = s.container.Start(ctx); err == nil && s.direct {
-			s.goDirect(ctx)
-		}
+		err = s.container.Start(ctx)
 	case Pause:
 		_, err = docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 	case Unpause:
@@ -292,11 +287,8 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
 	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
-	if err == nil && code != 0 {
-		err = fmt.Errorf("exit code %d", code)
-	}
-	if err != nil {
-		return fmt.Errorf("%s in %s: %w", command, s, err)
+	if err != nil || code != 0 {
+		return fmt.Errorf("%s in %s: exit code %d, %v", command, s, code, err)
 	}
 	return nil
 }
@@ -307,34 +299,42 @@ type ensemble struct {
 	network *testcontainers.DockerNetwork
 }
 
-// openEnsemble starts n servers at the same time: one alone might never be ready.
-func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind) (*ensemble, error) {
-	if err := findImage(ctx, member(0, "")); err != nil {
-		return nil, err
-	}
+// openEnsemble starts n servers at the same time, since one alone might never be ready, and connects them.
+func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind, connect func(*ensemble) error) (*ensemble, error) {
 	on, err := network.New(ctx, network.WithInternal()) // else published ports might go by it, too
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)
 	}
-	e, errs := &ensemble{make([]*Server, n), on}, make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { e.servers[i], errs[i] = member(i, on.Name).start(ctx) })
+	e := &ensemble{make([]*Server, n), on}
+	err = e.each(func(i int, _ *Server) (err error) {
+		e.servers[i], err = member(i, on.Name).start(ctx)
+		return err
+	})
+	if err == nil && connect != nil {
+		err = connect(e)
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
+// each does it with all servers at the same time.
+func (e *ensemble) each(do func(i int, s *Server) error) error {
+	var all errgroup.Group
+	for i, s := range e.servers {
+		all.Go(func() error { return do(i, s) })
+	}
+	return all.Wait()
+}
+
 // Close removes the containers and their network.
 func (e *ensemble) Close() error {
-	var errs []error
-	for _, s := range e.servers {
-		if s != nil { // else it was not started
-			errs = append(errs, s.Close())
+	err := e.each(func(_ int, s *Server) error {
+		if s == nil { // was not started
+			return nil
 		}
-	}
-	return errors.Join(append(errs, e.network.Remove(context.Background()))...)
+		return s.Close()
+	})
+	return errors.Join(err, e.network.Remove(context.Background()))
 }

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	dataDir      = "/var/lib/mysql"
 	askLimit     = 2 * time.Second
 	rootPassword = "test-only"
 	collation    = "utf8mb4_bin" // tells every two strings apart that differ in a byte; both servers have it
@@ -57,12 +58,28 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		env:      map[string]string{"MYSQL_ROOT_PASSWORD": rootPassword},
 		command:  append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
-		memory:   "/var/lib/mysql",
+		memory:   map[string]string{dataDir: "rw"},
 		ready: func(ctx context.Context, addr string) error {
 			return (&Server{addr: addr}).ask(ctx, "SELECT 1", new(int))
 		},
 	}
 }
+
+// OpenMySQLSmallDisk is OpenMySQL on a disk of 400 MB, for FillDisk. It has no binary log, whose writes would wait until
+// long after FreeDisk instead of failing.
+func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
+	k := mysqlKind().durable()
+	k.command, k.memory = append(k.command, "--skip-log-bin"), map[string]string{dataDir: "rw,size=400m"}
+	return open(ctx, k)
+}
+
+// FillDisk writes a file beside the data until the disk is full.
+func (s *Server) FillDisk(ctx context.Context) error {
+	return s.Exec(ctx, "! dd if=/dev/zero of="+dataDir+"/filler bs=64k")
+}
+
+// FreeDisk undoes FillDisk.
+func (s *Server) FreeDisk(ctx context.Context) error { return s.Exec(ctx, "rm "+dataDir+"/filler") }
 
 // DSN makes an empty schema on a MySQL or MariaDB and returns its data source name; the schema is dropped when t ends.
 func (s *Server) DSN(t testing.TB) string {
@@ -79,18 +96,17 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema of that name on a MySQL or MariaDB and returns its data source name.
-func (s *Server) NewSchema(ctx context.Context, name string) (dsn string, err error) {
-	return newSchema(ctx, s, name, s)
-}
-
-// newSchema makes a schema on one server and returns the data source name of all that have it.
-func newSchema(ctx context.Context, on *Server, name string, all ...*Server) (dsn string, err error) {
-	var hosts []string
-	for _, s := range all {
-		hosts = append(hosts, s.addr)
+// NewSchema makes an empty schema of that name on a MySQL or MariaDB and returns its data source name, with this server
+// as its host, or those given.
+func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (dsn string, err error) {
+	if hosts == nil {
+		hosts = []*Server{s}
 	}
-	return sqlConfig(strings.Join(hosts, ","), name).FormatDSN(), on.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
+	var addrs []string
+	for _, host := range hosts {
+		addrs = append(addrs, host.addr)
+	}
+	return sqlConfig(strings.Join(addrs, ","), name).FormatDSN(), s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
 }
 
 // SQL runs statements on a MySQL or MariaDB, as root and on one connection.

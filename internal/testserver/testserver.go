@@ -1,5 +1,5 @@
-// Package testserver gives tests real servers in containers: Redis, Valkey, MySQL, MariaDB and ZooKeeper. Its few other
-// helpers, for networks that fail and for polling, need no container.
+// Package testserver gives tests, and programs such as the load test, real servers in containers: Redis, Valkey, MySQL,
+// MariaDB and ZooKeeper, and several of them that replicate each other. Its few other helpers need no container.
 //
 // The tests of a package share one container of each kind, which the first test that asks for it starts. TestMain
 // removes them:
@@ -12,9 +12,9 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// A test that breaks its server starts one of its own, as by StartRedis, which keeps its address over a restart. A
-// program that is no test, as the load test, calls OpenRedis and its like. The shared servers are tuned for tests and
-// lose everything in a crash; those of StartMariaDB and StartZooKeeper are durable.
+// A test that breaks its server, by Do, starts one of its own, as by StartRedis, which keeps its address over a restart.
+// A program calls OpenRedis and its like. The shared servers lose everything in a crash; those of StartMariaDB and
+// StartZooKeeper are durable.
 //
 // # Without Docker
 //
@@ -34,7 +34,6 @@ package testserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	stdlog "log"
@@ -200,16 +199,10 @@ func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err e
 // Until polls a condition that has no way to signal. It fails the test after the limit.
 func Until(t testing.TB, what string, limit time.Duration, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	err := poll(ctx, func(context.Context) error {
-		if condition() {
-			return nil
+	for end := time.Now().Add(limit); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", limit, what)
 		}
-		return errors.New("the condition does not hold")
-	})
-	if err != nil {
-		t.Fatalf("not within %v: %s", limit, what)
 	}
 }
 

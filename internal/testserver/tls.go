@@ -4,15 +4,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"io"
 	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -27,7 +22,9 @@ type CA struct {
 // NewCA makes a CA.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
-	ca := &CA{key: newKey(t), cert: &x509.Certificate{
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	Must(t, err)
+	ca := &CA{key: key, cert: &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "CA of " + t.Name()},
 		NotBefore:             time.Now().Add(-48 * time.Hour),
@@ -36,7 +33,7 @@ func NewCA(t testing.TB) *CA {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}}
-	ca.PEM = ca.sign(t, ca.cert, ca.key)
+	ca.PEM = ca.sign(t, ca.cert, key)
 	return ca
 }
 
@@ -47,11 +44,10 @@ type Certificate struct{ CA, Cert, Key []byte }
 // day ago.
 func (ca *CA) Issue(t testing.TB, host string, left time.Duration) Certificate {
 	t.Helper()
-	key := newKey(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	Must(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	cert := ca.sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: t.Name()},
@@ -68,57 +64,20 @@ func (ca *CA) Issue(t testing.TB, host string, left time.Duration) Certificate {
 func (ca *CA) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &key.PublicKey, ca.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// File writes PEM to a file that goes with the test.
-func File(t testing.TB, text []byte) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "file.pem")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// TLS returns the address of a server that speaks nothing but TLS and passes everything on to the one given.
-func TLS(t testing.TB, server string, config *tls.Config) (addr string) {
-	t.Helper()
-	return Relay(t, server, func(client, server net.Conn) {
-		secured := tls.Server(client, config)
-		BothWays(secured, server,
-			func() { _, _ = io.Copy(server, secured) },
-			func() { _, _ = io.Copy(secured, server) })
-	})
-}
-
 // StartMySQLTLS starts a MySQL for this test alone. It offers TLS and takes clients without it, too.
-func StartMySQLTLS(t testing.TB, c Certificate) *Server {
-	t.Helper()
-	return own(t, mysqlKind(), mysqlKind().withTLS(c).start)
-}
+func StartMySQLTLS(t testing.TB, c Certificate) *Server { return mysqlKind().startTLS(t, c) }
 
 // StartMariaDBTLS is StartMySQLTLS on a MariaDB.
-func StartMariaDBTLS(t testing.TB, c Certificate) *Server {
-	t.Helper()
-	return own(t, mariadbKind(), mariadbKind().withTLS(c).start)
-}
+func StartMariaDBTLS(t testing.TB, c Certificate) *Server { return mariadbKind().startTLS(t, c) }
 
-func (k kind) withTLS(c Certificate) kind {
+func (k kind) startTLS(t testing.TB, c Certificate) *Server {
+	t.Helper()
 	const ca, cert, key = "/etc/test-ca.pem", "/etc/test-cert.pem", "/etc/test-key.pem"
 	k.files = map[string][]byte{ca: c.CA, cert: c.Cert, key: c.Key}
 	k.command = append(k.command, "--ssl-ca="+ca, "--ssl-cert="+cert, "--ssl-key="+key)
-	return k
+	return own(t, k, k.start)
 }

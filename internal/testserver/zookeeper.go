@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ func zookeeperKind() kind {
 			"ZOO_ADMINSERVER_ENABLED":    "false",
 			"JVMFLAGS":                   "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1", // little work beside a test
 		},
-		memory: "/data",
+		memory: map[string]string{"/data": "rw"},
 		ready: func(ctx context.Context, addr string) error {
 			_, err := zookeeperStatus(ctx, addr)
 			return err
@@ -51,22 +52,15 @@ func zookeeperKind() kind {
 // zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode,
 // which is an error here.
 func zookeeperStatus(ctx context.Context, addr string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	deadline, _ := ctx.Deadline()
-	if err := conn.SetDeadline(deadline); err != nil {
-		return "", err
-	}
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return "", err
-	}
-	answer, err := io.ReadAll(conn)
-	if err == nil && !strings.Contains(string(answer), "\nMode: ") {
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_, err = io.WriteString(conn, "srvr")
+	answer, failed := io.ReadAll(conn)
+	if err = cmp.Or(err, failed); err == nil && !strings.Contains(string(answer), "\nMode: ") {
 		err = fmt.Errorf("srvr reports no mode: %q", answer)
 	}
 	return string(answer), err
@@ -79,7 +73,7 @@ const ensembleSize = 3
 func StartZooKeeperEnsemble(t testing.TB) []*Server {
 	t.Helper()
 	return own(t, zookeeperKind(), func(ctx context.Context) (*ensemble, error) {
-		return openEnsemble(ctx, ensembleSize, memberKind)
+		return openEnsemble(ctx, ensembleSize, memberKind, nil)
 	}).servers
 }
 
