@@ -94,8 +94,15 @@ func TestMySQLReplicas(t *testing.T) {
 			source, replica := r.Servers[0], r.Servers[1]
 			testserver.Must(t, source.SQL(t.Context(), "CREATE TABLE shop.x (n INT PRIMARY KEY)", "INSERT INTO shop.x VALUES (1)"))
 			testserver.Until(t, "the replica has the row", time.Minute, func() bool {
-				return replica.SQL(t.Context(), "SELECT 1/n FROM shop.x") == nil
+				return replica.Query(t.Context(), "SELECT n FROM shop.x", new(int)) == nil
 			})
+			if semiSync {
+				var state string
+				err := source.Query(t.Context(), "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Rpl_semi_sync_source_status'", &state)
+				if state != "ON" {
+					t.Errorf("the source does not wait for its replica: %q, %v", state, err)
+				}
+			}
 			if err := replica.SQL(t.Context(), "INSERT INTO shop.x VALUES (2)"); err == nil {
 				t.Error("the replica takes writes")
 			}

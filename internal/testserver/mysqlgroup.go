@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -94,42 +93,36 @@ type memberView struct {
 	majority, primary bool
 }
 
-func (g *MySQLGroup) views(ctx context.Context) (views []memberView) {
+// look asks all members. While two take themselves for the primary, as where one was paused, there is none.
+func (g *MySQLGroup) look(ctx context.Context) (views []memberView, primary *Server) {
+	primaries := 0
 	for _, s := range g.Members {
 		var v memberView
-		v.err = s.ask(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
+		v.err = s.Query(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
 			SUM(MEMBER_STATE = 'ONLINE'),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE IN ('ONLINE', 'RECOVERING')) AND 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') > COUNT(*),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.read_only
 			FROM performance_schema.replication_group_members`, &v.state, &v.online, &v.majority, &v.primary)
-		v.primary = v.primary && v.majority
-		views = append(views, v)
-	}
-	return views
-}
-
-// onlyPrimary returns the primary. While two take themselves for it, as where one was paused, there is none.
-func (g *MySQLGroup) onlyPrimary(views []memberView) (primary *Server, err error) {
-	n := 0
-	for i, v := range views {
-		if v.primary {
-			primary, n = g.Members[i], n+1
+		if views = append(views, v); v.primary && v.majority {
+			primary, primaries = s, primaries+1
 		}
 	}
-	if n != 1 {
-		return nil, fmt.Errorf("%d members are the primary: %+v", n, views)
+	if primaries > 1 {
+		primary = nil
 	}
-	return primary, nil
+	return views, primary
 }
 
 // Primary returns the member that is online, takes writes and sees a majority. It waits until there is one.
-func (g *MySQLGroup) Primary(ctx context.Context) (*Server, error) {
+func (g *MySQLGroup) Primary(ctx context.Context) (primary *Server, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	var primary *Server
-	err := poll(ctx, func(ctx context.Context) (err error) {
-		primary, err = g.onlyPrimary(g.views(ctx))
-		return err
+	err = poll(ctx, func(ctx context.Context) error {
+		var views []memberView
+		if views, primary = g.look(ctx); primary == nil {
+			return fmt.Errorf("no member is the primary: %+v", views)
+		}
+		return nil
 	})
 	return primary, err
 }
@@ -141,28 +134,27 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	return poll(ctx, func(ctx context.Context) error {
-		views, whole := g.views(ctx), true
+		views, primary := g.look(ctx)
+		majority, whole := false, primary != nil
 		for _, v := range views {
 			if v.err != nil {
 				return v.err
 			}
+			majority = majority || v.majority
 			whole = whole && v.state == "ONLINE" && v.online == groupSize
 		}
-		if !slices.ContainsFunc(views, func(v memberView) bool { return v.majority }) {
+		if whole {
+			return nil
+		}
+		if !majority {
 			return g.formAnew(ctx, views)
 		}
-		if _, err := g.onlyPrimary(views); err != nil || whole {
-			return err
-		}
-		if err := g.each(func(i int, s *Server) error {
-			if state := views[i].state; state != "OFFLINE" && state != "ERROR" {
-				return nil
+		return errors.Join(fmt.Errorf("not all members are online: %+v", views), g.each(func(i int, s *Server) error {
+			if state := views[i].state; primary != nil && (state == "OFFLINE" || state == "ERROR") {
+				return s.join(ctx, false)
 			}
-			return s.join(ctx, false)
-		}); err != nil {
-			return err
-		}
-		return fmt.Errorf("not all members are online: %+v", views)
+			return nil
+		}))
 	})
 }
 
@@ -175,14 +167,14 @@ func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 		if views[i].state != "OFFLINE" {
 			err = errors.Join(s.Do(ctx, Kill), s.Do(ctx, Restart))
 		}
-		if err = cmp.Or(err, s.ask(ctx, `SELECT CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
+		if err = cmp.Or(err, s.Query(ctx, `SELECT CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
 			FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))`, &has[i])); err != nil {
 			return err
 		}
 	}
 	for i, s := range g.Members {
 		var all bool
-		if err := s.ask(ctx, fmt.Sprintf("SELECT GTID_SUBSET('%s', '%s')", strings.Join(has, ","), has[i]), &all); err != nil {
+		if err := s.Query(ctx, fmt.Sprintf("SELECT GTID_SUBSET('%s', '%s')", strings.Join(has, ","), has[i]), &all); err != nil {
 			return err
 		}
 		if all {
@@ -236,7 +228,7 @@ func OpenMySQLReplicas(ctx context.Context, semiSync bool) (r *MySQLReplicas, er
 		ctx, cancel := context.WithTimeout(ctx, faultLimit)
 		defer cancel()
 		return poll(ctx, func(ctx context.Context) error {
-			return replica.ask(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
+			return replica.Query(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
 		})
 	})
 	return r, err

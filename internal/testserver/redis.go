@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -32,39 +33,15 @@ func StartRedis(t testing.TB) *Server {
 	return own(t, redisKind(), redisKind().start)
 }
 
-// clockShim is what the dynamic linker loads before the C library: a wall clock that is off by the nanoseconds in a file.
-const clockShim = `
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/time.h>
-#include <time.h>
-
-static long long now(void) { // in nanoseconds
-    static const char *offset;
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    if (!offset) offset = mmap(0, 20, PROT_READ, MAP_SHARED, open("/tmp/clock", O_RDONLY), 0);
-    return t.tv_sec * 1000000000LL + t.tv_nsec + atoll(offset);
-}
-
-int gettimeofday(struct timeval *t, void *zone) {
-    long long us = now() / 1000;
-    t->tv_sec = us / 1000000, t->tv_usec = us % 1000000;
-    return 0;
-}
-
-time_t time(time_t *t) {
-    time_t s = now() / 1000000000;
-    return t ? (*t = s) : s;
-}`
+//go:embed inside/clock.c
+var clock string
 
 // OpenRedisClock is OpenRedis of one whose clock SetClock changes. It needs gcc, and an image whose redis-server is linked
 // dynamically with the C library of this machine or a newer one: Debian's, not Alpine's.
 func OpenRedisClock(ctx context.Context) (*Server, error) {
 	var problem strings.Builder
 	compile := exec.CommandContext(ctx, "sh", "-c", `so=$(mktemp); trap 'rm "$so"' EXIT; gcc -shared -fPIC -O2 -xc - -o "$so" && cat "$so"`)
-	compile.Stdin, compile.Stderr = strings.NewReader(clockShim), &problem
+	compile.Stdin, compile.Stderr = strings.NewReader(clock), &problem
 	shim, err := compile.Output()
 	if err != nil {
 		return nil, fmt.Errorf("build a clock with gcc: %w: %s", err, &problem)

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -18,13 +19,8 @@ type RedisGroup struct {
 	Addrs []string // at which the servers reach each other, and clients them
 }
 
-// node is a shell script that starts one Redis, on the port that is its first argument, with further options.
-const node = `
-port=$1
-shift
-mkdir -p "/tmp/$port"
-exec redis-server --port "$port" --dir "/tmp/$port" --pidfile "/tmp/$port/pid" --protected-mode no \
-    --save '' --appendonly no --repl-diskless-sync-delay 0 "$@"`
+//go:embed inside/node.sh
+var node string
 
 // openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
 // ready when its INFO and CLUSTER INFO match.
@@ -56,33 +52,8 @@ func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
 	return g.Exec(ctx, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
 }
 
-// clusterScript starts a Redis Cluster node on each port that is an argument. A client's port is its own outside of the
-// container, too; the bus needs none there. Epochs that differ from the beginning need not be sorted out by collisions.
-const clusterScript = `
-bus=11000
-for port; do
-    bus=$((bus + 1))
-    sh /node "$port" --cluster-enabled yes --cluster-port "$bus" --cluster-node-timeout 5000 \
-        --cluster-announce-ip 127.0.0.1 --cluster-announce-port "$port" --cluster-announce-bus-port "$bus" &
-done
-at() { redis-cli -p "$@"; } # at PORT COMMAND...
-n=0
-for port; do
-    until at "$port" ping; do sleep 0.05; done
-    [ "$n" -ge 3 ] || at "$port" cluster addslotsrange $((16384 * n / 3)) $((16384 * (n + 1) / 3 - 1))
-    n=$((n + 1)) bus=11000
-    at "$port" cluster set-config-epoch "$n"
-    for other; do
-        bus=$((bus + 1))
-        [ "$other" = "$port" ] && break
-        at "$port" cluster meet 127.0.0.1 "$other" "$bus"
-    done
-done
-for pair in "$1 $4" "$2 $5" "$3 $6"; do
-    set -- $pair
-    until at "$2" cluster replicate "$(at "$1" cluster myid)" | grep OK; do sleep 0.05; done # when the two have met
-done
-wait`
+//go:embed inside/cluster.sh
+var clusterScript string
 
 // StartRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
 // of the slots each; the other three are their replicas, in the same order.
@@ -97,32 +68,8 @@ func StartRedisCluster(t testing.TB) *RedisGroup {
 // SentinelMaster is what the Sentinels call the master.
 const SentinelMaster = "main"
 
-// sentinelScript starts a Redis master, two replicas of it, and three Sentinels, on the ports that are the arguments. A
-// Sentinel that finds the replicas at its first look need not wait ten seconds for its second. One whose timer is two
-// seconds late, as on a busy machine, would replace no master for the next 30 seconds, but for tilt-trigger. An election
-// that came to nothing is held again after twice the failover-timeout.
-const sentinelScript = `
-sh /node "$1" --replica-announce-ip 127.0.0.1 --replica-announce-port "$1" &
-for port in "$2" "$3"; do
-    sh /node "$port" --replica-announce-ip 127.0.0.1 --replica-announce-port "$port" --replicaof 127.0.0.1 "$1" &
-done
-until redis-cli -p "$1" info replication | grep -q connected_slaves:2; do sleep 0.05; done
-for port in "$4" "$5" "$6"; do
-    mkdir -p "/tmp/$port"
-    cat >"/tmp/$port/sentinel.conf" <<CONF
-port $port
-dir /tmp/$port
-protected-mode no
-sentinel announce-ip 127.0.0.1
-sentinel announce-port $port
-sentinel monitor main 127.0.0.1 $1 2
-sentinel down-after-milliseconds main 30000
-sentinel failover-timeout main 1000
-CONF
-    redis-server "/tmp/$port/sentinel.conf" --sentinel &
-    until redis-cli -p "$port" sentinel debug tilt-trigger 60000; do sleep 0.05; done
-done
-wait`
+//go:embed inside/sentinel.sh
+var sentinelScript string
 
 // StartRedisSentinel is OpenRedisSentinel for this test alone.
 func StartRedisSentinel(t testing.TB) *RedisGroup {

@@ -301,6 +301,9 @@ type ensemble struct {
 
 // openEnsemble starts n servers at the same time, since one alone might never be ready, and connects them.
 func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind, connect func(*ensemble) error) (*ensemble, error) {
+	if err := findImage(ctx, member(0, "")); err != nil {
+		return nil, err
+	}
 	on, err := network.New(ctx, network.WithInternal()) // else published ports might go by it, too
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)

@@ -60,7 +60,7 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
 		memory:   map[string]string{dataDir: "rw"},
 		ready: func(ctx context.Context, addr string) error {
-			return (&Server{addr: addr}).ask(ctx, "SELECT 1", new(int))
+			return (&Server{addr: addr}).Query(ctx, "SELECT 1", new(int))
 		},
 	}
 }
@@ -123,8 +123,8 @@ func (s *Server) SQL(ctx context.Context, statements ...string) error {
 	})
 }
 
-// ask runs a query that has one row.
-func (s *Server) ask(ctx context.Context, query string, row ...any) error {
+// Query runs a query that has one row, as root.
+func (s *Server) Query(ctx context.Context, query string, row ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	return withSQL(s.addr, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
