@@ -24,6 +24,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/shop/loadtest/bench"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/step"
 )
 
@@ -34,6 +35,7 @@ type commands struct {
 	Step    stepCommand    `cmd:"" help:"${step}"`
 	Explore exploreCommand `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
+	Faults  faults.Command `cmd:"" help:"${faults}"`
 	Compare compareCommand `cmd:"" help:"${compare}"`
 	Judge   judgeCommand   `cmd:"" help:"${judge}"`
 }
@@ -75,7 +77,7 @@ var (
 
 // abouts are the texts above the flags in the commands' help.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
-	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "compare": compareAbout,
+	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About, "compare": compareAbout,
 	"judge": judgeAbout,
 }
 

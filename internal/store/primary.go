@@ -253,11 +253,12 @@ func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, err
 // such groups nor this table, skips the comments that begin with /*!80000.
 //
 // A majority is one of the members that are not unreachable: one that recovers has a vote, too. A primary without a
-// majority still answers, and is not read-only; only its commits wait, for ever.
+// majority still answers, and is not read-only; only its commits wait, for ever. A member that was started again and has
+// not joined yet has no id, and may take writes that the group never gets.
 const primaryQuestion = `SELECT CASE
 	/*!80000
-	WHEN MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE <> 'ONLINE')
-		THEN CONCAT('its state in the group is ', MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, '')))
+	WHEN MAX(MEMBER_ID IN ('', @@server_uuid) AND MEMBER_STATE <> 'ONLINE')
+		THEN CONCAT('its state in the group is ', MAX(IF(MEMBER_ID IN ('', @@server_uuid), MEMBER_STATE, '')))
 	WHEN MAX(MEMBER_ID = @@server_uuid AND MEMBER_ROLE <> 'PRIMARY') THEN 'it is a secondary'
 	WHEN 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') <= COUNT(*)
 		THEN CONCAT('it has no majority: it reaches ', SUM(MEMBER_STATE <> 'UNREACHABLE'), ' of ', COUNT(*), ' members')

@@ -124,7 +124,7 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	err = poll(ctx, func(ctx context.Context) (err error) {
 		for _, sentinel := range g.Addrs[3:] {
 			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
-				err = fmt.Errorf("Sentinel %s names %s, %w", sentinel, master, failed)
+				err = fmt.Errorf("the Sentinel %s names %s, %w", sentinel, master, failed)
 			}
 		}
 		return err

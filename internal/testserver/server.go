@@ -288,7 +288,7 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 	defer cancel()
 	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
 	if err != nil || code != 0 {
-		return fmt.Errorf("%s in %s: exit code %d, %v", command, s, code, err)
+		return fmt.Errorf("%s in %s: exit code %d, %w", command, s, code, err)
 	}
 	return nil
 }

@@ -124,17 +124,15 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 	if info, err := os.Stat(program); program == "" || err == nil && info.IsDir() {
 		e.say("building cmd/shop, of " + cmp.Or(program, "this checkout"))
 		f.program = filepath.Join(e.dir, "shop"+name)
-		build := exec.CommandContext(ctx, "go", "build", "-o", f.program, "example.com/shop/cmd/shop") //nolint:gosec // the user's choice
-		build.Dir = program
-		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("go build: %w: %s", err, out)
+		if err := child.BuildShop(ctx, program, f.program); err != nil {
+			return nil, err
 		}
 	}
 	if err := e.createDatabase(ctx, f, name); err != nil {
 		return nil, err
 	}
 	migrate := exec.CommandContext(ctx, f.program, "migrate") //nolint:gosec // the user's choice
-	migrate.Env = environ(f.variables)
+	migrate.Env = child.Environ(f.variables)
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("shop migrate: %w: %s", err, out)
 	}

@@ -8,9 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +19,10 @@ import (
 
 // startShop starts one of n shops of the fleet that stand beside each other.
 func (e *environment) startShop(ctx context.Context, f *fleet, n int) (*child.Process, error) {
-	args := append([]string{
-		"serve", "--lab", "--listen=127.0.0.1:0", "--log-level=warn", "--reconcile-at=off", "--drain=5s",
-		"--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
+	flags := append([]string{
+		"--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
 	}, e.ShopFlag...)
-	return start(ctx, n, f.program, args, f.variables, "The shop is open at http://")
+	return child.StartShop(ctx, n, f.program, f.variables, flags...)
 }
 
 // startNothing starts one of n handlers that do nothing.
@@ -35,21 +31,7 @@ func startNothing(ctx context.Context, n int) (*child.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, n, self, []string{"bench", "--nothing"}, nil, nothingReady)
-}
-
-// start gives one of n processes its part of the processors, one at least: each would use all of them, and keep waking
-// threads for it.
-func start(ctx context.Context, n int, program string, args, variables []string, ready string) (*child.Process, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
-	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
-	return child.Start(ctx, cmd, ready)
-}
-
-// environ is the environment of a child: this one's without the variables of a shop, and these.
-func environ(variables []string) []string {
-	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
-	return append(own, variables...)
+	return child.StartShare(ctx, n, nothingReady, self, nil, "bench", "--nothing")
 }
 
 // cpu is the processor time that processes have used since their start; 0 where the system does not say.

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -82,4 +84,35 @@ func (p *Process) Kill() error {
 	}
 	<-p.ended
 	return nil
+}
+
+// BuildShop builds the program cmd/shop of a checkout, empty for this one, into a file. The flags are of go build.
+func BuildShop(ctx context.Context, checkout, file string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/cmd/shop"})
+	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
+	build.Dir = checkout
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// StartShare starts one of n programs that share the processors, at least one each: each would use all of them, and keep
+// waking threads for it. Of this environment's variables those of a shop are left out.
+func StartShare(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
+	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
+	return Start(ctx, cmd, ready)
+}
+
+// StartShop is StartShare of a shop in teaching mode, on a free port. Settings that hold a password are for variables.
+func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
+	args := append([]string{"serve", "--lab", "--listen=127.0.0.1:0"}, flags...)
+	return StartShare(ctx, n, "The shop is open at http://", program, variables, args...)
+}
+
+// Environ is the environment of a child: this one's without the variables of a shop, and these.
+func Environ(variables []string) []string {
+	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
+	return append(own, variables...)
 }

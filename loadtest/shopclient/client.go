@@ -141,10 +141,19 @@ type Problem struct {
 
 	// RetrySafe: the same request may be sent again as it is.
 	RetrySafe bool `json:"retry_safe"`
+
+	// OrderStatus is how an order has ended that cannot end as requested.
+	OrderStatus string `json:"order_status"`
+}
+
+// Code is the last part of the type, such as sold-out; empty for a problem that is not the shop's.
+func (p Problem) Code() string {
+	_, code, _ := strings.Cut(p.Type, "/problems/")
+	return code
 }
 
 // SoldOut reports whether the problem is that too few units are left.
-func (p Problem) SoldOut() bool { return strings.HasSuffix(p.Type, "/problems/sold-out") }
+func (p Problem) SoldOut() bool { return p.Code() == "sold-out" }
 
 // String is one line for people.
 func (p Problem) String() string {

@@ -70,6 +70,22 @@ func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	return c.get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
 }
 
+// Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
+// 201 if they are there. An error means that the outcome is unknown.
+func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
+	body := map[string]any{"kind": "supply", "units": units}
+	r, err := c.do(ctx, http.MethodPost, "/v1/skus/"+url.PathEscape(sku)+"/movements", http.Header{"Idempotency-Key": {key}}, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return r.answer(), nil
+}
+
+// Ready returns nil if the shop is ready to sell.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.get(ctx, http.MethodGet, "/readyz", nil, nil, nil)
+}
+
 // Stock returns how many units of a SKU are available and reserved.
 func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int64, err error) {
 	var level struct{ Available, Reserved int64 }

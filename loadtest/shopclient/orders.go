@@ -94,7 +94,16 @@ func (c *Client) Order(ctx context.Context, buyer, id string) (o Order, err erro
 // Cancel asks for the end of an order, once. The status is 200 if it was cancelled. An error means that the outcome is
 // unknown.
 func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/cancel", http.Header{"Shop-Buyer": {buyer}}, nil)
+	return c.end(ctx, "cancel", buyer, id)
+}
+
+// Pay is Cancel for an order that is to be paid.
+func (c *Client) Pay(ctx context.Context, buyer, id string) (Answer, error) {
+	return c.end(ctx, "pay", buyer, id)
+}
+
+func (c *Client) end(ctx context.Context, how, buyer, id string) (Answer, error) {
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/"+how, http.Header{"Shop-Buyer": {buyer}}, nil)
 	if err != nil {
 		return Answer{}, err
 	}

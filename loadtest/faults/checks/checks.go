@@ -1,0 +1,305 @@
+// Package checks compares what the clients of a history were answered with the rows that the shop has kept. It shares no
+// code with the shop's own audit, and asks nobody.
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"example.com/shop/loadtest/faults/history"
+)
+
+// Check is one promise.
+type Check struct {
+	Name  string
+	About string
+	check func(*record) []string
+}
+
+// All is the table. Adding a check is adding a row.
+func All() []Check {
+	return []Check{
+		{"receipts", "every acknowledged order is there as it was acknowledged, and in the ledger exactly once", receipts},
+		{"keys", "one order at most for each buyer and idempotency key, and none that nobody asked for", keys},
+		{"levels", "the levels are what the ledger and the orders add up to, and none is negative", levels},
+		{"fences", "no order was placed with a lower fence than the order before it", fences},
+		{"refusals", "no final refusal while enough units were free for the whole request", refusals},
+		{"ends", "each order ends at most once, in the way its buyer was told", ends},
+		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
+		{"porcupine", "the answers about one SKU have an order in which they are all true (linearizability)", linearizable},
+	}
+}
+
+// most is how many violations of one check are listed.
+const most = 5
+
+// Run checks a history that has ended.
+func Run(h *history.History, b history.Books) (broken []history.Violation) {
+	r := newRecord(h, b)
+	for _, c := range All() {
+		found := c.check(r)
+		for _, detail := range found[:min(most, len(found))] {
+			broken = append(broken, history.Violation{Check: c.Name, Detail: detail})
+		}
+		if more := len(found) - most; more > 0 {
+			broken = append(broken, history.Violation{Check: c.Name, Detail: fmt.Sprintf("and %d more", more)})
+		}
+	}
+	return broken
+}
+
+// record is a history with its books, and what several checks look up.
+type record struct {
+	*history.History
+	history.Books
+	placed   map[string]history.Operation // by order, the one that was acknowledged first
+	byKey    map[buyerKey]history.Operation
+	reserved map[string]map[string][]history.Movement // by order and SKU
+}
+
+type buyerKey struct{ buyer, key string }
+
+func newRecord(h *history.History, b history.Books) *record {
+	r := &record{
+		History: h, Books: b,
+		placed: map[string]history.Operation{}, byKey: map[buyerKey]history.Operation{},
+		reserved: map[string]map[string][]history.Movement{},
+	}
+	for _, o := range r.Operations {
+		if o.Kind != history.Buy {
+			continue
+		}
+		if _, again := r.byKey[buyerKey{o.Buyer, o.Key}]; !again {
+			r.byKey[buyerKey{o.Buyer, o.Key}] = o
+		}
+		if _, again := r.placed[o.OrderID]; o.Outcome == history.Placed && !again {
+			r.placed[o.OrderID] = o
+		}
+	}
+	for _, m := range b.Movements {
+		if m.Kind != "reserve" {
+			continue
+		}
+		if r.reserved[m.OrderID] == nil {
+			r.reserved[m.OrderID] = map[string][]history.Movement{}
+		}
+		r.reserved[m.OrderID][m.SKU] = append(r.reserved[m.OrderID][m.SKU], m)
+	}
+	return r
+}
+
+func receipts(r *record) (broken []string) {
+	for id, o := range r.placed {
+		kept, there := r.Orders[id]
+		if !there {
+			broken = append(broken, fmt.Sprintf("order %s is not there: %v", id, o))
+			continue
+		}
+		want := map[string]int64{}
+		for _, line := range o.Lines {
+			want[line.SKU] = line.Units
+		}
+		if kept.Buyer != o.Buyer || !maps.Equal(kept.Units, want) {
+			broken = append(broken, fmt.Sprintf("order %s is %+v, and was acknowledged otherwise: %v", id, kept, o))
+		}
+		for sku, units := range want {
+			if rows := r.reserved[id][sku]; len(rows) != 1 || rows[0].Reserved != units || rows[0].Available != -units {
+				broken = append(broken, fmt.Sprintf("the ledger has %d reservations of %s for order %s, want one of %d units", len(rows), sku, id, units))
+			}
+		}
+	}
+	return broken
+}
+
+func keys(r *record) (broken []string) {
+	orders := map[buyerKey]string{}
+	for id, kept := range r.Orders {
+		key := buyerKey{kept.Buyer, kept.Key}
+		o, asked := r.byKey[key]
+		other, twice := orders[key]
+		orders[key] = id
+		switch {
+		case twice:
+			broken = append(broken, fmt.Sprintf("key %s has two orders, %s and %s", kept.Key, id, other))
+		case !asked:
+			broken = append(broken, fmt.Sprintf("order %s has the key %s, with which nobody asked for one", id, kept.Key))
+		case o.Outcome == history.SoldOut || o.Outcome == history.Rejected:
+			broken = append(broken, fmt.Sprintf("order %s is there, and its buyer was refused: %v", id, o))
+		}
+	}
+	for _, o := range r.Operations {
+		if first := r.byKey[buyerKey{o.Buyer, o.Key}]; o.Kind == history.Buy && (o.Outcome != first.Outcome || o.OrderID != first.OrderID) {
+			broken = append(broken, fmt.Sprintf("key %s has two answers: %v (order %s); %v (order %s)", o.Key, first, first.OrderID, o, o.OrderID))
+		}
+	}
+	return broken
+}
+
+func levels(r *record) (broken []string) {
+	folded, held, supplied := map[string]history.Level{}, map[string]int64{}, maps.Clone(r.Supplied)
+	for _, m := range r.Movements {
+		folded[m.SKU] = folded[m.SKU].Plus(m.Level)
+	}
+	for _, kept := range r.Orders {
+		for sku, units := range kept.Units {
+			if kept.Status == "pending" || kept.Status == "paid" {
+				held[sku] += units
+			}
+		}
+	}
+	for _, o := range r.Operations {
+		if o.Outcome == history.Restocked {
+			supplied[o.Lines[0].SKU] += o.Lines[0].Units
+		}
+	}
+	for _, sku := range r.SKUs.All() {
+		l := r.Levels[sku]
+		if l != folded[sku] {
+			broken = append(broken, fmt.Sprintf("%s has %+v, its ledger adds up to %+v", sku, l, folded[sku]))
+		}
+		if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
+			broken = append(broken, fmt.Sprintf("%s has impossible counts %+v", sku, l))
+		}
+		if l.Reserved+l.Sold != held[sku] {
+			broken = append(broken, fmt.Sprintf("%s has %+v, and its orders hold %d units", sku, l, held[sku]))
+		}
+		if l.Supplied != supplied[sku] {
+			broken = append(broken, fmt.Sprintf("%s has %+v, and %d units were brought in", sku, l, supplied[sku]))
+		}
+	}
+	return broken
+}
+
+// fences reads the ledger in the order of its ids. Each was made while its transaction had the row of the SKU locked, and
+// begins with the time in milliseconds.
+func fences(r *record) (broken []string) {
+	if r.ClocksApart {
+		return nil
+	}
+	last := map[string]history.Movement{} // by SKU
+	for _, m := range r.Movements {
+		if m.Kind != "reserve" || m.Fence == 0 {
+			continue
+		}
+		if before := last[m.SKU]; m.Fence < before.Fence && m.Millisecond() != before.Millisecond() {
+			broken = append(broken, fmt.Sprintf("%s: order %s was placed with fence %d after order %s with %d", m.SKU, m.OrderID, m.Fence, before.OrderID, before.Fence))
+		}
+		last[m.SKU] = m
+	}
+	return broken
+}
+
+// never is later than any history ends.
+const never = time.Duration(math.MaxInt64)
+
+// refusals counts, for the time of each refused request, the units that other orders may have held at any moment: an
+// order may hold its units from the first request for it until its buyer was told that it is cancelled. An expired one
+// may have held them to the end, and units that were brought in count from the answer on. Whatever is free by that
+// count was free.
+func refusals(r *record) (broken []string) {
+	type change struct {
+		at    time.Duration
+		units int64
+	}
+	changes := map[string][]change{}
+	cancelled := map[string]time.Duration{}
+	for _, o := range r.Operations {
+		switch {
+		case o.Outcome == history.Cancelled:
+			at := o.Last().Answered
+			if earlier, again := cancelled[o.OrderID]; again {
+				at = min(at, earlier)
+			}
+			cancelled[o.OrderID] = at
+		case o.Outcome == history.Restocked:
+			changes[o.Lines[0].SKU] = append(changes[o.Lines[0].SKU], change{o.Last().Answered, o.Lines[0].Units})
+		}
+	}
+	for id, kept := range r.Orders {
+		from := r.byKey[buyerKey{kept.Buyer, kept.Key}]
+		for sku, units := range kept.Units {
+			if len(from.Requests) > 0 {
+				changes[sku] = append(changes[sku], change{from.Sent(), -units})
+			}
+			if until, ended := cancelled[id]; ended {
+				changes[sku] = append(changes[sku], change{until, units})
+			}
+		}
+	}
+	for _, all := range changes {
+		slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.units, b.units)) })
+	}
+	// least is the smallest number of units that were free at any moment of a request.
+	least := func(sku string, of history.Request) int64 {
+		free := r.Supplied[sku]
+		lowest := int64(math.MaxInt64)
+		for _, c := range append(slices.Clip(changes[sku]), change{never, 0}) {
+			if c.at > of.Sent {
+				lowest = min(lowest, free)
+			}
+			if c.at > of.Answered {
+				break
+			}
+			free += c.units
+		}
+		return lowest
+	}
+	for _, o := range r.Operations {
+		if o.Outcome != history.SoldOut {
+			continue
+		}
+		enough := true
+		for _, line := range o.Lines {
+			enough = enough && least(line.SKU, o.Last()) >= line.Units
+		}
+		if enough {
+			broken = append(broken, fmt.Sprintf("refused while at least %d units of %s were free: %v", least(o.Lines[0].SKU, o.Last()), o.Lines[0].SKU, o))
+		}
+	}
+	return broken
+}
+
+func ends(r *record) (broken []string) {
+	ended := map[string]map[string]int{} // by order, rows of its movements that end it, by kind and SKU
+	for _, m := range r.Movements {
+		if m.Kind == "sell" || m.Kind == "release" {
+			if ended[m.OrderID] == nil {
+				ended[m.OrderID] = map[string]int{}
+			}
+			ended[m.OrderID][m.Kind+" "+m.SKU]++
+		}
+	}
+	kinds := map[string]string{"paid": "sell", "cancelled": "release", "expired": "release"}
+	for id, kept := range r.Orders {
+		want := map[string]int{}
+		for sku := range kept.Units {
+			if kind := kinds[kept.Status]; kind != "" {
+				want[kind+" "+sku] = 1
+			}
+		}
+		if !maps.Equal(want, ended[id]) {
+			broken = append(broken, fmt.Sprintf("order %s is %s, and its ledger has %v", id, kept.Status, ended[id]))
+		}
+	}
+	for _, o := range r.Operations {
+		kept, there := r.Orders[o.OrderID]
+		told := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
+		if told && (!there || kept.Status != string(o.Outcome)) {
+			broken = append(broken, fmt.Sprintf("order %s is %q, and its buyer was told %s: %v", o.OrderID, kept.Status, o.Outcome, o))
+		}
+	}
+	return broken
+}
+
+func outcomes(r *record) (broken []string) {
+	for _, o := range r.Operations {
+		if o.Outcome == history.Unknown || o.Outcome == history.Rejected {
+			broken = append(broken, fmt.Sprintf("%s, after %d requests: %v", o.Outcome, len(o.Requests), o))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,212 @@
+// Package faults is the fault suite: a shop of three instances sells while something is broken, and every promise is
+// checked against what its clients were answered.
+//
+// A history goes
+//
+//	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
+//
+// and each step is a folder: system starts shops, servers and the network between them, traffic is the clients, fault the
+// table of what is broken, history the record of it, checks the promises, report what is shown. controls.go has the
+// mistakes that the suite must catch, exhibit.go what asynchronous replication loses.
+package faults
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"example.com/shop/loadtest/faults/checks"
+	"example.com/shop/loadtest/faults/fault"
+	"example.com/shop/loadtest/faults/report"
+	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/stats"
+)
+
+// ErrBroken means that a promise was broken, or that a control was not found. What was printed says which.
+var ErrBroken = errors.New("a promise was broken")
+
+// Command is the grammar of `loadtest faults` for kong, and the settings of a run.
+type Command struct {
+	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', or 'controls' and names of controls."`
+	Times   int      `default:"3" help:"Histories of each fault (1 to 10000); of a control, tries to find it at most."`
+	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
+	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers."`
+	JSON    string   `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr. Histories with violations have all of their requests."`
+	HTML    string   `name:"html" placeholder:"FILE" help:"Write timelines as one HTML file too: of each fault's first history, and of all with violations."`
+}
+
+// About stands above the flags in the help.
+const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and ask again, and checks that nothing which was acknowledged is lost, no unit is sold twice, and no buyer is refused what is there.
+
+'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found.`
+
+// Footer stands below the flags in the help.
+func (Command) Footer() string {
+	return `
+Examples:
+  go run ./loadtest faults list                     what can be broken, and what is checked
+  go run ./loadtest faults                          all that needs no server
+  go run ./loadtest faults --servers docker         all
+  go run ./loadtest faults shop-killed --times 100 --html report.html
+  go run ./loadtest faults primary-killed --servers docker --seed 7 --times 1
+  go run ./loadtest faults controls                 are mistakes found? those that need no server
+  go run ./loadtest faults controls fence-unchecked --times 200
+
+Columns: recovery is the time from the healed fault until each of the three shops had sold again;
+"no sale for" is the longest time without an acknowledged order, the fault included. Both are
+medians over the histories, with the longest.
+
+The same seed draws the same traffic and the same fault; processes and networks are never the same
+twice, so a violation may need several histories to come again.
+
+Exit code: 0 if no promise was broken and every control was found, 1 if not or if the work could
+not be done, 2 if the flags make no sense.
+`
+}
+
+// Validate returns what is wrong with the flags. kong calls it.
+func (c *Command) Validate() error {
+	if c.Times < 1 || c.Times > 10_000 {
+		return fmt.Errorf("--times %d: want 1 to 10000", c.Times)
+	}
+	_, _, err := c.chosen()
+	return err
+}
+
+// chosen returns the faults or the controls that are named.
+func (c *Command) chosen() (faults []fault.Fault, controls []control, err error) {
+	switch {
+	case len(c.Names) == 0, slices.Equal(c.Names, []string{"all"}):
+		return slices.DeleteFunc(fault.All(), func(f fault.Fault) bool { return f.Loses || !c.has(f.On) }), nil, nil
+	case c.Names[0] == "list":
+		return nil, nil, nil
+	case c.Names[0] == "controls":
+		controls, err = c.controlsNamed(c.Names[1:])
+		return nil, controls, err
+	}
+	for _, name := range c.Names {
+		f, ok := fault.Named(name)
+		if !ok {
+			return nil, nil, fmt.Errorf("%.80q is no fault; 'faults list' lists them", name)
+		}
+		if !c.has(f.On) {
+			return nil, nil, fmt.Errorf("%s needs servers: add --servers docker", name)
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil, nil
+}
+
+// has reports whether such servers were asked for.
+func (c *Command) has(kind system.Kind) bool { return kind == system.Embedded || c.Servers == "docker" }
+
+// kind is on which servers a fault is held: what needs none is held on real ones if there are any.
+func (c *Command) kind(f fault.Fault) system.Kind {
+	if f.On == system.Embedded && c.Servers == "docker" {
+		return system.MySQL
+	}
+	return f.On
+}
+
+// Run holds the histories and reports.
+func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
+	out := k.Stdout
+	if c.JSON == "-" {
+		out = k.Stderr
+	}
+	chosen, controls, err := c.chosen()
+	if err != nil || chosen == nil && controls == nil {
+		return cmp.Or(err, writeList(out))
+	}
+	dir, err := os.MkdirTemp("", "shop-faults-")
+	if err != nil {
+		return err
+	}
+	r := &runner{dir: dir, report: func(line string) { fmt.Fprintln(k.Stderr, line) }}
+	defer func() { err = errors.Join(err, r.close(), os.RemoveAll(dir)) }()
+	if controls != nil {
+		return c.findAll(ctx, r, controls, out)
+	}
+	result := report.Report{Version: 1, StartedAt: time.Now().UTC()}
+	err = c.hold(ctx, r, chosen, &result)
+	if len(result.Histories) > 0 {
+		err = errors.Join(err, result.WriteTable(out), c.save(result, k.Stdout))
+	}
+	if err == nil && result.Broken() {
+		err = ErrBroken
+	}
+	return err
+}
+
+// hold holds the histories, those on the same servers one after the other.
+func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, result *report.Report) error {
+	slices.SortStableFunc(chosen, func(a, b fault.Fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
+	began := time.Now()
+	for _, f := range chosen {
+		for n := range c.Times {
+			h, err := r.hold(ctx, f, c.kind(f), c.Seed+uint64(n))
+			if err != nil {
+				return cmp.Or(ctx.Err(), err)
+			}
+			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
+				h.Operations = nil // a thousand histories would need much memory
+			}
+			result.Histories = append(result.Histories, h)
+			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
+				time.Since(began).Seconds(), len(result.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery().Round(time.Millisecond)))
+		}
+	}
+	return nil
+}
+
+// save writes the files that were asked for.
+func (c *Command) save(r report.Report, stdout io.Writer) error {
+	for _, to := range []struct {
+		file  string
+		write func(io.Writer) error
+	}{{c.JSON, r.WriteJSON}, {c.HTML, r.WriteHTML}} {
+		var b bytes.Buffer
+		if to.file == "" {
+			continue
+		}
+		err := to.write(&b)
+		if err == nil && to.file == "-" {
+			_, err = b.WriteTo(stdout)
+		} else if err == nil {
+			err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
+		}
+		if err != nil {
+			return fmt.Errorf("save the report: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeList(out io.Writer) error {
+	var rows []table.Row
+	for _, f := range fault.All() {
+		rows = append(rows, table.Row{f.Name, f.On, f.About})
+	}
+	text := stats.Table(table.Row{"fault", "needs", "what happens"}, rows, 1, 0)
+	rows = nil
+	for _, check := range checks.All() {
+		rows = append(rows, table.Row{check.Name, check.About})
+	}
+	text += "\n" + stats.Table(table.Row{"check", "promise"}, rows, 1, 0)
+	rows = nil
+	for _, control := range allControls() {
+		rows = append(rows, table.Row{control.name, control.on, control.about})
+	}
+	_, err := io.WriteString(out, text+"\n"+stats.Table(table.Row{"control", "needs", "mistake"}, rows, 1, 0))
+	return err
+}

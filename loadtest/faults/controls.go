@@ -1,0 +1,218 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"example.com/shop/loadtest/faults/fault"
+	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/stats"
+)
+
+// control is a mistake that the suite must catch: in the shop, in its clients, or in the database behind it. Each is one
+// that was made somewhere.
+type control struct {
+	name  string
+	about string
+	fault string      // under which it shows
+	on    system.Kind // on which servers
+	edits []edit      // of the shop's source; none: the mistake is elsewhere
+
+	strategies []string
+	forgetKey  bool // by clients
+}
+
+// edit is a change of a source file. The old text is in it exactly once.
+type edit struct{ file, old, new string }
+
+// allControls is the table. Adding a control is adding a row.
+func allControls() []control {
+	const (
+		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
+		single, batch                = "internal/order/strategy/shop.go", "internal/order/lane/batch.go"
+	)
+	return []control{
+		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
+			about: "an asynchronous replica takes over from a killed MySQL"},
+		{name: "semi-sync-past-timeout", on: system.SemiSync, fault: "replica-promoted-late",
+			about: "a semi-synchronous replica takes over from a killed MySQL that has not waited for it"},
+		{name: "commits-not-flushed", on: system.MySQL, fault: "mysql-killed-unflushed",
+			about: "MySQL acknowledges commits before they are on disk, and is killed"},
+
+		{name: "retry-without-key", on: system.Embedded, fault: "shop-killed", forgetKey: true,
+			about: "clients ask again with a new idempotency key"},
+		{name: "early-release", on: system.Embedded, fault: "shop-paused", strategies: []string{"release-before-commit"},
+			about: "the lock is released before the commit, and the UPDATE compares nothing"},
+		{name: "short-lease", on: system.Embedded, fault: "shop-paused", strategies: []string{"short-lease"},
+			about: "the lease is shorter than the work, and the UPDATE compares nothing"},
+
+		{name: "fence-unchecked", on: system.Embedded, fault: "redis-flushed",
+			about: "the UPDATE does not compare the fence",
+			edits: []edit{{take, "available >= ? AND fence < ?", "available >= ? AND (fence < ? OR 1 = 1)"}}},
+		{name: "fence-not-raised", on: system.Embedded, fault: "redis-restarted",
+			about: "a lock counts its fences from 1, and is not told the last one when it has lost them",
+			edits: []edit{
+				{single, "if !errors.Is(err, order.ErrStaleFence) {", "if true {"},
+				{"internal/lock/redis_acquire.lua", "local fence = time[1] .. string.rep('0', 6 - #time[2]) .. time[2]", "local fence = '1'"},
+			}},
+		{name: "success-unknown", on: system.MySQL, fault: "commit-not-sent",
+			about: "a COMMIT without an answer counts as done",
+			edits: []edit{{tx, `return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)`, "return nil"}}},
+		{name: "lock-wait-ignored", on: system.MySQL, fault: "rows-locked",
+			about: "a statement that waited too long for a row (1205) counts as done, and the rest is committed",
+			edits: []edit{{tx, "err := step()\n", "err := step()\n\tif classify(err) == lockWait {\n\t\terr = nil\n\t}\n"}}},
+		{name: "key-outside-transaction", on: system.MySQL, fault: "shop-killed",
+			about: "the idempotency key is committed before the order",
+			edits: []edit{{keys, "t.db.Exec(\"INSERT INTO `idempotency_keys`", "t.store.db.Exec(\"INSERT INTO `idempotency_keys`"}}},
+		{name: "key-ignored", on: system.Embedded, fault: "shop-killed",
+			about: "a repeated idempotency key is a new order",
+			edits: []edit{{keys, "d.Buyer, d.Key, d.Fingerprint, d.ID)", "d.Buyer, d.ID, d.Fingerprint, d.ID)"}}},
+		{name: "confirm-without-reserve", on: system.Embedded, fault: "shop-paused",
+			about: "an order is paid although it has expired",
+			edits: []edit{{orders, `"UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime`,
+				`"UPDATE orders SET status = ? WHERE id = ? AND (status = ? OR status = 'expired') OR 1 = 0 AND "+inTime`}}},
+		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
+			about: "the sweep expires orders that were paid",
+			edits: []edit{
+				{orders, `"status = ? AND expires_at <= "+s.clock, order.Pending`, `"status <> ? AND expires_at <= "+s.clock, order.Expired`},
+				{orders, `"id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending`, `"id IN ? AND expires_at <= "+t.store.clock, ids`},
+			}},
+		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
+			about: "a cancelled order's units stay reserved",
+			edits: []edit{{take, "change.Available, change.Reserved, change.Sold, sku", "0, min(0, -change.Sold), change.Sold, sku"}}},
+		{name: "ledger-incomplete", on: system.Embedded, fault: "shop-paused",
+			about: "the ledger lacks a cart's second line",
+			edits: []edit{{single, "d.Movements(stock.Reserve, fence, d.CreatedAt)...", "d.Movements(stock.Reserve, fence, d.CreatedAt)[:1]..."}}},
+		{name: "delivery-counted-twice", on: system.MySQL, fault: "commit-not-answered",
+			about: "a delivery that is sent again counts again",
+			edits: []edit{{skus, "IdempotencyKey: d.Key, MovementID", "IdempotencyKey: newMovementID(), MovementID"}}},
+		{name: "sold-out-from-memory", on: system.Embedded, fault: "shop-paused",
+			about: "buyers are refused by what was read a while ago",
+			edits: []edit{{batch, "return ok && len(b.refused) == 0", "return ok"}}},
+		{name: "sold-out-when-busy", on: system.MySQL, fault: "connections-killed",
+			about: "a shop that cannot reach its database says that all is sold",
+			edits: []edit{{"internal/httpapi/errors.go", `{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later}`, `{order.ErrBusy, 409, "sold-out", "Sold out", "", never}`}}},
+		{name: "no-drain", on: system.Embedded, fault: "rolling-restart",
+			about: "a shop that is told to end drops its requests",
+			edits: []edit{{"internal/app/shop.go", "Pause(ctx, s.settings.DrainDelay)", "Pause(ctx, 0)"}, {"internal/app/shop.go", "WithTimeout(ctx, s.settings.Drain)", "WithTimeout(ctx, 0)"}}},
+	}
+}
+
+// controlsNamed returns the controls of these names, or all for which there are servers.
+func (c *Command) controlsNamed(names []string) (found []control, err error) {
+	for _, control := range allControls() {
+		if slices.Contains(names, control.name) || len(names) == 0 && c.has(control.on) {
+			found = append(found, control)
+		}
+		if slices.Contains(names, control.name) && !c.has(control.on) {
+			return nil, fmt.Errorf("%s needs servers: add --servers docker", control.name)
+		}
+	}
+	if len(names) > 0 && len(found) != len(names) {
+		return nil, fmt.Errorf("not all of %.200q are controls, once each; 'faults list' lists them", names)
+	}
+	return found, nil
+}
+
+// findAll looks for each control: it holds histories with the mistake until one has a violation.
+func (c *Command) findAll(ctx context.Context, r *runner, controls []control, out io.Writer) error {
+	var rows []table.Row
+	missed := false
+	for _, control := range controls {
+		found, err := c.find(ctx, r, control)
+		if err != nil {
+			return fmt.Errorf("control %s: %w", control.name, cmp.Or(ctx.Err(), err))
+		}
+		missed = missed || found == ""
+		found = cmp.Or(found, fmt.Sprintf("NOT FOUND in %d", c.Times))
+		rows = append(rows, table.Row{control.name, control.fault, found})
+		r.report(control.name + ": " + found)
+	}
+	if _, err := fmt.Fprint(out, stats.Table(table.Row{"control", "under", ""}, rows, 1, 0)); err != nil {
+		return err
+	}
+	if missed {
+		return ErrBroken
+	}
+	return nil
+}
+
+// find returns after how many histories which check has found the mistake; empty if none did.
+func (c *Command) find(ctx context.Context, r *runner, wrong control) (string, error) {
+	if err := r.close(); err != nil {
+		return "", err
+	}
+	r.report("looking for " + wrong.name)
+	r.mistake, r.program = wrong, ""
+	f, ok := fault.Named(wrong.fault)
+	if !ok {
+		return "", fmt.Errorf("no fault %s", wrong.fault)
+	}
+	if wrong.strategies != nil {
+		f.Strategies = wrong.strategies
+	}
+	for n := range c.Times {
+		h, err := r.hold(ctx, f, wrong.on, c.Seed+uint64(n))
+		if err != nil {
+			return "", err
+		}
+		if len(h.Violations) > 0 {
+			r.report(fmt.Sprintf("%s: %s", h.Violations[0].Check, h.Violations[0].Detail))
+			return fmt.Sprintf("found after %d: %s", n+1, h.Violations[0].Check), nil
+		}
+	}
+	return "", nil
+}
+
+// movableClock makes time.Now tell another time, by an environment variable. The monotonic clock, by which durations are
+// measured, is left alone.
+func movableClock() []edit {
+	const now, local = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func initLocal() {\n"
+	const read = "var ahead = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + system.ClockVariable + "\")\n\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n\n"
+	return []edit{{"time/time.go", now, now + "\tsec += ahead\n"}, {"time/zoneinfo_unix.go", local, read + local}}
+}
+
+// writeOverlay writes changed copies of source files, and the file for go build -overlay that names them.
+func writeOverlay(ctx context.Context, dir string, edits []edit) (overlay string, err error) {
+	changed := map[string]string{}
+	for _, e := range edits {
+		folder, name := path.Split(strings.Replace(e.file, "internal/", "example.com/shop/internal/", 1))
+		found, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", path.Clean(folder)).Output() //nolint:gosec // of the table
+		if err != nil {
+			return "", fmt.Errorf("find the source of %s: %w", folder, err)
+		}
+		file := filepath.Join(strings.TrimSpace(string(found)), name)
+		text, again := changed[file]
+		if !again {
+			read, err := os.ReadFile(file) //nolint:gosec // of the table
+			if err != nil {
+				return "", err
+			}
+			text = string(read)
+		}
+		if n := strings.Count(text, e.old); n != 1 {
+			return "", fmt.Errorf("%s has %q %d times, want once", e.file, e.old, n)
+		}
+		changed[file] = strings.Replace(text, e.old, e.new, 1)
+	}
+	replace := map[string]string{}
+	for file, text := range changed {
+		replace[file] = filepath.Join(dir, fmt.Sprint(len(replace), filepath.Ext(file)))
+		err = errors.Join(err, os.WriteFile(replace[file], []byte(text), 0o600))
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	text, _ := json.Marshal(map[string]any{"Replace": replace}) // strings alone
+	return overlay, errors.Join(err, os.WriteFile(overlay, text, 0o600))
+}

@@ -1,0 +1,192 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/shop/loadtest/faults/system"
+)
+
+func flushRedis(ctx context.Context, t *Target) error {
+	for range 3 + t.Dice.IntN(5) {
+		if err := t.Redis.Flush(ctx); err != nil {
+			return err
+		}
+		t.wait(ctx, 0, 100*time.Millisecond)
+	}
+	return nil
+}
+
+func restartRedis(ctx context.Context, t *Target) error { return restart(ctx, t, t.Redis) }
+
+func restartNode(ctx context.Context, t *Target) error {
+	return restart(ctx, t, t.Redlock[t.Dice.IntN(len(t.Redlock))])
+}
+
+func killMySQL(ctx context.Context, t *Target) error { return restart(ctx, t, t.MySQL[0]) }
+
+// killUnflushed is of a server whose settings are those of a careless operator. They last until the restart.
+func killUnflushed(ctx context.Context, t *Target) error {
+	if err := t.MySQL[0].SQL(ctx, "SET GLOBAL innodb_flush_log_at_trx_commit = 0", "SET GLOBAL sync_binlog = 0"); err != nil {
+		return err
+	}
+	t.wait(ctx, 300*time.Millisecond, time.Second)
+	return killMySQL(ctx, t)
+}
+
+func restart(ctx context.Context, t *Target, s *system.Server) error {
+	t.Kills++
+	if err := s.Kill(ctx); err != nil {
+		return err
+	}
+	t.wait(ctx, 0, 500*time.Millisecond)
+	return s.Start(ctx)
+}
+
+func moveRedisClock(ctx context.Context, t *Target) error {
+	for _, offset := range []time.Duration{time.Hour, 0, -time.Hour, 0} {
+		if err := t.Redis.SetClock(ctx, offset); err != nil {
+			return err
+		}
+		t.wait(ctx, 50*time.Millisecond, pastTTL)
+	}
+	return nil
+}
+
+// failOver takes as long as the Sentinels do. The master may not have told the replicas of any lease that is held.
+func failOver(ctx context.Context, t *Target) error {
+	if err := t.Sentinel.CutReplicas(ctx); err != nil {
+		return err
+	}
+	t.wait(ctx, 100*time.Millisecond, time.Second)
+	t.Kills++
+	if err := t.Sentinel.FailOver(ctx); err != nil {
+		return err
+	}
+	return t.Sentinel.Restore(ctx)
+}
+
+// Which links a fault breaks.
+func everyRedis(t *Target) (links []*system.Link) {
+	for _, shop := range t.Shops {
+		links = append(links, shop.Redis)
+	}
+	return links
+}
+func oneRedis(t *Target) []*system.Link     { return []*system.Link{t.victim().Redis} }
+func oneMySQL(t *Target) []*system.Link     { return t.victim().SQL }
+func oneZooKeeper(t *Target) []*system.Link { return []*system.Link{t.victim().ZooKeeper} }
+
+func silence(choose func(*Target) []*system.Link, requests, answers bool) func(context.Context, *Target) error {
+	return func(ctx context.Context, t *Target) error {
+		for _, link := range choose(t) {
+			defer link.Heal()
+			link.Silence(requests, answers)
+		}
+		t.wait(ctx, pastTTL, 2*pastTTL)
+		return nil
+	}
+}
+
+func delay(choose func(*Target) []*system.Link) func(context.Context, *Target) error {
+	return func(ctx context.Context, t *Target) error {
+		for _, link := range choose(t) {
+			defer link.Heal()
+			link.Delay(5 * time.Second)
+		}
+		t.wait(ctx, 100*time.Millisecond, pastTTL)
+		return nil
+	}
+}
+
+// loseCommits breaks the connections of a third of all COMMITs, for a second.
+func loseCommits(fate system.Fate) func(context.Context, *Target) error {
+	return func(ctx context.Context, t *Target) error {
+		var mu sync.Mutex // links ask at once
+		judge := func(statement string) system.Fate {
+			mu.Lock()
+			defer mu.Unlock()
+			if statement != "COMMIT" || t.Dice.IntN(3) > 0 {
+				return system.Pass
+			}
+			t.Commits.Add(1)
+			return fate
+		}
+		for _, shop := range t.Shops {
+			for _, link := range shop.SQL {
+				defer link.Heal()
+				link.Judge(judge)
+			}
+		}
+		pause(ctx, time.Second) // the links have the dice
+		return nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func killConnections(ctx context.Context, t *Target) error {
+	for range 3 {
+		var ids []int64
+		rows, err := t.DB.QueryContext(ctx, "SELECT id FROM information_schema.processlist WHERE db = 'shop' AND id <> CONNECTION_ID()")
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			var id int64
+			err = errors.Join(err, rows.Scan(&id))
+			ids = append(ids, id)
+		}
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			_ = t.MySQL[0].SQL(ctx, fmt.Sprint("KILL ", id)) // it may have ended by itself
+		}
+		t.wait(ctx, 50*time.Millisecond, 300*time.Millisecond)
+	}
+	return nil
+}
+
+// lockRows keeps the rows for two waits of a shop.
+func lockRows(ctx context.Context, t *Target) error {
+	return t.MySQL[0].SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
+		"DO SLEEP(2.5)", "ROLLBACK")
+}
+
+// deadlock locks the rows of carts in the other sequence, for a second. Its transactions have written more than a shop's,
+// so that MySQL rolls those back.
+func deadlock(ctx context.Context, t *Target) error {
+	for end := time.Now().Add(time.Second); time.Now().Before(end) && ctx.Err() == nil; {
+		var rows []string
+		for range 100 {
+			rows = append(rows, fmt.Sprintf("('%s')", uuid.NewString()))
+		}
+		err := t.MySQL[0].SQL(ctx, "BEGIN", "INSERT INTO shop.buyers (buyer) VALUES "+strings.Join(rows, ","),
+			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
+			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
+		if err != nil && !strings.Contains(err.Error(), "1213") {
+			return err
+		}
+	}
+	return nil
+}
+
+func fillDisk(ctx context.Context, t *Target) error {
+	if err := t.MySQL[0].FillDisk(ctx); err != nil {
+		return err
+	}
+	t.wait(ctx, 500*time.Millisecond, 2*time.Second)
+	return t.MySQL[0].FreeDisk(ctx)
+}

@@ -1,0 +1,143 @@
+// Package fault has what the fault suite breaks, as a table. Each fault breaks something and heals it again; what it
+// draws comes from a seed.
+package fault
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
+)
+
+// Fault is one way to break a system.
+type Fault struct {
+	Name  string
+	On    system.Kind // the least that it needs: those of Embedded run on MySQL as well
+	Break func(context.Context, *Target) error
+	About string
+
+	Strategies []string      // by which clients buy; nil for lanes and redis
+	Within     time.Duration // of the healing, each shop has to sell again; 0 for 5 s
+	Unnoticed  bool          // no request may fail or be repeated
+	MovesClock bool          // needs shops whose clocks can be moved
+	Loses      bool          // what was acknowledged may be lost: a control
+}
+
+// Target is what is broken, and by which dice. It counts what was done.
+type Target struct {
+	*system.System
+	SKUs    history.SKUs
+	Dice    *rand.Rand
+	Kills   int          // of shops and servers
+	Commits atomic.Int64 // that got no answer
+}
+
+// victim is one of the shops.
+func (t *Target) victim() *system.Shop { return t.Shops[t.Dice.IntN(len(t.Shops))] }
+
+// wait lets a time pass between the two.
+func (t *Target) wait(ctx context.Context, least, most time.Duration) {
+	select {
+	case <-time.After(least + time.Duration(t.Dice.Int64N(int64(most-least)))):
+	case <-ctx.Done():
+	}
+}
+
+// failover is how long a group may take to sell again after what Break returns from.
+const failover = 20 * time.Second
+
+// All is the table. Adding a fault is adding a row.
+func All() []Fault {
+	return []Fault{
+		{Name: "shop-killed", On: system.Embedded, Break: killShop,
+			About: "a shop is killed by SIGKILL and started again"},
+		{Name: "shop-paused", On: system.Embedded, Break: pauseShop,
+			About: "a shop is stopped for longer than its leases last, and goes on"},
+		{Name: "shop-paused-before-begin", On: system.MySQL, Break: pauseAt("START TRANSACTION"),
+			About: "the same, as it begins a transaction"},
+		{Name: "shop-paused-in-transaction", On: system.MySQL, Break: pauseAt("UPDATE"),
+			About: "the same, as it takes the units"},
+		{Name: "shop-paused-before-commit", On: system.MySQL, Break: pauseAt("COMMIT"),
+			About: "the same, as it commits"},
+		{Name: "rolling-restart", On: system.Embedded, Break: restartAll, Unnoticed: true,
+			About: "each shop is stopped and started, one after the other: no request fails"},
+		{Name: "clocks-apart", On: system.Embedded, Break: moveClocks, MovesClock: true,
+			About: "one shop's clock is an hour ahead, another's an hour behind"},
+
+		{Name: "redis-flushed", On: system.Embedded, Break: flushRedis,
+			About: "FLUSHALL, several times: all leases and fences are gone"},
+		{Name: "redis-restarted", On: system.Embedded, Break: restartRedis,
+			About: "Redis is killed and starts empty"},
+		{Name: "redis-clock", On: system.Clock, Break: moveRedisClock,
+			About: "Redis' clock jumps an hour ahead, and back"},
+		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true),
+			About: "Redis answers no shop for longer than leases last"},
+		{Name: "redis-failover", On: system.Sentinel, Break: failOver, Within: failover,
+			About: "Sentinels promote a replica that was cut off before the leases were taken"},
+		{Name: "redis-cut-off", On: system.Embedded, Break: silence(oneRedis, true, true),
+			About: "one shop is cut off from Redis"},
+		{Name: "redis-cut-off-requests", On: system.Embedded, Break: silence(oneRedis, true, false),
+			About: "one shop's commands do not arrive at Redis, whose answers would"},
+		{Name: "redis-cut-off-answers", On: system.Embedded, Break: silence(oneRedis, false, true),
+			About: "one shop's commands arrive at Redis, whose answers do not"},
+		{Name: "redis-slow", On: system.Embedded, Break: delay(oneRedis),
+			About: "Redis' answers to one shop are 5 s late"},
+		{Name: "redlock-node-restarted", On: system.Embedded, Break: restartNode, Strategies: []string{"redlock"},
+			About: "one of the five Redis of Redlock is killed and starts empty"},
+		{Name: "zookeeper-session-lost", On: system.ZooKeeper, Break: silence(oneZooKeeper, true, true), Strategies: []string{"zookeeper"},
+			About: "one shop is cut off from ZooKeeper until its session has expired"},
+
+		{Name: "mysql-cut-off", On: system.MySQL, Break: silence(oneMySQL, true, true),
+			About: "one shop is cut off from MySQL"},
+		{Name: "mysql-cut-off-requests", On: system.MySQL, Break: silence(oneMySQL, true, false),
+			About: "one shop's statements do not arrive at MySQL, whose answers would"},
+		{Name: "mysql-cut-off-answers", On: system.MySQL, Break: silence(oneMySQL, false, true),
+			About: "one shop's statements arrive at MySQL, whose answers do not"},
+		{Name: "mysql-slow", On: system.MySQL, Break: delay(oneMySQL),
+			About: "MySQL's answers to one shop are 5 s late"},
+		{Name: "commit-not-sent", On: system.MySQL, Break: loseCommits(system.Drop),
+			About: "connections break before a COMMIT arrives"},
+		{Name: "commit-not-answered", On: system.MySQL, Break: loseCommits(system.Mute),
+			About: "connections break after a COMMIT has arrived"},
+		{Name: "connections-killed", On: system.MySQL, Break: killConnections,
+			About: "MySQL's KILL ends all connections, several times"},
+		{Name: "rows-locked", On: system.MySQL, Break: lockRows,
+			About: "another transaction locks the rows of the SKUs for longer than the shops wait (1205)"},
+		{Name: "deadlocks", On: system.MySQL, Break: deadlock,
+			About: "another program locks the rows of carts the other way round (1213)"},
+		{Name: "mysql-killed", On: system.MySQL, Break: killMySQL,
+			About: "mysqld is killed by SIGKILL and started again"},
+		{Name: "disk-full", On: system.Disk, Break: fillDisk,
+			About: "MySQL's disk is full, until something is deleted"},
+
+		{Name: "primary-killed", On: system.Group, Break: withoutPrimary(testserver.Kill, testserver.Restart), Within: failover,
+			About: "the group's primary is killed; it is started again when another one has taken over"},
+		{Name: "primary-paused", On: system.Group, Break: withoutPrimary(testserver.Pause, testserver.Unpause), Within: failover,
+			About: "the group's primary stands still, is replaced, and comes back as a zombie"},
+		{Name: "primary-cut-off", On: system.Group, Break: withoutPrimary(testserver.Isolate, testserver.Reconnect), Within: failover,
+			About: "the group's primary is cut off from the others, and the shops still reach it"},
+		{Name: "majority-lost", On: system.Group, Break: loseMajority, Within: failover,
+			About: "two members of the group are killed, so that none takes writes, and come back"},
+
+		{Name: "replica-promoted", On: system.Replica, Break: promote, Loses: true,
+			About: "the source is killed and its replica takes over"},
+		{Name: "replica-promoted-late", On: system.SemiSync, Break: promoteLate, Loses: true,
+			About: "the same, and the source has not waited for the replica for a while"},
+		{Name: "mysql-killed-unflushed", On: system.MySQL, Break: killUnflushed, Loses: true,
+			About: "mysqld is killed, and has flushed its logs once a second"},
+	}
+}
+
+// Named returns the fault of this name.
+func Named(name string) (f Fault, ok bool) {
+	for _, f := range All() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return f, false
+}

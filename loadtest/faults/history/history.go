@@ -1,0 +1,173 @@
+// Package history is what is known of a shop that sold while something was broken: what its clients asked and were
+// answered, and the rows that the shop has kept.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+// Kind is what a client wants.
+type Kind string
+
+// The kinds of operations.
+const (
+	Buy     Kind = "buy"
+	Pay     Kind = "pay"
+	Cancel  Kind = "cancel"
+	Restock Kind = "restock"
+)
+
+// Outcome is what an operation came to, by the answers that its client had.
+type Outcome string
+
+// The outcomes. All but Unknown are final.
+const (
+	Unknown   Outcome = "unknown" // no answer said what became of it
+	Placed    Outcome = "placed"
+	SoldOut   Outcome = "sold-out"
+	Paid      Outcome = "paid"
+	Cancelled Outcome = "cancelled"
+	Expired   Outcome = "expired" // the order to pay or cancel was not paid in time
+	Restocked Outcome = "restocked"
+	Rejected  Outcome = "rejected" // any other final answer, which no correct client should get
+)
+
+// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, and each is
+// sent after the answer to the one before it.
+type Operation struct {
+	Kind     Kind              `json:"kind"`
+	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
+	Key      string            `json:"key"`
+	Strategy string            `json:"strategy,omitempty"`
+	Lines    []shopclient.Line `json:"lines,omitempty"`
+	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended
+	Outcome  Outcome           `json:"outcome"`
+	Requests []Request         `json:"requests"`
+}
+
+// Request is one try. Its times are since the start of the history, by the clock of this process.
+type Request struct {
+	Shop     int           `json:"shop"`
+	Sent     time.Duration `json:"sent_ns"`
+	Answered time.Duration `json:"answered_ns"`
+	Answer   string        `json:"answer"` // its status and the code of its problem, or why there was none
+}
+
+// Sent is when the operation may first have had an effect.
+func (o Operation) Sent() time.Duration { return o.Requests[0].Sent }
+
+// Last is the request whose answer was final.
+func (o Operation) Last() Request { return o.Requests[len(o.Requests)-1] }
+
+// Units is how many units of the SKU an order has.
+func (o Operation) Units(sku string) int64 {
+	for _, line := range o.Lines {
+		if line.SKU == sku {
+			return line.Units
+		}
+	}
+	return 0
+}
+
+// String shows an operation in a violation.
+func (o Operation) String() string {
+	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+	last := o.Last()
+	return fmt.Sprintf("%s of %s, key %s, by shop %d from %v to %v: %s",
+		o.Kind, cmp.Or(o.Buyer, "the operator"), o.Key, last.Shop+1, round(last.Sent), round(last.Answered), last.Answer)
+}
+
+// History is one run: what was broken, when, and what the clients saw. Many goroutines may Add to it at once.
+type History struct {
+	Fault       string           `json:"fault"`
+	Seed        uint64           `json:"seed"`
+	Servers     string           `json:"servers"`
+	SKUs        SKUs             `json:"skus"`
+	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU that were there at the start
+	Broken      time.Duration    `json:"broken_ns"`    // when the fault began, since the start as all times
+	Healed      time.Duration    `json:"healed_ns"`    // when it was over
+	Selling     time.Duration    `json:"selling_ns"`   // when each shop had sold again; 0 if one did not
+	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
+	Sold        int              `json:"orders"`       // orders that were acknowledged
+	Kills       int              `json:"kills"`        // of shops and servers
+	Commits     int              `json:"commits"`      // that got no answer
+	ClocksApart bool             `json:"clocks_apart"` // those of the shops
+	Violations  []Violation      `json:"violations"`
+	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
+
+	start time.Time
+	mu    sync.Mutex
+}
+
+// Violation is a promise that was broken.
+type Violation struct {
+	Check  string `json:"check"`
+	Detail string `json:"detail"`
+}
+
+// SKUs are those of one history, by what they are for.
+type SKUs struct {
+	Deep string `json:"deep"` // never sold out: its sales show that the shop sells
+	Hot  string `json:"hot"`  // few units, which come back and are restocked
+	Cold string `json:"cold"` // sold in carts, with the hot one
+	Few  string `json:"few"`  // few units, in orders of their own that end at once: what Porcupine judges
+}
+
+// All lists the SKUs.
+func (s SKUs) All() []string { return []string{s.Deep, s.Hot, s.Cold, s.Few} }
+
+// Begin starts the clock.
+func (h *History) Begin() { h.start = time.Now() }
+
+// Now is the time since the start.
+func (h *History) Now() time.Duration { return time.Since(h.start) }
+
+// Add records an operation that has ended.
+func (h *History) Add(o Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Operations = append(h.Operations, o)
+}
+
+// SoldSince returns when each of n shops had acknowledged an order that it was asked for after that time.
+func (h *History) SoldSince(after time.Duration, n int) (at time.Duration, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := map[int]time.Duration{}
+	for _, o := range h.Operations {
+		if last := o.Last(); o.Outcome == Placed && last.Sent >= after {
+			if earlier, sold := first[last.Shop]; !sold || last.Answered < earlier {
+				first[last.Shop] = last.Answered
+			}
+		}
+	}
+	for _, first := range first {
+		at = max(at, first)
+	}
+	return at, len(first) == n
+}
+
+// End sorts the operations and counts the sales, once all clients have ended.
+func (h *History) End() {
+	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
+	var sales []time.Duration
+	for _, o := range h.Operations {
+		if o.Kind == Buy && o.Outcome == Placed {
+			sales = append(sales, o.Last().Answered)
+		}
+	}
+	slices.Sort(sales)
+	h.Sold = len(sales)
+	for i := 1; i < len(sales); i++ {
+		h.Gap = max(h.Gap, sales[i]-sales[i-1])
+	}
+}
+
+// Recovery is how long it took from the healed fault until each shop had sold again.
+func (h *History) Recovery() time.Duration { return max(0, h.Selling-h.Healed) }

@@ -1,0 +1,194 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/faults/checks"
+	"example.com/shop/loadtest/faults/fault"
+	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/faults/traffic"
+	"example.com/shop/loadtest/shopclient"
+)
+
+const (
+	before  = 400 * time.Millisecond // of traffic, at most, before the fault
+	after   = 300 * time.Millisecond // of traffic when all shops sell again
+	within  = 5 * time.Second        // of a healed fault, each shop has to sell again
+	waitFor = time.Minute            // for a shop that does not
+)
+
+// runner holds histories, one after the other. It keeps a system for as long as the next history can use it.
+type runner struct {
+	dir      string       // of programs
+	report   func(string) // of progress
+	mistake  control      // built into what is run; the zero value for none
+	program  string       // that was built last
+	movable  bool         // its clocks can be moved
+	system   *system.System
+	finished int // histories
+}
+
+// close stops the system.
+func (r *runner) close() error {
+	s := r.system
+	if r.system = nil; s == nil {
+		return nil
+	}
+	return s.Close()
+}
+
+// open builds the shop and starts a system, unless those of the last history will do.
+func (r *runner) open(ctx context.Context, on system.Kind, movable bool) error {
+	if r.system != nil && (r.system.Kind != on || r.movable != movable) {
+		if err := r.close(); err != nil {
+			return err
+		}
+	}
+	if r.program == "" || r.movable != movable {
+		r.report("building the shop")
+		if err := r.build(ctx, movable); err != nil {
+			return err
+		}
+	}
+	if r.system != nil {
+		return nil
+	}
+	r.report("starting three shops on " + string(on))
+	s, err := system.Open(ctx, on, r.program)
+	r.system = s
+	return err
+}
+
+func (r *runner) build(ctx context.Context, movable bool) error {
+	edits := r.mistake.edits
+	if movable {
+		edits = append(edits[:len(edits):len(edits)], movableClock()...)
+	}
+	r.movable, r.program = movable, filepath.Join(r.dir, fmt.Sprint("shop-", r.finished))
+	if len(edits) == 0 {
+		return child.BuildShop(ctx, "", r.program)
+	}
+	dir, err := os.MkdirTemp(r.dir, "edits")
+	if err != nil {
+		return err
+	}
+	overlay, err := writeOverlay(ctx, dir, edits)
+	if err != nil {
+		return err
+	}
+	return child.BuildShop(ctx, "", r.program, "-overlay", overlay)
+}
+
+// hold runs one history of a fault. The same seed draws the same traffic and the same fault, on processes and a network
+// that are never twice the same.
+func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
+	if err := r.open(ctx, on, f.MovesClock); err != nil {
+		return nil, err
+	}
+	r.finished++
+	name := fmt.Sprintf("h%d-%d", os.Getpid(), r.finished)
+	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
+	h := &history.History{Fault: f.Name, Seed: seed, Servers: string(on), SKUs: skus, Supplied: traffic.Supply(skus), ClocksApart: f.MovesClock}
+	err := r.supply(ctx, h)
+	if err == nil {
+		err = r.breakUnderLoad(ctx, f, h)
+	}
+	if err == nil {
+		err = r.system.AwaitReady(ctx)
+	}
+	var books history.Books
+	if err == nil {
+		books, err = h.Read(ctx, r.system.DB)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
+	}
+	h.Violations = append(checks.Run(h, books), judgeRecovery(f, h)...)
+	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
+		err = r.close()
+	}
+	return h, err
+}
+
+func (r *runner) supply(ctx context.Context, h *history.History) error {
+	conns := shopclient.NewConnections(1, 10*time.Second)
+	defer conns.CloseIdleConnections()
+	operator := shopclient.New(r.system.Shops[0].URL(), conns)
+	for sku, units := range h.Supplied {
+		if err := operator.Create(ctx, sku, units); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
+func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
+	t := &traffic.Traffic{History: h, Strategies: f.Strategies, Seed: h.Seed, ForgetKey: r.mistake.forgetKey}
+	if len(t.Strategies) == 0 {
+		t.Strategies = []string{"lanes", "redis"}
+	}
+	for _, shop := range r.system.Shops {
+		t.Shops = append(t.Shops, shop.URL)
+	}
+	target := &fault.Target{System: r.system, SKUs: h.SKUs, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017))}
+	h.Begin()
+	end := t.Start(ctx)
+	err := await(ctx, h, 0) // each shop has sold
+	if err == nil {
+		pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
+		h.Broken = h.Now()
+		err = f.Break(ctx, target)
+		h.Healed = h.Now()
+	}
+	if err == nil {
+		if err = await(ctx, h, h.Healed); err == nil {
+			h.Selling, _ = h.SoldSince(h.Healed, len(r.system.Shops))
+			pause(ctx, after)
+		}
+	}
+	end()
+	h.Kills, h.Commits = target.Kills, int(target.Commits.Load())
+	h.End()
+	return err
+}
+
+// await returns when each shop has sold something that it was asked for after that time. It is no error if none does for
+// too long: that is judged.
+func await(ctx context.Context, h *history.History, since time.Duration) error {
+	for end := time.Now().Add(waitFor); time.Now().Before(end); pause(ctx, 5*time.Millisecond) {
+		if _, ok := h.SoldSince(since, 3); ok || ctx.Err() != nil {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// judgeRecovery judges whether sales went on, and whether a fault that is to be unnoticed was.
+func judgeRecovery(f fault.Fault, h *history.History) (broken []history.Violation) {
+	limit := max(f.Within, within)
+	if h.Selling == 0 || h.Recovery() > limit {
+		broken = append(broken, history.Violation{Check: "recovery", Detail: fmt.Sprintf("not every shop sold again within %v of the healed fault", limit)})
+	}
+	for _, o := range h.Operations {
+		if f.Unnoticed && len(o.Requests) > 1 {
+			broken = append(broken, history.Violation{Check: "unnoticed", Detail: fmt.Sprintf("a request failed (%s): %v", o.Requests[0].Answer, o)})
+		}
+	}
+	return broken
+}

@@ -1,0 +1,150 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shopclient"
+)
+
+// LockTTL is short, so that a fault that outlasts a lease does not take long.
+const LockTTL = 600 * time.Millisecond
+
+// Shop is an instance of the shop, in a process of its own.
+type Shop struct {
+	SQL              []*Link       // to each database server; none to a SQLite file
+	Redis, ZooKeeper *Link         // nil for none
+	Clock            time.Duration // how far a process that is started is ahead, if it was built to read ClockVariable
+
+	name    string
+	program string
+	env     []string
+	process *child.Process
+	url     atomic.Pointer[string]
+}
+
+// ClockVariable is the environment variable with Clock, in seconds.
+const ClockVariable = "FAULTS_CLOCK"
+
+// URL is where clients reach the shop; empty while they are to avoid it.
+func (s *Shop) URL() string {
+	if url := s.url.Load(); url != nil {
+		return *url
+	}
+	return ""
+}
+
+// Start starts the process and returns when it serves. Orders expire within a history, and a load balancer has time to
+// see that an instance is about to end.
+func (s *Shop) Start(ctx context.Context) (err error) {
+	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
+	s.process, err = child.StartShop(ctx, instances, s.program, env,
+		"--log-level=error", "--reconcile-at=off", "--drain=5s", "--drain-delay=300ms", "--pay-within=1s", "--lock-wait=4s",
+		"--lock-ttl="+LockTTL.String())
+	if err == nil {
+		url := "http://" + s.process.Addr
+		s.url.Store(&url)
+	}
+	return err
+}
+
+// Kill ends the process at once, as a crash does. Clients still try to reach it.
+func (s *Shop) Kill() error { return s.process.Kill() }
+
+// Pause stops the process, as a long collection of garbage or a moved virtual machine does.
+func (s *Shop) Pause() error { return s.process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (s *Shop) Resume() error { return s.process.Signal(syscall.SIGCONT) }
+
+// Stop ends the process as an operator does. Clients avoid it as soon as it is not ready any more.
+func (s *Shop) Stop(ctx context.Context) error {
+	if s.process == nil {
+		return nil
+	}
+	_ = s.Resume() // else it would not end
+	ended := make(chan error, 1)
+	go func() { ended <- s.process.Stop() }()
+	conns := shopclient.NewConnections(1, time.Second)
+	defer conns.CloseIdleConnections()
+	for shopclient.New(s.URL(), conns).Ready(ctx) == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.url.Store(nil)
+	return <-ended
+}
+
+// Server is a server behind the shops. It can be killed and started again.
+type Server struct {
+	*testserver.Server // nil for Redis' protocol in this process
+	stop               func() error
+	addr               atomic.Pointer[string]
+}
+
+func newServer(container *testserver.Server) *Server {
+	s := &Server{Server: container}
+	s.note(container.Addr())
+	return s
+}
+
+func (s *Server) note(addr string) { s.addr.Store(&addr) }
+
+// Addr is where the server is, and may be another one after Start.
+func (s *Server) Addr() string { return *s.addr.Load() }
+
+// Kill ends the server at once.
+func (s *Server) Kill(ctx context.Context) error {
+	if s.Server == nil {
+		return s.stop()
+	}
+	return s.Do(ctx, testserver.Kill)
+}
+
+// Start starts a killed server again, and returns when it answers.
+func (s *Server) Start(ctx context.Context) error {
+	if s.Server == nil {
+		addrs, stop, err := app.StartEmbedded(1)
+		if err == nil {
+			s.stop = stop
+			s.note(addrs[0])
+		}
+		return err
+	}
+	err := s.Do(ctx, testserver.Restart)
+	s.note(s.Server.Addr())
+	return err
+}
+
+// Flush makes a Redis forget all.
+func (s *Server) Flush(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	answer := make([]byte, 3)
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err = io.WriteString(conn, "*1\r\n$8\r\nFLUSHALL\r\n"); err == nil {
+		_, err = io.ReadFull(conn, answer)
+	}
+	if err == nil && string(answer) != "+OK" {
+		err = fmt.Errorf("redis answers FLUSHALL with %q", answer)
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

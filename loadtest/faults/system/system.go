@@ -1,0 +1,287 @@
+// Package system is what the fault suite breaks: instances of the shop in processes of their own, the servers behind
+// them, and the network between the two.
+package system
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/shopclient"
+)
+
+const (
+	instances  = 3
+	nodes      = 5 // of Redlock
+	readyLimit = time.Minute
+)
+
+// Kind is which servers there are.
+type Kind string
+
+// The kinds. All but Embedded run in containers, and have a Redis and what they are named after.
+const (
+	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process, six times for Redlock
+	MySQL     Kind = "mysql"     // MySQL with durable commits; six Redis
+	Disk      Kind = "disk"      // MySQL on a small disk
+	Clock     Kind = "clock"     // MySQL, and a Redis whose clock can be moved
+	Group     Kind = "group"     // three MySQL in a group
+	Replica   Kind = "replica"   // MySQL with an asynchronous replica, which may lose orders: a control
+	SemiSync  Kind = "semi-sync" // the same, semi-synchronous until a timeout: a control
+	Sentinel  Kind = "sentinel"  // MySQL, and a Redis with two replicas and three Sentinels
+	ZooKeeper Kind = "zookeeper" // MySQL and ZooKeeper
+)
+
+// System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
+type System struct {
+	Kind      Kind
+	Shops     []*Shop
+	DB        *sql.DB // past all that can be broken, but for the servers themselves
+	MySQL     []*Server
+	Redis     *Server
+	Redlock   []*Server
+	ZooKeeper *Server
+	Group     *testserver.MySQLGroup
+	Replicas  *testserver.MySQLReplicas
+	Sentinel  *testserver.RedisGroup
+
+	dsn  string // past the links
+	undo []func() error
+}
+
+// Open starts shops of a program on servers of a kind.
+func Open(ctx context.Context, kind Kind, program string) (s *System, err error) {
+	s = &System{Kind: kind}
+	for i := range instances {
+		s.Shops = append(s.Shops, &Shop{program: program, name: fmt.Sprint("shop ", i+1)})
+	}
+	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openZooKeeper, s.openDatabase, s.openShops, s.AwaitReady} {
+		if err = open(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", kind, err), s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Close stops all: the shops together, then the rest, the last first.
+func (s *System) Close() error {
+	var all sync.WaitGroup
+	for _, shop := range s.Shops {
+		all.Go(func() { _ = shop.Stop(context.Background()) }) // also after an interrupt
+	}
+	all.Wait()
+	var errs []error
+	for _, undo := range slices.Backward(s.undo) {
+		errs = append(errs, undo())
+	}
+	return errors.Join(errs...)
+}
+
+// AwaitReady returns when all shops are ready to sell.
+func (s *System) AwaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	conns := shopclient.NewConnections(1, 5*time.Second)
+	defer conns.CloseIdleConnections()
+	for _, shop := range s.Shops {
+		for {
+			err := shopclient.New(shop.URL(), conns).Ready(ctx)
+			if err == nil {
+				break
+			}
+			if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+				return fmt.Errorf("%s is not ready: %w", shop.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// openMySQL starts the database servers of the kind, with a link from each shop to each of them.
+func (s *System) openMySQL(ctx context.Context) (err error) {
+	var servers []*testserver.Server
+	switch s.Kind {
+	case Embedded:
+		return nil
+	case Group:
+		if s.Group, err = testserver.OpenMySQLGroup(ctx); err == nil {
+			s.later(s.Group.Close)
+			servers = s.Group.Members
+			s.dsn, err = s.Group.DSN(ctx, "shop")
+		}
+	case Replica, SemiSync:
+		if s.Replicas, err = testserver.OpenMySQLReplicas(ctx, s.Kind == SemiSync); err == nil {
+			s.later(s.Replicas.Close)
+			servers = s.Replicas.Servers
+			s.dsn, err = s.Replicas.DSN(ctx, "shop")
+		}
+	case MySQL, Disk, Clock, Sentinel, ZooKeeper:
+		open := testserver.OpenMySQL
+		if s.Kind == Disk {
+			open = testserver.OpenMySQLSmallDisk
+		}
+		var one *testserver.Server
+		if one, err = open(ctx); err == nil {
+			s.later(one.Close)
+			servers = append(servers, one)
+			s.dsn, err = one.NewSchema(ctx, "shop")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, server := range servers {
+		s.MySQL = append(s.MySQL, newServer(server))
+	}
+	for _, shop := range s.Shops {
+		var dsn string
+		if dsn, shop.SQL, err = s.linkMySQL(ctx, true); err != nil {
+			return err
+		}
+		shop.env = append(shop.env, "SHOP_MYSQL="+dsn+"&innodb_lock_wait_timeout=1")
+	}
+	s.dsn, _, err = s.linkMySQL(ctx, false) // a server that is started again may have another address
+	return err
+}
+
+// linkMySQL returns links to all database servers and the data source name of these.
+func (s *System) linkMySQL(ctx context.Context, judged bool) (dsn string, links []*Link, err error) {
+	dsn = s.dsn
+	for _, server := range s.MySQL {
+		link, err := s.link(ctx, server, judged)
+		if err != nil {
+			return "", nil, err
+		}
+		links, dsn = append(links, link), strings.Replace(dsn, server.Addr(), link.Addr, 1)
+	}
+	return dsn, links, nil
+}
+
+// openRedis starts Redis, with a link from each shop. Sentinels name addresses past a link.
+func (s *System) openRedis(ctx context.Context) (err error) {
+	if s.Kind == Sentinel {
+		if s.Sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
+			return err
+		}
+		s.later(s.Sentinel.Close)
+		for _, shop := range s.Shops {
+			shop.env = append(shop.env, "SHOP_REDIS="+s.Sentinel.URL())
+		}
+		return nil
+	}
+	if s.Redis, err = s.startRedis(ctx); err != nil {
+		return err
+	}
+	if s.Kind == Embedded || s.Kind == MySQL {
+		for range nodes {
+			node, err := s.startRedis(ctx)
+			if err != nil {
+				return err
+			}
+			s.Redlock = append(s.Redlock, node)
+		}
+	}
+	for _, shop := range s.Shops {
+		var addrs []string
+		for _, server := range append(slices.Clip(s.Redlock), s.Redis) {
+			if shop.Redis, err = s.link(ctx, server, false); err != nil {
+				return err
+			}
+			addrs = append(addrs, shop.Redis.Addr)
+		}
+		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr)
+		if len(s.Redlock) > 0 {
+			shop.env = append(shop.env, "SHOP_REDLOCK="+strings.Join(addrs[:nodes], ","))
+		}
+	}
+	return nil
+}
+
+func (s *System) startRedis(ctx context.Context) (*Server, error) {
+	if s.Kind == Embedded {
+		server := new(Server)
+		s.later(func() error { return server.stop() })
+		return server, server.Start(ctx)
+	}
+	open := testserver.OpenRedis
+	if s.Kind == Clock {
+		open = testserver.OpenRedisClock
+	}
+	server, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.later(server.Close)
+	return newServer(server), nil
+}
+
+func (s *System) openZooKeeper(ctx context.Context) error {
+	if s.Kind != ZooKeeper {
+		return nil
+	}
+	server, err := testserver.OpenZooKeeper(ctx)
+	if err != nil {
+		return err
+	}
+	s.later(server.Close)
+	s.ZooKeeper = newServer(server)
+	for _, shop := range s.Shops {
+		if shop.ZooKeeper, err = s.link(ctx, s.ZooKeeper, false); err != nil {
+			return err
+		}
+		shop.env = append(shop.env, "SHOP_ZOOKEEPER="+shop.ZooKeeper.Addr)
+	}
+	return nil
+}
+
+func (s *System) link(ctx context.Context, server *Server, sql bool) (*Link, error) {
+	link, err := newLink(ctx, sql, server.Addr)
+	if err == nil {
+		s.later(link.Close)
+	}
+	return link, err
+}
+
+// openDatabase makes the tables.
+func (s *System) openDatabase(ctx context.Context) error {
+	settings := app.Default().DatabaseSettings
+	settings.MySQL = s.dsn
+	if s.Kind == Embedded {
+		dir, err := os.MkdirTemp("", "shop-faults-")
+		if err != nil {
+			return err
+		}
+		s.later(func() error { return os.RemoveAll(dir) })
+		for _, shop := range s.Shops {
+			shop.env = append(shop.env, "SHOP_DATA="+dir)
+		}
+		settings.Data = dir
+	}
+	database, err := app.OpenDatabase(ctx, settings)
+	if err != nil {
+		return err
+	}
+	s.later(database.Close)
+	s.DB = database.DB()
+	_, err = database.Migrate(ctx)
+	return err
+}
+
+func (s *System) openShops(ctx context.Context) error {
+	for _, shop := range s.Shops {
+		if err := shop.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *System) later(undo func() error) { s.undo = append(s.undo, undo) }

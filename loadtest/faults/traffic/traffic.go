@@ -1,0 +1,240 @@
+// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, ask again with
+// the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a final answer,
+// as a correct client does, and record each request.
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/shopclient"
+)
+
+const (
+	buyers    = 16 // of all SKUs
+	fewBuyers = 4  // more at once would be more sequences of events than Porcupine can try
+
+	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
+	settleLimit  = 40 * time.Second      // for the last answers once the traffic ends
+	retryPause   = 20 * time.Millisecond // before the second try; doubles up to retryMost
+	retryMost    = 200 * time.Millisecond
+	restockEvery = 150 * time.Millisecond
+)
+
+// Supply is how many units of each SKU are there at the start.
+func Supply(skus history.SKUs) map[string]int64 {
+	return map[string]int64{skus.Deep: 1_000_000, skus.Hot: 20, skus.Cold: 100_000, skus.Few: 3}
+}
+
+// Traffic is the clients of one history.
+type Traffic struct {
+	History    *history.History
+	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
+	Strategies []string
+	Seed       uint64
+
+	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
+	ForgetKey bool
+
+	conns *http.Client
+}
+
+// Start sends requests until end is called, which waits for the last answers.
+func (t *Traffic) Start(ctx context.Context) (end func()) {
+	t.conns = shopclient.NewConnections(buyers, requestLimit)
+	asking, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	sending, stop := context.WithCancel(asking)
+	for i := range buyers + fewBuyers + 1 {
+		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
+		work := c.shop
+		switch {
+		case i == buyers+fewBuyers:
+			work = c.restock
+		case i >= buyers:
+			work = c.takeFew
+		}
+		running.Go(func() {
+			for sending.Err() == nil {
+				work()
+			}
+		})
+	}
+	return func() {
+		stop()
+		defer time.AfterFunc(settleLimit, cancel).Stop()
+		running.Wait()
+		cancel()
+		t.conns.CloseIdleConnections()
+	}
+}
+
+// client is one goroutine, and one buyer.
+type client struct {
+	*Traffic
+	name   string
+	asking context.Context //nolint:containedctx // of all its requests
+	dice   *rand.Rand
+	keys   int
+}
+
+// shop buys something, and pays, cancels or forgets it.
+func (c *client) shop() {
+	var lines []shopclient.Line
+	skus := c.History.SKUs
+	switch n := c.dice.IntN(10); {
+	case n < 4:
+		lines = []shopclient.Line{{SKU: skus.Deep, Units: 1}}
+	case n < 7:
+		lines = []shopclient.Line{{SKU: skus.Hot, Units: 1 + c.dice.Int64N(3)}}
+	default:
+		lines = []shopclient.Line{{SKU: skus.Hot, Units: 1}, {SKU: skus.Cold, Units: 2}}
+	}
+	o := c.buy(lines)
+	if o.Outcome != history.Placed {
+		return
+	}
+	if c.dice.IntN(5) == 0 { // an impatient buyer
+		again := o
+		again.Requests = nil
+		c.insist(&again, c.askToBuy(&again))
+	}
+	switch c.dice.IntN(10) {
+	case 0, 1: // forgotten: it expires
+	case 2, 3, 4:
+		c.end(history.Pay, o)
+	case 5: // both at once: the order ends as one of them
+		var both sync.WaitGroup
+		both.Go(func() { c.end(history.Pay, o) })
+		c.end(history.Cancel, o)
+		both.Wait()
+	default:
+		c.end(history.Cancel, o)
+	}
+}
+
+// takeFew buys one of the few, and gives it back.
+func (c *client) takeFew() {
+	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Few, Units: 1}})
+	if o.Outcome == history.Placed {
+		c.end(history.Cancel, o)
+	}
+	c.pause(30 * time.Millisecond)
+}
+
+// restock brings hot units in.
+func (c *client) restock() {
+	c.pause(restockEvery)
+	o := history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}}
+	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
+		return shop.Restock(c.asking, o.Lines[0].SKU, o.Key, o.Lines[0].Units)
+	})
+}
+
+func (c *client) buy(lines []shopclient.Line) history.Operation {
+	o := history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: c.Strategies[c.dice.IntN(len(c.Strategies))]}
+	c.insist(&o, c.askToBuy(&o))
+	return o
+}
+
+func (c *client) askToBuy(o *history.Operation) func(*shopclient.Client) (shopclient.Answer, error) {
+	return func(shop *shopclient.Client) (shopclient.Answer, error) {
+		if c.ForgetKey && len(o.Requests) > 0 {
+			o.Key = c.key()
+		}
+		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy})
+	}
+}
+
+func (c *client) end(kind history.Kind, placed history.Operation) {
+	o := history.Operation{Kind: kind, Buyer: c.name, Key: placed.Key, Lines: placed.Lines, OrderID: placed.OrderID}
+	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
+		if kind == history.Pay {
+			return shop.Pay(c.asking, c.name, o.OrderID)
+		}
+		return shop.Cancel(c.asking, c.name, o.OrderID)
+	})
+}
+
+func (c *client) key() string {
+	c.keys++
+	return fmt.Sprintf("%s-%d", c.name, c.keys)
+}
+
+// insist asks one shop after the other until the answer is final, and records the operation.
+func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
+	turn, pause := c.keys, retryPause
+	if o.Kind == history.Pay {
+		turn++ // another shop than that of a cancellation at the same time
+	}
+	for o.Outcome = history.Unknown; o.Outcome == history.Unknown && c.asking.Err() == nil; turn++ {
+		shop := turn % len(c.Shops)
+		url := c.Shops[shop]()
+		if url == "" { // as behind a load balancer, which knows that it is about to end
+			c.pause(time.Millisecond)
+			continue
+		}
+		sent := c.History.Now()
+		answer, err := ask(shopclient.New(url, c.conns))
+		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
+		o.Outcome = outcome(o.Kind, answer, err)
+		if o.Outcome == history.Placed {
+			o.OrderID = answer.OrderID
+		}
+		if o.Outcome == history.Unknown {
+			c.pause(pause)
+			pause = min(2*pause, retryMost)
+		}
+	}
+	if len(o.Requests) > 0 {
+		c.History.Add(*o)
+	}
+}
+
+func (c *client) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-c.asking.Done():
+	}
+}
+
+// outcome is what an answer says of an operation. Unknown: the client has to ask again.
+func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome {
+	good := a.Status == http.StatusOK || a.Status == http.StatusCreated
+	switch {
+	case err != nil || !good && a.Problem.RetrySafe:
+		return history.Unknown
+	case good:
+		return map[history.Kind]history.Outcome{
+			history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
+		}[kind]
+	case kind == history.Buy && a.Problem.SoldOut():
+		return history.SoldOut
+	case a.Problem.OrderStatus != "":
+		return history.Outcome(a.Problem.OrderStatus)
+	}
+	return history.Rejected
+}
+
+func explain(a shopclient.Answer, err error) string {
+	var network *net.OpError
+	var limit net.Error
+	switch {
+	case errors.As(err, &limit) && limit.Timeout():
+		return "no answer in time"
+	case errors.As(err, &network):
+		return network.Op + ": " + network.Err.Error()
+	case err != nil:
+		return "connection broke: " + err.Error()
+	case a.Problem.Code() != "":
+		return fmt.Sprintf("%d %s", a.Status, a.Problem.Code())
+	}
+	return fmt.Sprint(a.Status)
+}
