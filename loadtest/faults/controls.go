@@ -65,7 +65,7 @@ func allControls() []control {
 			about: "a lock counts its fences from 1, and is not told the last one when it has lost them",
 			edits: []edit{
 				{single, "if !errors.Is(err, order.ErrStaleFence) {", "if true {"},
-				{"internal/lock/redis_acquire.lua", "local fence = time[1] .. string.rep('0', 6 - #time[2]) .. time[2]", "local fence = '1'"},
+				{"internal/lock/redis.go", "newScript(acquireSource)", `newScript(strings.Replace(acquireSource, "fence = time[1]", "fence = '1' or time[1]", 1))`},
 			}},
 		{name: "success-unknown", on: system.MySQL, fault: "commit-not-sent",
 			about: "a COMMIT without an answer counts as done",

@@ -1,0 +1,121 @@
+package checks
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/shopclient"
+)
+
+const at = time.Millisecond
+
+// example is a history in which nothing is wrong: ann buys two of three mugs and pays, bob is refused two, gets one and
+// cancels it, and three are brought in.
+func example() (*history.History, history.Books) {
+	request := func(from, to time.Duration) []history.Request {
+		return []history.Request{{Sent: from * at, Answered: to * at, Answer: "201"}}
+	}
+	lines := func(n int64) []shopclient.Line { return []shopclient.Line{{SKU: "few", Units: n}} }
+	h := &history.History{
+		SKUs: history.SKUs{Few: "few", Hot: "few", Deep: "few", Cold: "few"}, Supplied: map[string]int64{"few": 3},
+		Operations: []history.Operation{
+			{Kind: history.Buy, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Placed, Requests: request(0, 10)},
+			{Kind: history.Buy, Buyer: "bob", Key: "b", Lines: lines(2), Outcome: history.SoldOut, Requests: request(11, 12)},
+			{Kind: history.Buy, Buyer: "bob", Key: "c", Lines: lines(1), OrderID: "2", Outcome: history.Placed, Requests: request(13, 20)},
+			{Kind: history.Pay, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Paid, Requests: request(21, 22)},
+			{Kind: history.Cancel, Buyer: "bob", Key: "c", Lines: lines(1), OrderID: "2", Outcome: history.Cancelled, Requests: request(23, 24)},
+			{Kind: history.Restock, Key: "d", Lines: lines(3), Outcome: history.Restocked, Requests: request(25, 26)},
+		},
+	}
+	move := func(id, kind, order string, fence int64, l history.Level) history.Movement {
+		return history.Movement{ID: id + "-0000-0000-0000", SKU: "few", Kind: kind, OrderID: order, Fence: fence, Level: l}
+	}
+	return h, history.Books{
+		Orders: map[string]history.Order{
+			"1": {Buyer: "ann", Key: "a", Status: "paid", Units: map[string]int64{"few": 2}},
+			"2": {Buyer: "bob", Key: "c", Status: "cancelled", Units: map[string]int64{"few": 1}},
+		},
+		Movements: []history.Movement{
+			move("00000000", "supply", "", 0, history.Level{Supplied: 3, Available: 3}),
+			move("00000001", "reserve", "1", 5, history.Level{Available: -2, Reserved: 2}),
+			move("00000002", "reserve", "2", 6, history.Level{Available: -1, Reserved: 1}),
+			move("00000003", "sell", "1", 0, history.Level{Reserved: -2, Sold: 2}),
+			move("00000004", "release", "2", 0, history.Level{Available: 1, Reserved: -1}),
+			move("00000005", "supply", "", 0, history.Level{Supplied: 3, Available: 3}),
+		},
+		Levels: map[string]history.Level{"few": {Supplied: 6, Available: 4, Sold: 2}},
+	}
+}
+
+func found(h *history.History, b history.Books) (names []string) {
+	for _, v := range Run(h, b) {
+		names = append(names, v.Check)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Each check by the mistakes that it alone, or it among others, has to see.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	if h, b := example(); len(found(h, b)) > 0 {
+		t.Fatalf("nothing is wrong, and got %v", Run(h, b))
+	}
+	order := func(b history.Books, id string, change func(*history.Order)) {
+		o := b.Orders[id]
+		o.Units = maps.Clone(o.Units)
+		change(&o)
+		b.Orders[id] = o
+	}
+	for name, c := range map[string]struct {
+		change func(*history.History, *history.Books)
+		want   string
+	}{
+		"lost order":  {func(_ *history.History, b *history.Books) { delete(b.Orders, "1") }, "receipts"},
+		"other buyer": {func(_ *history.History, b *history.Books) { order(*b, "1", func(o *history.Order) { o.Buyer = "bob" }) }, "receipts"},
+		"other units": {func(_ *history.History, b *history.Books) {
+			order(*b, "1", func(o *history.Order) { o.Units["few"] = 1 })
+		}, "receipts"},
+		"not in the ledger": {func(_ *history.History, b *history.Books) { b.Movements = slices.Delete(b.Movements, 1, 2) }, "receipts"},
+		"twice in the ledger": {func(_ *history.History, b *history.Books) {
+			b.Movements = append(b.Movements, b.Movements[1])
+		}, "receipts"},
+		"two orders of a key": {func(_ *history.History, b *history.Books) { b.Orders["3"] = b.Orders["1"] }, "keys"},
+		"order of no request": {func(_ *history.History, b *history.Books) { order(*b, "2", func(o *history.Order) { o.Key = "x" }) }, "keys"},
+		"order of a refusal":  {func(_ *history.History, b *history.Books) { order(*b, "2", func(o *history.Order) { o.Key = "b" }) }, "keys"},
+		"two answers to a key": {func(h *history.History, _ *history.Books) {
+			again := h.Operations[0]
+			again.OrderID = "2"
+			h.Operations = append(h.Operations, again)
+		}, "keys"},
+		"level": {func(_ *history.History, b *history.Books) {
+			b.Levels["few"] = history.Level{Supplied: 6, Available: 3, Sold: 3}
+		}, "levels"},
+		"lost update": {func(_ *history.History, b *history.Books) { b.Movements[1].Available, b.Movements[1].Reserved = -1, 1 }, "levels"},
+		"delivery counted twice": {func(_ *history.History, b *history.Books) {
+			b.Movements = append(b.Movements, b.Movements[5])
+			b.Levels["few"] = history.Level{Supplied: 9, Available: 7, Sold: 2}
+		}, "levels"},
+		"falling fence":     {func(_ *history.History, b *history.Books) { b.Movements[2].Fence = 4 }, "fences"},
+		"refused too early": {func(h *history.History, _ *history.Books) { h.Operations[1].Lines[0].Units = 1 }, "refusals"},
+		"refused after a delivery": {func(h *history.History, _ *history.Books) {
+			h.Operations[1].Requests = []history.Request{{Sent: 30 * at, Answered: 31 * at}}
+		}, "refusals"},
+		"ended twice": {func(_ *history.History, b *history.Books) { b.Movements[4].OrderID = "1" }, "ends"},
+		"paid and cancelled": {func(_ *history.History, b *history.Books) {
+			order(*b, "1", func(o *history.Order) { o.Status = "cancelled" })
+		}, "ends"},
+		"no final answer":          {func(h *history.History, _ *history.Books) { h.Operations[3].Outcome = history.Unknown }, "outcomes"},
+		"unforeseen answer":        {func(h *history.History, _ *history.Books) { h.Operations[3].Outcome = history.Rejected }, "outcomes"},
+		"more sold than there are": {func(h *history.History, _ *history.Books) { h.Supplied["few"] = 2 }, "porcupine"},
+	} {
+		h, b := example()
+		c.change(h, &b)
+		if got := found(h, b); !slices.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %s among them", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/goleak"
+
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/faults/fault"
+	"example.com/shop/loadtest/faults/report"
+	"example.com/shop/loadtest/faults/system"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+
+// start runs the command as the program does, to its end.
+func start(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var grammar struct {
+		Faults Command `cmd:""`
+	}
+	var out, log bytes.Buffer
+	parser := kong.Must(&grammar, kong.Writers(&out, &log), kong.BindTo(t.Context(), (*context.Context)(nil)))
+	parsed, err := parser.Parse(append([]string{"faults"}, args...))
+	if err == nil {
+		err = parsed.Run()
+	}
+	return out.String(), log.String(), err
+}
+
+// A history of each kind of fault that needs no server: a process, Redis, the network, none that clients may notice.
+func TestCommand_embedded(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
+	names := []string{"shop-killed", "redis-restarted", "redis-cut-off-answers", "rolling-restart"}
+	stdout, stderr, err := start(t, append(names, "--times=1", "--seed=7", "--json="+file, "--html="+page)...)
+	if err != nil {
+		t.Fatalf("got %v, want no promise broken\n%s\n%s", err, stdout, stderr)
+	}
+	var r report.Report
+	text, err := os.ReadFile(file)
+	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil {
+		t.Fatal(err)
+	}
+	var held []string
+	for _, h := range r.Histories {
+		held = append(held, h.Fault)
+		if h.Seed != 7 || h.Servers != "embedded" || h.Sold == 0 || h.Selling < h.Healed || h.Healed <= h.Broken || h.Broken == 0 {
+			t.Errorf("%s: got %+v, want a fault, sales before and after it, and what seed 7 draws", h.Fault, h)
+		}
+	}
+	if !slices.Equal(held, names) {
+		t.Errorf("got histories of %q, want %q", held, names)
+	}
+	for _, want := range append(names, "4 histories, 2 kills, 0 COMMITs without an answer") {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("want %q in\n%s", want, stdout)
+		}
+	}
+	if text, err := os.ReadFile(page); err != nil || strings.Count(string(text), "<svg") != len(names) {
+		t.Errorf("page: got %v and %d timelines, want %d", err, strings.Count(string(text), "<svg"), len(names))
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// "'faults controls' proves that the checks notice". All of them take minutes; docs/faults.md has the figures.
+func TestCommand_controls(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, err := start(t, "controls", "key-ignored", "units-not-returned", "--times=20")
+	if err != nil || strings.Count(stdout, "found after") != 2 {
+		t.Errorf("got %v, want both found\n%s\n%s", err, stdout, stderr)
+	}
+}
+
+// A control that is not found fails the run: the shop as it is has no mistake.
+func TestCommand_controlNotFound(t *testing.T) {
+	t.Parallel()
+	r := &runner{dir: t.TempDir(), report: func(string) {}}
+	defer func() { testserver.Must(t, r.close()) }()
+	var out bytes.Buffer
+	err := (&Command{Times: 1, Seed: 1}).findAll(t.Context(), r, []control{{name: "none", on: system.Embedded, fault: "redis-flushed"}}, &out)
+	if !errors.Is(err, ErrBroken) || !strings.Contains(out.String(), "NOT FOUND in 1") {
+		t.Errorf("got %v, want a broken promise\n%s", err, out.String())
+	}
+}
+
+// Each control changes the source as it is today, and is found under a fault that there is.
+func TestControls_apply(t *testing.T) {
+	t.Parallel()
+	for _, c := range append(allControls(), control{name: "clocks", edits: movableClock(), fault: "clocks-apart"}) {
+		if _, err := writeOverlay(t.Context(), t.TempDir(), c.edits); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if _, ok := fault.Named(c.fault); !ok {
+			t.Errorf("%s: no fault %s", c.name, c.fault)
+		}
+	}
+}
+
+func TestCommand_usage(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--times 0: want 1 to 10000":             {"--times=0"},
+		`"shop-dead" is no fault; 'faults list'`: {"shop-dead"},
+		"mysql-killed needs servers: add":        {"mysql-killed"},
+		"lock-wait-ignored needs servers: add":   {"controls", "lock-wait-ignored"},
+		`"no-such"] are controls; 'faults list'`: {"controls", "no-such"},
+		"--servers must be one of":               {"--servers=here"},
+	} {
+		if _, _, err := start(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error with %q", args, err, want)
+		}
+	}
+}
+
+// "faults list" has what docs/faults.md has.
+func TestCommand_list(t *testing.T) {
+	t.Parallel()
+	stdout, _, err := start(t, "list")
+	text, failed := os.ReadFile(filepath.Join("..", "..", "docs", "faults.md"))
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
+	for line := range strings.Lines(stdout) {
+		name, about, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok || !strings.Contains(about, " ") || strings.HasSuffix(line, "─\n") || slices.Contains([]string{"fault", "check", "control"}, name) {
+			continue
+		}
+		listed++
+		if !strings.Contains(string(text), "| `"+name+"` |") {
+			t.Errorf("docs/faults.md lacks %q", name)
+		}
+	}
+	if listed < 60 {
+		t.Errorf("got %d faults, checks and controls, want all", listed)
+	}
+}
