@@ -1,22 +1,30 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"example.com/shop/internal/observe/logbook"
-	"example.com/shop/loadtest/browsertest"
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/verdict"
+	"example.com/shop/loadtest/web"
 )
 
 // uiRun is the program with --ui.
@@ -64,11 +72,11 @@ func startUI(t *testing.T, args ...string) uiRun {
 }
 
 // visitUI opens its page.
-func visitUI(t *testing.T, args ...string) (uiRun, *browsertest.Tab) {
+func visitUI(t *testing.T, args ...string) (uiRun, *tab) {
 	t.Helper()
 	ui := startUI(t, append([]string{"--ui", "127.0.0.1:0"}, args...)...)
-	browser := browsertest.Start(t, func(url string) bool { return strings.HasPrefix(url, ui.url) })
-	browser.Do(chromedp.Navigate(ui.url))
+	browser := startBrowser(t, func(url string) bool { return strings.HasPrefix(url, ui.url) })
+	browser.do(chromedp.Navigate(ui.url))
 	return ui, browser
 }
 
@@ -76,24 +84,24 @@ func visitUI(t *testing.T, args ...string) (uiRun, *browsertest.Tab) {
 // origin, and nothing is on the console.
 func TestUI_race(t *testing.T) {
 	_, browser := visitUI(t, "--strategies", "none,redis", "--buyers", "60", "--stock", "6", "--think", "10ms")
-	browser.Await(`document.querySelectorAll("#rows li").length === 2`)
-	browser.Check("before", browsertest.Screens()...)
-	browser.Do(chromedp.Click("#run"))
-	browser.AwaitText("#status", "Done: ")
-	browser.Await(`document.querySelectorAll("#result .strategy").length === 2`)
-	said := browser.Text(`document.getElementById("status").textContent`)
+	browser.await(`document.querySelectorAll("#rows li").length === 2`)
+	browser.check("before", screens()...)
+	browser.do(chromedp.Click("#run"))
+	browser.awaitText("#status", "Done: ")
+	browser.await(`document.querySelectorAll("#result .strategy").length === 2`)
+	said := browser.text(`document.getElementById("status").textContent`)
 	if !regexp.MustCompile(`^Done: none oversold by \d+, redis correct\.$`).MatchString(said) {
 		t.Errorf("verdict: got %q, want none oversold and redis correct", said)
 	}
-	result := browser.Text(`document.getElementById("verdict").innerText + document.getElementById("result").innerText`)
+	result := browser.text(`document.getElementById("verdict").innerText + document.getElementById("result").innerText`)
 	for _, want := range []string{"As expected, redis was correct.", "The race, request by request", "both read", "p99", "raced at the same time"} {
 		if !strings.Contains(result, want) {
 			t.Errorf("result: want %q in\n%s", want, result)
 		}
 	}
-	browser.Check("result", browsertest.Screens()...)
-	download(t, browser.Text(`document.getElementById("json").href`))
-	browser.Leave()
+	browser.check("result", screens()...)
+	download(t, browser.text(`document.getElementById("json").href`))
+	browser.leave()
 }
 
 func download(t *testing.T, address string) {
@@ -112,85 +120,243 @@ func download(t *testing.T, address string) {
 // The page says when the lab is gone, in mid-run, and finds it when it is back.
 func TestUI_server_gone(t *testing.T) {
 	ui, browser := visitUI(t, "--strategies", "none", "--buyers", "50", "--stock", "1000", "--think", "1s")
-	browser.Await(`document.querySelectorAll("#rows li").length === 1`)
-	browser.Do(chromedp.Click("#run"))
-	browser.Await(`document.getElementById("stop").getAttribute("aria-disabled") === "false"`)
+	browser.await(`document.querySelectorAll("#rows li").length === 1`)
+	browser.do(chromedp.Click("#run"))
+	browser.await(`document.getElementById("stop").getAttribute("aria-disabled") === "false"`)
 	ui.end()
-	browser.Await(`!document.getElementById("lost").hidden && document.getElementById("lost").innerText.includes("does not answer")`)
+	browser.await(`!document.getElementById("lost").hidden && document.getElementById("lost").innerText.includes("does not answer")`)
 	address := strings.TrimSuffix(strings.TrimPrefix(ui.url, "http://"), "/")
 	startUI(t, "--ui", address)
-	browser.Await(`document.getElementById("lost").hidden`)
-	browser.Do(chromedp.Navigate("about:blank"))
+	browser.await(`document.getElementById("lost").hidden`)
+	browser.do(chromedp.Navigate("about:blank"))
 }
 
 // keys presses one key after the other. Each changes the address, to this schedule at last.
 func (g gameTab) keys(schedule string, keys ...string) {
 	g.Helper()
 	for _, key := range keys {
-		before := g.Text("location.hash")
-		g.Do(chromedp.KeyEvent(key))
+		before := g.text("location.hash")
+		g.do(chromedp.KeyEvent(key))
 		if key != "t" && key != "x" {
-			g.Await("location.hash !== `" + before + "`")
+			g.await("location.hash !== `" + before + "`")
 		}
 	}
-	if got := g.Text("location.hash"); got != "#game/"+schedule {
+	if got := g.text("location.hash"); got != "#game/"+schedule {
 		g.Fatalf("after %v: got %s, want %s", keys, got, schedule)
 	}
 }
 
-type gameTab struct{ *browsertest.Tab }
+type gameTab struct{ *tab }
 
 // By keyboard alone, with real shops: two wrong strategies oversell, a right one never does.
 func TestUI_game(t *testing.T) {
 	ui, browser := visitUI(t)
 	g := gameTab{browser}
-	g.Do(chromedp.Navigate(ui.url + "#game"))
-	g.AwaitText("#game-said", "A begins")
+	g.do(chromedp.Navigate(ui.url + "#game"))
+	g.awaitText("#game-said", "A begins")
 	g.keys("none:AB", "a", "b")
 	g.keys("none:A", "u")
 	g.keys("none:Aba", "B", "A")
-	g.AwaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
-	g.AwaitText("#game-end .shortest", "The shortest schedule that fails: none:A")
-	g.AwaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
-	g.AwaitText("#game-boards .board:last-child .sold", "1 sold of 1")
-	g.AwaitText("#tried", "You tried 1 of ")
-	g.Check("found", browsertest.Screens()...)
+	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
+	g.awaitText("#game-end .shortest", "The shortest schedule that fails: none:A")
+	g.awaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
+	g.awaitText("#game-boards .board:last-child .sold", "1 sold of 1")
+	g.awaitText("#tried", "You tried 1 of ")
+	g.check("found", screens()...)
 
-	g.Do(chromedp.Navigate(ui.url+"#game/get-then-del:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
-	g.Await(`document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "get-then-del:"`)
+	g.do(chromedp.Navigate(ui.url+"#game/get-then-del:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
+	g.await(`document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "get-then-del:"`)
 	g.keys("get-then-del:AAtaba", "a", "a", "t", "a", "B", "A")
-	g.AwaitText("#game-end .verdict", "Found it: 2 sold of 1")
+	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1")
 
-	g.Do(chromedp.Navigate(ui.url+"#game/redis:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
-	g.Await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
+	g.do(chromedp.Navigate(ui.url+"#game/redis:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
+	g.await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
 	g.keys("redis:ab", "A", "B")
-	g.Do(chromedp.Focus("#explore"), chromedp.KeyEvent(kb.Enter))
-	g.Await(`/^You tried 1 of \d+\. All \d+ with at most two switches: 0 oversell, 0 leave/.test(document.getElementById("tried").textContent)`)
-	g.Leave()
+	g.do(chromedp.Focus("#explore"), chromedp.KeyEvent(kb.Enter))
+	g.await(`/^You tried 1 of \d+\. All \d+ with at most two switches: 0 oversell, 0 leave/.test(document.getElementById("tried").textContent)`)
+	g.leave()
 }
 
 // A lesson stops before the step that decides, counts the answer, and goes on. A link opens at its step.
 func TestUI_lesson(t *testing.T) {
 	ui, browser := visitUI(t)
-	browser.Do(chromedp.Navigate(ui.url + "#lesson/none"))
-	browser.Await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
-	browser.Do(chromedp.KeyEvent(kb.End))
-	browser.AwaitText("#lesson-said", "Step 6.")
-	browser.Await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
-	browser.Check("asked", browsertest.Screens()...)
-	browser.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
-	browser.Await(`document.activeElement.id === "lesson-next"`)
-	browser.Do(chromedp.KeyEvent(kb.End))
-	browser.AwaitText("#lesson-end .verdict", "✓ You were right.")
-	browser.AwaitText("#lesson-score", "1 of 1 right")
-	browser.AwaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
-	browser.Check("answered", browsertest.Screens()...)
+	browser.do(chromedp.Navigate(ui.url + "#lesson/none"))
+	browser.await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
+	browser.do(chromedp.KeyEvent(kb.End))
+	browser.awaitText("#lesson-said", "Step 6.")
+	browser.await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
+	browser.check("asked", screens()...)
+	browser.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	browser.await(`document.activeElement.id === "lesson-next"`)
+	browser.do(chromedp.KeyEvent(kb.End))
+	browser.awaitText("#lesson-end .verdict", "✓ You were right.")
+	browser.awaitText("#lesson-score", "1 of 1 right")
+	browser.awaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
+	browser.check("answered", screens()...)
 
-	browser.Do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
-	browser.Await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
-	browser.Await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
-	browser.AwaitText("#lesson-title", "第 6 课，共 15 课：GET，比较，DEL")
-	browser.Leave()
+	browser.do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
+	browser.await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
+	browser.await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
+	browser.awaitText("#lesson-title", "第 6 课，共 15 课：GET，比较，DEL")
+	browser.leave()
+}
+
+// steeredLab is the lab with races that a test steers.
+type steeredLab struct {
+	*browserLab
+	race func(ctx context.Context, watch crowd.Watcher) (result.Strategy, error)
+}
+
+func (l steeredLab) Race(ctx context.Context, _ web.Choice, _ shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
+	return l.race(ctx, watch)
+}
+
+// visitSteered opens the page of a lab with steered races of 77 buyers, who want 7 units.
+func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (result.Strategy, error)) *tab {
+	t.Helper()
+	l := loadTest{raceCommand: *parse(t, "--strategies", "none", "--buyers", "77", "--stock", "7"), log: slog.New(slog.DiscardHandler)}
+	chosen, shop, err := l.choose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	lines := make(chan string, 1)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		lab := steeredLab{&browserLab{loadTest: l, chosen: chosen, shop: shop}, race}
+		if err := web.Serve(ctx, "127.0.0.1:0", lab, func(line string) { lines <- line }); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		serving.Wait()
+	})
+	url := regexp.MustCompile(`http://\S+`).FindString(<-lines)
+	p := startBrowser(t, func(asked string) bool { return strings.HasPrefix(asked, url) })
+	p.do(chromedp.Navigate(url))
+	return p
+}
+
+// The bar climbs while the race goes on, and past the line of what was supplied. All by keyboard.
+func TestPage_race(t *testing.T) {
+	sell := make(chan int64)
+	p := visitSteered(t, func(ctx context.Context, watch crowd.Watcher) (result.Strategy, error) {
+		tally := new(crowd.Tally)
+		watch.Connecting(tally)
+		watch.Ready(ctx)
+		for {
+			select {
+			case sold, more := <-sell:
+				if !more {
+					watch.Answered()
+					return result.Strategy{
+						Strategy: shopclient.Strategy{Name: "none"}, Supplied: 7, Orders: 9, UnitsSold: 9,
+						Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},
+					}, nil
+				}
+				tally.Ordered.Store(sold)
+			case <-ctx.Done():
+				return result.Strategy{}, context.Cause(ctx)
+			}
+		}
+	})
+	over := func(want string) {
+		t.Helper()
+		if got := p.text(`document.querySelector("#rows .over").getAttribute("width")`); got != want {
+			t.Errorf("beyond the line: got %s, want %s", got, want)
+		}
+	}
+	p.await(`document.querySelectorAll("#rows li").length === 1`)
+	p.do(chromedp.Focus("#stock"), chromedp.KeyEvent(kb.Enter))
+	p.awaitText("#rows .word", "racing")
+	sell <- 5
+	p.awaitText("#rows .units", "5 sold of 7")
+	over("0.00%")
+	sell <- 8
+	p.awaitText("#rows .word", "over by 1")
+	over("12.30%") // one unit, on a scale that has room beyond the seven
+	close(sell)
+	p.awaitText("#status", "Done: none oversold by 2.")
+	p.awaitText("#verdict .outcome .word", "✕ oversold by 2")
+
+	link := p.text(`document.getElementById("link").hash`)
+	if !strings.Contains(link, "strategies=none&buyers=77&stock=7") {
+		t.Errorf("link: got %s, want the choice in it", link)
+	}
+	p.text("location.hash = `" + strings.Replace(link, "none&buyers=77", "redis&buyers=12", 1) + "`")
+	p.await(`document.getElementById("buyers").value === "12" && document.querySelector("input[name=strategies]:checked").value === "redis"`)
+	p.leave()
+}
+
+// Every control has an accessible name, and the code that is shown has a mark where the request stands.
+func TestUI_names(t *testing.T) {
+	_, p := visitUI(t)
+	for _, view := range []string{"#race", "#lesson", "#game"} {
+		p.do(chromedp.Click(`nav a[href="` + view + `"]`))
+		if view != "#race" {
+			p.await(`document.querySelector("` + view + ` .code mark")?.textContent.includes("s.read(ctx, d)")`)
+		}
+		if view == "#lesson" {
+			p.do(chromedp.KeyEvent(kb.End))
+			p.awaitText("#question legend", "A has read 1.")
+		}
+		tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, node := range tree.Nodes {
+			role := textOf(node.Role)
+			if !slices.Contains([]string{"button", "checkbox", "combobox", "radio", "slider", "spinbutton", "link"}, role) {
+				continue
+			}
+			seen++
+			if textOf(node.Name) == "" {
+				t.Errorf("%s: a %s without a name", view, role)
+			}
+		}
+		if seen < 8 {
+			t.Errorf("%s: got %d controls, want those of the form at least", view, seen)
+		}
+	}
+	p.leave()
+}
+
+func textOf(v *accessibility.Value) string {
+	if v == nil {
+		return ""
+	}
+	return strings.Trim(string(v.Value), `"`)
+}
+
+// The language follows the address, and the place in the page stays.
+func TestUI_language(t *testing.T) {
+	_, p := visitUI(t)
+	p.do(chromedp.Click(`nav a[href="#game"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
+	p.do(chromedp.Click(`.languages a[lang="zh"]`), chromedp.WaitReady(`html[lang="zh"] #game:not([hidden])`))
+	p.awaitText("h1", "竞态实验室")
+	p.do(chromedp.Click(`.languages a[lang="en"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
+	p.awaitText("h1", "Race lab")
+	p.leave()
+}
+
+// "The file needs nothing but itself", and fits a phone, a screen and paper.
+func TestReport_in_Chromium(t *testing.T) {
+	var page bytes.Buffer
+	if err := web.WriteReport(&page, loadReport(t, "web/testdata/report.json")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := "file://" + path
+	p := startBrowser(t, func(url string) bool { return url == file })
+	p.do(chromedp.Navigate(file))
+	paper := sheet{media: "print", scheme: "dark", width: 700, background: "rgb(255, 255, 255)"} // A4 between its margins
+	p.check("report", append(screens(), paper)...)
+	p.leave()
 }
 
 // The report of a run on containers is repeated with containers: those that it ran on are gone by then.

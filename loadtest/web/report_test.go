@@ -2,23 +2,18 @@ package web
 
 import (
 	"bytes"
+	_ "embed" // for the example
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/chromedp"
 	"golang.org/x/net/html"
 
-	"example.com/shop/loadtest/browsertest"
-	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/verdict"
@@ -33,78 +28,16 @@ func write(t *testing.T, r result.Report) []byte {
 	return b.Bytes()
 }
 
+//go:embed testdata/report.json
+var reportJSON []byte
+
 // example is a report with everything that a page can show.
 func example() result.Report {
-	return result.Report{
-		StartedAt: time.Date(2026, 5, 4, 12, 30, 0, 0, time.UTC),
-		Machine: result.Machine{
-			OS: "linux", Arch: "amd64", CPUs: 8, CPUModel: "Some Processor", Go: "go1.26", Commit: "0123abcd",
-			Database: "SQLite, embedded", DatabaseVersion: "SQLite 3.50.1", Redis: "Redis at cache:6379", RedisVersion: "Redis 8.0.2",
-		},
-		Run: result.Run{
-			Buyers: 1000, Stock: 100, Instances: 3, ThinkMS: 2, Wanted: "1,000 buyers want one of 100 units each, all at once", Command: "go run ./loadtest --strategies none,redis,slow",
-		},
-		Strategies: []result.Strategy{none(), redis(), slow()},
+	r, err := result.Decode(reportJSON)
+	if err != nil {
+		panic(err)
 	}
-}
-
-func none() result.Strategy {
-	wrote := func(n int64) *int64 { return &n }
-	return result.Strategy{
-		Strategy: shopclient.Strategy{Name: "none", Lesson: "Read, think, write."}, Supplied: 100, Orders: 431, UnitsSold: 431,
-		Judgement: verdict.Judgement{Oversold: 331, Verdict: verdict.Oversold},
-		Summary: crowd.Summary{
-			Acknowledged: 431, Refused: 569, Seconds: 0.53, AnswersPerSecond: 1884.7, OrdersPerSecond: 812.3, RefusalsPerSecond: 1072.4,
-			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P99: 498.6, Max: 530},
-			Waits:     waits(3, 212.4, 400, 498.6, 530),
-			Answers:   crowd.Answers{SliceMS: 106, Orders: []int64{1, 200, 230, 0, 0}, Refusals: []int64{0, 0, 0, 269, 300}},
-			Timeline: &crowd.Timeline{
-				Requests: []crowd.Request{
-					request("buyer-17", true, shopclient.Trace{Seen: 100, Wrote: wrote(99), Read: 900, Writing: 3000, Written: 3500, Committed: 4000}),
-					request("buyer-18", true, shopclient.Trace{Seen: 100, Wrote: wrote(99), Begun: 200, Read: 1000, Writing: 3100, Written: 4500, Committed: 5200}),
-					request("buyer-3", false, shopclient.Trace{Begun: 100, Read: 5100}),
-				},
-				Pair: []int{0, 1},
-			},
-		},
-	}
-}
-
-func redis() result.Strategy {
-	return result.Strategy{
-		Strategy: shopclient.Strategy{Name: "redis", PromisesCorrect: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
-		Judgement: verdict.Judgement{Verdict: verdict.Correct, Notes: []string{"a note & more"}},
-		Summary: crowd.Summary{
-			Acknowledged: 100, Refused: 900, Retries: 7, AnswersPerSecond: 1400, OrdersPerSecond: 140, RefusalsPerSecond: 1260,
-			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P99: 12345, Max: 13000},
-			Waits:     waits(3, 9.44, 700, 12345, 13000),
-			Answers:   crowd.Answers{SliceMS: 6500, Orders: []int64{100, 0}, Refusals: []int64{450, 450}},
-			Timeline: &crowd.Timeline{Requests: []crowd.Request{
-				request("buyer-1", true, shopclient.Trace{Seen: 100, LockAsked: 10, LockHeld: 500, Read: 800, Writing: 2800, Written: 3000, Committed: 3400, Released: 3600}),
-				request("buyer-2", true, shopclient.Trace{Seen: 99, LockAsked: 20, LockHeld: 3600, Read: 3900, Writing: 5900, Written: 6000, Committed: 6300, Released: 6600}),
-			}},
-		},
-	}
-}
-
-func slow() result.Strategy {
-	return result.Strategy{
-		Strategy: shopclient.Strategy{Name: "slow", Lesson: "Gives up early."}, Supplied: 100, Orders: 60, UnitsSold: 60,
-		Judgement: verdict.Judgement{Undersold: 40, Verdict: verdict.Undersold, Notes: []string{"940 without a definite answer: no answer in time"}},
-		Summary:   crowd.Summary{Acknowledged: 60, Errors: 940},
-	}
-}
-
-func request(buyer string, accepted bool, t shopclient.Trace) crowd.Request {
-	return crowd.Request{Buyer: buyer, Accepted: accepted, Trace: t}
-}
-
-// waits is a curve through these milliseconds.
-func waits(p0, p50, p90, p99, longest float64) []crowd.Wait {
-	return []crowd.Wait{
-		{Percentile: 0, MS: p0}, {Percentile: 50, MS: p50}, {Percentile: 90, MS: p90},
-		{Percentile: 99, MS: p99}, {Percentile: 100, MS: longest},
-	}
+	return r
 }
 
 // parse returns all elements of a page, in order.
@@ -161,7 +94,7 @@ func reports() map[string]result.Report {
 	}
 	many.Strategies = nil
 	for i := range 16 {
-		s := none()
+		s := example().Strategies[0]
 		s.Name = fmt.Sprintf("strategy-number-%d", i)
 		many.Strategies = append(many.Strategies, s)
 	}
@@ -296,9 +229,9 @@ func TestWriteReport_daily(t *testing.T) {
 // Several rounds: below a strategy's figures the least and the greatest of each.
 func TestWriteReport_rounds(t *testing.T) {
 	t.Parallel()
-	r, slower := example(), redis()
+	r, slower := example(), example().Strategies[1]
 	slower.OrdersPerSecond, slower.LatencyMS.P50, slower.Errors = 120, 20, 3
-	r.Run.Rounds, r.Strategies[1] = 2, result.OfRounds([]result.Strategy{redis(), slower})
+	r.Run.Rounds, r.Strategies[1] = 2, result.OfRounds([]result.Strategy{example().Strategies[1], slower})
 	elements := parse(t, write(t, r))
 	for _, want := range []string{
 		"redis 100 900 3 1,400 130 15 ms 700 ms 12.3s 13s", "least 100 900 0 1,400 120 9.4 ms 700 ms 12.3s 13s",
@@ -340,18 +273,4 @@ func TestWriteBars(t *testing.T) {
 			t.Errorf("want the words of the report in\n%s", text)
 		}
 	}
-}
-
-// "The file needs nothing but itself", and fits a phone, a screen and paper.
-func TestWriteReport_in_Chromium(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, write(t, example()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file := "file://" + path
-	p := browsertest.Start(t, func(url string) bool { return url == file })
-	p.Do(chromedp.Navigate(file))
-	paper := browsertest.Sheet{Media: "print", Scheme: "dark", Width: 700, Background: "rgb(255, 255, 255)"} // A4 between its margins
-	p.Check("report", append(browsertest.Screens(), paper)...)
-	p.Leave()
 }

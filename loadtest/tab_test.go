@@ -1,5 +1,4 @@
-// Package browsertest opens pages in a headless Chromium, for tests.
-package browsertest
+package main
 
 import (
 	"context"
@@ -18,18 +17,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Tab is an open page. It collects what a page must not do.
-type Tab struct {
+// tab is an open page in a headless Chromium. It collects what a page must not do.
+type tab struct {
 	*testing.T
-	Ctx context.Context //nolint:containedctx // that of the browser
+	ctx context.Context //nolint:containedctx // that of the browser
 
 	mu         sync.Mutex
 	complaints []string
 }
 
-// Start opens a browser that ends with the test, or skips the test where none is installed. In CI there must be one. It
-// hears of requests that are not allowed, of the console and of errors, see Leave.
-func Start(t *testing.T, allowed func(url string) bool) *Tab {
+// startBrowser opens a browser that ends with the test, or skips the test where none is installed. In CI there must be
+// one. It
+// hears of requests that are not allowed, of the console and of errors, see leave.
+func startBrowser(t *testing.T, allowed func(url string) bool) *tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -50,7 +50,7 @@ func Start(t *testing.T, allowed func(url string) bool) *Tab {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	p := &Tab{T: t, Ctx: ctx}
+	p := &tab{T: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, func(event any) { p.hear(event, allowed) }); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
@@ -60,7 +60,7 @@ func Start(t *testing.T, allowed func(url string) bool) *Tab {
 	return p
 }
 
-func (p *Tab) hear(event any, allowed func(url string) bool) {
+func (p *tab) hear(event any, allowed func(url string) bool) {
 	var complaint string
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -81,41 +81,41 @@ func (p *Tab) hear(event any, allowed func(url string) bool) {
 	}
 }
 
-// Do does what a user does.
-func (p *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+// do does what a user does.
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.Helper()
-	if err := chromedp.Do(p.Ctx, actions...); err != nil {
+	if err := chromedp.Do(p.ctx, actions...); err != nil {
 		p.Fatal(err)
 	}
 }
 
-// Await polls the page until a condition holds.
-func (p *Tab) Await(condition string) {
+// await polls the page until a condition holds.
+func (p *tab) await(condition string) {
 	p.Helper()
 	poll := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(90*time.Second))
-	if _, err := chromedp.Run(p.Ctx, poll); err != nil {
-		p.Fatalf("wait for %s: %v\n%s", condition, err, p.Text("document.body.innerText"))
+	if _, err := chromedp.Run(p.ctx, poll); err != nil {
+		p.Fatalf("wait for %s: %v\n%s", condition, err, p.text("document.body.innerText"))
 	}
 }
 
-// AwaitText returns when the text of an element begins with this.
-func (p *Tab) AwaitText(selector, text string) {
+// awaitText returns when the text of an element begins with this.
+func (p *tab) awaitText(selector, text string) {
 	p.Helper()
-	p.Await("document.querySelector(`" + selector + "`)?.textContent.startsWith(`" + text + "`)")
+	p.await("document.querySelector(`" + selector + "`)?.textContent.startsWith(`" + text + "`)")
 }
 
-// Text is the value of an expression.
-func (p *Tab) Text(expression string) string {
+// text is the value of an expression.
+func (p *tab) text(expression string) string {
 	p.Helper()
-	text, err := chromedp.Run(p.Ctx, chromedp.Evaluate[string](expression))
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](expression))
 	if err != nil {
 		p.Errorf("%s: %v", expression, err)
 	}
 	return text
 }
 
-// Leave closes the page and fails the test if there were complaints.
-func (p *Tab) Leave() {
+// leave closes the page and fails the test if there were complaints.
+func (p *tab) leave() {
 	p.Helper()
 	p.mu.Lock()
 	complaints := slices.Clone(p.complaints)
@@ -123,51 +123,51 @@ func (p *Tab) Leave() {
 	for _, complaint := range complaints {
 		p.Error(complaint)
 	}
-	p.Do(chromedp.Navigate("about:blank"))
+	p.do(chromedp.Navigate("about:blank"))
 }
 
-// Sheet is what a page is read on.
-type Sheet struct {
-	Media, Scheme string
-	Width         int64
-	Background    string // that the page must have on it
+// sheet is what a page is read on.
+type sheet struct {
+	media, scheme string
+	width         int64
+	background    string // that the page must have on it
 }
 
-// Screens are a phone and a desk, in light and dark.
-func Screens() []Sheet {
+// screens are a phone and a desk, in light and dark.
+func screens() []sheet {
 	const light, dark = "rgb(252, 252, 251)", "rgb(20, 24, 29)"
-	return []Sheet{
+	return []sheet{
 		{"screen", "light", 390, light}, {"screen", "light", 1440, light},
 		{"screen", "dark", 390, dark}, {"screen", "dark", 1440, dark},
 	}
 }
 
-// Check lays the open page on each sheet and fails if it does not fit, or if axe, which SHOP_TEST_AXE names the file of,
+// check lays the open page on each sheet and fails if it does not fit, or if axe, which SHOP_TEST_AXE names the file of,
 // finds something serious. name says what the page shows.
-func (p *Tab) Check(name string, sheets ...Sheet) {
+func (p *tab) check(name string, sheets ...sheet) {
 	p.Helper()
 	for _, s := range sheets {
-		if _, err := chromedp.Call(p.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Media: s.Media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.Scheme}},
+		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media: s.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}},
 		}); err != nil {
 			p.Fatal(err)
 		}
-		p.Do(chromedp.EmulateViewport(s.Width, 900))
-		content, err := chromedp.Run(p.Ctx, chromedp.Evaluate[int64]("document.documentElement.scrollWidth"))
-		if err != nil || content > s.Width {
+		p.do(chromedp.EmulateViewport(s.width, 900))
+		content, err := chromedp.Run(p.ctx, chromedp.Evaluate[int64]("document.documentElement.scrollWidth"))
+		if err != nil || content > s.width {
 			p.Errorf("%s on %+v: width of the content: got %d, %v, or it scrolls sideways", name, s, content, err)
 		}
-		if got := p.Text("getComputedStyle(document.body).backgroundColor"); got != s.Background {
+		if got := p.text("getComputedStyle(document.body).backgroundColor"); got != s.background {
 			p.Errorf("%s on %+v: background: got %s", name, s, got)
 		}
-		if s.Media == "screen" {
+		if s.media == "screen" {
 			p.checkAccess(fmt.Sprintf("%s on %+v", name, s))
 		}
 	}
 }
 
 // checkAccess asks axe what keeps people from using the page: contrast, names, roles, focus.
-func (p *Tab) checkAccess(what string) {
+func (p *tab) checkAccess(what string) {
 	p.Helper()
 	path := os.Getenv("SHOP_TEST_AXE")
 	if path == "" {
@@ -178,8 +178,8 @@ func (p *Tab) checkAccess(what string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.Text(string(script) + "; axe.version")
-	found, err := chromedp.Run(p.Ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
+	p.text(string(script) + "; axe.version")
+	found, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
 		.filter(({impact}) => impact === "serious" || impact === "critical")
 		.map(({id, nodes}) => id + ": " + nodes.map(({html, failureSummary}) => html + " " + failureSummary).join("\n")).join("\n"))`,
 		chromedp.EvalAwaitPromise))
