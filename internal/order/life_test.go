@@ -171,6 +171,16 @@ func TestService_payAgainstExpiry(t *testing.T) {
 	})
 }
 
+// expireIn moves the end of a pending order to so long from now, by the database's clock.
+func (b *bundle) expireIn(t *testing.T, o order.Order, d time.Duration) {
+	t.Helper()
+	now, err := b.DB.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
+}
+
 // race pays an order that has some time left, and sweeps when that is over. The second begins when the first has
 // changed the rows and not yet committed.
 func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst bool) (pay, sweep error) {
@@ -182,7 +192,7 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	if payFirst {
 		first, second = doPay, doSweep
 	}
-	b.ExpireIn(t, o, left)
+	b.expireIn(t, o, left)
 	begun, done := make(chan struct{}), make(chan struct{})
 	two.spy.BeforeTx = func() error { two.spy.BeforeTx = nil; close(begun); return nil }
 	one.spy.BeforeCommit = func() {
@@ -215,7 +225,7 @@ func TestService_endsOnce(t *testing.T) {
 			placed[i] = b.place(t, fmt.Sprint(i), "mug", 1)
 		}
 		for i, o := range placed {
-			b.ExpireIn(t, o, time.Duration(i-orders/2)*2*time.Millisecond) // one after the other
+			b.expireIn(t, o, time.Duration(i-orders/2)*2*time.Millisecond) // one after the other
 		}
 		told := make([][2]error, orders)
 		var swept atomic.Int64
@@ -740,7 +750,7 @@ func (b *bundle) buyAndEnd(t *testing.T, at *bundle, key string, way int) {
 	case 2:
 		_, err = at.Cancel(t.Context(), payment(o))
 	case 3:
-		b.ExpireIn(t, o, 0)
+		b.expireIn(t, o, 0)
 		_, err = at.ExpireDue(t.Context(), 1)
 	}
 	if err != nil && !errors.Is(err, order.ErrBusy) {

@@ -49,7 +49,7 @@ func recently(t *testing.T, db *store.Store, known func(l *line), change ...func
 	if known != nil {
 		known(l)
 	}
-	l.MustPlace(t, ordertest.By("none", buy("nobody", "key", 1))) // the SKU is known to be there
+	l.MustPlace(t, by("none", buy("nobody", "key", 1))) // the SKU is known to be there
 	l.Reset(t)
 	l.Supply(t, "mug", 5)
 	if known != nil {
@@ -84,7 +84,7 @@ func TestLanes_staleSnapshot(t *testing.T) {
 	t.Parallel()
 	other := func(units int64) func(t *testing.T, l *line) {
 		return func(t *testing.T, l *line) {
-			l.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, ordertest.By("redis", buy("ann", "other", units)))
+			l.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, by("redis", buy("ann", "other", units)))
 		}
 	}
 	sql := func(statement string) func(t *testing.T, l *line) {
@@ -107,7 +107,7 @@ func TestLanes_staleSnapshot(t *testing.T) {
 		"sold elsewhere":          {meanwhile: other(3), ask: buy("bob", "key", 2), reads: 1, begun: 1, want: order.ErrSoldOut},
 		"sold elsewhere, in part": {meanwhile: other(3), ask: buy("bob", "key", 1), begun: 1, total: 1250},
 		"came back": {
-			meanwhile: func(t *testing.T, l *line) { l.Deliver(t, "mug", 3) },
+			meanwhile: func(t *testing.T, l *line) { l.deliver(t, "mug", 3) },
 			ask:       buy("ann", "key", 7), reads: 1, begun: 1, total: 7 * 1250,
 		},
 		"price":    {meanwhile: sql("UPDATE skus SET price_minor = 2000"), ask: buy("ann", "key", 2), reads: 1, begun: 2, total: 4000},
@@ -130,7 +130,7 @@ func TestLanes_staleSnapshot(t *testing.T) {
 					c.meanwhile(t, l)
 				}
 				o, replayed, err := l.Place(t.Context(), c.ask)
-				ordertest.WantErr(t, "answer", err, c.want)
+				wantErr(t, "answer", err, c.want)
 				if replayed != c.replayed || o.Total.Minor != c.total {
 					t.Errorf("got a total of %d, replayed %v, want %d, %v", o.Total.Minor, replayed, c.total, c.replayed)
 				}
@@ -205,7 +205,7 @@ func (e *early) wantOver(t *testing.T, want error) {
 	t.Helper()
 	select {
 	case err := <-e.over:
-		ordertest.WantErr(t, "transaction", err, want)
+		wantErr(t, "transaction", err, want)
 	case <-time.After(30 * time.Second):
 		t.Fatalf("no transaction ended, want %v", want)
 	}
@@ -255,7 +255,7 @@ func TestLanes_earlyInVain(t *testing.T) {
 		},
 		"a key is used": {
 			meanwhile: func(t *testing.T, e *early) {
-				e.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, ordertest.By("conditional", buy("ann", "key", 2)))
+				e.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, by("conditional", buy("ann", "key", 2)))
 			},
 			price: 1250, left: 15,
 		},
@@ -420,11 +420,11 @@ func TestLanes_ambiguousCommit(t *testing.T) {
 					l.answers = append(l.answers, a)
 					l.all.Go(func() { a.order, a.replayed, a.err = l.Place(t.Context(), buy(nth(i), "key", 1)) })
 				}
-				ordertest.Await(t, "leaders that wait", 1, l.Shared.Queued)
+				await(t, "leaders that wait", 1, l.Shared.Queued)
 				if c.early == 0 {
-					ordertest.Await(t, "queued", buyers, l.Lanes.Queued)
+					await(t, "queued", buyers, l.Lanes.Queued)
 				} else {
-					ordertest.Await(t, "queued", 0, l.Lanes.Queued) // the batch has taken all of them
+					await(t, "queued", 0, l.Lanes.Queued) // the batch has taken all of them
 				}
 				l.serve(t)
 				proxy.LetGo()

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
@@ -76,7 +78,7 @@ func (l *line) join(ctx context.Context, t *testing.T, r order.Request) {
 		a.order, a.replayed, a.err = l.Place(ctx, r)
 		l.served.Add(1)
 	})
-	ordertest.Await(t, "queued", before+1, l.Lanes.Queued)
+	await(t, "queued", before+1, l.Lanes.Queued)
 }
 
 // serve lets the lane have the lease and waits for all answers.
@@ -92,7 +94,7 @@ func (l *line) serve(t *testing.T) {
 func (l *line) want(t *testing.T, i int, by string, want error) {
 	t.Helper()
 	got := l.answers[i]
-	ordertest.WantErr(t, fmt.Sprint(i), got.err, want)
+	wantErr(t, fmt.Sprint(i), got.err, want)
 	if want == nil && got.order.Buyer != by {
 		t.Errorf("%d: got the order of %q, want that of %q", i, got.order.Buyer, by)
 	}
@@ -110,6 +112,44 @@ func buy(buyer, key string, units int64) order.Request {
 }
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
+
+// by is a request by another strategy.
+func by(strategy string, r order.Request) order.Request {
+	r.Strategy = strategy
+	return r
+}
+
+// deliver brings units of a SKU in.
+func (l *line) deliver(t *testing.T, sku string, units int64) {
+	t.Helper()
+	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.DB.Supply(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until a number is what the test wants.
+func await(t *testing.T, what string, want int, got func() int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); got() != want; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %d, want %d", what, got(), want)
+		}
+	}
+}
+
+// wantErr fails the test unless err is want.
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
 
 // "A leader takes the lease of the SKU, sells to all buyers in the queue by then": the buyers in the queue
 // cost one transaction together, and each is answered with its own order.
@@ -176,7 +216,7 @@ func TestLanes_oneFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
 		l.Supply(t, "mug", 20)
-		first := l.MustPlace(t, ordertest.By("redis", buy("ann", "first", 1)))
+		first := l.MustPlace(t, by("redis", buy("ann", "first", 1)))
 		l.begun.Store(0)
 		l.hold(t)
 		going, leave := context.WithCancel(t.Context())
@@ -189,7 +229,7 @@ func TestLanes_oneFails(t *testing.T) {
 		l.join(t.Context(), t, buy("bob", "key", 3))   // the key of the first
 		l.join(t.Context(), t, buy("eve", "key", 2))
 		leave()
-		ordertest.Await(t, "queued", 7, l.Lanes.Queued)
+		await(t, "queued", 7, l.Lanes.Queued)
 		l.serve(t)
 
 		for i, c := range []struct {
@@ -211,7 +251,7 @@ func TestLanes_oneFails(t *testing.T) {
 		if diff := cmp.Diff(l.answers[0].order, l.answers[5].order); diff != "" {
 			t.Errorf("twin (-first +second):\n%s", diff)
 		}
-		ordertest.WantErr(t, "gone", l.answers[3].err, lock.ErrNotAcquired)
+		wantErr(t, "gone", l.answers[3].err, lock.ErrNotAcquired)
 		l.wantBegun(t, 1)
 		l.WantLevel(t, "mug", 15, 5)
 		l.Audit(t, "mug")
@@ -270,7 +310,7 @@ func TestLanes_readsAgain(t *testing.T) {
 				var faster order.Order
 				l.spy.BeforeTx = func() error {
 					if l.begun.Add(1) == 1 {
-						faster = other.MustPlace(t, ordertest.By("conditional", c.faster))
+						faster = other.MustPlace(t, by("conditional", c.faster))
 					}
 					return nil
 				}
@@ -298,7 +338,7 @@ func TestLanes_lockedBuyer(t *testing.T) {
 			l.Supply(t, "mug", 20)
 			lock := func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }
 			if name == "row that is there" {
-				ordertest.WantErr(t, "first", l.DB.InTx(t.Context(), nil, lock), nil)
+				wantErr(t, "first", l.DB.InTx(t.Context(), nil, lock), nil)
 			}
 			l.hold(t)
 			for i := range 5 {
@@ -311,10 +351,10 @@ func TestLanes_lockedBuyer(t *testing.T) {
 				if err := l.lease.Release(); err != nil {
 					return err
 				}
-				ordertest.Await(t, "served", 4, func() int { return int(l.served.Load()) })
+				await(t, "served", 4, func() int { return int(l.served.Load()) })
 				return nil
 			})
-			ordertest.WantErr(t, name, err, nil)
+			wantErr(t, name, err, nil)
 			l.all.Wait()
 			for i := range 5 {
 				l.want(t, i, nth(i), nil)
@@ -344,7 +384,7 @@ func TestLanes_lockedKey(t *testing.T) {
 			l.serve(t)
 			return enough
 		})
-		ordertest.WantErr(t, "transaction", err, enough)
+		wantErr(t, "transaction", err, enough)
 		for i := range 5 {
 			if i == 2 {
 				l.want(t, i, "", order.ErrInProgress)
@@ -374,7 +414,7 @@ func TestLanes_limits(t *testing.T) {
 				l.Reset(t)
 				l.Supply(t, "mug", 4)
 				l.Limit(t, "mug", c.perBuyer)
-				l.MustPlace(t, ordertest.By("redis", buy("ann", "first", 1)))
+				l.MustPlace(t, by("redis", buy("ann", "first", 1)))
 				l.begun.Store(0)
 				l.hold(t)
 				buyers := []string{"ann", "bob", "bob", "eve", "zoe", "max", "ann"}
@@ -419,14 +459,14 @@ func TestLanes_fairToCarts(t *testing.T) {
 		for i := range 300 {
 			l.join(t.Context(), t, buy(nth(i), "key", 1))
 		}
-		ordertest.Await(t, "leaders that wait", 1, l.Shared.Queued)
+		await(t, "leaders that wait", 1, l.Shared.Queued)
 		l.all.Go(func() {
 			cart := buy("ann", "cart", 1)
 			cart.Lines = append(cart.Lines, order.RequestLine{SKU: "hat", Units: 1})
 			_, _, err := l.Place(t.Context(), cart)
-			ordertest.WantErr(t, "cart", err, nil)
+			wantErr(t, "cart", err, nil)
 		})
-		ordertest.Await(t, "leaders and carts that wait", 2, l.Shared.Queued)
+		await(t, "leaders and carts that wait", 2, l.Shared.Queued)
 		l.serve(t)
 		if diff := cmp.Diff([]string{"256 [mug]", "1 [mug hat]", "44 [mug]"}, placed); diff != "" {
 			t.Errorf("transactions (-want +got):\n%s", diff)
@@ -474,7 +514,7 @@ func TestLanes_noLease(t *testing.T) {
 			})
 			return nil
 		})
-		ordertest.WantErr(t, "hold", err, nil)
+		wantErr(t, "hold", err, nil)
 		holder.WantLevel(t, "mug", 4, 1)
 	})
 }
@@ -488,9 +528,9 @@ func TestLanes_allFail(t *testing.T) {
 		l.spy.BeforeTx = func() error { return order.ErrBusy }
 		ordertest.AtOnce(10, func(i int) {
 			_, _, err := l.Place(t.Context(), buy(nth(i), "key", 1))
-			ordertest.WantErr(t, "database is busy", err, order.ErrBusy)
+			wantErr(t, "database is busy", err, order.ErrBusy)
 			_, _, err = l.Place(t.Context(), ordertest.Buy(nth(i), "key", "hat", 1))
-			ordertest.WantErr(t, "unknown SKU", err, order.ErrUnknownSKU)
+			wantErr(t, "unknown SKU", err, order.ErrUnknownSKU)
 		})
 		l.WantLevel(t, "mug", 10, 0)
 	})
@@ -507,14 +547,14 @@ func TestLanes_fullThenClosed(t *testing.T) {
 	l.join(t.Context(), t, buy("ann", "key", 1))
 	l.join(t.Context(), t, buy("bob", "key", 1))
 	_, _, err := l.Place(t.Context(), buy("eve", "key", 1))
-	ordertest.WantErr(t, "third", err, lock.ErrQueueFull)
-	ordertest.WantErr(t, "third", err, lock.ErrNotAcquired)
+	wantErr(t, "third", err, lock.ErrQueueFull)
+	wantErr(t, "third", err, lock.ErrNotAcquired)
 	l.MustPlace(t, ordertest.Buy("eve", "key", "hat", 1))
 	l.Lanes.Close()
 	l.all.Wait()
 	l.want(t, 0, "", lock.ErrClosed)
 	_, _, err = l.Place(t.Context(), buy("zoe", "key", 1))
-	ordertest.WantErr(t, "after Close", err, lock.ErrClosed)
+	wantErr(t, "after Close", err, lock.ErrClosed)
 	l.Lanes.Close()
 	if err := l.lease.Release(); err != nil {
 		t.Error(err)

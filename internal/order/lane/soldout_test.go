@@ -53,7 +53,7 @@ func TestLanes_soldOut(t *testing.T) {
 		elsewhere := s.Another(t, func(c *ordertest.Config) { c.Store, c.Wrap = nil, nil })
 		first := s.MustPlace(t, buy("ann", "ann", 1))
 		_, _, err := s.Place(t.Context(), buy("eve", "eve", 1))
-		ordertest.WantErr(t, "the first who is too late", err, order.ErrSoldOut)
+		wantErr(t, "the first who is too late", err, order.ErrSoldOut)
 
 		held, err := s.Shared.Acquire(t.Context(), "sku:mug") // nobody gets the lease meanwhile
 		if err != nil {

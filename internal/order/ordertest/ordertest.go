@@ -4,13 +4,10 @@ package ordertest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
@@ -127,18 +124,6 @@ func (s *Shop) SupplyAt(t testing.TB, price stock.Money, name string, units int6
 	}
 }
 
-// Deliver brings units of a SKU in.
-func (s *Shop) Deliver(t testing.TB, sku string, units int64) {
-	t.Helper()
-	d, err := stock.NewDelivery(sku, uuid.NewString(), units, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.DB.Supply(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Limit sets a SKU's limit per buyer.
 func (s *Shop) Limit(t testing.TB, sku string, units int64) {
 	t.Helper()
@@ -173,16 +158,6 @@ func (s *Shop) MustPlace(t testing.TB, r order.Request) order.Order {
 	return o
 }
 
-// ExpireIn moves the end of a pending order to so long from now, by the database's clock.
-func (s *Shop) ExpireIn(t testing.TB, o order.Order, d time.Duration) {
-	t.Helper()
-	now, err := s.DB.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
-}
-
 // Audit returns the account of a SKU and fails the test on any difference.
 func (s *Shop) Audit(t testing.TB, sku string) stock.Account {
 	t.Helper()
@@ -205,15 +180,9 @@ func (s *Shop) WantLevel(t testing.TB, sku string, available, reserved int64) {
 	}
 }
 
-// Buy is a request for units of a SKU, by a strategy if there is a third.
+// Buy is a request for units of a SKU.
 func Buy(buyer, key, sku string, units int64) order.Request {
 	return order.Request{Buyer: buyer, Key: key, Lines: []order.RequestLine{{SKU: sku, Units: units}}}
-}
-
-// By is a request by another strategy.
-func By(strategy string, r order.Request) order.Request {
-	r.Strategy = strategy
-	return r
 }
 
 // AtOnce calls f n times, with 0 to n-1, at the same moment, and waits for all.
@@ -290,25 +259,5 @@ func (s *Spy) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) e
 func call(f func()) {
 	if f != nil {
 		f()
-	}
-}
-
-// Await waits until a number is what the test wants.
-func Await(t testing.TB, what string, want int, got func() int) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); got() != want; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %d, want %d", what, got(), want)
-		}
-	}
-}
-
-// WantErr fails the test unless err is want.
-func WantErr(t testing.TB, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
 	}
 }
