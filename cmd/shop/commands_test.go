@@ -97,7 +97,7 @@ func TestSeed_existing(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3", "--sku", "cup", "--units", "4", "--price", "250").
-		want(t, exitDone, "mug: 3 units at 2.50 EUR", "cup: 4 units at 2.50 EUR")
+		want(t, exitDone, "mug: 3 units at 250 minor units of EUR", "cup: 4 units at 250 minor units of EUR")
 	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
 		want(t, exitFailed, `sku "mug": SKU exists already`)
 	shop(t, "audit", "--data", data).want(t, exitDone, "2 SKUs, 0 order lines, 0 units ordered of 7 supplied")

@@ -47,7 +47,7 @@ func TestSeed_limitPerBuyer(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	shop(t, "seed", "--data", data, "--sku", "demo-mug", "--units", "5", "--limit-per-buyer", "1").
-		want(t, exitDone, "demo-mug: 5 units at 10.00 EUR, 1 for each buyer\n")
+		want(t, exitDone, "demo-mug: 5 units at 1000 minor units of EUR, 1 for each buyer\n")
 	s := startShop(t, "--data", data)
 	ann := s.shown(t, "TOKEN=")
 	buy(s.url, "key-1", ann).want(t, http.StatusCreated)

@@ -54,7 +54,7 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		if sku.LimitPerBuyer > 0 {
 			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
 		}
-		fmt.Fprintf(p.stdout, "%s: %s at %v%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price, limit)
+		fmt.Fprintf(p.stdout, "%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
 	}
 	return nil
 }

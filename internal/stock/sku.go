@@ -116,14 +116,3 @@ type Money struct {
 func (m Money) Times(n int64) Money {
 	return Money{Minor: m.Minor * n, Currency: m.Currency}
 }
-
-// String returns an amount that is not negative as people write it: 10.00 EUR, 1000 JPY, 1.000 KWD.
-func (m Money) String() string {
-	switch m.Currency {
-	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
-		return fmt.Sprintf("%d %s", m.Minor, m.Currency)
-	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
-		return fmt.Sprintf("%d.%03d %s", m.Minor/1000, m.Minor%1000, m.Currency)
-	}
-	return fmt.Sprintf("%d.%02d %s", m.Minor/100, m.Minor%100, m.Currency)
-}
