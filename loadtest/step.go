@@ -19,17 +19,12 @@ type stepCommand struct {
 	servers.Servers
 }
 
-// Validate checks the flags, those of step included.
-func (c *stepCommand) Validate() error {
-	if err := errors.Join(c.Command.Validate(), c.Check()); err != nil {
-		return err // before a file is made
-	}
-	return checkFile("json", c.JSON)
-}
+// Validate checks the flags.
+func (c *stepCommand) Validate() error { return c.Check() }
 
 // Run plays, in shops that use the servers of the flags.
 func (c *stepCommand) Run(ctx context.Context, e environment) error {
-	s := newScreen(e, c.JSON)
+	s := newScreen(e, "")
 	if c.Name == "" {
 		return c.Command.Run(ctx, shops.Instances{}, step.Output{Out: s.out, Lang: c.Lang})
 	}
@@ -57,7 +52,7 @@ func play(ctx context.Context, on *servers.Servers, s screen, language string, r
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	out := step.Output{Out: s.out, Lang: language, Colour: s.colour, JSON: s.json, Progress: s.print}
+	out := step.Output{Out: s.out, Lang: language, Colour: s.colour, Progress: s.print}
 	err = run(ctx, shops.Instances{Servers: *on}, out)
 	if errors.Is(err, step.ErrUnknown) || errors.Is(err, step.ErrNotApplicable) || errors.Is(err, step.ErrSchedule) {
 		return fmt.Errorf("%w: %w", errUsage, err)

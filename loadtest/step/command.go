@@ -2,11 +2,9 @@ package step
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -19,8 +17,6 @@ import (
 // Command is what the user chose of `loadtest step`.
 type Command struct {
 	Name string `arg:"" optional:"" help:"A lesson, or 'all'. Without one, the lessons are listed."`
-
-	JSON string `name:"json" placeholder:"FILE" help:"Write the plays with all their events as JSON too; '-' for stdout, everything else then goes to stderr."`
 	lang.Flag
 }
 
@@ -52,20 +48,11 @@ Exit code: 0 if every wrong strategy failed in its lesson, and its remedy passed
 // all is the name of everything there is.
 const all = "all"
 
-// Validate returns the first flag that asks for what cannot be.
-func (c Command) Validate() error {
-	if c.Name == "" && c.JSON != "" {
-		return errors.New("name what to play: a lesson, or 'all'")
-	}
-	return nil
-}
-
 // Output is where a Command writes.
 type Output struct {
 	Out      io.Writer // timelines and tables
 	Lang     string    // of the explanations; English if it is empty
 	Colour   bool      // of Out
-	JSON     io.Writer // for --json -
 	Progress func(line string)
 }
 
@@ -95,13 +82,16 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 	if err != nil {
 		return err
 	}
+	return c.report(lessons, time.Since(began), out)
+}
+
+// report writes what came of the lessons. Its error is that of Run.
+func (c Command) report(lessons []played, took time.Duration, out Output) (err error) {
 	if c.Name == all {
 		out.table(lessons)
-		fmt.Fprintf(out.Out, "%d lessons in %.1f s.\n", len(lessons), time.Since(began).Seconds())
+		fmt.Fprintf(out.Out, "%d lessons in %.1f s.\n", len(lessons), took.Seconds())
 	}
-	var positions []Position
 	for _, l := range lessons {
-		positions = append(positions, l.wrong, l.remedy)
 		if c.Name != all || l.failed() {
 			out.whole(l.wrong)
 			out.whole(l.remedy)
@@ -110,7 +100,7 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 			err = errors.Join(err, fmt.Errorf("%s ended unexpectedly", l.Name))
 		}
 	}
-	return errors.Join(err, c.save(out.JSON, positions))
+	return err
 }
 
 // play plays all, several at a time: some are about time, and pass it.
@@ -134,22 +124,6 @@ func play(ctx context.Context, player *Player, chosen []Lesson) ([]played, error
 		})
 	}
 	return lessons, group.Wait()
-}
-
-func (c Command) save(stdout io.Writer, plays []Position) error {
-	if c.JSON == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(map[string]any{"plays": plays}, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if c.JSON == "-" {
-		_, err = stdout.Write(text)
-		return err
-	}
-	return os.WriteFile(c.JSON, text, 0o644) //nolint:gosec // a report is no secret
 }
 
 // list says what can be named.

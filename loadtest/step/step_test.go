@@ -47,32 +47,24 @@ func newPlayer(t *testing.T, from shops.Instances) *Player {
 	return p
 }
 
-// run returns what a command prints, and the plays of its JSON.
-func run(t *testing.T, c Command, from shops.Instances) (string, []Position) {
-	t.Helper()
-	var printed, encoded bytes.Buffer
-	var got struct{ Plays []Position }
-	c.JSON = "-"
-	err := c.Run(t.Context(), from, Output{Out: &printed, JSON: &encoded, Progress: func(string) {}})
-	if err = errors.Join(err, json.Unmarshal(encoded.Bytes(), &got)); err != nil {
-		t.Errorf("%v in\n%s", err, printed.String())
-	}
-	return printed.String(), got.Plays
-}
-
 // "A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
 // right strategy that passes in it." What docs/lessons.md shows is compared with the same plays.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
-	printed, plays := run(t, Command{Name: all}, shops.Instances{})
-	var whole bytes.Buffer
-	for i, p := range plays {
-		Output{Out: &whole}.whole(p)
-		if wrong := i%2 == 0; p.Passed == wrong || wrong != (p.Wrong >= 0) || wrong != (p.Remedy != "") || p.Why == "" {
-			t.Errorf("%s: passed %v, wrong at %d, why %q, remedy %q", p.Schedule, p.Passed, p.Wrong, p.Why, p.Remedy)
+	lessons, err := play(t.Context(), newPlayer(t, shops.Instances{}), Lessons())
+	var printed, whole bytes.Buffer
+	if err = errors.Join(err, Command{Name: all}.report(lessons, 0, Output{Out: &printed})); err != nil {
+		t.Errorf("%v in\n%s", err, printed.String())
+	}
+	for _, l := range lessons {
+		for _, p := range []Position{l.wrong, l.remedy} {
+			Output{Out: &whole}.whole(p)
+			if wrong := p.Schedule == l.Schedule; p.Passed == wrong || wrong != (p.Wrong >= 0) || wrong != (p.Remedy != "") || p.Why == "" {
+				t.Errorf("%s: passed %v, wrong at %d, why %q, remedy %q", p.Schedule, p.Passed, p.Wrong, p.Why, p.Remedy)
+			}
 		}
 	}
-	compareLessons(t, printed, whole.String())
+	compareLessons(t, printed.String(), whole.String())
 }
 
 // The question of a lesson is about the step that comes next.
