@@ -163,33 +163,14 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	if err != nil {
 		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
 	}
-	chosen, err = pick(shop.Strategies, l.Strategies)
+	if slices.Equal(l.Strategies, []string{all}) {
+		return shop.Strategies, shop, nil
+	}
+	chosen, problem := web.Pick(shop.Strategies, l.Strategies)
+	if problem != nil {
+		err = fmt.Errorf("%w: %w", errUsage, &flagError{problem.Field, problem.Text})
+	}
 	return chosen, shop, err
-}
-
-// pick returns the strategies of these names; of the name "all", also those that are not available.
-func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, error) {
-	if slices.Equal(names, []string{all}) {
-		return table, nil
-	}
-	var known []string
-	for _, s := range table {
-		known = append(known, s.Name)
-	}
-	var chosen []shopclient.Strategy
-	for _, name := range names {
-		i, problem := slices.Index(known, strings.TrimSpace(name)), ""
-		if i < 0 {
-			problem = fmt.Sprintf("%.80q is not one of %s, or 'all' alone", name, strings.Join(known, ", "))
-		} else if !table[i].Available {
-			problem = name + " cannot be run: " + table[i].Reason
-		}
-		if problem != "" {
-			return nil, fmt.Errorf("%w: %w", errUsage, &flagError{"strategies", problem})
-		}
-		chosen = append(chosen, table[i])
-	}
-	return chosen, nil
 }
 
 // race holds the race of one strategy, in shops of its own, and judges it.

@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/shop/loadtest/crowd"
@@ -55,19 +57,22 @@ type Problem struct {
 	Text  string `json:"text"`
 }
 
-// pick returns the strategies of these names, in their order and each once.
-func pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, *Problem) {
+// Pick returns the strategies of these names, in their order and each once.
+func Pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, *Problem) {
+	var known []string
+	for _, s := range table {
+		known = append(known, s.Name)
+	}
 	var chosen []shopclient.Strategy
-	for _, name := range names {
-		named := func(s shopclient.Strategy) bool { return s.Name == name }
-		i := slices.IndexFunc(table, named)
+	for i, name := range names {
+		at := slices.Index(known, strings.TrimSpace(name))
 		switch {
-		case i < 0:
-			return nil, &Problem{"strategies", "there is no strategy of that name"}
-		case !table[i].Available:
-			return nil, &Problem{"strategies", name + " cannot be run: " + table[i].Reason}
-		case !slices.ContainsFunc(chosen, named):
-			chosen = append(chosen, table[i])
+		case at < 0:
+			return nil, &Problem{"strategies", fmt.Sprintf("%.80q is not one of %s", name, strings.Join(known, ", "))}
+		case !table[at].Available:
+			return nil, &Problem{"strategies", name + " cannot be run: " + table[at].Reason}
+		case !slices.Contains(names[:i], name):
+			chosen = append(chosen, table[at])
 		}
 	}
 	if len(chosen) == 0 {

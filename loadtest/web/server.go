@@ -238,7 +238,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &c) {
 		return
 	}
-	chosen, problem := pick(s.lab.Strategies(), c.Strategies)
+	chosen, problem := Pick(s.lab.Strategies(), c.Strategies)
 	if problem == nil {
 		problem = s.lab.Check(c)
 	}
@@ -353,7 +353,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 		refuse(w, http.StatusNotFound, Problem{Text: "schedules are played in shops of the lab's own"})
 		return false
 	}
-	if _, problem := pick(s.lab.Strategies(), []string{strategy}); problem != nil {
+	if _, problem := Pick(s.lab.Strategies(), []string{strategy}); problem != nil {
 		refuse(w, http.StatusUnprocessableEntity, *problem)
 		return false
 	}

@@ -147,7 +147,7 @@ func TestServer_bad_input(t *testing.T) {
 		{"outside of the flags' limits", `{"strategies":["none"],"buyers":0}`, 422, `{"field":"buyers","text":"want 1 to 100000"}`},
 		{"half a buyer", `{"strategies":["none"],"buyers":1.5}`, 422, `{"field":"buyers","text":"want a whole number"}`},
 		{"no strategy", `{"strategies":[],"buyers":5}`, 422, `{"field":"strategies","text":"choose at least one"}`},
-		{"an unknown strategy", `{"strategies":["all"],"buyers":5}`, 422, `"there is no strategy of that name"`},
+		{"an unknown strategy", `{"strategies":["all"],"buyers":5}`, 422, `"\"all\" is not one of redis, zookeeper, none"`},
 		{"one that lacks a server", `{"strategies":["zookeeper"],"buyers":5}`, 422, `"zookeeper cannot be run: it needs a ZooKeeper"`},
 		{"an unknown field", `{"buyer":5}`, 400, `unknown field`},
 		{"no JSON", `buyers=5`, 400, `want JSON`},
@@ -312,7 +312,7 @@ func TestServer_schedule(t *testing.T) {
 		{"a part of it", `{"name":"none:AB"}`, 200, `"schedule":"none:AB"`},
 		{"to its end", `{"name":"none:AB","loose":true}`, 200, `"over":true`},
 		{"does not fit", `{"name":"none:Q"}`, 422, `"no such schedule: Q"`},
-		{"no name", `{"name":""}`, 422, `no strategy of that name`},
+		{"no name", `{"name":""}`, 422, `is not one of redis, zookeeper, none`},
 		{"lacks a server", `{"name":"zookeeper:A"}`, 422, `it needs a ZooKeeper`},
 		{"could not be played", `{"name":"redis*2:A"}`, 500, `it could not be played: no disk`},
 	}
