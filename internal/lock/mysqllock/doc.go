@@ -10,12 +10,11 @@
 // Each key has a row: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR UPDATE NOWAIT of
 // the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and
 // a release is one UPDATE, on the condition that the owner still holds the key. If another transaction has locked the
-// row, the key counts as held: no server thread waits for the row. A crashed holder's row is taken over when its
-// deadline has passed. No connection is kept while a lease is held.
+// row, the key counts as held: no server thread waits for the row. A missing row is inserted before the transaction, as
+// a free one. No connection is kept while a lease is held.
 //
 // The transaction is READ COMMITTED, set for this transaction only. At REPEATABLE READ, the SELECT of a key without a
-// row would lock the gap into which other keys are inserted, and two such transactions would wait for each other. A
-// missing row is inserted before the transaction, as a free one, by INSERT IGNORE.
+// row would lock the gap into which other keys are inserted, and two such transactions would wait for each other.
 //
 // # What is promised
 //
@@ -33,9 +32,9 @@
 //
 // It polls. A waiter reads the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often, up
 // to 100 ms, with jitter, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key
-// again at once tends to win. Each acquisition costs a transaction with a durable commit; each release another.
+// again at once tends to win. Each acquisition and each release is a durable commit.
 //
-// A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write. Do not hold
+// A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write, and do not hold
 // locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a
 // clock that jumps ahead ends leases early; the fence covers both, if the clock does not fall back by more than the
 // time since the last lease.
@@ -53,15 +52,13 @@
 // A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their own if in
 // doubt. interpolateParams=true in the DSN halves the round trips.
 //
-// A transaction whose client disappears without closing the connection, as after a power failure, keeps the row locked,
-// for any TTL, until the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the
-// sessions of the locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it.
-// The driver's COMMIT and ROLLBACK take no contexts: set readTimeout and writeTimeout in the DSN to more than the time
-// limit of a request (a third of the TTL, or a second if that is longer). Pools that package store opens have all of
-// these. Statement-based replication cannot replicate READ COMMITTED.
+// A client that disappears without closing the connection, in the middle of a transaction, keeps the row locked until
+// the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions of the
+// locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The driver's
+// COMMIT and ROLLBACK take no contexts: set readTimeout and writeTimeout in the DSN to more than the time limit of a
+// request (a third of the TTL, or a second if that is longer). Pools that package store opens have all of these.
+// Statement-based replication cannot replicate READ COMMITTED.
 //
-// # Sources
-//
-// SELECT ... FOR UPDATE NOWAIT, gap locks and the isolation levels: MySQL Reference Manual, "InnoDB Locking" and
-// "Transaction Isolation Levels". The fence's clock: hybrid logical clocks (Kulkarni et al., 2014).
+// The sources: MySQL Reference Manual, "InnoDB Locking" and "Transaction Isolation Levels"; for the fence's clock,
+// hybrid logical clocks (Kulkarni et al., 2014).
 package mysqllock

@@ -9,8 +9,8 @@
 // A key is held by the owner that holds it on a quorum, N/2+1 of N nodes. All nodes are asked at the same time, and the
 // answers are counted until a quorum has agreed or can no longer be reached. The rest of the TTL is the validity, TTL -
 // elapsed - drift; a grant without any is not a grant. An attempt that failed is released on all nodes, also on those
-// that refused or did not answer: by one request to each, and if no quorum answers by further ones of the Locker. A
-// node that misses them keeps its vote for one TTL. A waiter asks again after a random delay.
+// that refused or did not answer; a node that misses that keeps its vote for one TTL. A waiter asks again after a random
+// delay.
 //
 // The requests of one owner to one node are sent one after another, so that a release cannot overtake the request that
 // it undoes. A request that the client gave up at the NodeTimeout may still arrive at any time: requests are numbered,
@@ -30,24 +30,20 @@
 //
 // # What is not
 //
-// There is no fence: Lease.Fence is 0. Independent nodes cannot agree on a number that rises with each lease. That is
-// Martin Kleppmann's critique: a holder that was paused past its TTL overwrites its successor's work, and Redlock
-// cannot prevent it. If a late write does harm, let the database decide, by a condition in the UPDATE itself (available
+// There is no fence: Lease.Fence is 0. Independent nodes cannot agree on a number that rises with each lease, and so a
+// holder that was paused past its TTL overwrites its successor's work (Martin Kleppmann, "How to do distributed
+// locking", 2016). If a late write does harm, let the database decide, by a condition in the UPDATE itself (available
 // >= ?) or a version column, or use a backend that mints fences.
 //
 // The promise of one holder depends on clocks that do not step and whose speeds differ by less than 1 %, and on nodes
-// that keep their data. A node that comes back empty has lost its vote, and renewals do not restore it; two quorums can
-// then have no node in common. Run nodes with appendonly, appendfsync always and
-// maxmemory-policy noeviction, or start a crashed one only after the longest TTL has passed. lock.Options.Margin has to
-// cover the drift as well: its default, a tenth of the TTL, does.
+// that keep their data: one that comes back empty has lost its vote, and two quorums can then have no node in common.
+// Run nodes with appendonly, appendfsync always and maxmemory-policy noeviction, or start a crashed one only after the
+// longest TTL has passed. lock.Options.Margin has to cover the drift as well: its default, a tenth of the TTL, does.
 //
 // It polls. By default a waiter notices a release after some 90 ms on average. Waiters have no order, and a process
 // that takes a hot key again at once tends to win; it serves its own callers for lock.Options.HandoffTime. TryAcquire
 // can fail on a free key if two callers ask at the same time and each gets a minority.
 //
-// # Sources
-//
-// Redis documentation, "Distributed Locks with Redis" (the Redlock algorithm, by Salvatore Sanfilippo); the critique:
-// Martin Kleppmann, "How to do distributed locking" (2016). Random delays against split votes are those of elections in
-// Raft (Ongaro and Ousterhout, 2014).
+// The source: Redis documentation, "Distributed Locks with Redis", by Salvatore Sanfilippo. Random delays against split
+// votes are those of elections in Raft (Ongaro and Ousterhout, 2014).
 package redlock

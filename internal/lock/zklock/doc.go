@@ -11,30 +11,27 @@
 // TryAcquire checks first, and creates a node only if no other owner has one.
 //
 // If the connection is lost while a node is created, the node may exist or not. The owner's name is in the node's name:
-// the Backend looks for it before it creates another node and before it reports a release. A node that is not wanted
-// any more is deleted in the background, until the server has confirmed it or the session has ended.
-//
-// The Backend has its own session, because it has to know the session's timeout to check the TTL. The server decides on
-// the timeout, and the client library does not report it: the Backend reads it from the first answer on each
-// connection.
+// the Backend looks for it before it creates another node and before it reports a release. A node that is not wanted any
+// more is deleted in the background, until the server has confirmed it or the session has ended.
 //
 // # The TTL and the session
 //
-// ZooKeeper has no leases with a TTL. A node exists as long as its session, and the session ends when the server has
-// received nothing for its timeout. The Locker trusts a lease for less: TTL - Margin from before its last renewal was
-// sent. ErrTTL refuses a TTL of more than a third of the timeout:
+// A node has no TTL: it exists as long as its session, and that ends when the server has received nothing for its
+// timeout, which the server decides on. The Locker trusts a lease for less: TTL - Margin from before its last renewal
+// was sent. ErrTTL refuses a TTL of more than a third of the timeout:
 //
 //   - A renewal is a write to the owner's node. A follower that is cut off from the leader answers reads for some ticks
 //     more; a write has passed the leader and most of the servers, and the leader refuses one whose session has ended.
 //   - The leader learns of packets to a follower by a ping every half tick. If the link between the two breaks right after
-//     a renewal, the leader counts from the packet before: the renewal before, which was sent less than a TTL earlier. So the session lasts, from when the last renewal was sent, for at least timeout - TTL - half a tick. (A
-//     new leader counts from its election.)
+//     a renewal, the leader counts from the renewal before, which was sent less than a TTL earlier. So the session lasts,
+//     from when the last renewal was sent, for at least timeout - TTL - half a tick. (A new leader counts from its
+//     election.)
 //   - A server grants at least two ticks, so that half a tick is at most a quarter of the timeout. With a timeout of 3
 //     TTLs or more, what remains is at least 3 - 1 - 3/4 = 1.25 TTLs. If minSessionTimeout is set below two ticks, add
 //     half a tick.
 //
-// So a holder that crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A
-// server with the default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
+// So a holder that crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A server with the
+// default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
 // A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it.
 // Grant.Lost of all leases of a session is closed when a server reports that it has expired. Waiters create a node in
@@ -42,12 +39,10 @@
 //
 // # The fence
 //
-// ZooKeeper numbers all writes; the number is called zxid. The fence is the zxid of the write on which a grant is
-// based, shifted by 16 bits to leave room for 65,535 hand-offs: the last change of the queue for a node just created,
-// or else the write with which an owner that waited, or asks again, takes the key. There is room for 2^47 zxids: 32,767
-// elections of a leader, with 4 billion writes each. Above that, and for Lease.Raise above the servers' counter, the
-// error is ErrFence. Fences of another store or ensemble cannot be compared with these: when a key's store is changed,
-// the guarded rows have to be reset.
+// The fence is the zxid, ZooKeeper's number of a write, on which a grant is based, shifted by 16 bits to leave room for
+// 65,535 hand-offs. There is room for 2^47 zxids: 32,767 elections of a leader, with 4 billion writes each. Above that,
+// and for Lease.Raise above the servers' counter, the error is ErrFence. Fences of another store or ensemble cannot be
+// compared with these: when a key's store is changed, the guarded rows have to be reset.
 //
 // # What is promised
 //
@@ -58,14 +53,10 @@
 //   - Each call ends with its context, though the library's do not; what was begun goes on in the background. Close
 //     waits for that, a few seconds at most. A call whose context has ended before begins nothing, but for Release.
 //
-// Each grant and renewal is a write that a majority of the servers put to disk. A key's node stays when its queue is
-// empty. It is a container: a server removes those that had children, once a minute by default. A key can be used for 2
-// billion acquisitions without its node being removed in between; the next ones get ErrSequence, until the queue is
-// empty and its node is removed.
+// Each grant and renewal is a write that a majority of the servers put to disk. A key's node is a container: a server
+// removes it some time after its queue is empty. A key can be used for 2 billion acquisitions without that; the next
+// ones get ErrSequence, until the queue is empty and its node is removed.
 //
-// # Sources
-//
-// ZooKeeper Recipes and Solutions, "Locks", for the queue and the watch on the predecessor. Apache Curator's protected
-// creation, for finding a node whose creation was not confirmed. Sessions and their timeouts: ZooKeeper Programmer's
-// Guide, and the source of its SessionTrackerImpl and Learner.
+// The sources: ZooKeeper Recipes and Solutions, "Locks"; Apache Curator's protected creation; ZooKeeper Programmer's
+// Guide on sessions, and the source of SessionTrackerImpl and Learner.
 package zklock
