@@ -47,6 +47,12 @@ func (e Event) isNoise() bool {
 	return false
 }
 
+// isLike reports whether another event has what is given here of actor, kind and answer, and begins with this text.
+func (e Event) isLike(other Event) bool {
+	is := func(given, found string) bool { return given == "" || given == found }
+	return is(e.Actor, other.Actor) && is(e.Kind, other.Kind) && is(e.Answer, other.Answer) && strings.HasPrefix(other.Text, e.Text)
+}
+
 // journal collects the events of a play. It may be used by many goroutines at once.
 type journal struct {
 	began time.Time

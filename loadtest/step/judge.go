@@ -19,8 +19,8 @@ func (p *Position) judge(stuck bool) {
 	case is >= 0:
 		lesson := lessons[is]
 		p.Why, p.Remedy = lesson.Why, lesson.Fix
-		if lesson.wrong != nil {
-			p.Wrong = slices.IndexFunc(p.Events, lesson.wrong)
+		if lesson.Wrong != nil {
+			p.Wrong = slices.IndexFunc(p.Events, lesson.Wrong.isLike)
 		}
 	case p.Sold > p.Units && slices.ContainsFunc(p.Acts, func(name string) bool { return name[0] == expires }):
 		p.Why = "A lock ran out while its holder stood still, and another buyer got it. The marked UPDATE saves what its buyer computed before that: nothing in the statement checks it."
