@@ -174,18 +174,10 @@ func (s Settings) validRedlock() error {
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
 	}
-	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		server, err := readRedis(address)
-		switch {
-		case err != nil:
+		if _, err := readRedis(address); err != nil {
 			return fmt.Errorf("redlock: %w", err)
-		case !server.single:
-			return fmt.Errorf("redlock: %s: want a server of its own for each vote, without Sentinel and Cluster", server)
-		case seen[server.String()]:
-			return fmt.Errorf("redlock: %s is there twice: a server has one vote", server)
 		}
-		seen[server.String()] = true
 	}
 	return nil
 }

@@ -30,7 +30,6 @@ func RedisAddress(address string) (string, error) {
 // redisServers are what --redis names: one server, the Sentinels of one that may be replaced, or some nodes of a Cluster.
 type redisServers struct {
 	addrs     []string
-	single    bool         // one server, without Sentinel and Cluster
 	tls       **tls.Config // as the URL has it; the name in the certificate is that of the host dialed
 	passwords []string
 	open      func(retries bool) redis.UniversalClient
@@ -87,7 +86,7 @@ func oneRedis(o *redis.Options) *redisServers {
 	o.ContextTimeoutEnabled = true
 	o.MaintNotificationsConfig = noMaintenance()
 	return &redisServers{
-		addrs: []string{o.Addr}, single: true, tls: &o.TLSConfig, passwords: []string{o.Password},
+		addrs: []string{o.Addr}, tls: &o.TLSConfig, passwords: []string{o.Password},
 		open: func(retries bool) redis.UniversalClient {
 			o := *o
 			if !retries {
