@@ -79,9 +79,9 @@ func TestRun_help(t *testing.T) {
 	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS", `--listen="127.0.0.1:8080"`)
 	shop(t, "token", "--help").want(t, exitDone, "$SHOP_TOKEN_SECRET", "openssl rand", "shop:buyer", "--ttl=1h")
 	shop(t, "audit", "--help").want(t, exitDone, "I1 ", "I2 ", "I5 ")
-	shop(t, "version").want(t, exitDone, "shop ", "go1.")
+	shop(t, "--version").want(t, exitDone, "shop ", "go1.")
 	for typed, same := range map[string]string{
-		"": "--help", "help": "--help", "help serve": "serve --help", "--version": "version", "serve --version": "version",
+		"": "--help", "help": "--help", "help serve": "serve --help", "serve --version": "--version",
 	} {
 		got, want := shop(t, strings.Fields(typed)...), shop(t, strings.Fields(same)...)
 		if got != want {

@@ -6,7 +6,6 @@
 //	shop audit     compare levels, ledger and orders; exit 1 on a difference
 //	shop token     mint a buyer's token, for development
 //	shop ready     exit 0 if a running shop is ready
-//	shop version   print the version
 //
 // Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
 // failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
@@ -74,9 +73,9 @@ func run(ctx context.Context, args []string) int {
 
 // commandLine is the global flags and the commands. kong shows a command's Help below its flags, and calls its Run.
 type commandLine struct {
-	LogFormat   string           `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
-	LogLevel    slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
-	ShowVersion kong.VersionFlag `name:"version" help:"Print what was built."`
+	LogFormat string           `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
+	LogLevel  slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+	Version   kong.VersionFlag `help:"Print what was built."`
 
 	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on an embedded database and lock server."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
@@ -84,7 +83,6 @@ type commandLine struct {
 	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
 	Token   tokenCommand   `cmd:"" help:"Mint a buyer's token, for development."`
 	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
-	Version versionCommand `cmd:"" help:"Print what was built."`
 }
 
 // program is what the commands share.
@@ -163,13 +161,7 @@ func selected(err error, parsed *kong.Context) string {
 	return "shop"
 }
 
-type versionCommand struct{}
-
-func (versionCommand) Run(p *program) error {
-	_, err := fmt.Fprintln(p.stdout, version())
-	return err
-}
-
+// version is what --version prints.
 func version() string {
 	build := app.ThisBuild()
 	return fmt.Sprintf("shop %s, commit %s, %s %s/%s",
