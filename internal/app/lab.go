@@ -31,17 +31,10 @@ type teaching struct {
 	database, redis string                     // names and versions
 }
 
-// notOffered returns why strategies cannot be used in this shop, by name.
+// notOffered returns why strategies cannot be used in this shop, by name: for teaching mode, outside of which no request
+// chooses one.
 func notOffered(s Settings) map[string]string {
 	missing := map[string]string{}
-	if !s.Lab {
-		for _, offer := range strategy.Offers(strategy.Shop{}, nil, nil, nil) {
-			if offer.Lock != "" && offer.Lock != strategy.RedisLock && offer.Lock != strategy.MemoryLock {
-				missing[offer.Name] = "it is for teaching mode, add --lab"
-			}
-		}
-		return missing
-	}
 	if s.MySQL == "" {
 		missing["mysql-lock"] = "it needs MySQL or MariaDB: --mysql DSN"
 		missing["for-update"] = "it needs MySQL or MariaDB: --mysql DSN; SQLite has one writer at a time, and no rows to lock"
