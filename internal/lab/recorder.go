@@ -8,17 +8,9 @@
 //	zklock.Options{Trace: recorder.ZooKeeper}                    // ZooKeeper commands
 //	strategy.Shop{Store: lab.Store(store)}, lab.Locker(locker)   // the steps of a purchase
 //
-//	ctx, trace, err := recorder.Begin(ctx, lab.Request{Name: "a", Step: true, SKUs: skus})
-//	...                                                          // the request
-//	trace.End()
-//
-// and from elsewhere
-//
-//	recording, err := recorder.Look(ctx, "a", 0)                 // waits for a change
-//	recorder.Do(ctx, lab.Step, "a")                              // the request takes one step
-//
-// Which request a step or command belongs to is known from its context. Commands that outlive that, such as those which
-// renew a lease or give it back, are known by the name of the SKU in their arguments.
+// A request goes between Begin and End; Look and Do are for those who watch it and let it take its steps. Which request
+// a step or command belongs to is known from its context. Commands that outlive that, such as those which renew a lease
+// or give it back, are known by the name of the SKU in their arguments.
 //
 // A request that is stepped stops before each step that another request can notice: a statement about the stock, a BEGIN
 // or COMMIT, taking or releasing a lock. Taking a lock, however often it asks, is one step; of the wrong locks, each

@@ -60,13 +60,9 @@ type LockOptions struct {
 //	reentrant-count  a count of a holder's, not changed in one   the process dies, or the TTL passes, between two commands
 //	                 step with the TTL
 //
-// Each is made of the Redis commands that articles and bug reports show: the first is in the documentation of SETNX as
-// its own pattern's flaw; blind-del and get-then-del are why that of SET says to compare and delete in a script;
-// short-lease is the subject of "How to do distributed locking" (M. Kleppmann, 2016); reentrant-count is a script
-// of Redisson, command by command. Waiters poll, as such code does, and a holder is not notified that its lock is over:
-// that is what a lease is for.
-//
-// The commands go through the client, to which a test or a lesson adds a hook that stops a buyer between two of them.
+// Each is made of the Redis commands that articles and bug reports show; reentrant-count is a script of Redisson, command
+// by command. Waiters poll, as such code does, and a holder is not notified that its lock is over: that is what a lease
+// is for.
 func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy.Locker {
 	short := cmp.Or(o.ShortTTL, shortTTL)
 	locks := map[string]strategy.Locker{}

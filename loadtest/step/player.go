@@ -7,7 +7,7 @@
 //
 //	player := step.NewPlayer(shops.Instances{})
 //	now, err := player.Position(ctx, "none:Ab") // A has read, B has bought: what can be done next?
-//	all, err := player.Explore(ctx, "none", bounds, progress) // every schedule there is
+//	end, err := player.Play(ctx, "none:Ab")     // and then both go on to their ends
 //
 // What is promised:
 //

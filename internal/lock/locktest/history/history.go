@@ -6,14 +6,9 @@
 //   - of all leases on a key, one at a time is trusted;
 //   - a lease's fence is higher than that of every earlier lease on its key.
 //
-// A lease is an interval, and intervals either overlap or follow one another: the checker is some loops and not a
-// search.
-//
-// History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it:
-// package lock does not promise otherwise, and so Check does not judge whether leases on both sides of such an instant
-// overlap.
-//
-// All times of one History come from one clock: that of one machine.
+// History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it, so that
+// Check does not judge whether leases on both sides of such an instant overlap. All times of one History come from one
+// clock: that of one machine.
 package history
 
 import (
