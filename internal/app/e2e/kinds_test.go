@@ -12,16 +12,13 @@ import (
 type kind struct {
 	name     string
 	settings func(*testing.T) app.Settings // with an empty database and a Redis of the test's own
-
-	// ownRedis starts a Redis that the test may break; nil where there is none.
-	ownRedis func(testing.TB) *testserver.Server
 }
 
 func kinds() []kind {
 	return []kind{
 		{name: "embedded", settings: embedded},
-		{name: "MySQL", settings: onServers(testserver.MySQL), ownRedis: testserver.StartRedis},
-		{name: "MariaDB", settings: onServers(testserver.MariaDB), ownRedis: testserver.StartRedis},
+		{name: "MySQL", settings: onServers(testserver.MySQL)},
+		{name: "MariaDB", settings: onServers(testserver.MariaDB)},
 	}
 }
 
