@@ -115,7 +115,7 @@ func TestCommand_usage(t *testing.T) {
 		`"shop-dead" is no fault; 'faults list'`: {"shop-dead"},
 		"mysql-killed needs servers: add":        {"mysql-killed"},
 		"lock-wait-ignored needs servers: add":   {"controls", "lock-wait-ignored"},
-		`"no-such"] are controls; 'faults list'`: {"controls", "no-such"},
+		`["no-such"] are controls, once each`:    {"controls", "no-such"},
 		"--servers must be one of":               {"--servers=here"},
 	} {
 		if _, _, err := start(t, args...); err == nil || !strings.Contains(err.Error(), want) {

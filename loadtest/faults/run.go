@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"example.com/shop/loadtest/child"
@@ -31,9 +32,15 @@ type runner struct {
 	report   func(string) // of progress
 	mistake  control      // built into what is run; the zero value for none
 	program  string       // that was built last
-	movable  bool         // its clocks can be moved
 	system   *system.System
-	finished int // histories
+	variant  variant // of the program and the system
+	finished int     // histories
+}
+
+// variant is what a fault needs.
+type variant struct {
+	on               system.Kind
+	movable, patient bool
 }
 
 // close stops the system.
@@ -46,39 +53,40 @@ func (r *runner) close() error {
 }
 
 // open builds the shop and starts a system, unless those of the last history will do.
-func (r *runner) open(ctx context.Context, on system.Kind, movable bool) error {
-	if r.system != nil && (r.system.Kind != on || r.movable != movable) {
+func (r *runner) open(ctx context.Context, v variant) error {
+	if v != r.variant {
 		if err := r.close(); err != nil {
 			return err
 		}
 	}
-	if r.program == "" || r.movable != movable {
+	if r.program == "" || v.movable != r.variant.movable {
 		r.report("building the shop")
-		if err := r.build(ctx, movable); err != nil {
+		if err := r.build(ctx, v.movable); err != nil {
 			return err
 		}
 	}
+	r.variant = v
 	if r.system != nil {
 		return nil
 	}
-	r.report("starting three shops on " + string(on))
-	s, err := system.Open(ctx, on, r.program)
+	r.report("starting three shops on " + string(v.on))
+	s, err := system.Open(ctx, v.on, r.program, v.patient)
 	r.system = s
 	return err
 }
 
 func (r *runner) build(ctx context.Context, movable bool) error {
-	edits := r.mistake.edits
+	edits := slices.Clone(r.mistake.edits)
 	if movable {
-		edits = append(edits[:len(edits):len(edits)], movableClock()...)
+		edits = append(edits, movableClock()...)
 	}
-	r.movable, r.program = movable, filepath.Join(r.dir, fmt.Sprint("shop-", r.finished))
-	if len(edits) == 0 {
-		return child.BuildShop(ctx, "", r.program)
-	}
-	dir, err := os.MkdirTemp(r.dir, "edits")
+	dir, err := os.MkdirTemp(r.dir, "build")
 	if err != nil {
 		return err
+	}
+	r.program = filepath.Join(dir, "shop")
+	if len(edits) == 0 {
+		return child.BuildShop(ctx, "", r.program)
 	}
 	overlay, err := writeOverlay(ctx, dir, edits)
 	if err != nil {
@@ -90,7 +98,7 @@ func (r *runner) build(ctx context.Context, movable bool) error {
 // hold runs one history of a fault. The same seed draws the same traffic and the same fault, on processes and a network
 // that are never twice the same.
 func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
-	if err := r.open(ctx, on, f.MovesClock); err != nil {
+	if err := r.open(ctx, variant{on, f.MovesClock, f.Unnoticed}); err != nil {
 		return nil, err
 	}
 	r.finished++
@@ -132,7 +140,7 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
-	t := &traffic.Traffic{History: h, Strategies: f.Strategies, Seed: h.Seed, ForgetKey: r.mistake.forgetKey}
+	t := &traffic.Traffic{History: h, Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
 	if len(t.Strategies) == 0 {
 		t.Strategies = []string{"lanes", "redis"}
 	}
@@ -187,7 +195,7 @@ func judgeRecovery(f fault.Fault, h *history.History) (broken []history.Violatio
 	}
 	for _, o := range h.Operations {
 		if f.Unnoticed && len(o.Requests) > 1 {
-			broken = append(broken, history.Violation{Check: "unnoticed", Detail: fmt.Sprintf("a request failed (%s): %v", o.Requests[0].Answer, o)})
+			broken = append(broken, history.Violation{Check: "unnoticed", Detail: fmt.Sprintf("a request to shop %d failed after %v (%s): %v", o.Requests[0].Shop+1, o.Requests[0].Answered-o.Sent(), o.Requests[0].Answer, o)})
 		}
 	}
 	return broken

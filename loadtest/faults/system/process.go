@@ -16,7 +16,7 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// LockTTL is short, so that a fault that outlasts a lease does not take long.
+// LockTTL is short, so that a fault that outlasts a lease does not take long. Patient shops have another one.
 const LockTTL = 600 * time.Millisecond
 
 // Shop is an instance of the shop, in a process of its own.
@@ -27,6 +27,7 @@ type Shop struct {
 
 	name    string
 	program string
+	patient bool
 	env     []string
 	process *child.Process
 	url     atomic.Pointer[string]
@@ -47,9 +48,11 @@ func (s *Shop) URL() string {
 // see that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	s.process, err = child.StartShop(ctx, instances, s.program, env,
-		"--log-level=error", "--reconcile-at=off", "--drain=5s", "--drain-delay=300ms", "--pay-within=1s", "--lock-wait=4s",
-		"--lock-ttl="+LockTTL.String())
+	flags := []string{"--log-level=error", "--reconcile-at=off", "--drain-delay=300ms", "--pay-within=1s"}
+	if !s.patient {
+		flags = append(flags, "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
+	}
+	s.process, err = child.StartShop(ctx, instances, s.program, env, flags...)
 	if err == nil {
 		url := "http://" + s.process.Addr
 		s.url.Store(&url)

@@ -57,11 +57,12 @@ type System struct {
 	undo []func() error
 }
 
-// Open starts shops of a program on servers of a kind.
-func Open(ctx context.Context, kind Kind, program string) (s *System, err error) {
+// Open starts shops of a program on servers of a kind. Patient ones keep the shop's own time limits, so that a busy machine
+// breaks no lease.
+func Open(ctx context.Context, kind Kind, program string, patient bool) (s *System, err error) {
 	s = &System{Kind: kind}
 	for i := range instances {
-		s.Shops = append(s.Shops, &Shop{program: program, name: fmt.Sprint("shop ", i+1)})
+		s.Shops = append(s.Shops, &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)})
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openZooKeeper, s.openDatabase, s.openShops, s.AwaitReady} {
 		if err = open(ctx); err != nil {

@@ -22,6 +22,7 @@ const (
 	fewBuyers = 4  // more at once would be more sequences of events than Porcupine can try
 
 	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
+	patience     = 20 * time.Second      // of patient clients
 	settleLimit  = 40 * time.Second      // for the last answers once the traffic ends
 	retryPause   = 20 * time.Millisecond // before the second try; doubles up to retryMost
 	retryMost    = 200 * time.Millisecond
@@ -39,6 +40,7 @@ type Traffic struct {
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
 	Strategies []string
 	Seed       uint64
+	Patient    bool
 
 	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
 	ForgetKey bool
@@ -48,7 +50,11 @@ type Traffic struct {
 
 // Start sends requests until end is called, which waits for the last answers.
 func (t *Traffic) Start(ctx context.Context) (end func()) {
-	t.conns = shopclient.NewConnections(buyers, requestLimit)
+	limit := requestLimit
+	if t.Patient {
+		limit = patience
+	}
+	t.conns = shopclient.NewConnections(buyers, limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
