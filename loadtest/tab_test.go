@@ -20,7 +20,7 @@ import (
 // tab is an open page in a headless Chromium. It collects what a page must not do.
 type tab struct {
 	*testing.T
-	ctx context.Context //nolint:containedctx // that of the browser
+	ctx context.Context
 
 	mu         sync.Mutex
 	complaints []string
@@ -174,7 +174,7 @@ func (p *tab) checkAccess(what string) {
 		p.Log("SHOP_TEST_AXE is not set: not checked by axe")
 		return
 	}
-	script, err := os.ReadFile(path) //nolint:gosec // the developer's own choice
+	script, err := os.ReadFile(path)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -208,15 +208,14 @@ func refusals(r *record) (broken []string) {
 	changes := map[string][]change{}
 	cancelled := map[string]time.Duration{}
 	for _, o := range r.Operations {
-		switch {
-		case o.Outcome == history.Cancelled:
-			at := o.Last().Answered
-			if earlier, again := cancelled[o.OrderID]; again {
-				at = min(at, earlier)
-			}
-			cancelled[o.OrderID] = at
-		case o.Outcome == history.Restocked:
+		if o.Outcome == history.Restocked {
 			changes[o.Lines[0].SKU] = append(changes[o.Lines[0].SKU], change{o.Last().Answered, o.Lines[0].Units})
+		}
+		if o.Outcome == history.Cancelled {
+			at, again := cancelled[o.OrderID]
+			if !again || o.Last().Answered < at {
+				cancelled[o.OrderID] = o.Last().Answered
+			}
 		}
 	}
 	for id, kept := range r.Orders {

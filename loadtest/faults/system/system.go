@@ -53,14 +53,15 @@ type System struct {
 	Replicas  *testserver.MySQLReplicas
 	Sentinel  *testserver.RedisGroup
 
-	dsn  string // past the links
+	dsn  string          // past the links
+	ctx  context.Context //nolint:containedctx // of Close, which an interrupt does not end
 	undo []func() error
 }
 
 // Open starts shops of a program on servers of a kind. Patient ones keep the shop's own time limits, so that a busy machine
 // breaks no lease.
 func Open(ctx context.Context, kind Kind, program string, patient bool) (s *System, err error) {
-	s = &System{Kind: kind}
+	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
 	for i := range instances {
 		s.Shops = append(s.Shops, &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)})
 	}
@@ -76,7 +77,7 @@ func Open(ctx context.Context, kind Kind, program string, patient bool) (s *Syst
 func (s *System) Close() error {
 	var all sync.WaitGroup
 	for _, shop := range s.Shops {
-		all.Go(func() { _ = shop.Stop(context.Background()) }) // also after an interrupt
+		all.Go(func() { _ = shop.Stop(s.ctx) })
 	}
 	all.Wait()
 	var errs []error
