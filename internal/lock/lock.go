@@ -188,9 +188,10 @@ func (l *Locker) observe(event func(Observer)) {
 // requestTimeout is the time limit of a request to the store.
 func (l *Locker) requestTimeout() time.Duration { return max(l.opt.TTL/3, time.Second) }
 
-// noAnswer adds ErrNoAnswer to the error of a request that timed out.
+// noAnswer adds ErrNoAnswer to the error of a request that timed out. The clock is asked and not ctx, whose timer may be
+// later than that of a connection with the same deadline.
 func noAnswer(ctx context.Context, err error) error {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if deadline, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(deadline) {
 		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return err
