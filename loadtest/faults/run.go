@@ -152,7 +152,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	end := t.Start(ctx)
 	err := await(ctx, h, 0) // each shop has sold
 	if err == nil {
-		pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
+		system.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
 		h.Broken = h.Now()
 		err = f.Break(ctx, target)
 		h.Healed = h.Now()
@@ -160,7 +160,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	if err == nil {
 		if err = await(ctx, h, h.Healed); err == nil {
 			h.Selling, _ = h.SoldSince(h.Healed, len(r.system.Shops))
-			pause(ctx, after)
+			system.Pause(ctx, after)
 		}
 	}
 	end()
@@ -172,19 +172,12 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 // await returns when each shop has sold something that it was asked for after that time. It is no error if none does for
 // too long: that is judged.
 func await(ctx context.Context, h *history.History, since time.Duration) error {
-	for end := time.Now().Add(waitFor); time.Now().Before(end); pause(ctx, 5*time.Millisecond) {
+	for end := time.Now().Add(waitFor); time.Now().Before(end); system.Pause(ctx, 5*time.Millisecond) {
 		if _, ok := h.SoldSince(since, 3); ok || ctx.Err() != nil {
 			break
 		}
 	}
 	return ctx.Err()
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // judgeRecovery judges whether sales went on, and whether a fault that is to be unnoticed was.

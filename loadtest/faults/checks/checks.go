@@ -1,5 +1,5 @@
 // Package checks compares what the clients of a history were answered with the rows that the shop has kept. It shares no
-// code with the shop's own audit, and asks nobody.
+// code with the shop's own audit, and sends no requests.
 package checks
 
 import (
@@ -197,7 +197,7 @@ func fences(r *record) (broken []string) {
 const never = time.Duration(math.MaxInt64)
 
 // refusals counts, for the time of each refused request, the units that other orders may have held at any moment: an
-// order may hold its units from the first request for it until its buyer was told that it is cancelled. An expired one
+// order may hold its units from the first request for it until the answer that it is cancelled. An expired one
 // may have held them to the end, and units that were brought in count from the answer on. Whatever is free by that
 // count was free.
 func refusals(r *record) (broken []string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/faults/system"
 )
 
 // withoutPrimary does something to the primary, waits until another member takes writes, undoes it, and has all members
@@ -22,7 +23,7 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 		if err := old.Do(ctx, do); err != nil {
 			return err
 		}
-		for now := old; now == old && err == nil; pause(ctx, 50*time.Millisecond) {
+		for now := old; now == old && err == nil; system.Pause(ctx, 50*time.Millisecond) {
 			now, err = t.Group.Primary(ctx)
 		}
 		t.wait(ctx, 0, time.Second)

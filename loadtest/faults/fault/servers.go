@@ -124,15 +124,8 @@ func loseCommits(fate system.Fate) func(context.Context, *Target) error {
 				link.Judge(judge)
 			}
 		}
-		pause(ctx, time.Second) // the links have the dice
+		system.Pause(ctx, time.Second) // the links have the dice
 		return nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

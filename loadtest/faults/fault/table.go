@@ -41,10 +41,7 @@ func (t *Target) victim() *system.Shop { return t.Shops[t.Dice.IntN(len(t.Shops)
 
 // wait lets a time pass between the two.
 func (t *Target) wait(ctx context.Context, least, most time.Duration) {
-	select {
-	case <-time.After(least + time.Duration(t.Dice.Int64N(int64(most-least)))):
-	case <-ctx.Done():
-	}
+	system.Pause(ctx, least+time.Duration(t.Dice.Int64N(int64(most-least))))
 }
 
 // failover is how long a group may take to sell again after what Break returns from.

@@ -134,7 +134,7 @@ func (l *Link) carryAnswers(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		sleep(l.closing, time.Duration(l.delay.Load()))
+		Pause(l.closing, time.Duration(l.delay.Load()))
 		await(&l.answers)
 		if _, err := client.Write(buffer[:n]); err != nil {
 			return

@@ -145,7 +145,8 @@ func (s *Server) Flush(ctx context.Context) error {
 	return err
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+// Pause waits, or less if ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

@@ -99,7 +99,7 @@ func (s *System) AwaitReady(ctx context.Context) error {
 			if err == nil {
 				break
 			}
-			if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+			if Pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
 				return fmt.Errorf("%s is not ready: %w", shop.name, err)
 			}
 		}
