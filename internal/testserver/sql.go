@@ -66,10 +66,11 @@ func sqlKind(name, variable, image string, command ...string) kind {
 }
 
 // OpenMySQLSmallDisk is OpenMySQL on a disk of 400 MB, for FillDisk. It has no binary log, whose writes would wait until
-// long after FreeDisk instead of failing.
+// long after FreeDisk instead of failing. A mysqld that aborts, since it cannot roll back on a full disk, is started again.
 func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
 	k := mysqlKind().durable()
-	k.command, k.memory = append(k.command, "--skip-log-bin"), map[string]string{dataDir: "rw,size=400m"}
+	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"}, append(k.command, "--skip-log-bin")...)
+	k.memory = map[string]string{dataDir: "rw,size=400m"}
 	return open(ctx, k)
 }
 
@@ -78,8 +79,15 @@ func (s *Server) FillDisk(ctx context.Context) error {
 	return s.Exec(ctx, "! dd if=/dev/zero of="+dataDir+"/filler bs=64k")
 }
 
-// FreeDisk undoes FillDisk.
-func (s *Server) FreeDisk(ctx context.Context) error { return s.Exec(ctx, "rm "+dataDir+"/filler") }
+// FreeDisk undoes FillDisk, and returns when the server answers.
+func (s *Server) FreeDisk(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, faultLimit)
+	defer cancel()
+	if err := s.Exec(ctx, "rm "+dataDir+"/filler"); err != nil {
+		return err
+	}
+	return poll(ctx, func(ctx context.Context) error { return s.kind.ready(ctx, s.addr) })
+}
 
 // DSN makes an empty schema on a MySQL or MariaDB and returns its data source name; the schema is dropped when t ends.
 func (s *Server) DSN(t testing.TB) string {

@@ -8,8 +8,8 @@ RUN (id mysql >/dev/null 2>&1 || useradd --system --user-group --home-dir /nonex
  && chown mysql:mysql /run/mysqld /var/lib/mysql \
  && mariadb-install-db --user=mysql --datadir=/usr/local/share/datadir \
     --auth-root-authentication-method=normal --skip-test-db
-COPY entrypoint /usr/local/bin/entrypoint
+COPY entrypoint /usr/local/bin/docker-entrypoint.sh
 VOLUME /var/lib/mysql
 EXPOSE 3306
-ENTRYPOINT ["entrypoint"]
+ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["mariadbd"]

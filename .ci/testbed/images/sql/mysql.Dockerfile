@@ -9,8 +9,8 @@ RUN (id mysql >/dev/null 2>&1 || useradd --system --user-group --home-dir /nonex
  && chown mysql:mysql /run/mysqld /var/lib/mysql /var/lib/mysql-files \
  && mysqld --initialize-insecure --user=mysql --datadir=/usr/local/share/datadir \
  && rm -f /usr/local/share/datadir/auto.cnf
-COPY entrypoint /usr/local/bin/entrypoint
+COPY entrypoint /usr/local/bin/docker-entrypoint.sh
 VOLUME /var/lib/mysql
 EXPOSE 3306
-ENTRYPOINT ["entrypoint"]
+ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["mysqld"]
