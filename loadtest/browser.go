@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -104,4 +105,9 @@ func (b *browserLab) Position(ctx context.Context, name string, loose bool) (ste
 func (b *browserLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
 	bounds := step.Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: crash, Parallel: 8}
 	return b.player.Explore(ctx, strategy, bounds, func(int, int) {})
+}
+
+// KillPrimary is `faults kill-primary --compare`.
+func (b *browserLab) KillPrimary(ctx context.Context) ([]faults.Exhibit, error) {
+	return faults.KillPrimary(ctx, true, 1, func(string) {})
 }

@@ -27,6 +27,7 @@ import (
 
 	"example.com/shop/loadtest/faults/checks"
 	"example.com/shop/loadtest/faults/fault"
+	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/report"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/stats"
@@ -37,10 +38,11 @@ var ErrBroken = errors.New("a promise was broken")
 
 // Command is the grammar of `loadtest faults` for kong, and the settings of a run.
 type Command struct {
-	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', or 'controls' and names of controls."`
+	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
 	Times   int      `default:"3" help:"Histories of each fault (1 to 10000); of a control, tries to find it at most."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
 	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers."`
+	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`
 	JSON    string   `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr. Histories with violations have all of their requests."`
 	HTML    string   `name:"html" placeholder:"FILE" help:"Write timelines as one HTML file too: of each fault's first history, and of all with violations."`
 }
@@ -48,7 +50,7 @@ type Command struct {
 // About stands above the flags in the help.
 const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and ask again, and checks that nothing which was acknowledged is lost, no unit is sold twice, and no buyer is refused what is there.
 
-'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found.`
+'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found. 'faults kill-primary' kills the primary of a MySQL group, in containers, and shows the buyers' receipts beside the rows of the new primary.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
@@ -61,6 +63,7 @@ Examples:
   go run ./loadtest faults primary-killed --servers docker --seed 7 --times 1
   go run ./loadtest faults controls                 are mistakes found? those that need no server
   go run ./loadtest faults controls fence-unchecked --times 200
+  go run ./loadtest faults kill-primary --compare   what a group keeps, and an asynchronous replica loses
 
 Columns: recovery is the time from the healed fault until each of the three shops had sold again;
 "no sale for" is the longest time without an acknowledged order, the fault included. Both are
@@ -79,16 +82,24 @@ func (c *Command) Validate() error {
 	if c.Times < 1 || c.Times > 10_000 {
 		return fmt.Errorf("--times %d: want 1 to 10000", c.Times)
 	}
-	_, _, err := c.chosen()
+	if c.Compare && !c.killsPrimary() {
+		return errors.New("--compare: goes with kill-primary")
+	}
+	faults, _, err := c.chosen()
+	if err == nil && faults == nil && c.JSON+c.HTML != "" {
+		return errors.New("--json and --html: go with faults")
+	}
 	return err
 }
+
+func (c *Command) killsPrimary() bool { return slices.Equal(c.Names, []string{"kill-primary"}) }
 
 // chosen returns the faults or the controls that are named.
 func (c *Command) chosen() (faults []fault.Fault, controls []control, err error) {
 	switch {
 	case len(c.Names) == 0, slices.Equal(c.Names, []string{"all"}):
 		return slices.DeleteFunc(fault.All(), func(f fault.Fault) bool { return f.Loses || !c.has(f.On) }), nil, nil
-	case c.Names[0] == "list":
+	case c.Names[0] == "list", c.killsPrimary():
 		return nil, nil, nil
 	case c.Names[0] == "controls":
 		controls, err = c.controlsNamed(c.Names[1:])
@@ -119,33 +130,40 @@ func (c *Command) kind(f fault.Fault) system.Kind {
 }
 
 // Run holds the histories and reports.
-func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
+func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	out := k.Stdout
 	if c.JSON == "-" {
 		out = k.Stderr
 	}
-	chosen, controls, err := c.chosen()
-	if err != nil || chosen == nil && controls == nil {
-		return cmp.Or(err, writeList(out))
+	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
+	if c.killsPrimary() {
+		exhibits, err := KillPrimary(ctx, c.Compare, c.Seed, progress)
+		if err != nil {
+			return err
+		}
+		return writeExhibits(out, exhibits)
 	}
-	dir, err := os.MkdirTemp("", "shop-faults-")
+	chosen, controls, err := c.chosen()
 	if err != nil {
 		return err
 	}
-	r := &runner{dir: dir, report: func(line string) { fmt.Fprintln(k.Stderr, line) }}
-	defer func() { err = errors.Join(err, r.close(), os.RemoveAll(dir)) }()
-	if controls != nil {
-		return c.findAll(ctx, r, controls, out)
+	if chosen == nil && controls == nil {
+		return writeList(out)
 	}
-	result := report.Report{Version: 1, StartedAt: time.Now().UTC()}
-	err = c.hold(ctx, r, chosen, &result)
-	if len(result.Histories) > 0 {
-		err = errors.Join(err, result.WriteTable(out), c.save(result, k.Stdout))
-	}
-	if err == nil && result.Broken() {
-		err = ErrBroken
-	}
-	return err
+	return withRunner(progress, func(r *runner) error {
+		if controls != nil {
+			return c.findAll(ctx, r, controls, out)
+		}
+		result := report.Report{Version: 1, StartedAt: time.Now().UTC()}
+		err := c.hold(ctx, r, chosen, &result)
+		if len(result.Histories) > 0 {
+			err = errors.Join(err, result.WriteTable(out), c.save(result, k.Stdout))
+		}
+		if err == nil && result.Broken() {
+			err = ErrBroken
+		}
+		return err
+	})
 }
 
 // hold holds the histories, those on the same servers one after the other.
@@ -159,7 +177,7 @@ func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, res
 				return cmp.Or(ctx.Err(), err)
 			}
 			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
-				h.Operations = nil // a thousand histories would need much memory
+				h.Operations, h.Books = nil, history.Books{} // a thousand histories would need much memory
 			}
 			result.Histories = append(result.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",

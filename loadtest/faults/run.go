@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,17 @@ type runner struct {
 type variant struct {
 	on               system.Kind
 	movable, patient bool
+}
+
+// withRunner cleans up behind what is done.
+func withRunner(report func(string), do func(*runner) error) error {
+	dir, err := os.MkdirTemp("", "shop-faults-")
+	if err != nil {
+		return err
+	}
+	r := &runner{dir: dir, report: report}
+	err = do(r)
+	return errors.Join(err, r.close(), os.RemoveAll(dir))
 }
 
 // close stops the system.
@@ -112,14 +124,13 @@ func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed u
 	if err == nil {
 		err = r.system.AwaitReady(ctx)
 	}
-	var books history.Books
 	if err == nil {
-		books, err = h.Read(ctx, r.system.DB)
+		err = h.Read(ctx, r.system.DB)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
 	}
-	h.Violations = append(checks.Run(h, books), judgeRecovery(f, h)...)
+	h.Violations = append(checks.Run(h), judgeRecovery(f, h)...)
 	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
 		err = r.close()
 	}
@@ -140,7 +151,7 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
-	t := &traffic.Traffic{History: h, Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
+	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 16), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
 	if len(t.Strategies) == 0 {
 		t.Strategies = []string{"lanes", "redis"}
 	}

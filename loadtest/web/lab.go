@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -31,6 +32,8 @@ type Lab interface {
 	Position(ctx context.Context, name string, loose bool) (step.Position, error)
 	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
 	Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error)
+	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each.
+	KillPrimary(ctx context.Context) ([]faults.Exhibit, error)
 }
 
 // Choice is the content of the form.

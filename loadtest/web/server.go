@@ -29,9 +29,9 @@ const (
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
 
-	playTimeout    = time.Minute // of one schedule
-	exploreTimeout = 5 * time.Minute
-	maxPositions   = 4 // at a time
+	playTimeout  = time.Minute // of one schedule
+	workTimeout  = 5 * time.Minute
+	maxPositions = 4 // at a time
 )
 
 // server knows the last run, which may still go on.
@@ -42,10 +42,10 @@ type server struct {
 
 	positions chan struct{} // has an entry for each that is being played, which takes shops of its own
 
-	mu        sync.Mutex
-	last      *run
-	exploring bool
-	explored  map[exploration]step.Explored
+	mu       sync.Mutex
+	last     *run
+	occupied bool // by long work that is no run
+	explored map[exploration]step.Explored
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
@@ -169,6 +169,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, s.lab.Lessons()) })
 	mux.HandleFunc("POST /schedule", s.postSchedule)
 	mux.HandleFunc("POST /explore", s.postExplore)
+	mux.HandleFunc("POST /failover", s.postFailover)
 	mux.HandleFunc("GET /source/{path...}", getSource)
 	mux.HandleFunc("GET /script", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, "text/plain; charset=utf-8", []byte(app.Script(r.FormValue("command"))))
@@ -260,7 +261,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 func (s *server) begin(c Choice, chosen []shopclient.Strategy) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exploring || !s.last.over() {
+	if s.occupied || !s.last.over() {
 		return 0
 	}
 	r := newRun(s.ctx, s.last.id+1, c, chosen)
@@ -324,37 +325,73 @@ func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	explored, known := s.explored[asked]
-	free := !known && !s.exploring && s.last.over()
-	s.exploring = s.exploring || free
 	s.mu.Unlock()
-	switch {
-	case known:
+	if known {
 		answerPlayed(w, explored, nil)
 		return
-	case !free:
+	}
+	s.occupy(w, r, func(ctx context.Context) {
+		explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
+		if err == nil {
+			s.mu.Lock()
+			s.explored[asked] = explored
+			s.mu.Unlock()
+		}
+		answerPlayed(w, explored, err)
+	})
+}
+
+// postFailover kills primaries, which takes minutes. It ends with the request.
+func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
+	if !decode(w, r, &struct{}{}) || !s.ownShops(w) {
+		return
+	}
+	s.occupy(w, r, func(ctx context.Context) {
+		var html bytes.Buffer
+		exhibits, err := s.lab.KillPrimary(ctx)
+		if err == nil {
+			err = execute(&html, "failover", exhibits)
+		}
+		answerPlayed(w, map[string]string{"html": html.String()}, err)
+	})
+}
+
+// occupy does long work that ends with the request, unless something goes on already.
+func (s *server) occupy(w http.ResponseWriter, r *http.Request, work func(context.Context)) {
+	s.mu.Lock()
+	free := !s.occupied && s.last.over()
+	s.occupied = s.occupied || free
+	s.mu.Unlock()
+	if !free {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), exploreTimeout)
+	defer func() {
+		s.mu.Lock()
+		s.occupied = false
+		s.mu.Unlock()
+	}()
+	ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
 	defer cancel()
-	explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
-	s.mu.Lock()
-	s.exploring = false
-	if err == nil {
-		s.explored[asked] = explored
-	}
-	s.mu.Unlock()
-	answerPlayed(w, explored, err)
+	work(ctx)
 }
 
 // playable reports whether the schedules of a strategy can be played here, or refuses the request.
 func (s *server) playable(w http.ResponseWriter, strategy string) bool {
-	if len(s.lab.Lessons()) == 0 {
-		refuse(w, http.StatusNotFound, Problem{Text: "schedules are played in shops of the lab's own"})
+	if !s.ownShops(w) {
 		return false
 	}
 	if _, problem := Pick(s.lab.Strategies(), []string{strategy}); problem != nil {
 		refuse(w, http.StatusUnprocessableEntity, *problem)
+		return false
+	}
+	return true
+}
+
+// ownShops reports whether the lab's shops are its own, or refuses the request.
+func (s *server) ownShops(w http.ResponseWriter) bool {
+	if len(s.lab.Lessons()) == 0 {
+		refuse(w, http.StatusNotFound, Problem{Text: "this needs shops of the lab's own"})
 		return false
 	}
 	return true

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -32,6 +33,8 @@ type fakeLab struct {
 	race func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error)
 	play func(ctx context.Context, name string, loose bool) (step.Position, error)
 	all  func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
+
+	primary error // of killing it
 }
 
 func (fakeLab) Strategies() []shopclient.Strategy {
@@ -73,6 +76,18 @@ func (l fakeLab) Position(ctx context.Context, name string, loose bool) (step.Po
 
 func (l fakeLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
 	return l.all(ctx, strategy, crash)
+}
+
+func (l fakeLab) KillPrimary(context.Context) ([]faults.Exhibit, error) {
+	if l.primary != nil {
+		return nil, l.primary
+	}
+	receipt := func(id, row string) faults.Receipt {
+		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Lines: "1 <deep>", Row: row}
+	}
+	return []faults.Exhibit{{Servers: "asynchronous replica", Sold: 3, Gone: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
+		receipt("00000000000a", "paid"), receipt("00000000000b", ""),
+	}}}, nil
 }
 
 func (fakeLab) Report(c Choice) result.Report {
@@ -387,6 +402,31 @@ func TestServer_explore(t *testing.T) {
 		t.Errorf("afterwards: got %d %s, want 202", status, body)
 	}
 	s.finish(t)
+}
+
+// The exhibit shows each receipt beside its row, or why there is none.
+func TestServer_failover(t *testing.T) {
+	t.Parallel()
+	play := func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil }
+	status, body := open(t, fakeLab{play: play}).ask(t, http.MethodPost, "/failover", "{}")
+	var shown struct{ HTML string }
+	if err := json.Unmarshal([]byte(body), &shown); err != nil || status != http.StatusOK {
+		t.Fatalf("got %d %s", status, body)
+	}
+	for _, want := range []string{
+		"asynchronous replica", `<dd class="bad">1</dd>`, "1.5 s", "<code>00000000000a</code></th><td>1 &lt;deep&gt;</td><td>paid</td>",
+		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`,
+	} {
+		if !strings.Contains(shown.HTML, want) {
+			t.Errorf("want %s in\n%s", want, shown.HTML)
+		}
+	}
+	if status, body := open(t, fakeLab{play: play, primary: errors.New("no Docker")}).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusInternalServerError || !strings.Contains(body, "no Docker") {
+		t.Errorf("without Docker: got %d %s", status, body)
+	}
+	if status, _ := open(t, fakeLab{}).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusNotFound {
+		t.Errorf("on others' shops: got %d, want 404", status)
+	}
 }
 
 func TestAddress(t *testing.T) {

@@ -37,9 +37,9 @@ func All() []Check {
 // most is how many violations of one check are listed.
 const most = 5
 
-// Run checks a history that has ended.
-func Run(h *history.History, b history.Books) (broken []history.Violation) {
-	r := newRecord(h, b)
+// Run checks a history that has ended, and its books.
+func Run(h *history.History) (broken []history.Violation) {
+	r := newRecord(h)
 	for _, c := range All() {
 		found := c.check(r)
 		for _, detail := range found[:min(most, len(found))] {
@@ -52,10 +52,9 @@ func Run(h *history.History, b history.Books) (broken []history.Violation) {
 	return broken
 }
 
-// record is a history with its books, and what several checks look up.
+// record is a history, and what several checks look up.
 type record struct {
 	*history.History
-	history.Books
 	placed   map[string]history.Operation // by order, the one that was acknowledged first
 	byKey    map[buyerKey]history.Operation
 	reserved map[string]map[string][]history.Movement // by order and SKU
@@ -63,10 +62,10 @@ type record struct {
 
 type buyerKey struct{ buyer, key string }
 
-func newRecord(h *history.History, b history.Books) *record {
+func newRecord(h *history.History) *record {
 	r := &record{
-		History: h, Books: b,
-		placed: map[string]history.Operation{}, byKey: map[buyerKey]history.Operation{},
+		History: h,
+		placed:  map[string]history.Operation{}, byKey: map[buyerKey]history.Operation{},
 		reserved: map[string]map[string][]history.Movement{},
 	}
 	for _, o := range r.Operations {
@@ -80,7 +79,7 @@ func newRecord(h *history.History, b history.Books) *record {
 			r.placed[o.OrderID] = o
 		}
 	}
-	for _, m := range b.Movements {
+	for _, m := range h.Movements {
 		if m.Kind != "reserve" {
 			continue
 		}

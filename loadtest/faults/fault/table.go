@@ -21,6 +21,7 @@ type Fault struct {
 	About string
 
 	Strategies []string      // by which clients buy; nil for lanes and redis
+	Buyers     int           // 0 for 16
 	Within     time.Duration // of the healing, each shop has to sell again; 0 for 5 s
 	Unnoticed  bool          // no request may fail or be repeated
 	MovesClock bool          // needs shops whose clocks can be moved

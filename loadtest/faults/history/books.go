@@ -43,15 +43,15 @@ func (l Level) Plus(m Level) Level {
 const readLimit = 30 * time.Second
 
 // Read reads the books.
-func (h *History) Read(ctx context.Context, db *sql.DB) (b Books, err error) {
+func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return b, fmt.Errorf("read the books: %w", err)
+		return fmt.Errorf("read the books: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	b = Books{Orders: map[string]Order{}, Levels: map[string]Level{}}
+	h.Books = Books{Orders: map[string]Order{}, Levels: map[string]Level{}}
 	var skus, buyers []any
 	for _, sku := range h.SKUs.All() {
 		skus = append(skus, sku)
@@ -71,13 +71,13 @@ func (h *History) Read(ctx context.Context, db *sql.DB) (b Books, err error) {
 		var name string
 		var l Level
 		err := r.Scan(&name, &l.Supplied, &l.Available, &l.Reserved, &l.Sold)
-		b.Levels[name] = l
+		h.Levels[name] = l
 		return err
 	})
 	read("SELECT id, sku, kind, COALESCE(order_id, ''), supplied, available, reserved, sold, fence FROM movements WHERE sku IN (?) ORDER BY id", skus, func(r *sql.Rows) error {
 		var m Movement
 		err := r.Scan(&m.ID, &m.SKU, &m.Kind, &m.OrderID, &m.Supplied, &m.Available, &m.Reserved, &m.Sold, &m.Fence)
-		b.Movements = append(b.Movements, m)
+		h.Movements = append(h.Movements, m)
 		return err
 	})
 	read("SELECT o.id, o.buyer, o.idempotency_key, o.status, l.sku, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
@@ -85,14 +85,14 @@ func (h *History) Read(ctx context.Context, db *sql.DB) (b Books, err error) {
 		var id, sku string
 		var units int64
 		err := r.Scan(&id, &o.Buyer, &o.Key, &o.Status, &sku, &units)
-		if o.Units = b.Orders[id].Units; o.Units == nil {
+		if o.Units = h.Orders[id].Units; o.Units == nil {
 			o.Units = map[string]int64{}
 		}
 		o.Units[sku] += units
-		b.Orders[id] = o
+		h.Orders[id] = o
 		return err
 	})
-	return b, err
+	return err
 }
 
 // each runs a query whose one placeholder stands for a list.

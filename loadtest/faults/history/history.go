@@ -100,6 +100,7 @@ type History struct {
 	ClocksApart bool             `json:"clocks_apart"` // those of the shops
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
+	Books       `json:"-"`
 
 	start time.Time
 	mu    sync.Mutex

@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	buyers    = 16 // of all SKUs
-	fewBuyers = 4  // more at once would be more sequences of events than Porcupine can try
+	fewBuyers = 4 // more at once would be more sequences of events than Porcupine can try
 
 	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
 	patience     = 20 * time.Second      // of patient clients
@@ -38,6 +37,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
+	Buyers     int             // of all SKUs; beside them are those of Few
 	Strategies []string
 	Seed       uint64
 	Patient    bool
@@ -54,17 +54,17 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	if t.Patient {
 		limit = patience
 	}
-	t.conns = shopclient.NewConnections(buyers, limit)
+	t.conns = shopclient.NewConnections(t.Buyers, limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
-	for i := range buyers + fewBuyers + 1 {
+	for i := range t.Buyers + fewBuyers + 1 {
 		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
 		work := c.shop
 		switch {
-		case i == buyers+fewBuyers:
+		case i == t.Buyers+fewBuyers:
 			work = c.restock
-		case i >= buyers:
+		case i >= t.Buyers:
 			work = c.takeFew
 		}
 		running.Go(func() {

@@ -12,8 +12,11 @@ if (document.getElementById("game")) {
   const { openLesson, wireLessons } = await import("./lessons.js");
   addView("lesson", openLesson);
   addView("game", openGame);
+  const { wireFailover } = await import("./failover.js");
+  addView("failover", () => {});
   wireLessons();
   wireGame();
+  wireFailover();
 }
 addView("race", openRace);
 wireForm(preview);
