@@ -362,7 +362,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 
 func answerPlayed(w http.ResponseWriter, played any, err error) {
 	switch {
-	case errors.Is(err, step.ErrSchedule), errors.Is(err, step.ErrUnknown), errors.Is(err, step.ErrNotApplicable):
+	case errors.Is(err, step.ErrSchedule):
 		refuse(w, http.StatusUnprocessableEntity, Problem{Text: err.Error()})
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})

@@ -311,7 +311,7 @@ func TestServer_schedule(t *testing.T) {
 	}{
 		{"a part of it", `{"name":"none:AB"}`, 200, `"schedule":"none:AB"`},
 		{"to its end", `{"name":"none:AB","loose":true}`, 200, `"over":true`},
-		{"does not fit", `{"name":"none:Q"}`, 422, `"no such schedule: Q"`},
+		{"does not fit", `{"name":"none:Q"}`, 422, `"cannot be played: Q"`},
 		{"no name", `{"name":""}`, 422, `is not one of redis, zookeeper, none`},
 		{"lacks a server", `{"name":"zookeeper:A"}`, 422, `it needs a ZooKeeper`},
 		{"could not be played", `{"name":"redis*2:A"}`, 500, `it could not be played: no disk`},
