@@ -46,7 +46,7 @@ type Race struct {
 	Watcher        Watcher // nil for none
 
 	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an answer, and
-	// before so much time has passed. 0: it begins at once.
+	// before so much time has passed, and figures are of it alone. 0: it begins at once, and they are of the whole race.
 	Warm time.Duration
 }
 
@@ -270,6 +270,9 @@ func (r *run) log() Log {
 	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
 	if n := len(log.Records); n > 0 {
 		log.Took = log.Records[n-1].Ended
+	}
+	if r.Warm > 0 {
+		log.Length = r.Duration
 	}
 	return log
 }
