@@ -310,15 +310,9 @@ func draw(random *rand.Rand, n int, skew float64, count int) []int {
 
 // sleep waits for d and reports whether ctx lasted as long.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
-		return true
+	case <-time.After(d):
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }

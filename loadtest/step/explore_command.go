@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 )
 
 // Explore is what the user chose of `loadtest explore`.
@@ -190,21 +190,18 @@ func (e Explored) counts(language string) string {
 
 // explored is the table of all strategies.
 func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
-	t := newTable("strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed")
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
+	var rows []table.Row
 	total := 0
-	for i, e := range results {
-		if i > 0 && e.Promises != results[i-1].Promises {
-			t.AppendSeparator()
-		}
+	for _, e := range results {
 		total += len(e.Schedules)
 		schedules := strconv.Itoa(len(e.Schedules))
 		if e.Cut {
 			schedules += ", not all: interrupted"
 		}
-		t.AppendRow(table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest()})
+		rows = append(rows, table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest()})
 	}
-	fmt.Fprintln(o.Out, t.Render())
+	header := table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"}
+	fmt.Fprintln(o.Out, stats.Table(header, rows, 2, 4))
 	for _, s := range strategies {
 		if !s.Available {
 			fmt.Fprintf(o.Out, "not played: %s: %s\n", s.Name, s.Reason)
@@ -238,6 +235,7 @@ import (
 	"testing"
 
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/step"
 )
 

@@ -84,8 +84,7 @@ type Stock struct {
 // Lock is what the lock's store has of it, whatever the buyers believe.
 type Lock struct {
 	Holder string `json:"holder"` // A, B or C; empty if it is free, or the store has no owner
-	Owner  string `json:"owner"`  // as in the events; empty if it is free
-	TTL    int64  `json:"ttl_ms"` // what is left; 0 if it does not end
+	shopclient.LockState
 }
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.

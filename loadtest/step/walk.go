@@ -436,7 +436,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	for _, b := range w.buyers {
 		if state, unknown := b.shop.Lock(ctx, b.tape(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
-			p.Lock = &Lock{Owner: state.Owner, TTL: state.TTL}
+			p.Lock = &Lock{LockState: state}
 		}
 	}
 	return err

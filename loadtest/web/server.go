@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,6 @@ const (
 
 	playTimeout    = time.Minute // of one schedule
 	exploreTimeout = 5 * time.Minute
-	maxPositions   = 4 // at a time
 )
 
 // server knows the last run, which may still go on.
@@ -40,19 +40,16 @@ type server struct {
 	ctx  context.Context //nolint:containedctx // runs outlive the request that starts them
 	runs sync.WaitGroup
 
-	positions chan struct{} // has an entry for each that is being played, which takes shops of its own
-
 	mu        sync.Mutex
 	last      *run
 	exploring bool
-	explored  map[exploration]step.Explored
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
 func newServer(ctx context.Context, lab Lab) *server {
 	before := newRun(ctx, 0, Choice{}, nil)
 	before.phase = idle
-	return &server{lab: lab, ctx: ctx, positions: make(chan struct{}, maxPositions), last: before, explored: map[exploration]step.Explored{}}
+	return &server{lab: lab, ctx: ctx, last: before}
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
@@ -102,23 +99,14 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 	return group.Wait()
 }
 
-// ErrAddress means that an address cannot be listened on.
-var ErrAddress = errors.New("want host:port such as 127.0.0.1:8090")
-
 // Address returns an address as net.Listen wants it. Without a host it is this machine alone: a page without passwords
-// is not for everybody by default. It returns an ErrAddress if it cannot be listened on.
+// is not for everybody by default.
 func Address(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("%q: %w", address, ErrAddress)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		return "", fmt.Errorf("%q: want host:port such as 127.0.0.1:8090", address)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return "", fmt.Errorf("%q: %w, with a port of 0 to 65535", address, ErrAddress)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 // policy lets the page load what is served beside it, and nothing else.
@@ -300,38 +288,24 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
 	defer cancel()
-	select {
-	case s.positions <- struct{}{}:
-		defer func() { <-s.positions }()
-		position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
-		answerPlayed(w, position, err)
-	case <-ctx.Done():
-		answerPlayed(w, nil, context.Cause(ctx))
-	}
+	position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
+	answerPlayed(w, position, err)
 }
 
-// exploration is what can be asked of postExplore.
-type exploration struct {
-	Strategy string `json:"strategy"`
-	Crash    bool   `json:"crash"`
-}
-
-// postExplore plays all schedules of a strategy, which takes seconds; the answer is kept. It ends with the request.
+// postExplore plays all schedules of a strategy, which takes seconds. It ends with the request.
 func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
-	var asked exploration
+	var asked struct {
+		Strategy string `json:"strategy"`
+		Crash    bool   `json:"crash"`
+	}
 	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
 		return
 	}
 	s.mu.Lock()
-	explored, known := s.explored[asked]
-	free := !known && !s.exploring && s.last.over()
+	free := !s.exploring && s.last.over()
 	s.exploring = s.exploring || free
 	s.mu.Unlock()
-	switch {
-	case known:
-		answerPlayed(w, explored, nil)
-		return
-	case !free:
+	if !free {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
 	}
@@ -340,9 +314,6 @@ func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 	explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
 	s.mu.Lock()
 	s.exploring = false
-	if err == nil {
-		s.explored[asked] = explored
-	}
 	s.mu.Unlock()
 	answerPlayed(w, explored, err)
 }

