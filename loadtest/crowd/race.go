@@ -94,9 +94,6 @@ type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
 }
 
-// Answered returns how many orders have an answer, or will never have one.
-func (t *Tally) Answered() int64 { return t.Ordered.Load() + t.Refused.Load() + t.Errors.Load() }
-
 func (t *Tally) add(o Outcome) {
 	switch o {
 	case Ordered:

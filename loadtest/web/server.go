@@ -154,7 +154,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /events", s.getEvents)
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
-	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, s.lab.Lessons()) })
+	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons()) })
 	mux.HandleFunc("POST /schedule", s.postSchedule)
 	mux.HandleFunc("POST /explore", s.postExplore)
 	mux.HandleFunc("GET /source/{path...}", getSource)
@@ -239,9 +239,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	fmt.Fprintf(w, `{"run":%d}`, id)
+	answerJSON(w, http.StatusAccepted, map[string]int{"run": id})
 }
 
 // begin starts a run and returns its number; 0 if something goes on already.
@@ -338,7 +336,7 @@ func answerPlayed(w http.ResponseWriter, played any, err error) {
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})
 	default:
-		answerJSON(w, played)
+		answerJSON(w, http.StatusOK, played)
 	}
 }
 
@@ -405,19 +403,12 @@ func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
 	return false
 }
 
-func refuse(w http.ResponseWriter, status int, p Problem) {
+func refuse(w http.ResponseWriter, status int, p Problem) { answerJSON(w, status, p) }
+
+func answerJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(p) // a client that went away needs no answer
-}
-
-func answerJSON(w http.ResponseWriter, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
-		return
-	}
-	answer(w, "application/json", text)
+	_ = json.NewEncoder(w).Encode(v) // a client that went away needs no answer
 }
 
 func answer(w http.ResponseWriter, kind string, body []byte) {
