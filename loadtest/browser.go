@@ -26,7 +26,7 @@ type browserLab struct {
 // serve shows the page until ctx ends.
 func (l loadTest) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
 	b := &browserLab{l, chosen, shop, step.NewPlayer(shops.Instances{Servers: l.Servers})}
-	defer func() { err = errors.Join(err, b.player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, b.player.Close()) }()
 	report := func(line string) { fmt.Fprintln(l.screen.out, line) }
 	if err := web.Serve(ctx, l.UI, b, report); err != nil {
 		return fmt.Errorf("--ui: %w", err)
@@ -103,7 +103,7 @@ func (b *browserLab) Position(ctx context.Context, name string, loose bool) (ste
 
 // Explore plays in the same shops, within the bounds that the explore command has by default.
 func (b *browserLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
-	bounds := step.Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: crash, Parallel: 8}
+	bounds := step.Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: crash}
 	return b.player.Explore(ctx, strategy, bounds, func(int, int) {})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
-	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/web"
 )
 
@@ -27,7 +28,7 @@ type raceCommand struct {
 	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
 	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
 	Rounds    int   `name:"repeat" default:"1" help:"Rounds (1 to 100): in each, every strategy races again, for new SKUs. Several show how far the figures of equal runs differ, which 'loadtest compare' needs."`
-	servers.Servers
+	shops.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
@@ -115,7 +116,7 @@ func (c *raceCommand) Validate() error {
 		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
 		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
-		{c.Target != "" && (c.Named() || c.From == servers.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
+		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL(c.Target), "target", wantURL},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
 		{c.UI != "" && !plain, "", "--ui shows one round of buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel, --retry and --repeat"},
@@ -131,6 +132,9 @@ func (c *raceCommand) Validate() error {
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }
+
+// all reports whether every strategy of the shop is to race.
+func (c *raceCommand) all() bool { return slices.Equal(c.Strategies, []string{"all"}) }
 
 const wantURL = "want a URL such as http://localhost:8080"
 
@@ -186,7 +190,7 @@ func (c *raceCommand) command() string {
 		case "json", "html", "svg", "ui", "help":
 			continue
 		case "mysql", "redis", "redlock", "zookeeper":
-			if c.From == servers.Docker { // these have addresses of their own once they run
+			if c.From == shops.Docker { // these have addresses of their own once they run
 				continue
 			}
 			text = f.PlaceHolder

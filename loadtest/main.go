@@ -32,8 +32,8 @@ import (
 // kong, and Footer, which stands below the flags in its help.
 type commands struct {
 	Race    raceCommand    `cmd:"" default:"withargs" help:"${race}"`
-	Step    stepCommand    `cmd:"" help:"${step}"`
-	Explore exploreCommand `cmd:"" help:"${explore}"`
+	Step    step.Command   `cmd:"" help:"${step}"`
+	Explore step.Explore   `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
 	Faults  faults.Command `cmd:"" help:"${faults}"`
 	Compare compareCommand `cmd:"" help:"${compare}"`
@@ -41,13 +41,6 @@ type commands struct {
 }
 
 func main() {
-	if was, err := step.Child(os.Getenv, os.Stdin, os.Stdout); was {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "loadtest: shop of a play:", err)
-			os.Exit(exitBroken)
-		}
-		return
-	}
 	// A write to a closed pipe or connection is an error like any other: it must not end the program before it has stopped
 	// what it started.
 	signal.Ignore(syscall.SIGPIPE)
@@ -85,6 +78,8 @@ var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 // answered every buyer.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	helpShown := false
+	around := environment{getenv, stdout, stderr, isTerminal}
+	s := newScreen(around, "")
 	parser := kong.Must(new(commands),
 		kong.Name("loadtest"),
 		abouts,
@@ -93,7 +88,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: screenWidth}),
 		kong.Exit(func(int) { helpShown = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(environment{getenv, stdout, stderr, isTerminal}),
+		kong.Bind(around, step.Output{Out: s.out, Colour: s.colour, Progress: s.print}),
 	)
 	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
 		args = []string{"race", "--help"} // which names the other commands
@@ -110,7 +105,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errUsage):
+	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
 		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
 		return exitUsage
 	case ctx.Err() != nil:

@@ -18,18 +18,9 @@ import (
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
-	"example.com/shop/loadtest/step"
 )
 
-func TestMain(m *testing.M) {
-	if was, err := step.Child(os.Getenv, os.Stdin, os.Stdout); was {
-		if err != nil {
-			panic(err)
-		}
-		return
-	}
-	goleak.VerifyTestMain(testserver.Wrap(m))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 func noEnv(string) string { return "" }
 

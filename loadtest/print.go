@@ -74,7 +74,7 @@ func (s screen) table(r result.Report) string {
 	var rows []table.Row
 	for _, strategy := range r.Strategies {
 		word := s.verdict(strategy)
-		for _, cells := range strategy.Rows(columns, result.Column.Show) {
+		for _, cells := range strategy.Rows(columns) {
 			var row table.Row
 			for _, cell := range append(cells, word) {
 				row = append(row, cell)

@@ -57,21 +57,21 @@ func TestScreen_table(t *testing.T) {
 	t.Parallel()
 	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
 	want := `
-strategy  orders  oversold  undersold  refused  errors  answers/s    p50    p99  verdict
-─────────────────────────────────────────────────────────────────────────────────────────
-none         431       331          0      569       0       1885  212ms  499ms  oversold
-redis        100         0          0      900       0       1400  9.4ms  12.3s  correct
+strategy  orders  oversold  undersold  refused  errors  answers/s     p50     p99  verdict
+───────────────────────────────────────────────────────────────────────────────────────────
+none         431       331          0      569       0      1,885  212 ms  499 ms  oversold
+redis        100         0          0      900       0      1,400  9.4 ms   12.3s  correct
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 	got = screen{}.table(repeated(0.5, 4, 1))
 	want = `
-strategy    orders  oversold  undersold  refused  errors  answers/s    p50     p99  verdict
-───────────────────────────────────────────────────────────────────────────────────────────
-redis          100         0          0      900       0       1400  9.4ms   12.3s  correct
-  least        100         0          0      900       0        700  2.4ms  3086ms
-  greatest     100         0          0      900       0       5600   19ms   24.7s
+strategy    orders  oversold  undersold  refused  errors  answers/s     p50       p99  verdict
+──────────────────────────────────────────────────────────────────────────────────────────────
+redis          100         0          0      900       0      1,400  9.4 ms     12.3s  correct
+  least        100         0          0      900       0        700  2.4 ms  3,086 ms
+  greatest     100         0          0      900       0      5,600   19 ms     24.7s
 Rates and waits are medians over the rounds; all else is of the worst round.
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -181,13 +181,13 @@ func TestScreen_compare(t *testing.T) {
 before: 0001-01-01 00:00 UTC, go1.26, 3 rounds
 after:  0001-01-01 00:00 UTC, abc1234, go1.26, 3 rounds
 
-strategy                               before                     after  after/before
-─────────────────────────────────────────────────────────────────────────────────────
-redis     verdict                     correct                   correct
-          answers/s       2800 (1400 to 4200)       5600 (4900 to 7000)          2.00
-          orders/s           280 (140 to 420)          560 (490 to 700)          2.00
-          p50          4.7ms (3.1ms to 9.4ms)    0.0ms (0.0ms to 0.0ms)             -
-          p99        6172ms (4115ms to 12.3s)  6172ms (4115ms to 12.3s)             ~
+strategy                                   before                         after  after/before
+─────────────────────────────────────────────────────────────────────────────────────────────
+redis     verdict                         correct                       correct
+          answers/s        2,800 (1,400 to 4,200)        5,600 (4,900 to 7,000)          2.00
+          orders/s               280 (140 to 420)              560 (490 to 700)          2.00
+          p50           4.7 ms (3.1 ms to 9.4 ms)           0 ms (0 ms to 0 ms)             -
+          p99        6,173 ms (4,115 ms to 12.3s)  6,173 ms (4,115 ms to 12.3s)             ~
 ~ says nothing: the ranges of the two runs overlap.
 `[1:]
 	if diff := cmp.Diff(want, b.String()); diff != "" {

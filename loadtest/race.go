@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +86,7 @@ const waitsForItself = "reentrant"
 func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
 	var able []shopclient.Strategy
 	for _, s := range chosen {
-		if s.Name == waitsForItself && slices.Equal(l.Strategies, []string{all}) {
+		if s.Name == waitsForItself && l.all() {
 			s.Available, s.Reason = false, "all its buyers wait until they give up, which takes minutes: go run ./loadtest explore "+s.Name
 		}
 		if s.Available {
@@ -114,7 +113,7 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 			}
 		}
 	}
-	if l.Target != "" || !slices.Equal(l.Strategies, []string{all}) {
+	if l.Target != "" || !l.all() {
 		return nil
 	}
 	return l.catch(ctx, r)
@@ -124,7 +123,7 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 // or a pause at one moment, which a crowd seldom brings about.
 func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
 	player := step.NewPlayer(shops.Instances{Servers: l.Servers})
-	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, player.Close()) }()
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		lesson, wrong := step.LessonOf(s.Name)
@@ -163,7 +162,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	if err != nil {
 		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
 	}
-	if slices.Equal(l.Strategies, []string{all}) {
+	if l.all() {
 		return shop.Strategies, shop, nil
 	}
 	chosen, problem := web.Pick(shop.Strategies, l.Strategies)

@@ -297,7 +297,7 @@ func TestRun_compare(t *testing.T) {
 		{[]string{before, similar}, 0, "350 (280 to 420)             ~\n"},
 		{[]string{before, faster}, 0, "490 (420 to 560)          2.33\n"},
 		{[]string{before, single}, 0, "Make both reports with --repeat 5."},
-		{[]string{single, before}, 0, " 420          210 (140 to 280)             ~\n"},
+		{[]string{single, before}, 0, " 420              210 (140 to 280)             ~\n"},
 		{[]string{single, single}, 0, "Nothing can be said about speed"},
 		{[]string{before, worse}, 1, "worse"},
 		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/shop/loadtest/crowd"
 )
 
 // TestMain makes the test binary the program where the benchmark runs itself.
@@ -85,7 +87,7 @@ func TestCommand_cases(t *testing.T) {
 		delete(rows, c.name)
 		for _, row := range c.rows {
 			one, refuses := row.rounds[0], c.name == "soldout" && row.name != nothing
-			if one.Orders > 0 == refuses || one.Refusals > 0 != refuses || one.Errors > 0 || one.Wrong != "" {
+			if one.Acknowledged > 0 == refuses || one.Refused > 0 != refuses || one.Errors > 0 || one.Wrong != "" {
 				t.Errorf("%s, %s: got %+v", c.name, row.name, one)
 			}
 		}
@@ -106,7 +108,7 @@ func TestCommand_floor(t *testing.T) {
 		t.Skip("needs Docker and SHOP_TEST_MYSQL_IMAGE")
 	}
 	held, out := bench(t, "--database=mysql", "--cases=floor", "--buyers=2", "--time=100ms", "--rounds=1", "--strategies=conditional")
-	if floor := held[0].rows[1].rounds[0]; floor.Orders < floorBatch || floor.Wrong != "" || !strings.Contains(out, "to floor") {
+	if floor := held[0].rows[1].rounds[0]; floor.Acknowledged < floorBatch || floor.Wrong != "" || !strings.Contains(out, "to floor") {
 		t.Errorf("got %+v\n%s", floor, out)
 	}
 }
@@ -119,7 +121,7 @@ func TestCommand_crowd(t *testing.T) {
 	}
 	held, out := bench(t, "--cases=grow", "--buyers=10000", "--strategies=lanes")
 	t.Log(out)
-	if one := held[0].rows[0].rounds[0]; one.Orders != 10_000 || one.BuyerBytes >= 64<<10 {
+	if one := held[0].rows[0].rounds[0]; one.Acknowledged != 10_000 || one.BuyerBytes >= 64<<10 {
 		t.Errorf("got %+v; want 10,000 orders, and less than 64 KB for each buyer", one)
 	}
 }
@@ -128,7 +130,7 @@ func TestCommand_crowd(t *testing.T) {
 func TestDisagree(t *testing.T) {
 	t.Parallel()
 	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
-		if wrong := disagree(orders, round{Orders: 10, Unknown: 2}); (wrong == "") != right {
+		if wrong := disagree(orders, round{Summary: crowd.Summary{Acknowledged: 10, Unknown: 2}}); (wrong == "") != right {
 			t.Errorf("%d orders: got %q", orders, wrong)
 		}
 	}
@@ -140,7 +142,7 @@ func TestContest_print(t *testing.T) {
 	t.Parallel()
 	rates := func(all ...float64) (rounds []round) {
 		for _, v := range all {
-			rounds = append(rounds, round{OrdersPerSecond: v, P50: 1000 / v})
+			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v}}})
 		}
 		return rounds
 	}
@@ -158,8 +160,8 @@ func TestContest_print(t *testing.T) {
 			t.Errorf("by p50 %v: got\n%s\nwant %s", byP50, got, want)
 		}
 	}
-	c.rows[0].rounds[1] = round{Wrong: "9 orders in the books", Errors: 3, FirstError: "answer 503"}
-	if got, want := printed(c), "redis: WRONG: 9 orders in the books redis: first error: answer 503"; !strings.Contains(got, want) || !c.broken() {
+	c.rows[0].rounds[1] = round{Summary: crowd.Summary{Errors: 3}, Wrong: "9 orders in the books", Problem: "answer 503"}
+	if got, want := printed(c), "redis: WRONG: 9 orders in the books redis: answer 503"; !strings.Contains(got, want) || !c.broken() {
 		t.Errorf("got broken %v and\n%s\nwant %q", c.broken(), got, want)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/loadtest/crowd"
 )
 
 const (
@@ -62,10 +64,10 @@ func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 		})
 	}
 	err = group.Wait()
-	return round{
-		Orders:          1 + floorBatch*batches.Load(),
-		OrdersPerSecond: float64(floorBatch*inTime.Load()) / r.Time.Seconds(),
-	}, err
+	rate := float64(floorBatch*inTime.Load()) / r.Time.Seconds()
+	return round{Summary: crowd.Summary{
+		Acknowledged: 1 + floorBatch*batches.Load(), OrdersPerSecond: rate, AnswersPerSecond: rate,
+	}}, err
 }
 
 // pattern is the row of an order in one table, to be written again with other identities.

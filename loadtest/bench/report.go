@@ -42,8 +42,8 @@ func (c *contest) print(out io.Writer) {
 		if what := r.first(wrong); what != "" {
 			fmt.Fprintf(out, "%s: WRONG: %s\n", r.name, what)
 		}
-		if what := r.first(func(r round) string { return r.FirstError }); what != "" {
-			fmt.Fprintf(out, "%s: first error: %.200s\n", r.name, what)
+		if what := r.first(func(r round) string { return r.Problem }); what != "" {
+			fmt.Fprintf(out, "%s: %.200s\n", r.name, what)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (c *contest) table() string {
 			cells = append(cells, stats.Ratio(mine, c.figures(r.base)))
 		}
 		rows = append(rows, append(cells,
-			millis(r.median(func(r round) float64 { return r.P50 })), millis(r.median(func(r round) float64 { return r.P99 })),
+			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
 			r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
 			r.memory(), r.right()))
 	}
@@ -102,9 +102,9 @@ func (c *contest) figures(name string) []float64 {
 
 func (r *row) figures(byP50 bool) []float64 {
 	if byP50 {
-		return r.collect(func(r round) float64 { return r.P50 })
+		return r.collect(p50)
 	}
-	return r.collect(round.perSecond)
+	return r.collect(func(r round) float64 { return r.AnswersPerSecond })
 }
 
 func (r *row) collect(f func(round) float64) []float64 {
@@ -125,6 +125,7 @@ func (r *row) errors() string {
 	return humanize.Comma(n)
 }
 
+func p50(r round) float64  { return r.LatencyMS.P50 }
 func wrong(r round) string { return r.Wrong }
 
 // memory is that of each buyer. Where there are few, it is noise.
@@ -156,9 +157,8 @@ func (r *row) right() string {
 	return "yes"
 }
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-func whole(v float64) string     { return humanize.Comma(int64(math.Round(v))) }
-func percent(v float64) string   { return fmt.Sprintf("%.0f%%", 100*v) }
+func whole(v float64) string   { return humanize.Comma(int64(math.Round(v))) }
+func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
 
 // millis shows milliseconds.
 func millis(v float64) string {

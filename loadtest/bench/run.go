@@ -114,7 +114,7 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 				return fmt.Errorf("%s: %w", who.name, err)
 			}
 			r.say(fmt.Sprintf("%s, round %d of %d: %s: %s answers/s, p50 %s, %d errors",
-				c.name, n+1, r.Rounds, who.name, whole(one.perSecond()), millis(one.P50), one.Errors))
+				c.name, n+1, r.Rounds, who.name, whole(one.AnswersPerSecond), millis(one.LatencyMS.P50), one.Errors))
 			who.rounds = append(who.rounds, one)
 		}
 	}
@@ -133,10 +133,10 @@ func (r *run) age(ctx context.Context, c contest) (err error) {
 		if err != nil {
 			return err
 		}
-		if one.Wrong != "" || one.Orders == 0 {
-			return errors.New(cmp.Or(one.Wrong, one.FirstError))
+		if one.Wrong != "" || one.Acknowledged == 0 {
+			return errors.New(cmp.Or(one.Wrong, one.Problem))
 		}
-		sold += one.Orders
+		sold += one.Acknowledged
 		r.say(fmt.Sprintf("aged: %d of %d orders", sold, r.Aged))
 	}
 	return nil
@@ -150,7 +150,7 @@ func (r *run) grow(ctx context.Context, c *contest) error {
 			if err != nil {
 				return fmt.Errorf("%d at %s: %w", buyers, who.name, err)
 			}
-			r.say(fmt.Sprintf("%s, %d at once: %s: %s answers/s, %d errors", c.name, buyers, who.name, whole(one.perSecond()), one.Errors))
+			r.say(fmt.Sprintf("%s, %d at once: %s: %s answers/s, %d errors", c.name, buyers, who.name, whole(one.AnswersPerSecond), one.Errors))
 			who.rounds = []round{one}
 			c.rows = append(c.rows, who)
 		}
@@ -233,8 +233,8 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 
 // disagree compares the number of orders in the books with the answers.
 func disagree(orders int64, r round) string {
-	if orders >= r.Orders && orders <= r.Orders+r.Unknown {
+	if orders >= r.Acknowledged && orders <= r.Acknowledged+r.Unknown {
 		return ""
 	}
-	return fmt.Sprintf("%d orders in the books, %d acknowledged, %d unknown", orders, r.Orders, r.Unknown)
+	return fmt.Sprintf("%d orders in the books, %d acknowledged, %d unknown", orders, r.Acknowledged, r.Unknown)
 }

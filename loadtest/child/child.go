@@ -27,9 +27,13 @@ type Process struct {
 	ended chan struct{} // closed when it is gone
 }
 
-// Start runs a program and returns when it prints a line that begins with ready, the rest of which is its address. Its
-// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone.
-func Start(ctx context.Context, cmd *exec.Cmd, ready string) (*Process, error) {
+// Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
+// threads for it. It returns when the program prints a line that begins with ready, the rest of which is its address. Its
+// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone. Of this environment's variables
+// those of a shop are left out.
+func Start(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
+	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
 	cmd.Stderr = os.Stderr
 	stdin, inErr := cmd.StdinPipe()
 	stdout, outErr := cmd.StdoutPipe()
@@ -97,18 +101,10 @@ func BuildShop(ctx context.Context, checkout, file string, flags ...string) erro
 	return nil
 }
 
-// StartShare starts one of n programs that share the processors, at least one each: each would use all of them, and keep
-// waking threads for it. Of this environment's variables those of a shop are left out.
-func StartShare(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
-	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
-	return Start(ctx, cmd, ready)
-}
-
-// StartShop is StartShare of a shop in teaching mode, on a free port. Settings that hold a password are for variables.
+// StartShop is Start of a shop in teaching mode, on a free port. Settings that hold a password are for variables.
 func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--lab", "--listen=127.0.0.1:0"}, flags...)
-	return StartShare(ctx, n, "The shop is open at http://", program, variables, args...)
+	return Start(ctx, n, "The shop is open at http://", program, variables, args...)
 }
 
 // Environ is the environment of a child: this one's without the variables of a shop, and these.

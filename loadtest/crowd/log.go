@@ -20,7 +20,8 @@ import (
 type Log struct {
 	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
-	Began   time.Duration // from the common start to the beginning of Duration, see Race.Warm
+	Began   time.Duration // from the common start to what figures count from, see Race.Warm
+	Length  time.Duration // of what they count; 0: to the last answer
 	Records []Record
 	Unsent  int64 // orders that were due while all buyers waited for answers
 }
@@ -107,12 +108,20 @@ type Answers struct {
 // Milliseconds returns d in milliseconds, to the microsecond.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Summary puts the log into figures.
+// Summary puts the log into figures. Rates are of the answers within the time that counts, latencies of the orders that
+// were due since it began; all else is of the whole race.
 func (l Log) Summary() Summary {
 	s := Summary{Unsent: l.Unsent, Errors: l.Unsent, Seconds: l.Took.Round(time.Microsecond).Seconds()}
+	length := cmp.Or(l.Length, l.Took)
+	answers := map[Outcome]int64{} // in this time
 	latencies := make([]time.Duration, 0, len(l.Records))
 	for _, r := range l.Records {
-		latencies = append(latencies, r.Latency)
+		if r.Ended-r.Latency >= l.Began {
+			latencies = append(latencies, r.Latency)
+		}
+		if r.Ended >= l.Began && r.Ended <= l.Began+length {
+			answers[r.Outcome]++
+		}
 		s.Retries += int64(max(0, r.Tries-1))
 		switch r.Outcome {
 		case Ordered:
@@ -133,13 +142,13 @@ func (l Log) Summary() Summary {
 		}
 	}
 	rate := func(n int64) float64 { // to one digit, more than a rate is worth
-		if l.Took <= 0 {
+		if length <= 0 {
 			return 0
 		}
-		return math.Round(float64(n)/l.Took.Seconds()*10) / 10
+		return math.Round(float64(n)/length.Seconds()*10) / 10
 	}
-	s.AnswersPerSecond = rate(s.Acknowledged + s.Refused)
-	s.OrdersPerSecond, s.RefusalsPerSecond = rate(s.Acknowledged), rate(s.Refused)
+	s.AnswersPerSecond = rate(answers[Ordered] + answers[Refused])
+	s.OrdersPerSecond, s.RefusalsPerSecond = rate(answers[Ordered]), rate(answers[Refused])
 	slices.Sort(latencies)
 	s.LatencyMS = Latency{
 		P50: percentile(latencies, 50), P90: percentile(latencies, 90),

@@ -16,9 +16,9 @@ func TestLog_Summary(t *testing.T) {
 	t.Parallel()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	log := Log{Took: ms(100), Unsent: 2, Records: []Record{
-		{Outcome: Ordered, Tries: 3, Repeated: true, Latency: ms(10), Ended: 0},
-		{Outcome: Ordered, Tries: 1, Cancelled: true, Latency: ms(30), Ended: ms(1)},
-		{Outcome: Refused, Tries: 2, Latency: ms(20), Ended: ms(2)},
+		{Outcome: Ordered, Tries: 3, Repeated: true, Latency: 0, Ended: 0},
+		{Outcome: Ordered, Tries: 1, Cancelled: true, Latency: ms(1), Ended: ms(1)},
+		{Outcome: Refused, Tries: 2, Latency: ms(2), Ended: ms(2)},
 		{Outcome: Failed, Tries: 1, Reason: "rare", Latency: ms(40), Ended: ms(60)},
 		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(60), Ended: ms(61)},
 		{Outcome: Unknown, Tries: 4, Reason: "frequent", Latency: ms(50), Ended: ms(62)},
@@ -43,6 +43,10 @@ func TestLog_Summary(t *testing.T) {
 	if diff := cmp.Diff(notes, log.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
+	log.Began, log.Length = ms(1), ms(50) // "rates are of the answers within the time that counts, latencies of the orders since it began"
+	if got := log.Summary(); got.Acknowledged != 2 || got.AnswersPerSecond != 40 || got.OrdersPerSecond != 20 || got.LatencyMS.P50 != 50 {
+		t.Errorf("of 50 ms: got %+v, want one order and one refusal, and the waits of four", got)
+	}
 	if empty := (Log{}).Summary(); empty.LatencyMS != (Latency{}) || empty.AnswersPerSecond != 0 {
 		t.Errorf("no orders: got %+v", empty)
 	}
@@ -54,7 +58,7 @@ func TestSummary_Waits(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 1000, 20_000} {
 		var log Log
 		for _, i := range rand.Perm(n) {
-			log.Records = append(log.Records, Record{Latency: time.Duration(i+1) * time.Millisecond})
+			log.Records = append(log.Records, Record{Latency: time.Duration(i+1) * time.Millisecond, Ended: time.Duration(n) * time.Millisecond})
 		}
 		curve := log.Summary().Waits
 		for i := 1; i < len(curve); i++ {

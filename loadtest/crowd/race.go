@@ -46,7 +46,7 @@ type Race struct {
 	Watcher        Watcher // nil for none
 
 	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an answer, and
-	// before so much time has passed. 0: it begins at once.
+	// before so much time has passed, and figures are of it alone. 0: it begins at once, and they are of the whole race.
 	Warm time.Duration
 }
 
@@ -93,9 +93,6 @@ func (unwatched) Answered()             {}
 type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
 }
-
-// Answered returns how many orders have an answer, or will never have one.
-func (t *Tally) Answered() int64 { return t.Ordered.Load() + t.Refused.Load() + t.Errors.Load() }
 
 func (t *Tally) add(o Outcome) {
 	switch o {
@@ -271,6 +268,9 @@ func (r *run) log() Log {
 	if n := len(log.Records); n > 0 {
 		log.Took = log.Records[n-1].Ended
 	}
+	if r.Warm > 0 {
+		log.Length = r.Duration
+	}
 	return log
 }
 
@@ -307,15 +307,9 @@ func draw(random *rand.Rand, n int, skew float64, count int) []int {
 
 // sleep waits for d and reports whether ctx lasted as long.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
-		return true
+	case <-time.After(d):
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }

@@ -77,8 +77,9 @@ func TestRace_Run(t *testing.T) {
 			if got := log.Summary().Retries; got != c.retries {
 				t.Errorf("retries: got %d, want %d", got, c.retries)
 			}
-			if tallyOf(race).Answered() != crowd || len(shop.orders) != c.sold {
-				t.Errorf("got %d buyers through and %d orders, want %d and %d", tallyOf(race).Answered(), len(shop.orders), crowd, c.sold)
+			tally := tallyOf(race)
+			if answered := tally.Ordered.Load() + tally.Refused.Load() + tally.Errors.Load(); answered != crowd || len(shop.orders) != c.sold {
+				t.Errorf("got %d buyers through and %d orders, want %d and %d", answered, len(shop.orders), crowd, c.sold)
 			}
 		})
 	}

@@ -1,8 +1,12 @@
 package result
 
 import (
-	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/stats"
 )
@@ -74,7 +78,7 @@ func (c Column) Spread(s Strategy) stats.Spread {
 
 // Rows are the lines of a strategy in a table, each a name and a figure by column. After several rounds the second and
 // the third have the least and the greatest figures.
-func (s Strategy) Rows(columns []Column, show func(Column, float64) string) [][]string {
+func (s Strategy) Rows(columns []Column) [][]string {
 	rows := [][]string{{s.Name}, {"  least"}, {"  greatest"}}
 	for _, c := range columns {
 		spread := c.Spread(s)
@@ -83,7 +87,7 @@ func (s Strategy) Rows(columns []Column, show func(Column, float64) string) [][]
 			figure = c.Number(s)
 		}
 		for i, n := range []float64{figure, spread.Least, spread.Greatest} {
-			rows[i] = append(rows[i], show(c, n))
+			rows[i] = append(rows[i], c.Show(n))
 		}
 	}
 	if len(s.Spread) == 0 {
@@ -92,19 +96,26 @@ func (s Strategy) Rows(columns []Column, show func(Column, float64) string) [][]
 	return rows
 }
 
-// Show shows a figure in a terminal; a wait in at most six characters.
+// Show shows a figure.
 func (c Column) Show(n float64) string {
-	switch {
-	case c.Kind == Rate && n < 10:
-		return fmt.Sprintf("%.1f", n)
-	case c.Kind != Wait:
-		return fmt.Sprintf("%.0f", n)
-	case n < 10:
-		return fmt.Sprintf("%.1fms", n)
-	case n < 9999.5:
-		return fmt.Sprintf("%.0fms", n)
-	case n < 999_950:
-		return fmt.Sprintf("%.1fs", n/1000)
+	if c.Kind == Wait {
+		return Milliseconds(n)
 	}
-	return fmt.Sprintf("%.0fs", n/1000)
+	return Rounded(n)
+}
+
+// Milliseconds shows a duration with the digits that matter.
+func Milliseconds(ms float64) string {
+	if ms < 10_000 {
+		return Rounded(ms) + " ms"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+// Rounded shows a number with one decimal below 10 and none above.
+func Rounded(n float64) string {
+	if n < 10 {
+		return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64)
+	}
+	return humanize.Comma(int64(n + 0.5))
 }

@@ -1,4 +1,5 @@
-// Package shops starts the shops that a race is held in, or finds one that runs already.
+// Package shops starts the shops that a race is held in and the servers that they use, or finds a shop that runs
+// already.
 //
 // Instances that it starts are as separate as processes would be: each has its own connections, lockers and HTTP
 // server, and they share one database and one Redis. Unless real servers are named, these are embedded ones, fresh for
@@ -15,15 +16,15 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/loadtest/servers"
 )
 
 // Instances are shops in this process, or one that others run.
 type Instances struct {
 	Target string // URL of a shop that runs, or of a load balancer; nothing is started then
 	Count  int
-	servers.Servers
-	Log *slog.Logger // gets what goes wrong in the shops; nil discards it
+	Servers
+	LockTTL time.Duration // of all locks, for which a request then waits a minute; 0: a shop's defaults
+	Log     *slog.Logger  // gets what goes wrong in the shops; nil discards it
 }
 
 // payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when it
@@ -46,62 +47,61 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns shops in teaching mode that answer.
+// Open returns shops in teaching mode that answer, on a migrated database.
 func (n Instances) Open(ctx context.Context) (*Set, error) {
 	if n.Target != "" {
 		return &Set{URLs: []string{n.Target}}, nil
 	}
-	settings, closeStores, err := n.Prepare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	set := &Set{steps: []func() error{closeStores}}
-	for i := range n.Count {
-		shop, err := app.Start(ctx, settings)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err), set.Close())
-		}
-		set.steps = append(set.steps, func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-			defer cancel()
-			return errors.Join(shop.Err(), shop.Shutdown(ctx))
-		})
-		set.URLs = append(set.URLs, shop.URL())
+	set := new(Set)
+	if err := set.open(ctx, n); err != nil {
+		return nil, errors.Join(err, set.Close())
 	}
 	return set, nil
 }
 
-// Prepare starts what no server is named for and migrates the database. It returns the settings of an instance in
-// teaching mode, and what closes the stores once no instance uses them.
-func (n Instances) Prepare(ctx context.Context) (settings app.Settings, closeStores func() error, err error) {
-	var undo Set
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, undo.Close())
-		}
-	}()
-	settings = app.Default()
+// open starts what no server is named for, and then the instances.
+func (s *Set) open(ctx context.Context, n Instances) (err error) {
+	settings := app.Default()
 	settings.Listen, settings.Lab = "127.0.0.1:0", true
 	settings.PayWithin, settings.Log = payWithin, n.Log
+	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
 	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = n.MySQL, n.Redis, n.Redlock, n.ZooKeeper
+	if n.LockTTL > 0 {
+		settings.LockTTL, settings.LabShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
+	}
 	if n.MySQL == "" {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
-			return settings, nil, fmt.Errorf("folder for the embedded database: %w", err)
+			return fmt.Errorf("folder for the embedded database: %w", err)
 		}
-		undo.steps = append(undo.steps, func() error { return os.RemoveAll(settings.Data) })
+		s.steps = append(s.steps, func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
 		addrs, stop, err := app.StartEmbedded(6)
 		if err != nil {
-			return settings, nil, err
+			return err
 		}
-		undo.steps = append(undo.steps, stop)
+		s.steps = append(s.steps, stop)
 		settings.Redis = addrs[0]
 		if len(n.Redlock) == 0 {
 			settings.Redlock = addrs[1:]
 		}
 	}
-	return settings, undo.Close, migrate(ctx, settings)
+	if err := migrate(ctx, settings); err != nil {
+		return err
+	}
+	for i := range n.Count {
+		shop, err := app.Start(ctx, settings)
+		if err != nil {
+			return fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
+		}
+		s.steps = append(s.steps, func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+			defer cancel()
+			return errors.Join(shop.Err(), shop.Shutdown(ctx))
+		})
+		s.URLs = append(s.URLs, shop.URL())
+	}
+	return nil
 }
 
 // migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it

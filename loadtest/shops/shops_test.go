@@ -7,10 +7,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"example.com/shop/loadtest/servers"
+	"example.com/shop/internal/testserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // doc.go: "fresh for each race, in a temporary folder that Close removes".
 func TestInstances_Open(t *testing.T) {
@@ -48,7 +48,7 @@ func TestInstances_Open(t *testing.T) {
 func TestInstances_Open_leaves_nothing_behind_when_it_fails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	if _, err := (Instances{Count: 1, Servers: servers.Servers{Redis: "not an address"}}).Open(t.Context()); err == nil {
+	if _, err := (Instances{Count: 1, Servers: Servers{Redis: "not an address"}}).Open(t.Context()); err == nil {
 		t.Error("error: got nil, want one for the Redis address")
 	}
 	empty(t, temp)

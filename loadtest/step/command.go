@@ -18,6 +18,7 @@ import (
 type Command struct {
 	Name string `arg:"" optional:"" help:"A lesson, or 'all'. Without one, the lessons are listed."`
 	lang.Flag
+	shops.Servers
 }
 
 // About stands above the flags in the help.
@@ -65,19 +66,27 @@ type played struct {
 // failed reports whether the lesson showed something else than it should.
 func (p played) failed() bool { return p.wrong.Passed || !p.remedy.Passed }
 
-// Run plays what was named, in shops that use the servers of from. A name that cannot be played is an ErrUnknown or
-// ErrNotApplicable. Otherwise the error names the lessons that ended unexpectedly.
-func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
+// Validate returns what is wrong with the servers. kong calls it.
+func (c *Command) Validate() error { return c.Check() }
+
+// Run plays what was named, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule.
+// Otherwise the error names the lessons that ended unexpectedly.
+func (c *Command) Run(ctx context.Context, out Output) (err error) {
+	began := time.Now()
+	out.Lang = c.Lang
 	if c.Name == "" {
 		out.list()
 		return nil
 	}
 	chosen := slices.DeleteFunc(Lessons(), func(l Lesson) bool { return c.Name != all && c.Name != l.Name })
 	if len(chosen) == 0 {
-		return fmt.Errorf("%w: %.80q is no lesson; `go run ./loadtest step` lists them", ErrUnknown, c.Name)
+		return fmt.Errorf("%w: %.80q is no lesson; `go run ./loadtest step` lists them", ErrSchedule, c.Name)
 	}
-	player, began := NewPlayer(from), time.Now()
-	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+	player, closePlayer, err := openPlayer(ctx, &c.Servers, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closePlayer()) }()
 	lessons, err := play(ctx, player, chosen)
 	if err != nil {
 		return err
@@ -85,8 +94,18 @@ func (c Command) Run(ctx context.Context, from shops.Instances, out Output) (err
 	return c.report(lessons, time.Since(began), out)
 }
 
+// openPlayer starts the servers that are asked for and returns a player that uses them. closeAll ends both.
+func openPlayer(ctx context.Context, on *shops.Servers, out Output) (p *Player, closeAll func() error, err error) {
+	stop, err := on.Start(ctx, out.Progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	p = NewPlayer(shops.Instances{Servers: *on})
+	return p, func() error { return errors.Join(p.Close(), stop()) }, nil
+}
+
 // report writes what came of the lessons. Its error is that of Run.
-func (c Command) report(lessons []played, took time.Duration, out Output) (err error) {
+func (c *Command) report(lessons []played, took time.Duration, out Output) (err error) {
 	if c.Name == all {
 		out.table(lessons)
 		fmt.Fprintf(out.Out, "%d lessons in %.1f s.\n", len(lessons), took.Seconds())
@@ -103,9 +122,8 @@ func (c Command) report(lessons []played, took time.Duration, out Output) (err e
 	return err
 }
 
-// play plays all, several at a time: some are about time, and pass it.
+// play plays all, several at a time.
 func play(ctx context.Context, player *Player, chosen []Lesson) ([]played, error) {
-	const parallel = 8
 	lessons := make([]played, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

@@ -43,39 +43,38 @@ func (e Explored) Shortest() string {
 	return e.Failed[0]
 }
 
-// Bounds of what is explored.
+// Bounds of what is explored. They are flags, too.
 type Bounds struct {
-	Buyers      int
-	Units       int64
-	Preemptions int  // switches away from a request that could go on, a fault among them
-	Crash       bool // one fault in a schedule: a process dies, or a lock runs out
-	Parallel    int  // schedules at a time, each in shops of its own
+	Buyers      int   `default:"2" help:"Requests for the last unit, each to an instance of its own (2 to 3)."`
+	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
+	Preemptions int   `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
+	Crash       bool  `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
 }
 
+// parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
+const parallel = 8
+
 // Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
-// of those that are known and still to be played. If ctx ends, the error is its cause, and what was found by then is returned as well. Other errors are those of
-// Position.
+// of those that are known and still to be played. If ctx ends, the error is its cause, and what was found by then is
+// returned as well. Other errors are those of Position.
 func (p *Player) Explore(ctx context.Context, name string, within Bounds, progress func(played, todo int)) (Explored, error) {
 	strategy, err := p.strategy(ctx, name)
 	if err != nil {
 		return Explored{}, err
 	}
 	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}, Failed: []string{}}
-	all := plan{buyers: within.Buyers, units: within.Units, preemptions: within.Preemptions, faults: within.Crash}
 	var mu sync.Mutex
 	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
 		wave, left := todo, len(todo)
 		todo = nil
 		group, exploring := errgroup.WithContext(ctx)
-		group.SetLimit(within.Parallel)
+		group.SetLimit(parallel)
 		for _, acts := range wave {
-			how := all
-			how.acts = acts
 			group.Go(func() error {
 				if exploring.Err() != nil {
 					return nil
 				}
-				played, done, err := p.walk(exploring, strategy, how)
+				played, done, err := p.walk(exploring, strategy, plan{Bounds: within, acts: acts})
 				mu.Lock()
 				defer mu.Unlock()
 				left--

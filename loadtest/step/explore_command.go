@@ -1,40 +1,35 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
+	"go/build"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 )
 
 // Explore is what the user chose of `loadtest explore`.
 type Explore struct {
 	Name string `arg:"" optional:"" name:"strategy" help:"A strategy, or 'all', which includes --crash."`
 
-	Buyers      int    `default:"2" help:"Requests for the last unit, each to an instance of its own (2 to 3)."`
-	Units       int64  `default:"1" help:"Units that are left (1 to 2)."`
-	Preemptions int    `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
-	Crash       bool   `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
-	Schedule    string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
-	Go          string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is fixed. FILE is in this module and ends with _test.go."`
-	Parallel    int    `default:"8" help:"Schedules at a time, each in shops of its own (1 to 32)."`
+	Bounds
+	Schedule string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
+	Go       string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is fixed. FILE is in this module and ends with _test.go."`
 	lang.Flag
+	shops.Servers
 }
 
 // ExploreAbout stands above the flags in the help.
@@ -63,9 +58,12 @@ flags make no sense.
 }
 
 // Validate returns the first flag that asks for what cannot be.
-func (c Explore) Validate() error {
-	const maxPreemptions, maxParallel = 4, 32
+func (c *Explore) Validate() error {
+	const maxPreemptions = 4
+	err := c.Check()
 	switch {
+	case err != nil:
+		return err
 	case (c.Name == "") == (c.Schedule == ""):
 		return errors.New("name a strategy or 'all', or a --schedule")
 	case c.Buyers < 2 || c.Buyers > maxBuyers:
@@ -74,8 +72,6 @@ func (c Explore) Validate() error {
 		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
-	case c.Parallel < 1 || c.Parallel > maxParallel:
-		return fmt.Errorf("--parallel %d: want 1 to %d", c.Parallel, maxParallel)
 	case c.Go != "" && (c.Name == all || !strings.HasSuffix(c.Go, "_test.go")):
 		return errors.New("--go: want one strategy or schedule, and a file that ends with _test.go")
 	}
@@ -85,18 +81,23 @@ func (c Explore) Validate() error {
 	if c.Schedule == "" {
 		return nil
 	}
-	if c.Buyers != 2 || c.Units != 1 || c.Preemptions != 2 || c.Crash {
+	if c.Bounds != (Bounds{Buyers: 2, Units: 1, Preemptions: 2}) {
 		return errors.New("--schedule plays one schedule: leave out --buyers, --units, --preemptions and --crash")
 	}
-	_, _, err := parseSchedule(c.Schedule)
+	_, _, err = parseSchedule(c.Schedule)
 	return err
 }
 
-// Run explores, in shops that use the servers of from. A name that cannot be played is an ErrUnknown, ErrNotApplicable or
-// ErrSchedule. Otherwise the error says which strategy was not as designed. If ctx ends, it writes what was found by then.
-func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err error) {
-	player, began := NewPlayer(from), time.Now()
-	defer func() { err = errors.Join(err, player.Close(context.WithoutCancel(ctx))) }()
+// Run explores, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule. Otherwise the
+// error says which strategy was not as designed. If ctx ends, it writes what was found by then.
+func (c *Explore) Run(ctx context.Context, out Output) (err error) {
+	began := time.Now()
+	out.Lang, c.Crash = c.Lang, c.Crash || c.Name == all
+	player, closePlayer, err := openPlayer(ctx, &c.Servers, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closePlayer()) }()
 	if c.Schedule != "" {
 		return c.playOne(ctx, player, out)
 	}
@@ -110,7 +111,7 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 			continue
 		}
 		last := time.Now()
-		found, err := player.Explore(ctx, s.Name, c.bounds(), func(played, todo int) {
+		found, err := player.Explore(ctx, s.Name, c.Bounds, func(played, todo int) {
 			if time.Since(last) > 2*time.Second {
 				last = time.Now()
 				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", s.Name, played, todo))
@@ -143,12 +144,8 @@ func (c Explore) Run(ctx context.Context, from shops.Instances, out Output) (err
 	return err
 }
 
-func (c Explore) bounds() Bounds {
-	return Bounds{c.Buyers, c.Units, c.Preemptions, c.Crash || c.Name == all, c.Parallel}
-}
-
 // show writes what came of one strategy, with the shortest schedule that failed.
-func (c Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
+func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
 	bound := lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
 	if c.Crash {
 		bound = lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
@@ -179,18 +176,6 @@ func (c Explore) show(ctx context.Context, player *Player, out Output, e Explore
 		}
 		out.Progress("wrote " + c.Go)
 	}
-	_, how, err := parseSchedule(e.Shortest())
-	if err != nil || !slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == dies }) {
-		return err
-	}
-	killed, err := player.playWithSIGKILL(ctx, e.Shortest())
-	if err != nil {
-		return fmt.Errorf("confirm it with a process that is killed: %w", err)
-	}
-	if killed.Passed || killed.Sold != again.Sold {
-		return fmt.Errorf("with a real process that is killed (SIGKILL), %s ends otherwise: %s", e.Shortest(), killed.Outcome)
-	}
-	out.paragraph(lang.Text(out.Lang, "With a real process that is killed (SIGKILL): the same: %s", killed.outcome(out.Lang)))
 	return nil
 }
 
@@ -205,21 +190,18 @@ func (e Explored) counts(language string) string {
 
 // explored is the table of all strategies.
 func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
-	t := newTable("strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed")
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
+	var rows []table.Row
 	total := 0
-	for i, e := range results {
-		if i > 0 && e.Promises != results[i-1].Promises {
-			t.AppendSeparator()
-		}
+	for _, e := range results {
 		total += len(e.Schedules)
 		schedules := strconv.Itoa(len(e.Schedules))
 		if e.Cut {
 			schedules += ", not all: interrupted"
 		}
-		t.AppendRow(table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest()})
+		rows = append(rows, table.Row{e.Strategy, schedules, e.Oversold, e.Undersold, e.Shortest()})
 	}
-	fmt.Fprintln(o.Out, t.Render())
+	header := table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"}
+	fmt.Fprintln(o.Out, stats.Table(header, rows, 2, 4))
 	for _, s := range strategies {
 		if !s.Available {
 			fmt.Fprintf(o.Out, "not played: %s: %s\n", s.Name, s.Reason)
@@ -229,7 +211,7 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 }
 
 // playOne plays the schedule of a name.
-func (c Explore) playOne(ctx context.Context, player *Player, out Output) error {
+func (c *Explore) playOne(ctx context.Context, player *Player, out Output) error {
 	played, err := player.Play(ctx, c.Schedule)
 	if err != nil {
 		return err
@@ -253,13 +235,14 @@ import (
 	"testing"
 
 	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/step"
 )
 
 // {{.Outcome}}
 func Test{{.Func}}(t *testing.T) {
 	player := step.NewPlayer(shops.Instances{})
-	defer player.Close(t.Context())
+	defer player.Close()
 	played, err := player.Play(t.Context(), "{{.Schedule}}")
 	if err != nil {
 		t.Fatal(err)
@@ -281,21 +264,9 @@ func writeTest(path string, p Position) error {
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
 	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
+	beside, _ := build.ImportDir(filepath.Dir(path), 0) // without a name where there is no package
 	err = testSource.Execute(file, map[string]string{
-		"Package": packageOf(path) + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
+		"Package": cmp.Or(beside.Name, "found") + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
 	})
 	return errors.Join(err, file.Close())
-}
-
-// packageOf returns the package of the Go files beside a file, or else what the file's folder is called, in letters.
-func packageOf(path string) string {
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
-	for _, name := range beside {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
-		if err == nil && !strings.HasSuffix(name, "_test.go") {
-			return file.Name.Name
-		}
-	}
-	folder, _ := filepath.Abs(filepath.Dir(path))
-	return "found" + regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(filepath.Base(folder), "")
 }

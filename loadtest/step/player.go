@@ -15,7 +15,6 @@
 //     right strategy that passes in it.
 //   - Every wait has a bound. No schedule depends on how long anything takes, but for the act that is about just that: other
 //     locks live for 5 s, and a schedule takes a small part of that.
-//   - No process outlives the Player, nor this process, however that ends.
 package step
 
 import (
@@ -23,20 +22,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
-)
-
-var (
-	// ErrUnknown means that there is no strategy of this name.
-	ErrUnknown = errors.New("unknown")
-
-	// ErrNotApplicable means that a strategy cannot be played: a server is missing.
-	ErrNotApplicable = errors.New("does not apply")
 )
 
 // Position is what came of a schedule, as far as it was played.
@@ -92,13 +84,13 @@ type Stock struct {
 // Lock is what the lock's store has of it, whatever the buyers believe.
 type Lock struct {
 	Holder string `json:"holder"` // A, B or C; empty if it is free, or the store has no owner
-	Owner  string `json:"owner"`  // as in the events; empty if it is free
-	TTL    int64  `json:"ttl_ms"` // what is left; 0 if it does not end
+	shopclient.LockState
 }
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.
 type Player struct {
-	from shops.Instances
+	from  shops.Instances
+	conns *http.Client
 
 	mu   sync.Mutex
 	idle map[kind][]*instances
@@ -114,20 +106,51 @@ type kind struct {
 
 // NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
 func NewPlayer(from shops.Instances) *Player {
-	return &Player{from: from, idle: map[kind][]*instances{}}
+	return &Player{from: from, conns: shopclient.NewConnections(maxBuyers, answerTimeout), idle: map[kind][]*instances{}}
 }
 
-// Close ends all shops, each within a bounded time even if ctx has none. Nothing may be played any more.
-func (p *Player) Close(ctx context.Context) error {
+// Close ends all shops. Nothing may be played any more.
+func (p *Player) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.conns.CloseIdleConnections()
 	var errs []error
 	for _, all := range p.idle {
 		for _, s := range all {
-			errs = append(errs, s.close(ctx))
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// instances are one of the shop for each buyer, on the same stores. One schedule at a time is played there.
+type instances struct {
+	*shops.Set
+	clients   []*shopclient.Client
+	oneWriter bool // the database is a SQLite file
+	ttl       time.Duration
+}
+
+const (
+	patientTTL = 5 * time.Second        // of locks, which so run out only where the schedule says so
+	quickTTL   = 400 * time.Millisecond // of locks, in a schedule that is about time
+)
+
+func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
+	from := p.from
+	from.Count, from.LockTTL = k.buyers, patientTTL
+	if k.quick {
+		from.LockTTL = quickTTL
+	}
+	set, err := from.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &instances{Set: set, oneWriter: from.MySQL == "", ttl: from.LockTTL}
+	for _, url := range set.URLs {
+		s.clients = append(s.clients, shopclient.New(url, p.conns))
+	}
+	return s, nil
 }
 
 // borrow calls do with shops that nothing else uses. They are closed after an error, for a request may be stopped there.
@@ -137,7 +160,7 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 		return err
 	}
 	if err := do(s); err != nil {
-		return errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		return errors.Join(err, s.Close())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +176,7 @@ func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
 		return free[len(free)-1], nil
 	}
 	p.mu.Unlock()
-	return openInstances(ctx, p.from, k, nobody)
+	return p.open(ctx, k)
 }
 
 // Strategies returns the table of the shops.
@@ -175,7 +198,7 @@ func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err
 	return all, err
 }
 
-// strategy returns the one of this name, or an ErrUnknown or ErrNotApplicable.
+// strategy returns the one of this name, or an ErrSchedule.
 func (p *Player) strategy(ctx context.Context, name string) (s shopclient.Strategy, err error) {
 	all, err := p.Strategies(ctx)
 	if err != nil {
@@ -184,46 +207,40 @@ func (p *Player) strategy(ctx context.Context, name string) (s shopclient.Strate
 	i := slices.IndexFunc(all, func(s shopclient.Strategy) bool { return s.Name == name })
 	switch {
 	case i < 0:
-		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest explore all` plays each", ErrUnknown, name)
+		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest explore all` plays each", ErrSchedule, name)
 	case !all[i].Available:
-		return s, fmt.Errorf("%s %w: %s", name, ErrNotApplicable, all[i].Reason)
+		return s, fmt.Errorf("%w: %s: %s", ErrSchedule, name, all[i].Reason)
 	}
 	return all[i], nil
 }
 
-// Position plays a schedule as far as its name says. An ErrSchedule, ErrUnknown or ErrNotApplicable is about the name.
+// Position plays a schedule as far as its name says. An ErrSchedule is about the name.
 func (p *Player) Position(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, func(how *plan) { how.part = true })
+	return p.play(ctx, name, true, false)
 }
 
 // Play plays a schedule, and then each buyer to its end. The errors are those of Position.
 func (p *Player) Play(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, func(*plan) {})
+	return p.play(ctx, name, false, false)
 }
 
 // PlayLoose is Play for the schedule of another strategy: acts that do not fit this one are left out.
 func (p *Player) PlayLoose(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, func(how *plan) { how.loose = true })
+	return p.play(ctx, name, false, true)
 }
 
-func (p *Player) play(ctx context.Context, name string, change func(*plan)) (now Position, err error) {
-	strategy, how, err := p.parse(ctx, name)
+func (p *Player) play(ctx context.Context, name string, part, loose bool) (now Position, err error) {
+	named, how, err := parseSchedule(name)
 	if err != nil {
 		return now, err
 	}
-	change(&how)
+	strategy, err := p.strategy(ctx, named)
+	if err != nil {
+		return now, err
+	}
+	how.part, how.loose = part, loose
 	now, _, err = p.walk(ctx, strategy, how)
 	return now, err
-}
-
-// parse reads the name of a schedule.
-func (p *Player) parse(ctx context.Context, name string) (strategy shopclient.Strategy, how plan, err error) {
-	named, how, err := parseSchedule(name)
-	if err != nil {
-		return strategy, how, err
-	}
-	strategy, err = p.strategy(ctx, named)
-	return strategy, how, err
 }
 
 // repeats is how often a schedule is tried: which of several waiters gets a lock that has run out is not determined.
@@ -232,9 +249,9 @@ const repeats = 20
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
 	var misfit error // of the name, not of the shops
-	err = p.borrow(ctx, kind{how.buyers, quick}, func(s *instances) error {
+	err = p.borrow(ctx, kind{how.Buyers, quick}, func(s *instances) error {
 		times := 1
-		if how.buyers > 2 && !quick {
+		if how.Buyers > 2 && !quick {
 			times = repeats
 		}
 		for range times {
@@ -249,22 +266,6 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 		return nil
 	})
 	return now, done, cmp.Or(err, misfit)
-}
-
-// playWithSIGKILL plays a schedule in which a buyer's process dies, with a real one that is killed.
-func (p *Player) playWithSIGKILL(ctx context.Context, name string) (played Position, err error) {
-	strategy, how, err := p.parse(ctx, name)
-	if err != nil {
-		return played, err
-	}
-	victim := slices.IndexFunc(how.acts, func(a act) bool { return a.kind == dies })
-	s, err := openInstances(ctx, p.from, kind{buyers: how.buyers}, how.acts[victim].buyer)
-	if err != nil {
-		return played, err
-	}
-	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
-	played, _, err = walkThrough(ctx, s, strategy, how)
-	return played, err
 }
 
 // sleep waits, or until ctx ends.

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"example.com/shop/loadtest/lang"
+	"example.com/shop/loadtest/stats"
 )
 
 // whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
@@ -40,19 +41,11 @@ func (o Output) paragraph(text string) {
 
 // table writes a row for each lesson: what came of it, and of its remedy.
 func (o Output) table(lessons []played) {
-	t := newTable("lesson", "schedule", "result", "remedy", "in the same schedule")
+	var rows []table.Row
 	for _, l := range lessons {
-		t.AppendRow(table.Row{l.Name, l.Schedule, o.red(l.wrong.verdict()), l.Remedy, l.remedy.verdict()})
+		rows = append(rows, table.Row{l.Name, l.Schedule, o.red(l.wrong.verdict()), l.Remedy, l.remedy.verdict()})
 	}
-	fmt.Fprintln(o.Out, t.Render())
-}
-
-func newTable(columns ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(columns)
-	return t
+	fmt.Fprintln(o.Out, stats.Table(table.Row{"lesson", "schedule", "result", "remedy", "in the same schedule"}, rows, 1, 0))
 }
 
 // Columns of a timeline, 100 in all.
@@ -101,9 +94,17 @@ func lines(e Event, width int) string {
 	if e.Answer != "" && (e.Kind != SQL || e.Answer != "OK") {
 		cell += " -> " + e.Answer
 	}
-	all := fold(strings.ReplaceAll(cell, ",", ", "), width, "  ")
+	const indent = "  " // of all lines but the first
+	cell = strings.NewReplacer(", ", ", ", ",", ", ").Replace(cell)
+	all := lang.Wrap(cell, width)[:1]
+	if rest := strings.TrimSpace(cell[len(all[0]):]); rest != "" {
+		all = append(all, lang.Wrap(rest, width-len(indent))...)
+	}
 	for i, line := range all {
-		all[i] = column(e.Actor, line, width)
+		if i > 0 {
+			line = indent + line
+		}
+		all[i] = column(e.Actor, text.Snip(line, width, "…"), width)
 	}
 	all[0] = ms + all[0][timeWidth:]
 	return strings.Join(all, "\n")
@@ -113,27 +114,6 @@ func lines(e Event, width int) string {
 func column(actor, text string, width int) string {
 	left := strings.Index(buyerNames, actor) * (width + len(gap))
 	return strings.Repeat(" ", timeWidth+len(gap)+left) + text
-}
-
-// fold breaks text between words into lines of at most width, those after the first indented. Longer words are cut.
-func fold(text string, width int, indent string) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if r := []rune(word); len(r) > width-len(indent) {
-			word = string(r[:width-len(indent)-1]) + "…"
-		}
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			lines = append(lines, line)
-			line = indent + word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }
 
 func (o Output) red(text string) string  { return o.paint("31;1", text) }

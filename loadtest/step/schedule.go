@@ -72,18 +72,19 @@ func (a act) String() string {
 	return string(a.kind) + strings.ToLower(name)
 }
 
-// ErrSchedule means that a name is malformed, or that its schedule does not fit its strategy.
-var ErrSchedule = errors.New("no such schedule")
+// ErrSchedule means that a name cannot be played: it is malformed, there is no such lesson or strategy, a server is missing
+// for it, or the schedule does not fit the strategy.
+var ErrSchedule = errors.New("cannot be played")
 
 // parseSchedule reads what scheduleName has written.
 func parseSchedule(name string) (strategy string, p plan, err error) {
-	p.buyers, p.units = 2, 1
+	p.Buyers, p.Units = 2, 1
 	strategy, letters, found := strings.Cut(name, ":")
 	strategy, units, several := strings.Cut(strategy, "*")
 	if several {
-		p.units, err = strconv.ParseInt(units, 10, 64)
+		p.Units, err = strconv.ParseInt(units, 10, 64)
 	}
-	if !found || err != nil || p.units < 1 || p.units > maxUnits || len(letters) > maxActs {
+	if !found || err != nil || p.Units < 1 || p.Units > maxUnits || len(letters) > maxActs {
 		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
 	}
 	kind := byte(0)
@@ -104,7 +105,7 @@ func parseSchedule(name string) (strategy string, p plan, err error) {
 			return "", p, fmt.Errorf("%w: %.80q: want letters such as A, a, xa, ta and wa", ErrSchedule, name)
 		}
 		kind = 0
-		p.buyers = max(p.buyers, p.acts[len(p.acts)-1].buyer+1)
+		p.Buyers = max(p.Buyers, p.acts[len(p.acts)-1].buyer+1)
 	}
 	if kind != 0 {
 		return "", p, fmt.Errorf("%w: %.80q: want a buyer behind %c", ErrSchedule, name, kind)

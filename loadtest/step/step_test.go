@@ -2,11 +2,10 @@ package step
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,30 +16,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/servers"
+	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 
-func TestMain(m *testing.M) {
-	if was, err := Child(os.Getenv, os.Stdin, os.Stdout); was {
-		if err != nil {
-			panic(err)
-		}
-		return
-	}
-	goleak.VerifyTestMain(testserver.Wrap(m))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // newPlayer returns one that is closed when the test ends.
 func newPlayer(t *testing.T, from shops.Instances) *Player {
 	t.Helper()
 	p := NewPlayer(from)
 	t.Cleanup(func() {
-		if err := p.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -53,7 +45,7 @@ func TestCommand_all(t *testing.T) {
 	t.Parallel()
 	lessons, err := play(t.Context(), newPlayer(t, shops.Instances{}), Lessons())
 	var printed, whole bytes.Buffer
-	if err = errors.Join(err, Command{Name: all}.report(lessons, 0, Output{Out: &printed})); err != nil {
+	if err = errors.Join(err, (&Command{Name: all}).report(lessons, 0, Output{Out: &printed})); err != nil {
 		t.Errorf("%v in\n%s", err, printed.String())
 	}
 	for _, l := range lessons {
@@ -94,9 +86,9 @@ func TestLessons_questions(t *testing.T) {
 
 // Strategies that need a server of their own, on real ones: each survives all schedules, and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
-	player := newPlayer(t, shops.Instances{Servers: servers.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
+	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
-		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true, 4}, func(int, int) {})
+		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true}, func(int, int) {})
 		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 20 {
 			t.Errorf("%s: %v, %s", name, err, got.counts(""))
 		}
@@ -143,17 +135,16 @@ func TestLessons(t *testing.T) {
 	if diff := cmp.Diff(wrong, got); diff != "" {
 		t.Errorf("lessons (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]error{"nonsense": ErrUnknown, "redis": ErrUnknown} {
-		err := Command{Name: name}.Run(t.Context(), shops.Instances{}, Output{})
-		if !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", name, err, want)
+	for _, name := range []string{"nonsense", "redis"} {
+		if err := (&Command{Name: name}).Run(t.Context(), Output{}); !errors.Is(err, ErrSchedule) {
+			t.Errorf("%s: got %v, want %v", name, err, ErrSchedule)
 		}
 	}
-	for name, want := range map[string]error{
-		"nonsense:ab": ErrUnknown, "zookeeper:ab": ErrNotApplicable, "none:aA": ErrSchedule, "none": ErrSchedule, "none*9:ab": ErrSchedule,
+	for name, want := range map[string]string{
+		"nonsense:ab": "is no strategy", "zookeeper:ab": "needs a ZooKeeper", "none:aA": "cannot do that", "none": "want a strategy and letters", "none*9:ab": "up to 2 units",
 	} {
-		if _, err := player.Play(t.Context(), name); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", name, err, want)
+		if _, err := player.Play(t.Context(), name); !errors.Is(err, ErrSchedule) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %v with %q", name, err, ErrSchedule, want)
 		}
 	}
 }
@@ -266,32 +257,80 @@ func TestUntilAvailable(t *testing.T) {
 	})
 }
 
-// "No process outlives the Player, nor this process": a child ends with its stdin, which this process holds.
-func TestChild(t *testing.T) {
+// "The process may die": where a real one is killed (SIGKILL), the schedule ends as where its request does as if.
+func TestPlayer_killed(t *testing.T) {
 	t.Parallel()
-	settings, undo, err := shops.Instances{}.Prepare(t.Context())
+	program := filepath.Join(t.TempDir(), "shop")
+	if err := child.BuildShop(t.Context(), "", program); err != nil {
+		t.Fatal(err)
+	}
+	player := newPlayer(t, shops.Instances{})
+	for _, name := range []string{"setnx-expire:Axab", "redis:AAxab", "none:Abxa"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, err := player.Play(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := playKilled(t, program, name)
+			if err != nil || got.Outcome != want.Outcome || got.Passed != want.Passed {
+				t.Errorf("got %v and %q, want %q", err, got.Outcome, want.Outcome)
+			}
+		})
+	}
+}
+
+// playKilled plays a schedule in which A dies, in shops that are processes, and kills A's.
+func playKilled(t *testing.T, program, name string) (played Position, err error) {
+	t.Helper()
+	addrs, stop, err := app.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(settings)
+	conns := shopclient.NewConnections(2, answerTimeout)
+	s := &instances{oneWriter: true, ttl: patientTTL}
+	variables := []string{"SHOP_REDIS=" + addrs[0], "SHOP_DATA=" + t.TempDir()}
+	var processes []*child.Process
+	for range 2 {
+		process, err := child.StartShop(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--reconcile-at=off")
+		if err != nil {
+			t.Fatal(err)
+		}
+		processes = append(processes, process)
+		s.clients = append(s.clients, shopclient.New("http://"+process.Addr, conns))
+	}
+	defer func() {
+		conns.CloseIdleConnections()
+		err = errors.Join(err, processes[0].Stop(), processes[1].Stop(), stop())
+	}()
+	lab, err := s.clients[0].Lab(t.Context())
+	strategy, how, errName := parseSchedule(name)
+	i := slices.IndexFunc(lab.Strategies, func(one shopclient.Strategy) bool { return one.Name == strategy })
+	death := slices.Index(how.acts, act{dies, 0})
+	if err = errors.Join(err, errName); err != nil || i < 0 || death < 0 {
+		t.Fatal(err, i, death)
+	}
+	w, err := beginWalk(t.Context(), s, lab.Strategies[i], how)
 	if err != nil {
-		t.Fatal(err)
+		return played, err
 	}
-	var said bytes.Buffer
-	was, err := Child(func(string) string { return string(text) }, strings.NewReader(""), &said)
-	if !was || err != nil || !strings.HasPrefix(said.String(), childReady) {
-		t.Errorf("a child without stdin: got %v, %v, %q", was, err, said.String())
+	defer w.end(t.Context())
+	if err := w.playActs(t.Context(), plan{acts: how.acts[:death]}); err != nil {
+		return played, err
 	}
-	process, err := startChild(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
+	a := w.buyers[0]
+	a.dead = true
+	a.gone.Store(true)
+	w.log.leave(a.actor)
+	if err := processes[0].Kill(); err != nil {
+		return played, err
 	}
-	if err := errors.Join(process.Stop(), undo()); err != nil {
-		t.Error(err)
+	<-a.answered
+	if err := w.playActs(t.Context(), plan{acts: how.acts[death+1:]}); err != nil {
+		return played, err
 	}
-	if err := process.Signal(os.Interrupt); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("after Stop: got %v, want %v", err, os.ErrProcessDone)
-	}
+	w.end(t.Context())
+	return w.position(t.Context(), true)
 }
 
 // A play, as it is printed; -rewrite writes it anew.

@@ -114,11 +114,11 @@ func locksRow(statement string) bool {
 // beginWalk puts units up for sale and lets all buyers ask for one, up to their first step.
 func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strategy, how plan) (*walk, error) {
 	sku := "mug-" + strings.ToLower(rand.Text()[:8])
-	w := &walk{shops: shops, strategy: strategy, units: how.units, log: &journal{began: time.Now(), sku: sku}, last: -1}
-	if err := shops.clients[0].Create(ctx, sku, how.units); err != nil {
+	w := &walk{shops: shops, strategy: strategy, units: how.Units, log: &journal{began: time.Now(), sku: sku}, last: -1}
+	if err := shops.clients[0].Create(ctx, sku, how.Units); err != nil {
 		return nil, err
 	}
-	for i := range how.buyers {
+	for i := range how.Buyers {
 		name := buyerNames[i : i+1]
 		r := &request{
 			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
@@ -290,16 +290,11 @@ var (
 	frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
 )
 
-// kill ends the buyer's process, or its request as if it had died with one.
+// kill ends the buyer's request as if its process had died.
 func (w *walk) kill(ctx context.Context, b *walker) error {
 	b.dead = true
 	b.gone.Store(true)
 	w.log.leave(b.actor)
-	if w.shops.kill != nil {
-		err := w.shops.kill()
-		<-b.answered
-		return err
-	}
 	if err := b.move(ctx, shopclient.MoveDie); err != nil {
 		return err
 	}
@@ -441,7 +436,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	for _, b := range w.buyers {
 		if state, unknown := b.shop.Lock(ctx, b.tape(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
-			p.Lock = &Lock{Owner: state.Owner, TTL: state.TTL}
+			p.Lock = &Lock{LockState: state}
 		}
 	}
 	return err
@@ -477,13 +472,10 @@ var fenceRule = regexp.MustCompile(`^UPDATE skus SET .* fence = (\d+) `)
 
 // plan says what is played: the acts as far as they go, then each buyer to its end.
 type plan struct {
-	acts        []act
-	buyers      int
-	units       int64
-	preemptions int  // that are weighed: switches away from a buyer who can go on, and faults
-	faults      bool // weigh one fault, too
-	part        bool // end with the acts
-	loose       bool // leave out acts that are not possible
+	Bounds
+	acts  []act
+	part  bool // end with the acts
+	loose bool // leave out acts that are not possible
 }
 
 // price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
@@ -515,7 +507,7 @@ func (w *walk) possible(a act) bool {
 func (w *walk) choices(p plan) (next act, instead []act) {
 	others := w.possibleActs(steps)
 	next = others[max(0, slices.Index(others, act{steps, w.last}))]
-	if p.faults && !w.faulty {
+	if p.Crash && !w.faulty {
 		for _, a := range w.possibleActs(dies, expires) {
 			if a.buyer == w.last || !w.canGoOn(w.last) {
 				others = append(others, a)
@@ -523,7 +515,7 @@ func (w *walk) choices(p plan) (next act, instead []act) {
 		}
 	}
 	for _, a := range others {
-		if a != next && w.cost+w.price(a) <= p.preemptions {
+		if a != next && w.cost+w.price(a) <= p.Preemptions {
 			instead = append(instead, a)
 		}
 	}

@@ -59,13 +59,13 @@ func newSeries(s result.Strategy, language string) []series {
 	a := s.Answers
 	one := func(name string, all int64, perSecond float64, counts []int64) series {
 		peak := slices.Max(append(counts, 0))
-		length := milliseconds(a.SliceMS)
+		length := result.Milliseconds(a.SliceMS)
 		out := series{
 			Class: name,
 			Name:  humanize.Comma(all) + " " + lang.Text(language, name),
-			Rate:  lang.Text(language, "%s per second", rounded(perSecond)),
+			Rate:  lang.Text(language, "%s per second", result.Rounded(perSecond)),
 			Label: lang.Text(language, "%s over time: %s, at most %s in %s", lang.Text(language, name), humanize.Comma(all), humanize.Comma(peak), length),
-			End:   milliseconds(a.SliceMS * float64(len(counts))),
+			End:   result.Milliseconds(a.SliceMS * float64(len(counts))),
 		}
 		if peak > 0 {
 			out.Peak = lang.Text(language, "at most %s in %s", humanize.Comma(peak), length)
@@ -122,9 +122,9 @@ func newCurve(s result.Strategy, language string) curve {
 	}
 	c := curve{
 		Points: strings.Join(points, " "),
-		Top:    milliseconds(s.LatencyMS.Max),
+		Top:    result.Milliseconds(s.LatencyMS.Max),
 		Label: lang.Text(language, "%s: half of the buyers waited at most %s, 99 of 100 at most %s, the last %s", s.Name,
-			milliseconds(s.LatencyMS.P50), milliseconds(s.LatencyMS.P99), milliseconds(s.LatencyMS.Max)),
+			result.Milliseconds(s.LatencyMS.P50), result.Milliseconds(s.LatencyMS.P99), result.Milliseconds(s.LatencyMS.Max)),
 	}
 	for _, p := range []float64{50, 90, 99, 99.9, 99.99, 100} {
 		x := place(p)

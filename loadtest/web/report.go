@@ -13,10 +13,8 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
-	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -126,7 +124,7 @@ func newView(r result.Report, language string) view {
 		shown := strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
 			Series: newSeries(s, language), Curve: newCurve(s, language), Timeline: newTimeline(s.Timeline, language),
-			Rows: s.Rows(v.Columns, figure),
+			Rows: s.Rows(v.Columns),
 		}
 		v.Strategies = append(v.Strategies, shown)
 	}
@@ -159,7 +157,7 @@ func facts(r result.Report, language string) []fact {
 		{"Units for sale", humanize.Comma(r.Run.Stock)},
 		{"Shop", r.Run.Target},
 		{"Shop instances", instances},
-		{"Think time", lang.Text(language, "%s between reading the stock and writing it", milliseconds(r.Run.ThinkMS))},
+		{"Think time", lang.Text(language, "%s between reading the stock and writing it", result.Milliseconds(r.Run.ThinkMS))},
 		{"Database", join(r.Machine.DatabaseVersion, r.Machine.Database)},
 		{"Redis", join(r.Machine.RedisVersion, r.Machine.Redis)},
 		{"Machine", lang.Text(language, "%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
@@ -175,32 +173,4 @@ func join(version, where string) string {
 		return version + where
 	}
 	return version + "; " + where
-}
-
-// figure shows a column's figure on the page.
-func figure(c result.Column, n float64) string {
-	switch c.Kind {
-	case result.Wait:
-		return milliseconds(n)
-	case result.Rate:
-		return rounded(n)
-	case result.Count:
-	}
-	return humanize.Comma(int64(min(n, math.MaxInt64/2)))
-}
-
-// milliseconds shows a duration with the digits that matter.
-func milliseconds(ms float64) string {
-	if ms < 10_000 {
-		return rounded(ms) + " ms"
-	}
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
-}
-
-// rounded shows a number with one decimal below 10 and none above.
-func rounded(n float64) string {
-	if n < 10 {
-		return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64)
-	}
-	return humanize.Comma(int64(n + 0.5))
 }

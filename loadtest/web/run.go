@@ -34,8 +34,7 @@ type run struct {
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
 	stop   context.CancelFunc
 
-	unready int           // races that have not come to the barrier, of those that start together
-	barrier chan struct{} // closed when it is 0
+	unready sync.WaitGroup // races whose buyers are not connected, of those that start together
 
 	mu     sync.Mutex // guards what changes, in the races, too
 	phase  string
@@ -47,7 +46,7 @@ type run struct {
 type race struct {
 	run      *run
 	strategy shopclient.Strategy
-	arrive   func() // at the barrier, or never: the others need not wait any more
+	ready    func() // the others need not wait for it any more
 
 	phase  string
 	tally  *crowd.Tally // once buyers connect
@@ -56,23 +55,17 @@ type race struct {
 }
 
 func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy) *run {
-	r := &run{id: id, choice: c, phase: running, unready: 1, barrier: make(chan struct{})}
+	r := &run{id: id, choice: c, phase: running}
 	r.ctx, r.stop = context.WithCancel(ctx)
-	if c.Together {
-		r.unready = len(chosen)
-	}
 	for _, s := range chosen {
-		r.races = append(r.races, &race{run: r, strategy: s, phase: waiting, arrive: sync.OnceFunc(r.arrive)})
+		one := &race{run: r, strategy: s, phase: waiting, ready: func() {}}
+		if c.Together {
+			r.unready.Add(1)
+			one.ready = sync.OnceFunc(r.unready.Done)
+		}
+		r.races = append(r.races, one)
 	}
 	return r
-}
-
-func (r *run) arrive() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.unready--; r.unready == 0 {
-		close(r.barrier)
-	}
 }
 
 // hold holds the races, all at once or one after the other, and makes the report.
@@ -111,7 +104,7 @@ func (r *run) hold(lab Lab) {
 }
 
 func (r *race) hold(ctx context.Context, lab Lab) {
-	defer r.arrive()
+	defer r.ready()
 	if ctx.Err() != nil {
 		r.enter(stopped)
 		return
@@ -143,13 +136,10 @@ func (r *race) Connecting(tally *crowd.Tally) {
 	r.phase, r.tally = connecting, tally
 }
 
-// Ready waits until those that race at the same time are ready, too.
-func (r *race) Ready(ctx context.Context) {
-	r.arrive()
-	select {
-	case <-r.run.barrier:
-	case <-ctx.Done():
-	}
+// Ready waits until those that race at the same time are ready, too, or have ended.
+func (r *race) Ready(context.Context) {
+	r.ready()
+	r.run.unready.Wait()
 	r.enter(racing)
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +30,8 @@ const (
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
 
-	playTimeout  = time.Minute // of one schedule
-	workTimeout  = 5 * time.Minute
-	maxPositions = 4 // at a time
+	playTimeout = time.Minute // of one schedule
+	workTimeout = 5 * time.Minute
 )
 
 // server knows the last run, which may still go on.
@@ -40,19 +40,16 @@ type server struct {
 	ctx  context.Context //nolint:containedctx // runs outlive the request that starts them
 	runs sync.WaitGroup
 
-	positions chan struct{} // has an entry for each that is being played, which takes shops of its own
-
 	mu       sync.Mutex
 	last     *run
 	occupied bool // by long work that is no run
-	explored map[exploration]step.Explored
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
 func newServer(ctx context.Context, lab Lab) *server {
 	before := newRun(ctx, 0, Choice{}, nil)
 	before.phase = idle
-	return &server{lab: lab, ctx: ctx, positions: make(chan struct{}, maxPositions), last: before, explored: map[exploration]step.Explored{}}
+	return &server{lab: lab, ctx: ctx, last: before}
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
@@ -102,23 +99,14 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 	return group.Wait()
 }
 
-// ErrAddress means that an address cannot be listened on.
-var ErrAddress = errors.New("want host:port such as 127.0.0.1:8090")
-
 // Address returns an address as net.Listen wants it. Without a host it is this machine alone: a page without passwords
-// is not for everybody by default. It returns an ErrAddress if it cannot be listened on.
+// is not for everybody by default.
 func Address(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("%q: %w", address, ErrAddress)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		return "", fmt.Errorf("%q: want host:port such as 127.0.0.1:8090", address)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return "", fmt.Errorf("%q: %w, with a port of 0 to 65535", address, ErrAddress)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 // policy lets the page load what is served beside it, and nothing else.
@@ -166,7 +154,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /events", s.getEvents)
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
-	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, s.lab.Lessons()) })
+	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons()) })
 	mux.HandleFunc("POST /schedule", s.postSchedule)
 	mux.HandleFunc("POST /explore", s.postExplore)
 	mux.HandleFunc("POST /failover", s.postFailover)
@@ -252,9 +240,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	fmt.Fprintf(w, `{"run":%d}`, id)
+	answerJSON(w, http.StatusAccepted, map[string]int{"run": id})
 }
 
 // begin starts a run and returns its number; 0 if something goes on already.
@@ -301,42 +287,21 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
 	defer cancel()
-	select {
-	case s.positions <- struct{}{}:
-		defer func() { <-s.positions }()
-		position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
-		answerPlayed(w, position, err)
-	case <-ctx.Done():
-		answerPlayed(w, nil, context.Cause(ctx))
-	}
+	position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
+	answerPlayed(w, position, err)
 }
 
-// exploration is what can be asked of postExplore.
-type exploration struct {
-	Strategy string `json:"strategy"`
-	Crash    bool   `json:"crash"`
-}
-
-// postExplore plays all schedules of a strategy, which takes seconds; the answer is kept. It ends with the request.
+// postExplore plays all schedules of a strategy, which takes seconds. It ends with the request.
 func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
-	var asked exploration
-	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
-		return
+	var asked struct {
+		Strategy string `json:"strategy"`
+		Crash    bool   `json:"crash"`
 	}
-	s.mu.Lock()
-	explored, known := s.explored[asked]
-	s.mu.Unlock()
-	if known {
-		answerPlayed(w, explored, nil)
+	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
 		return
 	}
 	s.occupy(w, r, func(ctx context.Context) {
 		explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
-		if err == nil {
-			s.mu.Lock()
-			s.explored[asked] = explored
-			s.mu.Unlock()
-		}
 		answerPlayed(w, explored, err)
 	})
 }
@@ -399,12 +364,12 @@ func (s *server) ownShops(w http.ResponseWriter) bool {
 
 func answerPlayed(w http.ResponseWriter, played any, err error) {
 	switch {
-	case errors.Is(err, step.ErrSchedule), errors.Is(err, step.ErrUnknown), errors.Is(err, step.ErrNotApplicable):
+	case errors.Is(err, step.ErrSchedule):
 		refuse(w, http.StatusUnprocessableEntity, Problem{Text: err.Error()})
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})
 	default:
-		answerJSON(w, played)
+		answerJSON(w, http.StatusOK, played)
 	}
 }
 
@@ -471,19 +436,12 @@ func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
 	return false
 }
 
-func refuse(w http.ResponseWriter, status int, p Problem) {
+func refuse(w http.ResponseWriter, status int, p Problem) { answerJSON(w, status, p) }
+
+func answerJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(p) // a client that went away needs no answer
-}
-
-func answerJSON(w http.ResponseWriter, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
-		return
-	}
-	answer(w, "application/json", text)
+	_ = json.NewEncoder(w).Encode(v) // a client that went away needs no answer
 }
 
 func answer(w http.ResponseWriter, kind string, body []byte) {

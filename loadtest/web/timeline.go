@@ -8,6 +8,7 @@ import (
 
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
+	"example.com/shop/loadtest/result"
 )
 
 // timeline shows requests one below the other, on one axis of time.
@@ -150,5 +151,5 @@ func microseconds(us int64) string {
 	if us < 1000 {
 		return fmt.Sprintf("%d µs", us)
 	}
-	return milliseconds(float64(us) / 1000)
+	return result.Milliseconds(float64(us) / 1000)
 }

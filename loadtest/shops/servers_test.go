@@ -1,15 +1,11 @@
-package servers
+package shops
 
 import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"example.com/shop/internal/testserver"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // needDocker skips the test where there are no containers.
 func needDocker(t *testing.T) {

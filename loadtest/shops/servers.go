@@ -1,7 +1,4 @@
-// Package servers has the servers of the shops that are started: those of the user, or real ones in containers: MySQL,
-// six Redis, of which five are for Redlock, and a ZooKeeper. Containers keep nothing: they are removed at the end, and
-// where the process is killed before that, the reaper of testcontainers removes them.
-package servers
+package shops
 
 import (
 	"context"
@@ -17,7 +14,7 @@ import (
 // Docker is the value of --servers that starts containers.
 const Docker = "docker"
 
-// Servers are flags: the servers of the shops that are started.
+// Servers are flags: the servers of the shops that are started, those of the user or real ones in containers.
 type Servers struct {
 	MySQL     string   `name:"mysql" placeholder:"DSN" help:"Let the shops that are started use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests."`
 	Redis     string   `placeholder:"ADDR" help:"Let the shops that are started use this Redis: host:port or redis:// URL."`
@@ -60,7 +57,7 @@ func (s *Servers) Stores() (database, redis string) {
 }
 
 // Start starts containers, if they are asked for, all at the same time, and notes their addresses. It returns when they
-// answer, or none is left. stop removes them.
+// answer, or none is left. stop removes them; where the process is killed before that, the reaper of testcontainers does.
 func (s *Servers) Start(ctx context.Context, report func(line string)) (stop func() error, err error) {
 	if s.From != Docker {
 		return func() error { return nil }, nil
