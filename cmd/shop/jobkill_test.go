@@ -10,8 +10,15 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "When it is killed, within the lock's TTL and a second": the instance that has the jobs is killed, and another goes
-// on. Not parallel: it measures time.
+// killTTL is short, so that the test is.
+const killTTL = 2 * time.Second
+
+// killRounds is how many ends of an instance may be followed too late: a busy machine delays one, but a shop that is late
+// is late after each.
+const killRounds = 3
+
+// "When it shuts down, another goes on within two seconds; when it is killed, within the lock's TTL and a second": the
+// instance that has the jobs ends, and another goes on. Not parallel: it measures time.
 func TestServe_killedWithJobs(t *testing.T) {
 	jobs := []string{"expiry", "reconcile"}
 	data, locks := t.TempDir(), lockServer(t)
@@ -29,22 +36,25 @@ func TestServe_killedWithJobs(t *testing.T) {
 	bought := buy(other.url, "key-1", ann)
 	bought.want(t, http.StatusCreated)
 
-	kill := func() (last time.Duration) {
-		victim.signal(t, syscall.SIGKILL)
-		killed := time.Now()
+	end := func(by syscall.Signal) (last time.Duration) {
+		victim.signal(t, by)
+		victim.wait(t)
+		ended := time.Now()
 		for _, job := range jobs {
 			testserver.Until(t, "the other instance has the job "+job, patience, runs(other, job))
-			last = time.Since(killed)
-			t.Logf("the job %s went on %v after the kill, TTL %v", job, last.Round(time.Millisecond), killTTL)
-		}
-		return last
-	}
-	for round := 1; kill() > killTTL+time.Second; round++ {
-		if round == killRounds {
-			t.Errorf("got jobs that went on too late after %d kills, want them within %v of one", round, killTTL+time.Second)
-			break
+			last = time.Since(ended)
+			t.Logf("the job %s went on %v after %v, TTL %v", job, last.Round(time.Millisecond), by, killTTL)
 		}
 		victim, other = other, startShop(t, args...)
+		return last
+	}
+	for by, limit := range map[syscall.Signal]time.Duration{syscall.SIGTERM: 2 * time.Second, syscall.SIGKILL: killTTL + time.Second} {
+		for round := 1; end(by) > limit; round++ {
+			if round == killRounds {
+				t.Errorf("%v: got jobs that went on too late %d times, want them within %v of one", by, round, limit)
+				break
+			}
+		}
 	}
 	testserver.Until(t, "the order has expired", patience, func() bool {
 		read := send(http.MethodGet, other.url+bought.header.Get("Location"), "", ann)

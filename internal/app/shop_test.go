@@ -4,12 +4,15 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
 )
 
@@ -33,22 +36,34 @@ func TestShop_redisGone(t *testing.T) {
 // answers.
 func TestShop_databaseAway(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		away, back testserver.Fault
-	}{
-		"gone":   {testserver.Kill, testserver.Restart},
-		"silent": {testserver.Pause, testserver.Unpause},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, how := range []string{"gone", "silent"} {
+		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			server, log := testserver.StartMariaDB(t), &logbook.Book{}
+			var away atomic.Bool
+			back := make(chan struct{})
+			comeBack := sync.OnceFunc(func() { away.Store(false); close(back) })
+			proxy := &storetest.Proxy{
+				Refuse: func() bool { return how == "gone" && away.Load() },
+				Judge: func(string) storetest.Fate {
+					if !away.Load() {
+						return storetest.Pass
+					}
+					if how == "silent" {
+						<-back
+						return storetest.Pass
+					}
+					return storetest.Drop
+				},
+			}
+			log := &logbook.Book{}
 			s := embedded(t, 1)
-			s.Data, s.MySQL = "", server.DSN(t)
+			s.Data, s.MySQL = "", proxy.Through(t, testserver.MariaDB(t))
+			t.Cleanup(comeBack)
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			supply(t, s, 1)
 			shop := start(t, s)
 			untilReady(t, shop)
-			testserver.Must(t, server.Do(t.Context(), c.away))
+			away.Store(true)
 			testserver.Until(t, "it names the database, and nothing else", 30*time.Second, func() bool {
 				began := time.Now()
 				w := call(t, http.MethodGet, shop.URL()+"/readyz", "")
@@ -57,7 +72,7 @@ func TestShop_databaseAway(t *testing.T) {
 				}
 				return w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["database"]`)
 			})
-			testserver.Must(t, server.Do(t.Context(), c.back))
+			comeBack()
 			untilReady(t, shop)
 			began, ended := strings.Count(log.String(), "server does not answer, so the shop is not ready\" "), strings.Count(log.String(), "server answers again")
 			if began < 1 || began > ended+1 { // a busy machine may add one, and its end

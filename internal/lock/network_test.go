@@ -2,10 +2,7 @@ package lock_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,51 +13,6 @@ import (
 	"example.com/shop/internal/lock/locktest"
 	"example.com/shop/internal/testserver"
 )
-
-// "A timer ends its context then, and no request to the store can delay that": a silent partition swallows what the
-// holder sends, renewals among it. Its context has ended before another process has the key, 100 times.
-func TestRedis_SilentPartition(t *testing.T) {
-	const rounds = 100
-	server := startMiniredis(t)
-	network := startNetwork(t, server.Addr())
-	o := lock.Options{TTL: time.Second}
-	holder := newLocker(t, lock.NewRedis(connect(t, network.addr)), o)
-	other := newLocker(t, lock.NewRedis(connect(t, server.Addr())), o)
-
-	leases := make([]*lock.Lease, rounds)
-	for i := range leases {
-		lease, err := holder.Acquire(t.Context(), fmt.Sprint("key", i))
-		for errors.Is(err, lock.ErrNoAnswer) {
-			lease, err = holder.Acquire(t.Context(), fmt.Sprint("key", i))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		leases[i] = lease
-	}
-	network.freeze()
-	t.Cleanup(network.thaw) // before the holder closes, which wants an answer
-	var wg sync.WaitGroup
-	for i, lease := range leases {
-		wg.Go(func() {
-			next, err := other.Acquire(t.Context(), lease.Key())
-			for errors.Is(err, lock.ErrNoAnswer) { // a hundred at once, on a busy machine
-				next, err = other.Acquire(t.Context(), lease.Key())
-			}
-			if err != nil {
-				t.Errorf("round %d: %v", i, err)
-				return
-			}
-			if lease.Context().Err() == nil {
-				t.Errorf("round %d: two live holders", i)
-			}
-			if err := next.Release(); err != nil && !paused(err) {
-				t.Errorf("round %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // "A lost message [...] delays a waiter by a tenth of the TTL or so; it never hangs": by less where the subscription's
 // connection died in silence, since it is pinged, opened again, and wakes the waiters.
@@ -124,25 +76,20 @@ type network struct {
 	addr string
 	lose atomic.Bool  // the next answer
 	dead atomic.Int64 // so often have all connections died
-
-	mu   sync.Mutex
-	open chan struct{} // closed while bytes pass
 }
 
 func startNetwork(t *testing.T, server string) *network {
 	t.Helper()
-	n := &network{open: make(chan struct{})}
-	close(n.open)
+	n := &network{}
 	n.addr = testserver.Relay(t, server, func(client, server net.Conn) {
 		testserver.BothWays(client, server,
 			func() { n.pass(server, client, nil) },
 			func() { n.pass(client, server, &n.lose) })
 	})
-	t.Cleanup(n.thaw)
 	return n
 }
 
-// pass copies bytes while the network is not frozen, and breaks the connection instead when it is to lose them.
+// pass copies bytes, and breaks the connection instead when it is to lose them.
 func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 	buffer := make([]byte, 4096)
 	dead := n.dead.Load()
@@ -151,10 +98,6 @@ func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 		if err == nil && n.dead.Load() != dead {
 			continue // into the void
 		}
-		n.mu.Lock()
-		open := n.open
-		n.mu.Unlock()
-		<-open
 		if lose != nil && lose.CompareAndSwap(true, false) {
 			return
 		}
@@ -168,22 +111,6 @@ func (n *network) pass(to, from net.Conn, lose *atomic.Bool) {
 func (n *network) die() { n.dead.Add(1) }
 
 func (n *network) loseNextAnswer() { n.lose.Store(true) }
-
-func (n *network) freeze() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open = make(chan struct{})
-}
-
-func (n *network) thaw() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	select {
-	case <-n.open:
-	default:
-		close(n.open)
-	}
-}
 
 // Who could not wait until Redis confirmed the subscription, and so stands in no line, asks again when it does.
 func TestRedis_LateSubscription(t *testing.T) {

@@ -27,12 +27,6 @@ func RedisLike(t testing.TB, name, variable, image, program string) (addr string
 	return share(t, k).addr
 }
 
-// StartRedis starts a Redis for this test alone, for faults. It keeps its data in memory: a killed one starts empty.
-func StartRedis(t testing.TB) *Server {
-	t.Helper()
-	return own(t, redisKind(), redisKind().start)
-}
-
 //go:embed inside/clock.c
 var clock string
 

@@ -12,9 +12,9 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// A test that breaks its server, by Do, starts one of its own, as by StartRedis, which keeps its address over a restart.
-// A program calls OpenRedis and its like. The shared servers lose everything in a crash; those of StartMariaDB and
-// StartZooKeeper are durable.
+// A test that breaks its server, by Do, starts one of its own, as by StartMySQLGroup, which keeps its address over a
+// restart. A program calls OpenRedis and its like. The shared servers lose everything in a crash; those of StartMariaDB
+// are durable.
 //
 // # Without Docker
 //

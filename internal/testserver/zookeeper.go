@@ -18,13 +18,6 @@ func ZooKeeper(t testing.TB) (addr string) {
 	return share(t, zookeeperKind()).addr
 }
 
-// StartZooKeeper starts a ZooKeeper for this test alone, for faults. It is durable: a killed one knows each node and
-// each session again, and counts the sessions' timeouts anew.
-func StartZooKeeper(t testing.TB) *Server {
-	t.Helper()
-	return own(t, zookeeperKind(), zookeeperKind().durable().start)
-}
-
 func zookeeperKind() kind {
 	return kind{
 		name:     "ZooKeeper",

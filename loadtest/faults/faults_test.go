@@ -41,7 +41,7 @@ func start(t *testing.T, args ...string) (stdout, stderr string, err error) {
 func TestCommand_embedded(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
-	names := []string{"shop-killed", "redis-restarted", "redis-cut-off-answers", "rolling-restart"}
+	names := []string{"shop-killed", "shop-paused", "redis-restarted", "redis-cut-off-answers", "rolling-restart"}
 	stdout, stderr, err := start(t, append(names, "--times=1", "--seed=7", "--json="+file, "--html="+page)...)
 	if err != nil {
 		t.Fatalf("got %v, want no promise broken\n%s\n%s", err, stdout, stderr)
@@ -61,7 +61,7 @@ func TestCommand_embedded(t *testing.T) {
 	if !slices.Equal(held, names) {
 		t.Errorf("got histories of %q, want %q", held, names)
 	}
-	for _, want := range append(names, "4 histories, 2 kills, 0 COMMITs without an answer") {
+	for _, want := range append(names, "5 histories, 2 kills, 0 COMMITs without an answer") {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("want %q in\n%s", want, stdout)
 		}

@@ -2,14 +2,12 @@ package e2e_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"testing"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/httpapi/contract"
-	"example.com/shop/internal/observe/logbook"
 )
 
 const (
@@ -23,7 +21,6 @@ const (
 type shop struct {
 	t         *testing.T
 	instances []*app.Shop
-	logs      []*logbook.Book
 	tokens    *auth.Tokens
 	front     *http.Client // to the buyers' listeners
 	back      *http.Client // to the operator's
@@ -46,8 +43,7 @@ func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 	}
 	s := &shop{t: t, tokens: tokens, book: newBook(t), front: client(contract.Buyers), back: client(contract.Operator)}
 	for i := range instances {
-		settings, log := common, &logbook.Book{}
-		settings.Log = slog.New(slog.NewTextHandler(log, nil))
+		settings := common
 		if change != nil {
 			change(i, &settings)
 		}
@@ -57,9 +53,9 @@ func (k kind) open(t *testing.T, change func(i int, s *app.Settings)) *shop {
 		}
 		t.Cleanup(func() {
 			connections.CloseIdleConnections()
-			_ = instance.Shutdown(context.Background()) // a test that is about it looks at the outcome itself
+			_ = instance.Shutdown(context.Background())
 		})
-		s.instances, s.logs = append(s.instances, instance), append(s.logs, log)
+		s.instances = append(s.instances, instance)
 	}
 	return s
 }

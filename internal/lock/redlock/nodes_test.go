@@ -51,7 +51,12 @@ func connect(t testing.TB, addrs []string) ([]redis.UniversalClient, []*gate) {
 	t.Helper()
 	clients, gates := make([]redis.UniversalClient, len(addrs)), make([]*gate, len(addrs))
 	for i, addr := range addrs {
-		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+		o, err := redis.ParseURL("redis://" + addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.ContextTimeoutEnabled = true
+		client := redis.NewClient(o)
 		gates[i] = &gate{}
 		client.AddHook(gates[i])
 		clients[i] = client

@@ -167,9 +167,9 @@ func warmUp(t testing.TB, l *lock.Locker, key string) {
 // left of those that were released, though no call was told so.
 func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t)
-	root := newRoot()
-	b := connect(t, server.Addr(), zklock.Options{Root: root})
+	addr, root := testserver.ZooKeeper(t), newRoot()
+	proxy := newProxy(t, addr)
+	b := connect(t, proxy.addr, zklock.Options{Root: root})
 	claim := func(key string) lock.Claim {
 		return lock.Claim{Key: key, Owner: "me", TTL: 10 * time.Second, Queue: true}
 	}
@@ -180,7 +180,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 	inLine := ask(t, b, claim("in line"), true)
 
-	testserver.Must(t, server.Do(t.Context(), testserver.Pause))
+	proxy.freeze()
 	for _, call := range []struct {
 		name string
 		make func(ctx context.Context) error
@@ -196,9 +196,9 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	} {
 		mustEndWithContext(t, call.name, call.make)
 	}
-	testserver.Must(t, server.Do(t.Context(), testserver.Unpause))
+	proxy.thaw()
 
-	nodes := lookAt(t, server.Addr())
+	nodes := lookAt(t, addr)
 	nodes.awaitCount(root+"/held", 0)
 	nodes.awaitCount(root+"/in%20line", 1)
 	// The creation may not be over. A second release finds the end of the first.

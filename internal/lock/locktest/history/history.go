@@ -1,4 +1,4 @@
-// Package history checks afterwards what several processes report of their leases.
+// Package history checks afterwards what the holders of a simulation report of their leases.
 //
 // Each user of a lock records one Lease for each that it had: which holder, which key, which fence, from when until
 // when it trusted it. Check then reads all of them at once and looks for two rules:
@@ -7,8 +7,7 @@
 //   - a lease's fence is higher than that of every earlier lease on its key.
 //
 // History.Forgot says when the store lost its memory. It may then grant a key whose first holder still trusts it, so that
-// Check does not judge whether leases on both sides of such an instant overlap. All times of one History come from one
-// clock: that of one machine.
+// Check does not judge whether leases on both sides of such an instant overlap.
 package history
 
 import (
@@ -28,9 +27,8 @@ type Lease struct {
 	// the Since of the one before it.
 	Since time.Time
 
-	// Begin is when Acquire returned, End when Release was called or the lease's context ended, whichever came first. A
-	// holder whose context may end late, as that of a paused process does, takes the last instant at which it knew that
-	// its lease went on. End equal to Begin: it was never trusted.
+	// Begin is when Acquire returned, End when Release was called or the lease's context ended, whichever came first. End
+	// equal to Begin: it was never trusted.
 	Begin, End time.Time
 }
 
@@ -41,11 +39,8 @@ func (e Lease) trusted() bool { return e.Begin.Before(e.End) }
 type History struct {
 	mu     sync.Mutex
 	leases []Lease
-	forgot []span
+	forgot []time.Time
 }
-
-// span is a time in which something happened, at an instant that need not be known.
-type span struct{ from, to time.Time }
 
 // Add records a lease.
 func (h *History) Add(e Lease) {
@@ -54,12 +49,11 @@ func (h *History) Add(e Lease) {
 	h.leases = append(h.leases, e)
 }
 
-// Forgot records that the store lost its memory of leases, or took them for older than they were, at some instant from
-// one time to the other.
-func (h *History) Forgot(from, to time.Time) {
+// Forgot records that the store lost its memory of leases, or took them for older than they were.
+func (h *History) Forgot(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forgot = append(h.forgot, span{from, to})
+	h.forgot = append(h.forgot, at)
 }
 
 // Leases returns all leases in the order in which they began.
@@ -71,11 +65,11 @@ func (h *History) Leases() []Lease {
 	return all
 }
 
-// mayForget reports whether the store may have forgotten something from one time to the other.
-func (h *History) mayForget(from, to time.Time) bool {
+// hasForgotten reports whether the store has forgotten something from one time to the other.
+func (h *History) hasForgotten(from, to time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.forgot, func(s span) bool { return !s.to.Before(from) && !s.from.After(to) })
+	return slices.ContainsFunc(h.forgot, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
 }
 
 // Broken is a rule that two leases break.
@@ -126,7 +120,7 @@ func (h *History) judge(a, b Lease) (rule string) {
 	if b.Since.Before(since) {
 		since = b.Since
 	}
-	forgot := h.mayForget(since, b.Begin)
+	forgot := h.hasForgotten(since, b.Begin)
 	trusted := a.trusted() && b.trusted()
 	if !forgot && trusted && b.Begin.Before(a.End) {
 		return Exclusive

@@ -19,10 +19,9 @@ func TestHistory_Check(t *testing.T) {
 	other := lease(1, 0, 1, 9)
 	other.Key = "other"
 	for name, c := range map[string]struct {
-		leases        []history.Lease
-		forgot        []int
-		forgotBetween []int  // two
-		want          string // the one rule that is broken
+		leases []history.Lease
+		forgot []int
+		want   string // the one rule that is broken
 	}{
 		"one after the other":        {leases: []history.Lease{lease(7, 0, 1, 2), lease(8, 2, 3, 4)}},
 		"handed over":                {leases: []history.Lease{lease(7, 0, 1, 2), lease(8, 0, 2, 4)}},
@@ -33,9 +32,8 @@ func TestHistory_Check(t *testing.T) {
 		"never trusted":              {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 3)}},
 		"overlap after a flush":      {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 4)}, forgot: []int{2}},
 		"overlap before a flush":     {leases: []history.Lease{lease(7, 0, 1, 5), lease(8, 2, 3, 4)}, forgot: []int{6}, want: history.Exclusive},
-		"perhaps flushed between":    {leases: []history.Lease{lease(7, 0, 3, 5), lease(8, 3, 4, 6)}, forgotBetween: []int{1, 9}},
-		"perhaps flushed in time":    {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgotBetween: []int{1, 4}},
-		"flushed before both":        {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgotBetween: []int{1, 3}, want: history.Exclusive},
+		"flushed in time":            {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgot: []int{4}},
+		"flushed before both":        {leases: []history.Lease{lease(7, 4, 5, 8), lease(8, 5, 6, 8)}, forgot: []int{3}, want: history.Exclusive},
 		"same fence":                 {leases: []history.Lease{lease(7, 0, 1, 2), lease(7, 2, 3, 4)}, want: history.FencesRise},
 		"fence falls":                {leases: []history.Lease{lease(7, 0, 1, 2), lease(6, 2, 3, 4)}, want: history.FencesRise},
 		"fence falls after a flush":  {leases: []history.Lease{lease(7, 0, 1, 2), lease(6, 3, 4, 5)}, forgot: []int{2}, want: history.FencesRise},
@@ -53,10 +51,7 @@ func TestHistory_Check(t *testing.T) {
 				h.Add(e)
 			}
 			for _, second := range c.forgot {
-				h.Forgot(at(second), at(second))
-			}
-			if span := c.forgotBetween; span != nil {
-				h.Forgot(at(span[0]), at(span[1]))
+				h.Forgot(at(second))
 			}
 			got := h.Check()
 			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || got[0].Rule != c.want) {

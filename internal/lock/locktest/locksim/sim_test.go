@@ -172,12 +172,12 @@ func (s *sim) happen(f fault) {
 	case flush:
 		s.note("store", "loses its memory")
 		s.store.flush()
-		s.history.Forgot(time.Now(), time.Now())
+		s.history.Forgot(time.Now())
 	case step:
 		s.note("store", "clock steps by %v", f.step)
 		s.store.ahead.Add(int64(f.step))
 		if f.step > 0 {
-			s.history.Forgot(time.Now(), time.Now()) // leases run out early
+			s.history.Forgot(time.Now()) // leases run out early
 		}
 	}
 }

@@ -1,0 +1,49 @@
+package testserver_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/testserver"
+)
+
+// A master that is lost with what its replicas had not received is replaced, again and again.
+func TestRedisSentinel(t *testing.T) {
+	t.Parallel()
+	g := testserver.StartRedisSentinel(t)
+	options := &redis.FailoverOptions{MasterName: testserver.SentinelMaster, SentinelAddrs: g.Addrs[3:], MaxRetries: 20}
+	for range 2 {
+		rdb := redis.NewFailoverClient(options)
+		testserver.Must(t, rdb.Set(t.Context(), "known", 1, 0).Err())
+		testserver.Must(t, rdb.Do(t.Context(), "WAIT", 2, 10_000).Err())
+		testserver.Must(t, g.CutReplicas(t.Context()))
+		testserver.Must(t, rdb.Set(t.Context(), "unknown", 1, 0).Err())
+		testserver.Must(t, g.FailOver(t.Context()))
+		testserver.Must(t, rdb.Close())
+		rdb = redis.NewFailoverClient(options)
+		if n, err := rdb.Exists(t.Context(), "known", "unknown").Result(); n != 1 || err != nil {
+			t.Errorf("the new master has %d of the keys, %v, want the one from before it was cut off", n, err)
+		}
+		testserver.Must(t, rdb.Close())
+		testserver.Must(t, g.Restore(t.Context()))
+	}
+}
+
+func TestRedisClock(t *testing.T) {
+	t.Parallel()
+	testserver.Redis(t) // skips where there are no containers
+	s, err := testserver.OpenRedisClock(t.Context())
+	testserver.Must(t, err)
+	t.Cleanup(func() { testserver.Must(t, s.Close()) })
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	for _, offset := range []time.Duration{0, time.Hour, -time.Hour, 0} {
+		testserver.Must(t, s.SetClock(t.Context(), offset))
+		now, err := rdb.Time(t.Context()).Result()
+		if off := time.Until(now) - offset; err != nil || off.Abs() > time.Minute {
+			t.Errorf("with %v got %v, %v", offset, now, err)
+		}
+	}
+}
