@@ -51,7 +51,7 @@ func TestPausedHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := setup(t, db)
-	b.Supply(t, "mug", 2*rounds)
+	b.supply(t, "mug", 2*rounds)
 
 	holder := startHolder(t, server.Addr(), path)
 	locker := newRedisLocker(t, server.Addr())
@@ -72,7 +72,7 @@ func TestPausedHolder(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 	}
-	sku, err := b.DB.SKU(t.Context(), "mug")
+	sku, err := b.db.SKU(t.Context(), "mug")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
@@ -93,7 +92,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				sku := "mug-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
-				b.Supply(t, sku, 5)
+				b.supply(t, sku, 5)
 				s := &scene{commits: c.commits, claims: c.claims}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -137,7 +136,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
 		b := setup(t, database.Migrated(t))
-		b.Supply(t, "mug", 5)
+		b.supply(t, "mug", 5)
 		r := buy("key", "mug", 2)
 		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
@@ -179,18 +178,18 @@ func TestService_Pay_unanswered(t *testing.T) {
 			"never answered":    {answers: []error{lost}, want: order.ErrUnknownOutcome},
 		} {
 			sku := strings.ReplaceAll(name, " ", "-")
-			b.Supply(t, sku, 5)
+			b.supply(t, sku, 5)
 			o := b.place(t, name, sku, 2)
 			s := b.another(t)
 			g := s.spy
 			if c.refused {
-				g.RefuseCommit = errors.New("no")
+				g.refuseCommit = errors.New("no")
 			}
 			answers := slices.Clone(c.answers)
 			ctx, cancel := context.WithCancel(t.Context())
-			g.Answer = func(said error) error {
+			g.answer = func(said error) error {
 				cancel() // also for a buyer who has gone
-				g.RefuseCommit = nil
+				g.refuseCommit = nil
 				lie := answers[0]
 				if len(answers) > 1 {
 					answers = answers[1:]
@@ -223,21 +222,21 @@ func TestService_ambiguousCommits(t *testing.T) {
 	)
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database, locks := kind.New(t, ""), lock.NewMemory()
-		shared := func(c *ordertest.Config) { c.Backend = locks }
+		shared := func(c *config) { c.backend = locks }
 		m := &market{dice: rand.New(rand.NewPCG(seed, seed)), answered: map[string]order.Order{}}
 		m.direct = setup(t, database.Migrated(t), shared)
 		for range 3 {
 			db := database.Through(t, &storetest.Proxy{Judge: m.judge}).Open(t)
 			m.shops = append(m.shops, setup(t, db, shared).Service)
 		}
-		m.direct.Supply(t, hot, 200)
+		m.direct.supply(t, hot, 200)
 		for i := range colds {
-			m.direct.Supply(t, cold(i), 1_000_000)
+			m.direct.supply(t, cold(i), 1_000_000)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		start := time.Now()
-		ordertest.AtOnce(buyers, func(i int) {
+		atOnce(buyers, func(i int) {
 			dice := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := 0; !t.Failed(); n++ {
 				if dropped, muted := m.cuts(); dropped >= ofEach && muted >= ofEach {
@@ -330,7 +329,7 @@ func (m *market) buy(ctx context.Context, t *testing.T, dice *rand.Rand, buyer, 
 func (m *market) end(ctx context.Context, t *testing.T, dice *rand.Rand, o order.Order) order.Status {
 	wishes := [][]order.Status{nil, {order.Paid}, {order.Cancelled}, {order.Paid, order.Cancelled}}[dice.IntN(4)]
 	ended := make([]error, len(wishes))
-	ordertest.AtOnce(len(wishes), func(i int) {
+	atOnce(len(wishes), func(i int) {
 		ended[i] = m.insist(ctx, func(s *order.Service) (err error) {
 			wish := withKey(o, fmt.Sprint(wishes[i], o.ID))
 			if wishes[i] == order.Paid {
@@ -381,7 +380,7 @@ func (m *market) shop() *order.Service { return m.shops[rand.IntN(len(m.shops))]
 // check compares the database with what the buyers were answered.
 func (m *market) check(t *testing.T) {
 	t.Helper()
-	rows, err := m.direct.DB.DB().QueryContext(t.Context(), "SELECT id, buyer, idempotency_key FROM orders")
+	rows, err := m.direct.db.DB().QueryContext(t.Context(), "SELECT id, buyer, idempotency_key FROM orders")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,5 +408,5 @@ func (m *market) check(t *testing.T) {
 			t.Errorf("order %s: %v (-answered +there):\n%s", id, err, diff)
 		}
 	}
-	m.direct.Audit(t, "")
+	m.direct.audit(t, "")
 }
