@@ -64,7 +64,7 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 		set.steps = append(set.steps, func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 			defer cancel()
-			return errors.Join(shop.Err(), shop.Shutdown(ctx))
+			return errors.Join(shop.Shutdown(ctx), shop.Err())
 		})
 		set.URLs = append(set.URLs, shop.URL())
 	}
