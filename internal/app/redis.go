@@ -84,7 +84,7 @@ func readRedis(address string) (*redisServers, error) {
 
 func oneRedis(o *redis.Options) *redisServers {
 	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = noMaintenance()
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: []string{o.Addr}, tls: &o.TLSConfig, passwords: []string{o.Password},
 		open: func(retries bool) redis.UniversalClient {
@@ -113,7 +113,7 @@ func sentinelRedis(o *redis.FailoverOptions) *redisServers {
 
 func clusterRedis(o *redis.ClusterOptions) *redisServers {
 	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = noMaintenance()
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: o.Addrs, tls: &o.TLSConfig, passwords: []string{o.Password},
 		open: func(retries bool) redis.UniversalClient {
@@ -124,11 +124,6 @@ func clusterRedis(o *redis.ClusterOptions) *redisServers {
 			return redis.NewClusterClient(&o)
 		},
 	}
-}
-
-// noMaintenance switches notifications off that exist only in cloud services.
-func noMaintenance() *maintnotifications.Config {
-	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 // checkRedis is the rules for all forms.

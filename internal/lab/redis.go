@@ -76,8 +76,6 @@ func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error),
 	return func(err error) { add(redisAnswer(c, err)) }, err
 }
 
-const maxArguments = 6 // of a command that are shown
-
 // text is a command on one line.
 func (h redisHook) text(c redis.Cmder) string {
 	args := c.Args()
@@ -86,7 +84,7 @@ func (h redisHook) text(c redis.Cmder) string {
 		return strings.Join(append(words, name, key, owner), " ")
 	}
 	for i, argument := range args[1:] {
-		if i == maxArguments {
+		if i == 6 { // more are not shown
 			words = append(words, "…")
 			break
 		}

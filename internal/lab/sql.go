@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,11 +27,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, ok := opened.(fullConn)
-	if !ok {
-		return nil, fmt.Errorf("record statements: %T is no connection that heeds contexts", opened)
-	}
-	return &conn{whole, c.recorder}, nil
+	return &conn{opened.(fullConn), c.recorder}, nil //nolint:forcetypeassert // the drivers' connections are
 }
 
 // fullConn is what the drivers of both databases have.
