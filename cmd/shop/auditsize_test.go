@@ -103,7 +103,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 			at := opened.Add(time.Duration(n) * time.Millisecond)
 			d := &order.Draft{Order: order.Order{
 				ID: newID(), Buyer: fmt.Sprint("buyer-", n%10_000), Key: fmt.Sprint("key-", n), Status: ends[n%len(ends)],
-				Total: price.Times(0), CreatedAt: at, ExpiresAt: at.Add(time.Hour),
+				Total: stock.Money{Currency: price.Currency}, CreatedAt: at, ExpiresAt: at.Add(time.Hour),
 			}}
 			move := func(kind stock.Kind, sku string, fence int) {
 				movements = append(movements, stock.Movement{
@@ -113,7 +113,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 			for line := range 1 + n/10%2 {
 				sku := name(n + 37*line)
 				d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
-				d.Total.Minor += price.Times(2).Minor
+				d.Total.Minor += 2 * price.Minor
 				move(stock.Reserve, sku, n+1)
 				if kind := kinds[d.Status]; kind != "" {
 					move(kind, sku, 0)

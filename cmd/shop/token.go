@@ -53,11 +53,8 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 		return usageError{err}
 	}
 	token, expires, err := auth.New(secret).Mint(c.Buyer, c.TTL)
-	if errors.Is(err, auth.ErrLifetime) {
+	if err != nil { // of --ttl
 		return usageError{err}
-	}
-	if err != nil {
-		return err
 	}
 	if _, err := fmt.Fprintln(p.stdout, token); err != nil {
 		return fmt.Errorf("print: %w", err)

@@ -143,9 +143,14 @@ func (s Settings) validMode() error {
 		server("redis", *r.tls != nil || s.redisTLS().given(), r.passwords...)
 	}
 	for _, address := range s.Redlock {
-		if r, err := readRedis(address); err == nil {
+		if r, err := readRedis(address); err != nil {
+			fail("redlock: %w", err)
+		} else {
 			server("redlock", *r.tls != nil, r.passwords...)
 		}
+	}
+	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
+		fail("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
 	}
 	if !s.Lab {
 		if s.OperatorToken.Is(labOperatorToken) {
@@ -167,17 +172,5 @@ func (s Settings) validMode() error {
 			errs = append(errs, validAddress("zookeeper", address))
 		}
 	}
-	return errors.Join(append(errs, s.validRedlock(), within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
-}
-
-func (s Settings) validRedlock() error {
-	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
-		return fmt.Errorf("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
-	}
-	for _, address := range s.Redlock {
-		if _, err := readRedis(address); err != nil {
-			return fmt.Errorf("redlock: %w", err)
-		}
-	}
-	return nil
+	return errors.Join(append(errs, within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
 }

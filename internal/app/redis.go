@@ -84,7 +84,7 @@ func readRedis(address string) (*redisServers, error) {
 
 func oneRedis(o *redis.Options) *redisServers {
 	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = noMaintenance()
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: []string{o.Addr}, tls: &o.TLSConfig, passwords: []string{o.Password},
 		open: func(retries bool) redis.UniversalClient {
@@ -113,7 +113,7 @@ func sentinelRedis(o *redis.FailoverOptions) *redisServers {
 
 func clusterRedis(o *redis.ClusterOptions) *redisServers {
 	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = noMaintenance()
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: o.Addrs, tls: &o.TLSConfig, passwords: []string{o.Password},
 		open: func(retries bool) redis.UniversalClient {
@@ -124,11 +124,6 @@ func clusterRedis(o *redis.ClusterOptions) *redisServers {
 			return redis.NewClusterClient(&o)
 		},
 	}
-}
-
-// noMaintenance switches notifications off that exist only in cloud services.
-func noMaintenance() *maintnotifications.Config {
-	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 // checkRedis is the rules for all forms.
@@ -199,18 +194,14 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
 // redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
 // has no version.
 func redisVersion(ctx context.Context, client redis.UniversalClient) string {
-	info, _ := client.Info(ctx, "server").Result()
-	version := "Redis protocol, version not told"
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "valkey_version":
-			return "Valkey " + value // it also has a redis_version
-		case "redis_version":
-			version = "Redis " + value
-		}
+	info := client.InfoMap(ctx, "server")
+	if version := info.Item("Server", "valkey_version"); version != "" {
+		return "Valkey " + version // it also has a redis_version
 	}
-	return version
+	if version := info.Item("Server", "redis_version"); version != "" {
+		return "Redis " + version
+	}
+	return "Redis protocol, version not told"
 }
 
 // StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the

@@ -102,14 +102,10 @@ func (s *Shop) OperatorAddr() string {
 // Shutdown after a failure, too: it closes what is open.
 func (s *Shop) Done() <-chan struct{} { return s.done }
 
-// Err returns why the shop stopped serving by itself; nil before that and after a Shutdown.
+// Err waits for Done and returns why the shop stopped serving by itself; nil after a Shutdown.
 func (s *Shop) Err() error {
-	select {
-	case <-s.done:
-		return s.failure
-	default:
-		return nil
-	}
+	<-s.done
+	return s.failure
 }
 
 // Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the

@@ -167,7 +167,7 @@ func TestTokens_lifetime(t *testing.T) {
 	for lifetime, good := range map[time.Duration]bool{
 		-time.Hour: false, 0: false, auth.MinLifetime - 1: false, auth.MinLifetime: true, auth.MaxLifetime: true, auth.MaxLifetime + 1: false,
 	} {
-		if token, _, err := tokens.Mint("ann.b_c@d-e", lifetime); errors.Is(err, auth.ErrLifetime) == good || len(token) > auth.MaxToken {
+		if token, _, err := tokens.Mint("ann.b_c@d-e", lifetime); (err == nil) != good || len(token) > auth.MaxToken {
 			t.Errorf("lifetime %v: got %d bytes, %v", lifetime, len(token), err)
 		}
 	}

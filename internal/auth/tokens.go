@@ -32,13 +32,8 @@ const (
 	audience = "shop:buyer"
 )
 
-var (
-	// ErrToken is wrapped by every error of Verify, which says what is wrong with the token and contains no part of it.
-	ErrToken = errors.New("bad token")
-
-	// ErrLifetime means that the requested lifetime of a token is too short or too long.
-	ErrLifetime = errors.New("lifetime of a token")
-)
+// ErrToken is wrapped by every error of Verify, which says what is wrong with the token and contains no part of it.
+var ErrToken = errors.New("bad token")
 
 // Tokens mints and verifies tokens with one secret. It may be used by many goroutines at once.
 type Tokens struct {
@@ -62,11 +57,11 @@ func New(secret Secret) *Tokens {
 	)}
 }
 
-// Mint returns a token that is valid from now on for lifetime, MinLifetime to MaxLifetime, and when it expires. The
-// error for another lifetime is ErrLifetime. Times are whole seconds, so that it may expire up to a second early.
+// Mint returns a token that is valid from now on for lifetime, and when it expires. Any lifetime but MinLifetime to
+// MaxLifetime is an error. Times are whole seconds, so that it may expire up to a second early.
 func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expires time.Time, err error) {
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
-		return "", time.Time{}, fmt.Errorf("%w: %v: want %v to %dh", ErrLifetime, lifetime, MinLifetime, MaxLifetime/time.Hour)
+		return "", time.Time{}, fmt.Errorf("lifetime of a token: %v: want %v to %dh", lifetime, MinLifetime, MaxLifetime/time.Hour)
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	expires = now.Add(lifetime).Truncate(time.Second)

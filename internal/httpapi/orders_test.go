@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store/storetest"
 )
@@ -133,12 +133,12 @@ func TestReplay(t *testing.T) {
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
 		var instances, brief []*shop
 		database := kind.New(t, "innodb_lock_wait_timeout=60") // on a slow machine, fifty wait for each other
-		first := ordertest.New(t, database.Migrated(t))
+		database.Migrated(t)
+		locks := lock.NewMemory()
 		for range 3 {
-			connect := func(c *ordertest.Config) { c.DB, c.Store = database.Open(t), nil }
-			hold := func(c *ordertest.Config) { c.Hold = time.Millisecond + time.Nanosecond } // more digits than a database keeps
-			instances = append(instances, newInstance(t, first.Another(t, connect), nil))
-			brief = append(brief, newInstance(t, first.Another(t, connect, hold), nil))
+			const hold = time.Millisecond + time.Nanosecond // more digits than a database keeps
+			instances = append(instances, newInstance(t, instance{db: database.Open(t), locks: locks}, nil))
+			brief = append(brief, newInstance(t, instance{db: database.Open(t), locks: locks, hold: hold}, nil))
 		}
 		s := instances[0]
 		s.supply(t, "mug", 100)
@@ -338,7 +338,7 @@ func TestListOrders(t *testing.T) {
 // One order too many is a 429, whose Retry-After is the time until the first pending order expires. Replays come first.
 func TestPlaceOrder_tooManyOpen(t *testing.T) {
 	t.Parallel()
-	s := newInstance(t, ordertest.New(t, storetest.SQLite(t), func(c *ordertest.Config) { c.MaxOpen = 1 }), nil)
+	s := newInstance(t, instance{db: storetest.SQLite(t), locks: lock.NewMemory(), maxOpen: 1}, nil)
 	s.supply(t, "mug", 5)
 	first := s.buy(t, "key-1", goodOrder)
 	rows := s.rows(t)

@@ -19,7 +19,10 @@ import (
 	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/lab"
-	"example.com/shop/internal/order/ordertest"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/lane"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // shop is both APIs over the real service and a database of its own.
 type shop struct {
-	service  *ordertest.Shop
+	service  *order.Service
 	stock    *store.Store
 	config   httpapi.Config
 	handler  http.Handler
@@ -40,22 +43,49 @@ type shop struct {
 // newShop builds one. change may put fakes in where a real part cannot be made to fail; nil changes nothing.
 func newShop(t testing.TB, change func(*httpapi.Config)) *shop {
 	t.Helper()
-	traced := func(c *ordertest.Config) { c.Store, c.Wrap = lab.Store(c.DB), lab.Locker }
-	return newInstance(t, ordertest.New(t, storetest.SQLite(t), traced), change)
+	return newInstance(t, instance{db: storetest.SQLite(t), locks: lock.NewMemory()}, change)
 }
 
-// newInstance builds the APIs of a service.
-func newInstance(t testing.TB, service *ordertest.Shop, change func(*httpapi.Config)) *shop {
+// instance says how one instance of a shop sells. Those with the same database and locks are of one shop.
+type instance struct {
+	db      *store.Store
+	locks   lock.Backend
+	maxOpen int
+	hold    time.Duration
+}
+
+// service sells by lanes and by what else needs only these locks. Purchases are traced.
+func (i instance) service(t testing.TB) *order.Service {
 	t.Helper()
-	s := &shop{service: service, stock: service.DB}
+	locker := lock.New(i.locks, lock.Options{MaxWait: 5 * time.Minute})
+	lockers := map[string]strategy.Locker{strategy.RedisLock: lab.Locker(strategy.Lease(locker))}
+	sell := strategy.Shop{Store: lab.Store(i.db), MaxOpen: i.maxOpen, Margin: time.Second}
+	early := 0
+	if !i.db.IsSQLite() {
+		early = 8
+	}
+	lanes := lane.New(lane.Config{Shop: sell, Locker: lockers[strategy.RedisLock], Early: early})
+	t.Cleanup(func() {
+		lanes.Close()
+		if err := locker.Close(); err != nil {
+			t.Errorf("close locker: %v", err)
+		}
+	})
+	return order.New(order.Config{Store: sell.Store, Offers: strategy.Offers(sell, lanes, lockers, nil), Hold: i.hold})
+}
+
+// newInstance builds both APIs of an instance.
+func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
+	t.Helper()
+	s := &shop{service: i.service(t), stock: i.db}
 	s.config = httpapi.Config{
-		Orders: service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Orders: s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&s.config)
 	}
 	if s.config.Lab != nil {
-		s.config.Lab.Offers = service.Offers
+		s.config.Lab.Offers = s.service.Offers
 	}
 	s.handler = httpapi.New(s.config)
 	s.operator = newOperator(t, s, nil)

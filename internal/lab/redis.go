@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/observe"
 )
 
 // Redis returns a hook for a client whose commands are to be recorded. script names a script by its hash; empty for one
@@ -67,20 +69,12 @@ func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error),
 	t, own := h.recorder.of(ctx, func(sku string) bool {
 		return slices.ContainsFunc(c.Args(), func(argument any) bool { return isAbout(argument, sku) })
 	})
-	if t == nil || greeting(c) {
+	if t == nil || observe.OpensConnection(c) {
 		return func(error) {}, nil
 	}
 	add, err := t.command(ctx, KindRedis, h.text(c), own)
 	return func(err error) { add(redisAnswer(c, err)) }, err
 }
-
-// greeting reports whether a command is of those with which the client opens a connection. They belong to no request,
-// and one has the password.
-func greeting(c redis.Cmder) bool {
-	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
-}
-
-const maxArguments = 6 // of a command that are shown
 
 // text is a command on one line.
 func (h redisHook) text(c redis.Cmder) string {
@@ -90,7 +84,7 @@ func (h redisHook) text(c redis.Cmder) string {
 		return strings.Join(append(words, name, key, owner), " ")
 	}
 	for i, argument := range args[1:] {
-		if i == maxArguments {
+		if i == 6 { // more are not shown
 			words = append(words, "…")
 			break
 		}

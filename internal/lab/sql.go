@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,11 +27,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, ok := opened.(fullConn)
-	if !ok {
-		return nil, fmt.Errorf("record statements: %T is no connection that heeds contexts", opened)
-	}
-	return &conn{whole, c.recorder}, nil
+	return &conn{opened.(fullConn), c.recorder}, nil //nolint:forcetypeassert // the drivers' connections are
 }
 
 // fullConn is what the drivers of both databases have.
@@ -43,6 +38,8 @@ type fullConn interface {
 	driver.ConnPrepareContext
 	driver.ExecerContext
 	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
 }
 
 // conn records. What it does not have itself, database/sql does in its usual way.
@@ -95,28 +92,6 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	rows, err := c.fullConn.QueryContext(ctx, query, args)
 	answer(sqlAnswer(err, "OK"))
 	return rows, err
-}
-
-// ResetSession implements driver.SessionResetter.
-func (c *conn) ResetSession(ctx context.Context) error {
-	if r, ok := c.fullConn.(driver.SessionResetter); ok {
-		return r.ResetSession(ctx)
-	}
-	return nil
-}
-
-// IsValid implements driver.Validator.
-func (c *conn) IsValid() bool {
-	v, ok := c.fullConn.(driver.Validator)
-	return !ok || v.IsValid()
-}
-
-// CheckNamedValue implements driver.NamedValueChecker.
-func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := c.fullConn.(driver.NamedValueChecker); ok {
-		return checker.CheckNamedValue(v)
-	}
-	return driver.ErrSkip
 }
 
 // note records a statement, and returns how to add its answer. An error means that it may not be sent.

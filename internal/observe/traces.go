@@ -120,8 +120,8 @@ func (t *Traces) Redis(client redis.UniversalClient) error {
 		redisotel.WithCallerEnabled(false),
 		// The next three leave out the commands that open a connection.
 		redisotel.WithDialFilter(true),
-		redisotel.WithCommandFilter(opensConnection),
-		redisotel.WithCommandsFilter(func(c []redis.Cmder) bool { return slices.ContainsFunc(c, opensConnection) }),
+		redisotel.WithCommandFilter(OpensConnection),
+		redisotel.WithCommandsFilter(func(c []redis.Cmder) bool { return slices.ContainsFunc(c, OpensConnection) }),
 	)
 	if err != nil {
 		return fmt.Errorf("trace redis: %w", err)
@@ -129,8 +129,9 @@ func (t *Traces) Redis(client redis.UniversalClient) error {
 	return nil
 }
 
-// opensConnection reports whether a command is one that opens a connection. One of them contains the password.
-func opensConnection(c redis.Cmder) bool {
+// OpensConnection reports whether a command is one by which the client opens a connection. They belong to no request, and
+// one of them contains the password.
+func OpensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
 }
 

@@ -241,7 +241,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		if err != nil {
 			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)
 		}
-		if after.ID == "" {
+		if after.ID == "" && s.OnLag != nil {
 			s.OnLag(lag(page))
 		}
 		if len(page) == 0 {
@@ -250,8 +250,8 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		after = page[len(page)-1]
 		page = slices.DeleteFunc(page, func(o Order) bool { return locked[o.skuNames()] })
 		n, err := s.expireTogether(ctx, page)
-		expired += n
 		if err == nil {
+			expired += n
 			continue
 		}
 		for _, o := range page {
@@ -295,8 +295,8 @@ func lag(due []Order) time.Duration {
 
 func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ") }
 
-// expireTogether expires the orders in one transaction and returns how many. It leaves out orders that are no
-// longer pending, and those whose rows another transaction has locked, such as a payment.
+// expireTogether expires the orders in one transaction and returns how many, if that succeeds. It leaves out orders that
+// are no longer pending, and those whose rows another transaction has locked, such as a payment.
 func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int, err error) {
 	err = s.Store.InTx(ctx, nil, func(tx Tx) error {
 		moved, err := tx.Expire(due...)
@@ -319,8 +319,5 @@ func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int,
 		}
 		return tx.Record(ledger...)
 	})
-	if err != nil {
-		return 0, err
-	}
-	return expired, nil
+	return expired, err
 }

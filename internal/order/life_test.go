@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
@@ -24,9 +23,9 @@ func TestService_Place_expiresAt(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 1)
-		now, err := b.DB.Now(t.Context())
+		now, err := b.db.Now(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +46,7 @@ func TestService_Pay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 3)
 		if _, err := b.Pay(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("another buyer pays: %v, want ErrNotFound", err)
@@ -77,7 +76,7 @@ func TestService_Cancel(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 3)
+		b.supply(t, "mug", 3)
 		o := b.place(t, "k1", "mug", 3)
 		if _, err := b.Cancel(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("another buyer cancels: %v, want ErrNotFound", err)
@@ -107,7 +106,7 @@ func TestService_Pay_late(t *testing.T) {
 		} {
 			for _, swept := range []bool{false, true} {
 				sku := name + map[bool]string{false: "-unswept", true: "-swept"}[swept]
-				b.Supply(t, sku, 5)
+				b.supply(t, sku, 5)
 				o := b.place(t, sku, sku, 2)
 				b.makeDue(t, o)
 				if swept {
@@ -133,7 +132,7 @@ func (b *bundle) awaitDue(t *testing.T, o order.Order) {
 	t.Helper()
 	due, err := b.Order(t.Context(), o.Buyer, o.ID)
 	for now := (time.Time{}); err == nil && now.Before(due.ExpiresAt); {
-		now, err = b.DB.Now(t.Context())
+		now, err = b.db.Now(t.Context())
 	}
 	if err != nil {
 		t.Error(err)
@@ -146,7 +145,7 @@ func TestService_payAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "expiry", 5)
+		b.supply(t, "expiry", 5)
 		o := b.place(t, "expiry", "expiry", 2)
 		if pay, sweep := b.race(t, o, 0, false); sweep != nil || !errors.Is(pay, order.ErrExpired) {
 			t.Errorf("expiry first: sweep %v, pay %v, want ErrExpired", sweep, pay)
@@ -156,7 +155,7 @@ func TestService_payAgainstExpiry(t *testing.T) {
 		// The payment must be in time, and then its time must be over: on a slow machine that takes another try.
 		for left := 500 * time.Millisecond; ; left *= 2 {
 			name := fmt.Sprint("pay-", left)
-			b.Supply(t, name, 5)
+			b.supply(t, name, 5)
 			o := b.place(t, name, name, 2)
 			pay, sweep := b.race(t, o, left, true)
 			if errors.Is(pay, order.ErrExpired) && left < time.Minute {
@@ -174,11 +173,11 @@ func TestService_payAgainstExpiry(t *testing.T) {
 // expireIn moves the end of a pending order to so long from now, by the database's clock.
 func (b *bundle) expireIn(t *testing.T, o order.Order, d time.Duration) {
 	t.Helper()
-	now, err := b.DB.Now(t.Context())
+	now, err := b.db.Now(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
+	b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
 }
 
 // race pays an order that has some time left, and sweeps when that is over. The second begins when the first has
@@ -194,9 +193,9 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	}
 	b.expireIn(t, o, left)
 	begun, done := make(chan struct{}), make(chan struct{})
-	two.spy.BeforeTx = func() error { two.spy.BeforeTx = nil; close(begun); return nil }
-	one.spy.BeforeCommit = func() {
-		one.spy.BeforeCommit = nil
+	two.spy.beforeTx = func() error { two.spy.beforeTx = nil; close(begun); return nil }
+	one.spy.beforeCommit = func() {
+		one.spy.beforeCommit = nil
 		b.awaitDue(t, o)
 		go func() { defer close(done); second(two) }()
 		select {
@@ -204,7 +203,7 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 		case <-done: // it failed before
 		}
 	}
-	if first(one); one.spy.BeforeCommit != nil {
+	if first(one); one.spy.beforeCommit != nil {
 		t.Fatalf("the first came to no commit: pay %v, sweep %v", pay, sweep)
 	}
 	<-done
@@ -219,7 +218,7 @@ func TestService_endsOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db)
 		b := shops[0]
-		b.Supply(t, "mug", orders)
+		b.supply(t, "mug", orders)
 		placed := make([]order.Order, orders)
 		for i := range placed {
 			placed[i] = b.place(t, fmt.Sprint(i), "mug", 1)
@@ -230,7 +229,7 @@ func TestService_endsOnce(t *testing.T) {
 		told := make([][2]error, orders)
 		var swept atomic.Int64
 		var late atomic.Int64
-		ordertest.AtOnce(2*orders+len(shops), func(i int) {
+		atOnce(2*orders+len(shops), func(i int) {
 			switch {
 			case i < orders:
 				_, told[i][0] = shops[i%3].Pay(t.Context(), payment(placed[i]))
@@ -268,7 +267,7 @@ func TestService_endsOnce(t *testing.T) {
 		if swept.Load() > late.Load() {
 			t.Errorf("sweepers say %d expired, %d are", swept.Load(), late.Load())
 		}
-		if got, want := b.Audit(t, "mug").Level, (stock.Level{Supplied: orders, Available: orders - paid, Sold: paid}); got != want {
+		if got, want := b.audit(t, "mug").Level, (stock.Level{Supplied: orders, Available: orders - paid, Sold: paid}); got != want {
 			t.Errorf("level %v, want %v", got, want)
 		}
 	})
@@ -285,7 +284,7 @@ func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequ
 func (b *bundle) wantKeys(t *testing.T, want int64) {
 	t.Helper()
 	var got int64
-	err := b.DB.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM idempotency_keys").Scan(&got)
+	err := b.db.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM idempotency_keys").Scan(&got)
 	if err != nil || got != want {
 		t.Errorf("got %d keys, %v, want %d", got, err, want)
 	}
@@ -299,7 +298,7 @@ func TestService_end_key(t *testing.T) {
 		b := setup(t, db)
 		for as, end := range ends(b.Service) {
 			sku, key := "mug-"+string(as), "end-"+string(as)
-			b.Supply(t, sku, 10)
+			b.supply(t, sku, 10)
 			o, other := b.place(t, "first-"+sku, sku, 1), b.place(t, "second-"+sku, sku, 1)
 			first, err := end(t.Context(), withKey(o, key))
 			if err != nil || !first.First || first.Replayed || first.Status != as {
@@ -325,7 +324,7 @@ func TestService_end_key(t *testing.T) {
 					t.Errorf("%s with the key that %s: %v, want ErrKeyReused", name, as, err)
 				}
 			}
-			b.wantEnd(t, other, order.Pending, sku, b.Audit(t, sku).Level)
+			b.wantEnd(t, other, order.Pending, sku, b.audit(t, sku).Level)
 		}
 		b.wantKeys(t, 6)
 	})
@@ -336,7 +335,7 @@ func TestService_end_keyOfARefusal(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		paid, due, open := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1), b.place(t, "k3", "mug", 1)
 		b.makeDue(t, due)
 		for _, first := range []bool{true, false} {
@@ -384,7 +383,7 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		o, other := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
 		s := b.another(t)
 		g := s.spy
@@ -394,8 +393,8 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 			err      error
 		}{{other, false, order.ErrKeyReused}, {o, true, nil}} {
 			key := "of " + c.first.ID
-			g.BeforeTx = func() error {
-				g.BeforeTx = nil
+			g.beforeTx = func() error {
+				g.beforeTx = nil
 				if now, err := b.Pay(t.Context(), withKey(c.first, key)); err != nil || !now.First || now.Replayed {
 					t.Errorf("first: %+v, %v, want the first answer", now, err)
 				}
@@ -416,21 +415,21 @@ func TestService_end_keyUnanswered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
 		done, notDone := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
 		s := b.another(t)
 		g := s.spy
-		g.Answer = func(error) error { g.Answer = nil; return lost }
+		g.answer = func(error) error { g.answer = nil; return lost }
 		if o, err := s.Pay(t.Context(), withKey(done, "done")); err != nil || !o.First || !o.Replayed || o.Status != order.Paid {
 			t.Errorf("commit done, answer lost: %+v, %v, want it paid, first and replayed", o, err)
 		}
-		g.RefuseCommit, g.Answer = errors.New("no"), func(error) error { g.RefuseCommit, g.Answer = nil, nil; return lost }
+		g.refuseCommit, g.answer = errors.New("no"), func(error) error { g.refuseCommit, g.answer = nil, nil; return lost }
 		if o, err := s.Pay(t.Context(), withKey(notDone, "not done")); err != nil || !o.First || o.Replayed || o.Status != order.Paid {
 			t.Errorf("commit not done, answer lost: %+v, %v, want it paid, first", o, err)
 		}
 		for _, key := range []string{"", "another key"} {
-			g.Answer = func(error) error { g.Answer = nil; return lost }
+			g.answer = func(error) error { g.answer = nil; return lost }
 			if o, err := s.Pay(t.Context(), withKey(done, key)); err != nil || o.First || o.Status != order.Paid {
 				t.Errorf("paid before, answer lost: %+v, %v, want it paid, not first", o, err)
 			}
@@ -445,21 +444,21 @@ func TestService_Place_purgedKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		first := b.place(t, "key", "mug", 1)
 		for _, table := range []string{"orders", "idempotency_keys"} {
-			b.Exec(t, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000'")
+			b.exec(t, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000'")
 		}
 		if again, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || !replayed || again.ID != first.ID {
 			t.Errorf("old, not purged: %s, replayed %v, %v, want %s", again.ID, replayed, err, first.ID)
 		}
-		if n, err := b.DB.PurgeKeys(t.Context(), 24*time.Hour); n != 1 || err != nil {
+		if n, err := b.db.PurgeKeys(t.Context(), 24*time.Hour); n != 1 || err != nil {
 			t.Fatalf("purged %d, %v, want 1", n, err)
 		}
 		if again, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed || again.ID == first.ID {
 			t.Errorf("purged: %s, replayed %v, %v, want a new order", again.ID, replayed, err)
 		}
-		if n := b.Audit(t, "mug").Orders; n != 2 {
+		if n := b.audit(t, "mug").Orders; n != 2 {
 			t.Errorf("%d orders, want 2", n)
 		}
 	})
@@ -471,21 +470,21 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 1)
 		s := b.another(t)
 		g := s.spy
 		twin := func(ask func() error) {
-			g.BeforeTx = func() error {
-				g.BeforeTx = nil
+			g.beforeTx = func() error {
+				g.beforeTx = nil
 				if err := ask(); err != nil {
 					t.Errorf("twin: %v", err)
 				}
 				return nil
 			}
-			g.Answer = func(err error) error {
-				g.Answer = nil
-				if _, failed := b.DB.PurgeKeys(t.Context(), -time.Minute); failed != nil {
+			g.answer = func(err error) error {
+				g.answer = nil
+				if _, failed := b.db.PurgeKeys(t.Context(), -time.Minute); failed != nil {
 					t.Error(failed)
 				}
 				return err
@@ -510,7 +509,7 @@ func TestService_ExpireDue(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		var orders []order.Order
 		for i := range 4 {
 			orders = append(orders, b.place(t, fmt.Sprint(i), "mug", 1))
@@ -534,12 +533,12 @@ func TestService_ExpireDue_passesOver(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "bad", 10)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "bad", 10)
+		b.supply(t, "mug", 10)
 		stuck, fine := b.place(t, "k1", "bad", 2), b.place(t, "k2", "mug", 2)
 		b.makeDue(t, stuck, fine)
 		level := func(available, reserved int) {
-			b.Exec(t, "UPDATE skus SET available = ?, reserved = ? WHERE name = 'bad'", available, reserved)
+			b.exec(t, "UPDATE skus SET available = ?, reserved = ? WHERE name = 'bad'", available, reserved)
 		}
 		level(10, 0) // as a lost update leaves it
 		n, err := b.ExpireDue(t.Context(), 1)
@@ -558,8 +557,8 @@ func TestService_ExpireDue_manyStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "bad", 10)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "bad", 10)
+		b.supply(t, "mug", 10)
 		fine := b.place(t, "k1", "mug", 2)
 		b.makeDue(t, fine)
 		stuck := make([]order.Order, 250) // two sweeps and a half
@@ -570,7 +569,7 @@ func TestService_ExpireDue_manyStuck(t *testing.T) {
 			stuck[i].ExpiresAt = time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 		// Nothing is reserved for them, as after lost updates.
-		if err := b.DB.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Insert(stuck...) }); err != nil {
+		if err := b.db.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Insert(stuck...) }); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []struct{ expired, failed int }{{0, 100}, {0, 100}, {1, 50}, {0, 100}, {0, 100}, {0, 50}, {0, 100}} {
@@ -591,9 +590,9 @@ func TestService_ExpireDue_together(t *testing.T) {
 		b := setup(t, database.Migrated(t))
 		var orders []order.Order
 		for _, sku := range []string{"mug", "hat", "pen"} {
-			b.Supply(t, sku, 40)
+			b.supply(t, sku, 40)
 			for i := range 20 {
-				orders = append(orders, b.MustPlace(t, ordertest.Buy(fmt.Sprint("buyer", i), sku, sku, 2)))
+				orders = append(orders, b.mustPlace(t, purchase(fmt.Sprint("buyer", i), sku, sku, 2)))
 			}
 		}
 		b.makeDue(t, orders...)
@@ -638,15 +637,15 @@ func TestService_ExpireDue_locked(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t))
-				b.Supply(t, "bad", 10)
-				b.Supply(t, "mug", 10)
+				b.supply(t, "bad", 10)
+				b.supply(t, "mug", 10)
 				var orders []order.Order
 				for i, sku := range []string{"bad", "bad", "mug", "bad", "mug"} {
 					orders = append(orders, b.place(t, fmt.Sprint(i), sku, 1))
 				}
 				b.makeDue(t, orders...)
 				enough := errors.New("enough")
-				err := b.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+				err := b.db.InTx(t.Context(), nil, func(tx order.Tx) error {
 					if err := c.hold(tx, orders[0]); err != nil {
 						return err
 					}
@@ -675,7 +674,7 @@ func TestService_ExpireDue_lost(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
 		b := setup(t, database.Migrated(t))
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		var orders []order.Order
 		for i := range 5 {
 			orders = append(orders, b.place(t, fmt.Sprint(i), "mug", 1))
@@ -708,11 +707,11 @@ func TestAudit_live(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db)
 		b := shops[0]
-		b.Supply(t, "mug", buyers*orders/2)
+		b.supply(t, "mug", buyers*orders/2)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			ordertest.AtOnce(buyers, func(i int) {
+			atOnce(buyers, func(i int) {
 				for n := range orders {
 					b.buyAndEnd(t, shops[(i+n)%3], fmt.Sprintf("%d-%d", i, n), n)
 				}
@@ -726,7 +725,7 @@ func TestAudit_live(t *testing.T) {
 				running = false
 			default:
 			}
-			b.Audit(t, "")
+			b.audit(t, "")
 		}
 		t.Logf("%d audits", audits)
 	})

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
@@ -30,7 +29,7 @@ func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db, maxOpen(2))
-		b.Supply(t, "mug", 20)
+		b.supply(t, "mug", 20)
 		var open []order.Order
 		for i := range 2 {
 			open = append(open, b.place(t, fmt.Sprintf("key-%d", i), "mug", 2))
@@ -66,7 +65,7 @@ func TestService_maxOpen(t *testing.T) {
 			open = append(open[1:], b.place(t, fmt.Sprintf("after-%d", i), "mug", 2))
 			b.wantRefused(t, buy("too-many", "mug", 1), order.ErrTooManyOpen, "")
 		}
-		b.Audit(t, "mug")
+		b.audit(t, "mug")
 	})
 }
 
@@ -76,9 +75,9 @@ func TestService_purchaseLimit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 20)
-		b.Supply(t, "cup", 20)
-		b.Limit(t, "mug", 3)
+		b.supply(t, "mug", 20)
+		b.supply(t, "cup", 20)
+		b.limit(t, "mug", 3)
 		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: 3 for each buyer, 3 of them left to buy`)
 		split := buy("two and two", "mug", 2)
 		split.Lines = append(split.Lines, split.Lines[0])
@@ -89,7 +88,7 @@ func TestService_purchaseLimit(t *testing.T) {
 		mixed := buy("mixed", "cup", 5)
 		mixed.Lines = append(mixed.Lines, order.RequestLine{SKU: "mug", Units: 2})
 		b.wantRefused(t, mixed, order.ErrPurchaseLimit, `"mug"`)
-		if got, want := b.Audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
+		if got, want := b.audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
 			t.Errorf("cup: got %v, want %v: all or nothing", got, want)
 		}
 		one := b.place(t, "one", "mug", 1)
@@ -119,11 +118,11 @@ func TestService_purchaseLimit(t *testing.T) {
 		}
 		b.place(t, "after an expiry", "mug", 1)
 
-		b.Limit(t, "mug", 2) // less than she has
+		b.limit(t, "mug", 2) // less than she has
 		b.wantRefused(t, buy("lowered", "mug", 1), order.ErrPurchaseLimit, "2 for each buyer, 0 of them left to buy")
-		b.Limit(t, "mug", 0)
+		b.limit(t, "mug", 0)
 		b.place(t, "no limit", "mug", 10)
-		b.Audit(t, "")
+		b.audit(t, "")
 	})
 }
 
@@ -148,10 +147,10 @@ func TestService_maxOpenAtOnce(t *testing.T) {
 		shops := threeShops(t, db, maxOpen(most))
 		for _, how := range offered(shops[0]) {
 			for i := range skus {
-				shops[0].Supply(t, fmt.Sprintf("%s-%d", how.Name, i), orders)
+				shops[0].supply(t, fmt.Sprintf("%s-%d", how.Name, i), orders)
 			}
 			var placed atomic.Int64
-			ordertest.AtOnce(orders, func(i int) {
+			atOnce(orders, func(i int) {
 				r := buy(fmt.Sprint(i), fmt.Sprintf("%s-%d", how.Name, i%skus), 1)
 				r.Buyer, r.Strategy = how.Name, how.Name
 				_, err := patient(t.Context(), shops[i%len(shops)], r)
@@ -168,7 +167,7 @@ func TestService_maxOpenAtOnce(t *testing.T) {
 				continue
 			}
 			for i := range skus {
-				shops[0].Audit(t, fmt.Sprintf("%s-%d", how.Name, i))
+				shops[0].audit(t, fmt.Sprintf("%s-%d", how.Name, i))
 			}
 		}
 	})
@@ -181,10 +180,10 @@ func TestService_purchaseLimitAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(orders)) // both are counted
 		for _, how := range offered(shops[0]) {
-			shops[0].Supply(t, how.Name, 2*orders)
-			shops[0].Limit(t, how.Name, limit)
+			shops[0].supply(t, how.Name, 2*orders)
+			shops[0].limit(t, how.Name, limit)
 			var bought atomic.Int64
-			ordertest.AtOnce(orders, func(i int) {
+			atOnce(orders, func(i int) {
 				r := buy(fmt.Sprint(i), how.Name, int64(1+i%3))
 				r.Buyer, r.Strategy = how.Name, how.Name
 				_, err := patient(t.Context(), shops[i%len(shops)], r)
@@ -198,7 +197,7 @@ func TestService_purchaseLimitAtOnce(t *testing.T) {
 				t.Errorf("%s: got %d units, want %d", how.Name, got, limit)
 			}
 			if how.Designed {
-				shops[0].Audit(t, how.Name)
+				shops[0].audit(t, how.Name)
 			}
 		}
 	})
@@ -210,10 +209,10 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	const buyers, rounds, most = 8, 12, 3
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(most))
-		shops[0].Supply(t, "cup", 1_000)
-		shops[0].Supply(t, "mug", 1_000)
-		shops[0].Limit(t, "mug", 1_000)
-		ordertest.AtOnce(buyers, func(i int) {
+		shops[0].supply(t, "cup", 1_000)
+		shops[0].supply(t, "mug", 1_000)
+		shops[0].limit(t, "mug", 1_000)
+		atOnce(buyers, func(i int) {
 			b := shops[i%len(shops)]
 			for round := range rounds {
 				r := buy(fmt.Sprintf("%d-%d", i, round), "cup", 1)
@@ -241,10 +240,10 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 				}
 			}
 		})
-		shops[0].Audit(t, "cup")
-		shops[0].Audit(t, "mug")
+		shops[0].audit(t, "cup")
+		shops[0].audit(t, "mug")
 	})
 }
 
 // maxOpen lets so many orders of a buyer be pending.
-func maxOpen(n int) func(*ordertest.Config) { return func(c *ordertest.Config) { c.MaxOpen = n } }
+func maxOpen(n int) func(*config) { return func(c *config) { c.maxOpen = n } }

@@ -230,7 +230,7 @@ func (d *Draft) Price(levels Levels) error {
 				lines[0].SKU, total.Currency, lines[i].SKU, price.Currency)
 		}
 		lines[i].Price = price
-		total.Minor += price.Times(lines[i].Units).Minor
+		total.Minor += price.Minor * lines[i].Units
 	}
 	d.Lines, d.Total = lines, total
 	d.CreatedAt, d.ExpiresAt = levels.At, levels.At.Add(d.hold)

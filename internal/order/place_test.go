@@ -14,7 +14,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
@@ -32,8 +31,8 @@ func TestService_Place_neverOversold(t *testing.T) {
 			}
 			t.Run(s.Name, func(t *testing.T) {
 				name := "mug-" + s.Name
-				shops[0].Supply(t, name, 10)
-				ordertest.AtOnce(40, func(i int) {
+				shops[0].supply(t, name, 10)
+				atOnce(40, func(i int) {
 					r := buy(fmt.Sprint(s.Name, i), name, 1)
 					r.Strategy = s.Name
 					_, _, err := shops[i%3].Place(t.Context(), r)
@@ -41,7 +40,7 @@ func TestService_Place_neverOversold(t *testing.T) {
 						t.Errorf("Place: %v", err)
 					}
 				})
-				a := shops[0].Audit(t, name)
+				a := shops[0].audit(t, name)
 				if want := (stock.Level{Supplied: 10, Reserved: 10}); a.Level != want || a.Orders != 10 {
 					t.Errorf("%d orders, level %+v; want 10 and %+v", a.Orders, a.Level, want)
 				}
@@ -56,7 +55,7 @@ func TestService_Place_lostUpdate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 1)
+		b.supply(t, "mug", 1)
 		first, second := buy("first", "mug", 1), buy("second", "mug", 1)
 		first.Strategy, second.Strategy = "none", "none"
 		b.afterRead(func() {
@@ -79,12 +78,12 @@ func TestService_Place_tooLate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		late := b.another(t, func(c *ordertest.Config) { c.Margin = time.Minute }) // longer than any lease
-		b.Supply(t, "mug", 1)
+		late := b.another(t, func(c *config) { c.margin = time.Minute }) // longer than any lease
+		b.supply(t, "mug", 1)
 		if _, _, err := late.Place(t.Context(), buy("key", "mug", 1)); !errors.Is(err, order.ErrTooLate) {
 			t.Errorf("Place: %v, want ErrTooLate", err)
 		}
-		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
 			t.Errorf("account %+v after a refusal", a)
 		}
 		if _, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed {
@@ -98,7 +97,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 2)
+		b.supply(t, "mug", 2)
 		ahead := time.Now().Add(time.Hour).UnixMicro()
 		b.raiseFence(t, "mug", ahead)
 		for i := range 2 {
@@ -106,14 +105,14 @@ func TestService_Place_overtakesFence(t *testing.T) {
 				t.Fatalf("Place: %v", err)
 			}
 		}
-		sku, err := b.DB.SKU(t.Context(), "mug")
+		sku, err := b.db.SKU(t.Context(), "mug")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if sku.Fence <= ahead+1 {
 			t.Errorf("fence %d, want above %d", sku.Fence, ahead+1)
 		}
-		b.Audit(t, "mug")
+		b.audit(t, "mug")
 	})
 }
 
@@ -122,8 +121,8 @@ func TestService_Place_overtakesInVain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		tap := locktest.NewTap(lock.NewMemory())
-		b := setup(t, db, func(c *ordertest.Config) { c.Backend = tap })
-		b.Supply(t, "mug", 1)
+		b := setup(t, db, func(c *config) { c.backend = tap })
+		b.supply(t, "mug", 1)
 		b.afterRead(func() {
 			b.raiseFence(t, "mug", time.Now().Add(time.Hour).UnixMicro())
 			b.afterRead(tap.Cut)
@@ -132,7 +131,7 @@ func TestService_Place_overtakesInVain(t *testing.T) {
 		if !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, locktest.ErrCut) {
 			t.Errorf("Place: %v, want ErrNoAnswer and why", err)
 		}
-		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
 			t.Errorf("account %+v after a refusal", a)
 		}
 	})
@@ -145,9 +144,9 @@ func TestService_Place_leaseLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		backend := lock.NewMemory()
 		tap := locktest.NewTap(backend)
-		cutOff := setup(t, db, func(c *ordertest.Config) { c.Backend, c.TTL = tap, time.Second }) // that long the other waits
-		healthy := setup(t, db, func(c *ordertest.Config) { c.Backend = backend })
-		healthy.Supply(t, "mug", 5)
+		cutOff := setup(t, db, func(c *config) { c.backend, c.ttl = tap, time.Second }) // that long the other waits
+		healthy := setup(t, db, func(c *config) { c.backend = backend })
+		healthy.supply(t, "mug", 5)
 		cutOff.afterRead(func() {
 			tap.Cut()
 			if _, _, err := healthy.Place(t.Context(), buy("healthy", "mug", 1)); err != nil {
@@ -158,7 +157,7 @@ func TestService_Place_leaseLost(t *testing.T) {
 		if !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Place: %v, want ErrLost", err)
 		}
-		if a := healthy.Audit(t, "mug"); a.Orders != 1 {
+		if a := healthy.audit(t, "mug"); a.Orders != 1 {
 			t.Errorf("%d orders, want the healthy one's", a.Orders)
 		}
 	})
@@ -169,10 +168,10 @@ func TestService_Place_refused(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 1)
+		b.supply(t, "mug", 1)
 		unknown := buy("key", "mug", 1)
 		unknown.Strategy = "hope"
-		lease, err := b.Shared.Acquire(t.Context(), "sku:cup") // an order of an unknown SKU asks for no lock
+		lease, err := b.shared.Acquire(t.Context(), "sku:cup") // an order of an unknown SKU asks for no lock
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +191,7 @@ func TestService_Place_refused(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}
-		if a := b.Audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
 			t.Errorf("account %+v after refusals", a)
 		}
 	})
@@ -203,7 +202,7 @@ func TestService_Order(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 1)
+		b.supply(t, "mug", 1)
 		placed, _, err := b.Place(t.Context(), buy("key", "mug", 1))
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +227,7 @@ func TestService_Place_replay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 10)
+		b.supply(t, "mug", 10)
 		first, replayed, err := b.Place(t.Context(), buy("key", "mug", 2))
 		if err != nil || replayed {
 			t.Fatalf("Place: replayed %v, %v", replayed, err)
@@ -249,7 +248,7 @@ func TestService_Place_replay(t *testing.T) {
 			t.Errorf("another buyer with the key: replayed %v, %v", replayed, err)
 		}
 		want := stock.Level{Supplied: 10, Available: 5, Reserved: 5}
-		if got := b.Audit(t, "mug").Level; got != want {
+		if got := b.audit(t, "mug").Level; got != want {
 			t.Errorf("level %+v, want %+v", got, want)
 		}
 	})
@@ -264,11 +263,11 @@ func TestService_Place_twins(t *testing.T) {
 		for _, s := range offered(shops[0]) {
 			t.Run(s.Name, func(t *testing.T) {
 				name := "mug-" + s.Name
-				shops[0].Supply(t, name, 1)
+				shops[0].supply(t, name, 1)
 				r := buy("key-"+s.Name, name, 1)
 				r.Strategy = s.Name
 				ids := make([]string, 50)
-				ordertest.AtOnce(len(ids), func(i int) {
+				atOnce(len(ids), func(i int) {
 					o, _, err := shops[i%3].Place(t.Context(), r)
 					if err != nil {
 						t.Errorf("Place: %v", err)
@@ -280,7 +279,7 @@ func TestService_Place_twins(t *testing.T) {
 						t.Fatalf("two orders for one key: %s and %s", ids[0], id)
 					}
 				}
-				if n := shops[0].Audit(t, name).Orders; n != 1 {
+				if n := shops[0].audit(t, name).Orders; n != 1 {
 					t.Errorf("%d orders, want 1", n)
 				}
 			})
@@ -293,7 +292,7 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 1)
+		b.supply(t, "mug", 1)
 		r := buy("key", "mug", 1)
 		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
@@ -307,7 +306,7 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 		if err != nil || !replayed || o.ID != twin.ID {
 			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
 		}
-		b.Audit(t, "mug")
+		b.audit(t, "mug")
 	})
 }
 
@@ -320,8 +319,8 @@ func TestService_Place_lines(t *testing.T) {
 		mugs, hats := stock.Money{Minor: 1250, Currency: "EUR"}, stock.Money{Minor: 99, Currency: "EUR"}
 		for _, s := range offered(b) {
 			mug, hat := "mug-"+s.Name, "hat-"+s.Name
-			b.SupplyAt(t, mugs, mug, 10)
-			b.SupplyAt(t, hats, hat, 20)
+			b.supplyAt(t, mugs, mug, 10)
+			b.supplyAt(t, hats, hat, 20)
 			place := func(lines ...order.RequestLine) (order.Order, bool, error) {
 				r := cart(s.Name, lines...)
 				r.Strategy = s.Name
@@ -358,8 +357,8 @@ func TestService_Place_lines(t *testing.T) {
 					t.Errorf("%s, %s: %v, want ErrKeyReused", s.Name, name, err)
 				}
 			}
-			b.WantLevel(t, mug, 7, 3)
-			b.WantLevel(t, hat, 16, 4)
+			b.wantLevel(t, mug, 7, 3)
+			b.wantLevel(t, hat, 16, 4)
 		}
 	})
 }
@@ -373,9 +372,9 @@ func TestService_Place_allOrNothing(t *testing.T) {
 		dollar := stock.Money{Minor: 1, Currency: "USD"}
 		for _, s := range offered(b) {
 			first, last, foreign := "a-"+s.Name, "z-"+s.Name, "usd-"+s.Name
-			b.Supply(t, first, 5)
-			b.Supply(t, last, 5)
-			b.SupplyAt(t, dollar, foreign, 5)
+			b.supply(t, first, 5)
+			b.supply(t, last, 5)
+			b.supplyAt(t, dollar, foreign, 5)
 			for name, c := range map[string]struct {
 				lines []order.RequestLine
 				want  error
@@ -396,7 +395,7 @@ func TestService_Place_allOrNothing(t *testing.T) {
 				}
 			}
 			for _, sku := range []string{first, last, foreign} {
-				b.WantLevel(t, sku, 5, 0)
+				b.wantLevel(t, sku, 5, 0)
 			}
 			r := buy("key-"+s.Name, first, 1)
 			r.Strategy = s.Name
@@ -418,8 +417,8 @@ func TestService_Place_lastLineGone(t *testing.T) {
 				continue
 			}
 			first, last := "a-"+s.Name, "z-"+s.Name
-			b.Supply(t, first, 5)
-			b.Supply(t, last, 1)
+			b.supply(t, first, 5)
+			b.supply(t, last, 1)
 			b.afterRead(func() {
 				other := buy("other-"+s.Name, last, 1)
 				other.Strategy = "conditional" // no lock, so that it can come in between
@@ -432,8 +431,8 @@ func TestService_Place_lastLineGone(t *testing.T) {
 			if _, _, err := b.Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
 				t.Errorf("%s: %v, want ErrSoldOut that names %s", s.Name, err, last)
 			}
-			b.WantLevel(t, first, 5, 0)
-			b.WantLevel(t, last, 0, 1)
+			b.wantLevel(t, first, 5, 0)
+			b.wantLevel(t, last, 0, 1)
 		}
 	})
 }
@@ -457,7 +456,7 @@ func TestService_Place_linesOversold(t *testing.T) {
 				}
 			}
 			for _, sku := range skus {
-				shops[0].Supply(t, sku, 1)
+				shops[0].supply(t, sku, 1)
 			}
 			shops[0].afterRead(func() { place(1) })
 			place(0)
@@ -477,7 +476,7 @@ func TestService_endsLines(t *testing.T) {
 		b := setup(t, db)
 		skus := []string{"mug", "hat", "cup"}
 		for _, sku := range skus {
-			b.Supply(t, sku, 10)
+			b.supply(t, sku, 10)
 		}
 		place := func(key string) order.Order {
 			o, _, err := b.Place(t.Context(), cart(key,
@@ -524,9 +523,9 @@ func TestService_Place_oppositeOrder(t *testing.T) {
 			}
 			t.Run(s.Name, func(t *testing.T) {
 				mug, hat := "mug-"+s.Name, "hat-"+s.Name
-				shops[0].Supply(t, mug, buyers)
-				shops[0].Supply(t, hat, buyers)
-				ordertest.AtOnce(buyers, func(i int) {
+				shops[0].supply(t, mug, buyers)
+				shops[0].supply(t, hat, buyers)
+				atOnce(buyers, func(i int) {
 					r := cart(fmt.Sprint(s.Name, i), order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 1})
 					r.Strategy = s.Name
 					if i/2%2 == 0 {
@@ -536,8 +535,8 @@ func TestService_Place_oppositeOrder(t *testing.T) {
 						t.Errorf("Place: %v", err)
 					}
 				})
-				shops[0].WantLevel(t, mug, 0, buyers)
-				shops[0].WantLevel(t, hat, 0, buyers)
+				shops[0].wantLevel(t, mug, 0, buyers)
+				shops[0].wantLevel(t, hat, 0, buyers)
 			})
 		}
 	})
@@ -565,12 +564,12 @@ func TestService_rowOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := threeShops(t, db)[0]
 		var taken []string
-		b.spy.AroundTx = func(tx order.Tx) order.Tx { taken = nil; return rowOrder{tx, &taken} }
+		b.spy.aroundTx = func(tx order.Tx) order.Tx { taken = nil; return rowOrder{tx, &taken} }
 		for _, strategy := range offered(b) {
 			// Of its own each: fences of different stores cannot be compared.
 			want := []string{"a-" + strategy.Name, "b-" + strategy.Name, "c-" + strategy.Name}
 			for _, sku := range want {
-				b.Supply(t, sku, 10)
+				b.supply(t, sku, 10)
 			}
 			r := cart(strategy.Name, order.RequestLine{SKU: want[1], Units: 1}, order.RequestLine{SKU: want[2], Units: 1}, order.RequestLine{SKU: want[0], Units: 1})
 			r.Strategy = strategy.Name
@@ -595,7 +594,7 @@ func TestService_Place_overtakesLine(t *testing.T) {
 			b := setup(t, db) // a store that has raised no fence yet
 			skus := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
 			for _, sku := range skus {
-				b.Supply(t, sku, 5)
+				b.supply(t, sku, 5)
 			}
 			for _, letter := range raised {
 				b.raiseFence(t, fmt.Sprint(letter, i), ahead)
@@ -605,13 +604,13 @@ func TestService_Place_overtakesLine(t *testing.T) {
 				t.Fatalf("%v raised: %v", raised, err)
 			}
 			for _, letter := range []string{"a", "b"} {
-				sku, err := b.DB.SKU(t.Context(), fmt.Sprint(letter, i))
+				sku, err := b.db.SKU(t.Context(), fmt.Sprint(letter, i))
 				if err != nil || sku.Fence == 0 || (sku.Fence > ahead) != slices.Contains(raised, letter) {
 					t.Errorf("%v raised: fence of %s %d, %v", raised, letter, sku.Fence, err)
 				}
 			}
-			b.WantLevel(t, skus[0], 3, 2)
-			b.WantLevel(t, skus[1], 2, 3)
+			b.wantLevel(t, skus[0], 3, 2)
+			b.wantLevel(t, skus[1], 2, 3)
 		}
 	})
 }
@@ -621,15 +620,15 @@ func TestService_Place_leaseMissing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		s := b.another(t, func(c *ordertest.Config) { c.MaxWait = 50 * time.Millisecond })
-		b.Supply(t, "hat", 5)
-		b.Supply(t, "mug", 5)
-		err := b.Shared.Do(t.Context(), "sku:mug", func(ctx context.Context, _ *lock.Lease) error {
+		s := b.another(t, func(c *config) { c.maxWait = 50 * time.Millisecond })
+		b.supply(t, "hat", 5)
+		b.supply(t, "mug", 5)
+		err := b.shared.Do(t.Context(), "sku:mug", func(ctx context.Context, _ *lock.Lease) error {
 			_, _, err := s.Place(ctx, cart("key", order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "hat", Units: 1}))
 			if !errors.Is(err, lock.ErrTimeout) {
 				t.Errorf("Place: %v, want ErrTimeout", err)
 			}
-			hat, err := b.Shared.TryAcquire(ctx, "sku:hat")
+			hat, err := b.shared.TryAcquire(ctx, "sku:hat")
 			if err != nil {
 				return fmt.Errorf("the lease of the other line: %w", err)
 			}
@@ -638,8 +637,8 @@ func TestService_Place_leaseMissing(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		b.WantLevel(t, "hat", 5, 0)
-		b.WantLevel(t, "mug", 5, 0)
+		b.wantLevel(t, "hat", 5, 0)
+		b.wantLevel(t, "mug", 5, 0)
 	})
 }
 
@@ -649,7 +648,7 @@ func TestService_Place_releaseEarly(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.Supply(t, "mug", 1)
+		b.supply(t, "mug", 1)
 		first := b.another(t)
 		place := func(s *bundle, key string) error {
 			r := buy(key, "mug", 1)
@@ -658,8 +657,8 @@ func TestService_Place_releaseEarly(t *testing.T) {
 			return err
 		}
 		second := make(chan error, 1)
-		first.spy.BeforeCommit = func() {
-			first.spy.BeforeCommit = nil
+		first.spy.beforeCommit = func() {
+			first.spy.beforeCommit = nil
 			read := make(chan struct{})
 			b.afterRead(func() { close(read) })
 			go func() { second <- place(b, "second") }()
@@ -688,10 +687,10 @@ func shopAt(t *testing.T, kind storetest.Kind) (*bundle, func(unix int64)) {
 	db := kind.New(t, "").Migrated(t)
 	db.DB().SetMaxOpenConns(1) // the clock is set for one connection
 	b := setup(t, db)
-	b.Supply(t, "mug", 10)
+	b.supply(t, "mug", 10)
 	return b, func(unix int64) {
 		t.Helper()
-		b.Exec(t, "SET timestamp = ?", unix)
+		b.exec(t, "SET timestamp = ?", unix)
 	}
 }
 

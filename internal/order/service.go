@@ -61,9 +61,6 @@ type Service struct {
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
-	if c.OnLag == nil {
-		c.OnLag = func(time.Duration) {}
-	}
 	return &Service{Config: c, turns: lock.New(lock.NewMemory(), lock.Options{})}
 }
 
@@ -191,14 +188,11 @@ func (r Replaying) replay(ctx context.Context, d *Draft) error {
 // claimOf returns the claim of the buyer's key, or ErrNotFound.
 func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error) {
 	claims, err := store.Claims(ctx, BuyerKey{buyer, key})
-	if err != nil {
-		return Claim{}, err
-	}
 	claim, ok := claims[BuyerKey{buyer, key}]
-	if !ok {
-		return Claim{}, ErrNotFound
+	if err == nil && !ok {
+		err = ErrNotFound
 	}
-	return claim, nil
+	return claim, err
 }
 
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
@@ -216,8 +210,5 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 // Orders returns at most limit of the buyer's orders, the latest first: those placed before the one with the id before,
 // or from the latest on if that is empty. No order with that id need exist. New orders do not shift the later pages.
 func (s *Service) Orders(ctx context.Context, buyer, before string, limit int) ([]Order, error) {
-	if err := CheckBuyer(buyer); err != nil {
-		return nil, err
-	}
 	return s.Store.OfBuyer(ctx, buyer, before, limit)
 }

@@ -1,9 +1,12 @@
 package order_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +19,7 @@ import (
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
+	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
@@ -25,34 +28,84 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// bundle is an instance of a shop and what a test does around its store.
-type bundle struct {
-	*ordertest.Shop
-	spy *ordertest.Spy
+// config says how an instance of a shop is wired. Instances with the same db and backend are instances of one shop.
+type config struct {
+	db       *store.Store
+	backend  lock.Backend
+	ttl      time.Duration // of leases
+	maxWait  time.Duration // for them
+	margin   time.Duration // of leases, to start a COMMIT; 0 means a tenth of ttl
+	maxOpen  int
+	strategy string                                // the default one
+	lockers  map[string]strategy.Locker            // further ones
+	wrap     func(strategy.Locker) strategy.Locker // goes around the shared locker; nil for nothing
+	lane     lane.Config                           // what a test sets of it
 }
 
-// setup returns an instance; those with the same db and backend are instances of one shop.
-func setup(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) *bundle {
+// bundle is an instance of a shop and what a test does around its store.
+type bundle struct {
+	*order.Service
+	lanes  *lane.Lanes
+	db     *store.Store
+	spy    *spyStore    // around db
+	shared *lock.Locker // stands for the lock that all instances share
+	config config
+}
+
+// setup returns an instance over a database, with a lock in memory, which sells by the strategy redis.
+func setup(t testing.TB, db *store.Store, change ...func(*config)) *bundle {
 	t.Helper()
-	b := &bundle{spy: &ordertest.Spy{Store: db}}
-	b.Shop = ordertest.New(t, db, append([]func(*ordertest.Config){func(c *ordertest.Config) {
-		c.Store, c.Default = b.spy, "redis"
-	}}, change...)...)
-	return b
+	c := config{db: db, backend: lock.NewMemory(), ttl: 10 * time.Second, maxWait: 5 * time.Minute, strategy: "redis"}
+	if !db.IsSQLite() {
+		c.lane.Early = 8
+	}
+	return c.open(t, change...)
 }
 
 // another returns another instance of b's shop.
-func (b *bundle) another(t *testing.T, change ...func(*ordertest.Config)) *bundle {
+func (b *bundle) another(t testing.TB, change ...func(*config)) *bundle {
 	t.Helper()
-	o := &bundle{spy: &ordertest.Spy{Store: b.DB}}
-	o.Shop = b.Another(t, append([]func(*ordertest.Config){func(c *ordertest.Config) { c.Store = o.spy }}, change...)...)
-	return o
+	return b.config.open(t, change...)
+}
+
+// open returns an instance that closes with the test.
+func (c config) open(t testing.TB, change ...func(*config)) *bundle {
+	t.Helper()
+	for _, f := range change {
+		f(&c)
+	}
+	b := &bundle{db: c.db, spy: &spyStore{Store: c.db}, config: c}
+	b.shared = lock.New(c.backend, lock.Options{TTL: c.ttl, MaxWait: c.maxWait})
+	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: c.maxWait})
+
+	lockers := map[string]strategy.Locker{strategy.RedisLock: strategy.Lease(b.shared), strategy.MemoryLock: strategy.Lease(own)}
+	maps.Copy(lockers, c.lockers)
+	if c.wrap != nil {
+		lockers[strategy.RedisLock] = c.wrap(lockers[strategy.RedisLock])
+	}
+	c.lane.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, Margin: cmp.Or(c.margin, c.ttl/10)}
+	c.lane.Locker = lockers[strategy.RedisLock]
+	b.lanes = lane.New(c.lane)
+
+	offers := strategy.Offers(c.lane.Shop, b.lanes, lockers, nil)
+	first := slices.IndexFunc(offers, func(o order.Offer) bool { return o.Name == c.strategy })
+	offers[0], offers[first] = offers[first], offers[0]
+	b.Service = order.New(order.Config{Store: b.spy, Offers: offers})
+	t.Cleanup(func() {
+		b.lanes.Close()
+		for _, l := range []*lock.Locker{b.shared, own} {
+			if err := l.Close(); err != nil {
+				t.Errorf("close locker: %v", err)
+			}
+		}
+	})
+	return b
 }
 
 // threeShops returns three instances of one shop, with all locks that there are servers for.
-func threeShops(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) []*bundle {
+func threeShops(t *testing.T, db *store.Store, change ...func(*config)) []*bundle {
 	t.Helper()
-	first := setup(t, db, append(change, func(c *ordertest.Config) { c.Lockers = locks(t, db) })...)
+	first := setup(t, db, append(change, func(c *config) { c.lockers = locks(t, db) })...)
 	return []*bundle{first, first.another(t), first.another(t)}
 }
 
@@ -94,35 +147,114 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 // offered are the strategies that an instance can use.
 func offered(b *bundle) []order.Offer {
 	return slices.DeleteFunc(slices.Clone(b.Offers), func(o order.Offer) bool {
-		return o.Missing != "" || o.Name == "for-update" && b.DB.IsSQLite()
+		return o.Missing != "" || o.Name == "for-update" && b.db.IsSQLite()
 	})
 }
 
-// buy is ann's request for units of a SKU.
-func buy(key, sku string, units int64) order.Request { return ordertest.Buy("ann", key, sku, units) }
+// purchase is a request for units of a SKU.
+func purchase(buyer, key, sku string, units int64) order.Request {
+	return order.Request{Buyer: buyer, Key: key, Lines: []order.RequestLine{{SKU: sku, Units: units}}}
+}
+
+// buy is ann's.
+func buy(key, sku string, units int64) order.Request { return purchase("ann", key, sku, units) }
 
 // cart is ann's request of several lines.
 func cart(key string, lines ...order.RequestLine) order.Request {
 	return order.Request{Buyer: "ann", Key: key, Lines: lines}
 }
 
+// supply creates a SKU that costs 12.50 EUR.
+func (b *bundle) supply(t testing.TB, name string, units int64) {
+	t.Helper()
+	b.supplyAt(t, stock.Money{Minor: 1250, Currency: "EUR"}, name, units)
+}
+
+// supplyAt creates a SKU.
+func (b *bundle) supplyAt(t testing.TB, price stock.Money, name string, units int64) {
+	t.Helper()
+	sku, err := stock.NewSKU(name, price, units, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.db.Create(t.Context(), sku); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limit sets a SKU's limit per buyer.
+func (b *bundle) limit(t testing.TB, sku string, units int64) {
+	t.Helper()
+	if _, err := b.db.SetLimitPerBuyer(t.Context(), sku, units); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exec runs SQL that no shop does.
+func (b *bundle) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := b.db.DB().ExecContext(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reset empties the shop.
+func (b *bundle) reset(t testing.TB) {
+	t.Helper()
+	for _, table := range []string{"skus", "orders", "order_lines", "movements", "idempotency_keys", "deliveries"} {
+		b.exec(t, "DELETE FROM "+table)
+	}
+}
+
+// mustPlace places an order that is expected to be placed anew.
+func (b *bundle) mustPlace(t testing.TB, r order.Request) order.Order {
+	t.Helper()
+	o, replayed, err := b.Place(t.Context(), r)
+	if err != nil || replayed {
+		t.Fatalf("%s of %s: replayed %v, %v", r.Key, r.Buyer, replayed, err)
+	}
+	return o
+}
+
 // place places an order of ann's.
 func (b *bundle) place(t *testing.T, key, sku string, units int64) order.Order {
 	t.Helper()
-	return b.MustPlace(t, buy(key, sku, units))
+	return b.mustPlace(t, buy(key, sku, units))
+}
+
+// audit returns the account of a SKU and fails the test on any difference.
+func (b *bundle) audit(t testing.TB, sku string) stock.Account {
+	t.Helper()
+	var account stock.Account
+	err := b.db.Audit(t.Context(), sku,
+		func(a stock.Account) error { account = a; return nil },
+		func(d stock.Difference) error { t.Errorf("audit: %+v", d); return nil })
+	if err != nil {
+		t.Fatalf("audit: %v", err)
+	}
+	return account
+}
+
+// wantLevel compares available and reserved units of a SKU.
+func (b *bundle) wantLevel(t testing.TB, sku string, available, reserved int64) {
+	t.Helper()
+	got, err := b.db.SKU(t.Context(), sku)
+	if err != nil || got.Level.Available != available || got.Level.Reserved != reserved {
+		t.Errorf("%s: %v, %v, want %d available and %d reserved", sku, got.Level, err, available, reserved)
+	}
 }
 
 // raiseFence makes the database remember a fence that no lease had, of a supply.
 func (b *bundle) raiseFence(t *testing.T, name string, fence int64) {
 	t.Helper()
-	b.Exec(t, "UPDATE skus SET fence = ? WHERE name = ?", fence, name)
-	b.Exec(t, "UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'", fence, name)
+	b.exec(t, "UPDATE skus SET fence = ? WHERE name = ?", fence, name)
+	b.exec(t, "UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'", fence, name)
 }
 
 // account returns the account of a SKU that may differ.
 func (b *bundle) account(t *testing.T, sku string) (account stock.Account, differences int) {
 	t.Helper()
-	err := b.DB.Audit(t.Context(), sku,
+	err := b.db.Audit(t.Context(), sku,
 		func(a stock.Account) error { account = a; return nil },
 		func(stock.Difference) error { differences++; return nil })
 	if err != nil {
@@ -142,7 +274,7 @@ func withKey(o order.Order, key string) order.EndRequest {
 func (b *bundle) makeDue(t *testing.T, orders ...order.Order) {
 	t.Helper()
 	for i, o := range orders {
-		b.Exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:%02d.000000", i), o.ID)
+		b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:%02d.000000", i), o.ID)
 	}
 }
 
@@ -153,7 +285,7 @@ func (b *bundle) wantEnd(t *testing.T, o order.Order, status order.Status, sku s
 	if err != nil || now.Status != status {
 		t.Errorf("order is %q, %v, want %q", now.Status, err, status)
 	}
-	if got := b.Audit(t, sku).Level; got != level {
+	if got := b.audit(t, sku).Level; got != level {
 		t.Errorf("level %v, want %v", got, level)
 	}
 }
@@ -173,8 +305,22 @@ func wantState(t *testing.T, err error, status order.Status) {
 
 // afterRead does something after the next read of the stock.
 func (b *bundle) afterRead(do func()) {
-	b.spy.AfterLevels = func() {
-		b.spy.AfterLevels = nil
+	b.spy.afterLevels = func() {
+		b.spy.afterLevels = nil
 		do()
 	}
+}
+
+// atOnce calls f n times, with 0 to n-1, at the same moment, and waits for all.
+func atOnce(n int, f func(i int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-start
+			f(i)
+		})
+	}
+	close(start)
+	all.Wait()
 }

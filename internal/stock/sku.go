@@ -111,8 +111,3 @@ type Money struct {
 	Minor    int64  `json:"minor"`
 	Currency string `json:"currency"` // ISO 4217, three capital letters
 }
-
-// Times returns the price of n units.
-func (m Money) Times(n int64) Money {
-	return Money{Minor: m.Minor * n, Currency: m.Currency}
-}

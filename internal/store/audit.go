@@ -180,7 +180,7 @@ func (a audit) order(o order.Order, fingerprint string) error {
 	}
 	sum := int64(0)
 	for _, line := range o.Lines {
-		sum += line.Price.Times(line.Units).Minor
+		sum += line.Price.Minor * line.Units
 		if line.Price.Currency != o.Total.Currency {
 			differ("I5", "order is in %s, but its line of sku %s in %s", o.Total.Currency, line.SKU, line.Price.Currency)
 		}

@@ -65,15 +65,14 @@ func splitHosts(dsn string) []string {
 // requires TLS; nil leaves that to the DSN.
 func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	configs, err := ReadDSN(dsn)
-	for _, c := range configs {
-		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
-			err = errors.New("a socket and tls=false contradict --mysql-ca, --mysql-cert and --mysql-key: leave out one or the other")
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
 	}
 	for _, c := range configs {
+		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
+			return nil, fmt.Errorf("%w: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and --mysql-key: "+
+				"leave out one or the other", ErrSettings)
+		}
 		if len(configs) > 1 {
 			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer
 		}

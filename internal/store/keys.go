@@ -87,9 +87,6 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 	return found, err
 }
 
-// purgeBatch is how many keys one transaction deletes.
-const purgeBatch = 100
-
 // PurgeKeys deletes the idempotency keys that were written longer than keep ago, by the database's clock, the oldest
 // first, and returns how many. A key that is not purged yet counts, however old it is. Several purges may run at once.
 // keep must be longer than any order takes to be placed.
@@ -115,13 +112,13 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	return purged, explain(ctx, "purge idempotency keys", err)
 }
 
-// purge finds keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that buyers
+// purge finds a hundred keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that buyers
 // insert, and so would one of many keys, for which MariaDB scans the table. The age is compared again, because another
 // purge may have deleted the key and a buyer may have used it again.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").
-		Where("created_at < ?", before).Order("created_at").Limit(purgeBatch).Find(&old).Error
+		Where("created_at < ?", before).Order("created_at").Limit(100).Find(&old).Error
 	for _, k := range old {
 		done := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ? AND created_at < ?", k.Buyer, k.Key, before)
 		if done.Error != nil {

@@ -123,9 +123,6 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 
 // sqliteConnector opens a file by its URI. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
 func sqliteConnector(path string) (driver.Connector, error) {
-	if path == "" || path == ":memory:" || strings.HasPrefix(path, "file:") {
-		return nil, fmt.Errorf("%w: sqlite path %q: want the path of a file", ErrSettings, path)
-	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: sqlite path %q: %w", ErrSettings, path, err)

@@ -48,11 +48,11 @@ func newShop(t testing.TB, s *store.Store, units int64, names ...string) shop {
 // draft is an order of two units of each SKU.
 func draft(buyer, key string, skus ...string) *order.Draft {
 	d := &order.Draft{Order: order.Order{
-		ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: price.Times(0),
+		ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: stock.Money{Currency: price.Currency},
 	}}
 	for _, sku := range skus {
 		d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
-		d.Total.Minor += price.Times(2).Minor
+		d.Total.Minor += 2 * price.Minor
 	}
 	d.Fingerprint = order.Fingerprint(d.Lines)
 	return d

@@ -25,8 +25,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-
-	"example.com/shop/internal/order"
 )
 
 // Store keeps orders and stock. It may be used by many goroutines at once.
@@ -42,8 +40,6 @@ type Store struct {
 	// column. It stands still while a statement runs, also while the statement waits for a lock.
 	clock string
 }
-
-var _ order.Store = (*Store)(nil)
 
 // Close closes all connections. Transactions that still run are rolled back.
 func (s *Store) Close() error {

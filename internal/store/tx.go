@@ -200,8 +200,6 @@ type tx struct {
 	failed error // the first error of a call; later calls do nothing
 }
 
-var _ order.Tx = (*tx)(nil)
-
 // do runs a step unless an earlier one failed, and keeps its error. Deadlocks and lost connections stay what they are,
 // for inTx.
 func (t *tx) do(what string, step func() error) error {

@@ -97,7 +97,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		s.steps = append(s.steps, func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 			defer cancel()
-			return errors.Join(shop.Err(), shop.Shutdown(ctx))
+			return errors.Join(shop.Shutdown(ctx), shop.Err())
 		})
 		s.URLs = append(s.URLs, shop.URL())
 	}

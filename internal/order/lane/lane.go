@@ -124,7 +124,7 @@ func New(c Config) *Lanes {
 	l := &Lanes{
 		Config:    c,
 		single:    order.Replaying{Store: c.Store, Next: strategy.Redis{Shop: c.Shop, Locker: c.Locker}},
-		snapshots: newSnapshots(c.SnapshotFor, c.Now),
+		snapshots: &snapshots{keep: c.SnapshotFor, now: c.Now, bySKU: map[string]snapshot{}},
 		slots:     make(chan struct{}, c.Early),
 		ctx:       ctx, cancel: cancel,
 		queues: map[string]*queue{},

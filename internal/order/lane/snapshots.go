@@ -25,10 +25,6 @@ type snapshot struct {
 	since time.Time // the same moment by the clock of this process
 }
 
-func newSnapshots(keep time.Duration, now func() time.Time) *snapshots {
-	return &snapshots{keep: keep, now: now, bySKU: map[string]snapshot{}}
-}
-
 // put stores the levels of one SKU, which were read just now.
 func (s *snapshots) put(levels order.Levels) {
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-package lane_test
+package order_test
 
 import (
 	"context"
@@ -8,22 +8,10 @@ import (
 	"testing"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
-
-// countedStore counts reads of the stock.
-type countedStore struct {
-	*ordertest.Spy
-	reads *atomic.Int64
-}
-
-func (s countedStore) Levels(ctx context.Context, skus []string) (order.Levels, error) {
-	s.reads.Add(1)
-	return s.Spy.Levels(ctx, skus)
-}
 
 // countedLocker counts leases.
 type countedLocker struct {
@@ -44,18 +32,18 @@ func TestLanes_soldOut(t *testing.T) {
 	const crowd = 5_000
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		var reads, leases atomic.Int64
-		s := ordertest.New(t, db, func(c *ordertest.Config) {
-			c.Store = countedStore{&ordertest.Spy{Store: db}, &reads}
-			c.Wrap = func(l strategy.Locker) strategy.Locker { return countedLocker{l, &leases} }
+		s := setup(t, db, byLanes, func(c *config) {
+			c.wrap = func(l strategy.Locker) strategy.Locker { return countedLocker{l, &leases} }
 		})
-		s.Reset(t)
-		s.Supply(t, "mug", 1)
-		elsewhere := s.Another(t, func(c *ordertest.Config) { c.Store, c.Wrap = nil, nil })
-		first := s.MustPlace(t, buy("ann", "ann", 1))
-		_, _, err := s.Place(t.Context(), buy("eve", "eve", 1))
+		s.spy.beforeLevels = func() { reads.Add(1) }
+		s.reset(t)
+		s.supply(t, "mug", 1)
+		elsewhere := s.another(t)
+		first := s.mustPlace(t, mugs("ann", "ann", 1))
+		_, _, err := s.Place(t.Context(), mugs("eve", "eve", 1))
 		wantErr(t, "the first who is too late", err, order.ErrSoldOut)
 
-		held, err := s.Shared.Acquire(t.Context(), "sku:mug") // nobody gets the lease meanwhile
+		held, err := s.shared.Acquire(t.Context(), "sku:mug") // nobody gets the lease meanwhile
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,9 +53,9 @@ func TestLanes_soldOut(t *testing.T) {
 		var refused, replayed atomic.Int64
 		for i := range crowd {
 			all.Go(func() {
-				ask := buy(nth(i), "key", 1)
+				ask := mugs(nth(i), "key", 1)
 				if i == crowd/2 {
-					ask = buy("ann", "ann", 1)
+					ask = mugs("ann", "ann", 1)
 				}
 				o, again, err := s.Place(t.Context(), ask)
 				switch {
@@ -92,10 +80,10 @@ func TestLanes_soldOut(t *testing.T) {
 		if _, err := elsewhere.Cancel(t.Context(), order.EndRequest{Buyer: "ann", OrderID: first.ID}); err != nil {
 			t.Fatal(err)
 		}
-		s.MustPlace(t, buy("eve", "eve", 1))
-		if _, again, err := s.Place(t.Context(), buy("ann", "ann", 1)); err != nil || !again {
+		s.mustPlace(t, mugs("eve", "eve", 1))
+		if _, again, err := s.Place(t.Context(), mugs("ann", "ann", 1)); err != nil || !again {
 			t.Errorf("ann again: replayed %v, %v, want the replay", again, err)
 		}
-		s.WantLevel(t, "mug", 0, 1)
+		s.wantLevel(t, "mug", 0, 1)
 	})
 }

@@ -1,4 +1,4 @@
-package lane_test
+package order_test
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
@@ -21,9 +20,9 @@ type counts struct{ levels, claims, begun int }
 // count counts what l does from now on.
 func (l *line) count() *counts {
 	n := &counts{}
-	l.spy.BeforeLevels = func() { n.levels++ }
-	l.spy.BeforeClaims = func() { n.claims++ }
-	l.spy.BeforeTx = func() error { n.begun++; return nil }
+	l.spy.beforeLevels = func() { n.levels++ }
+	l.spy.beforeClaims = func() { n.claims++ }
+	l.spy.beforeTx = func() error { n.begun++; return nil }
 	return n
 }
 
@@ -38,25 +37,25 @@ func (n *counts) want(t *testing.T, what string, reads, begun int) {
 
 // recently returns an instance that has just sold a mug by a lane, and whose clock stands still unless the test sets
 // it.
-func recently(t *testing.T, db *store.Store, known func(l *line), change ...func(*ordertest.Config)) (l *line, n *counts, clock *atomic.Int64) {
+func recently(t *testing.T, db *store.Store, known func(l *line), change ...func(*config)) (l *line, n *counts, clock *atomic.Int64) {
 	t.Helper()
 	start, clock := time.Now(), new(atomic.Int64)
-	l = stand(t, db, append(change, func(c *ordertest.Config) {
-		c.Lane.Now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	l = stand(t, db, append(change, func(c *config) {
+		c.lane.Now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
 	})...)
-	l.Reset(t)
-	l.Supply(t, "mug", 5)
+	l.reset(t)
+	l.supply(t, "mug", 5)
 	if known != nil {
 		known(l)
 	}
-	l.MustPlace(t, by("none", buy("nobody", "key", 1))) // the SKU is known to be there
-	l.Reset(t)
-	l.Supply(t, "mug", 5)
+	l.mustPlace(t, by("none", mugs("nobody", "key", 1))) // the SKU is known to be there
+	l.reset(t)
+	l.supply(t, "mug", 5)
 	if known != nil {
 		known(l)
 	}
 	n = l.count()
-	l.MustPlace(t, buy("first", "first", 1))
+	l.mustPlace(t, mugs("first", "first", 1))
 	n.want(t, "first", 1, 1)
 	return l, n, clock
 }
@@ -67,14 +66,14 @@ func TestLanes_snapshot(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l, n, clock := recently(t, db, nil)
 		for i := range 3 {
-			l.MustPlace(t, buy("ann", fmt.Sprint(i), 1))
+			l.mustPlace(t, mugs("ann", fmt.Sprint(i), 1))
 			n.want(t, fmt.Sprint(i), 0, 1)
 		}
 		clock.Store(int64(time.Second))
-		l.MustPlace(t, buy("ann", "later", 1))
+		l.mustPlace(t, mugs("ann", "later", 1))
 		n.want(t, "later", 1, 1)
-		l.WantLevel(t, "mug", 0, 5)
-		l.Audit(t, "mug")
+		l.wantLevel(t, "mug", 0, 5)
+		l.audit(t, "mug")
 	})
 }
 
@@ -84,11 +83,11 @@ func TestLanes_staleSnapshot(t *testing.T) {
 	t.Parallel()
 	other := func(units int64) func(t *testing.T, l *line) {
 		return func(t *testing.T, l *line) {
-			l.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, by("redis", buy("ann", "other", units)))
+			l.another(t).mustPlace(t, by("redis", mugs("ann", "other", units)))
 		}
 	}
 	sql := func(statement string) func(t *testing.T, l *line) {
-		return func(t *testing.T, l *line) { l.Exec(t, statement) }
+		return func(t *testing.T, l *line) { l.exec(t, statement) }
 	}
 	// What is so before and what happens on another instance after the lane read, what is asked for then, and how often
 	// that reads and begins a transaction.
@@ -102,30 +101,30 @@ func TestLanes_staleSnapshot(t *testing.T) {
 		replayed  bool
 		total     int64
 	}{
-		"nothing changed":         {ask: buy("ann", "key", 4), begun: 1, total: 4 * 1250},
-		"more than there were":    {ask: buy("ann", "key", 5), reads: 1, want: order.ErrSoldOut},
-		"sold elsewhere":          {meanwhile: other(3), ask: buy("bob", "key", 2), reads: 1, begun: 1, want: order.ErrSoldOut},
-		"sold elsewhere, in part": {meanwhile: other(3), ask: buy("bob", "key", 1), begun: 1, total: 1250},
+		"nothing changed":         {ask: mugs("ann", "key", 4), begun: 1, total: 4 * 1250},
+		"more than there were":    {ask: mugs("ann", "key", 5), reads: 1, want: order.ErrSoldOut},
+		"sold elsewhere":          {meanwhile: other(3), ask: mugs("bob", "key", 2), reads: 1, begun: 1, want: order.ErrSoldOut},
+		"sold elsewhere, in part": {meanwhile: other(3), ask: mugs("bob", "key", 1), begun: 1, total: 1250},
 		"came back": {
 			meanwhile: func(t *testing.T, l *line) { l.deliver(t, "mug", 3) },
-			ask:       buy("ann", "key", 7), reads: 1, begun: 1, total: 7 * 1250,
+			ask:       mugs("ann", "key", 7), reads: 1, begun: 1, total: 7 * 1250,
 		},
-		"price":    {meanwhile: sql("UPDATE skus SET price_minor = 2000"), ask: buy("ann", "key", 2), reads: 1, begun: 2, total: 4000},
-		"currency": {meanwhile: sql("UPDATE skus SET currency = 'CHF'"), ask: buy("ann", "key", 2), reads: 1, begun: 2, total: 2500},
+		"price":    {meanwhile: sql("UPDATE skus SET price_minor = 2000"), ask: mugs("ann", "key", 2), reads: 1, begun: 2, total: 4000},
+		"currency": {meanwhile: sql("UPDATE skus SET currency = 'CHF'"), ask: mugs("ann", "key", 2), reads: 1, begun: 2, total: 2500},
 		"limit": {
-			meanwhile: func(t *testing.T, l *line) { l.Limit(t, "mug", 1) },
-			ask:       buy("ann", "key", 2), reads: 1, begun: 2, want: order.ErrPurchaseLimit,
+			meanwhile: func(t *testing.T, l *line) { l.limit(t, "mug", 1) },
+			ask:       mugs("ann", "key", 2), reads: 1, begun: 2, want: order.ErrPurchaseLimit,
 		},
-		"again":                 {ask: buy("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
-		"again, otherwise":      {ask: buy("first", "first", 2), reads: 1, begun: 1, want: order.ErrKeyReused},
-		"a limit that is known": {limit: 2, ask: buy("first", "key", 2), begun: 1, want: order.ErrPurchaseLimit},
-		"again, at the limit":   {limit: 1, ask: buy("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
-		"again, and sold out":   {meanwhile: other(4), ask: buy("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
+		"again":                 {ask: mugs("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
+		"again, otherwise":      {ask: mugs("first", "first", 2), reads: 1, begun: 1, want: order.ErrKeyReused},
+		"a limit that is known": {limit: 2, ask: mugs("first", "key", 2), begun: 1, want: order.ErrPurchaseLimit},
+		"again, at the limit":   {limit: 1, ask: mugs("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
+		"again, and sold out":   {meanwhile: other(4), ask: mugs("first", "first", 1), reads: 1, begun: 1, replayed: true, total: 1250},
 	}
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
-				l, n, _ := recently(t, db, func(l *line) { l.Limit(t, "mug", c.limit) })
+				l, n, _ := recently(t, db, func(l *line) { l.limit(t, "mug", c.limit) })
 				if c.meanwhile != nil {
 					c.meanwhile(t, l)
 				}
@@ -135,7 +134,7 @@ func TestLanes_staleSnapshot(t *testing.T) {
 					t.Errorf("got a total of %d, replayed %v, want %d, %v", o.Total.Minor, replayed, c.total, c.replayed)
 				}
 				n.want(t, name, c.reads, c.begun)
-				l.Audit(t, "mug")
+				l.audit(t, "mug")
 			})
 		}
 	})
@@ -162,18 +161,18 @@ type early struct {
 	levels   atomic.Int64
 }
 
-func newEarly(t *testing.T, kind storetest.Kind, change ...func(*ordertest.Config)) *early {
+func newEarly(t *testing.T, kind storetest.Kind, change ...func(*config)) *early {
 	t.Helper()
 	e := &early{inserted: make(chan int, 99), over: make(chan error, 99)}
-	e.line = stand(t, kind.New(t, "").Migrated(t), append([]func(*ordertest.Config){func(c *ordertest.Config) {
-		c.Lane.Early, c.Lane.SnapshotFor = 1, time.Hour // a slow machine ends none
+	e.line = stand(t, kind.New(t, "").Migrated(t), append([]func(*config){func(c *config) {
+		c.lane.Early, c.lane.SnapshotFor = 1, time.Hour // a slow machine ends none
 	}}, change...)...)
-	e.Supply(t, "mug", 20)
-	e.MustPlace(t, buy("first", "key", 1))
+	e.supply(t, "mug", 20)
+	e.mustPlace(t, mugs("first", "key", 1))
 	e.hold(t)
-	e.spy.AroundTx = func(tx order.Tx) order.Tx { return watched{tx, e.inserted} }
-	e.spy.AfterTx = func(err error) { e.over <- err }
-	e.spy.BeforeLevels = func() { e.levels.Add(1) }
+	e.spy.aroundTx = func(tx order.Tx) order.Tx { return watched{tx, e.inserted} }
+	e.spy.afterTx = func(err error) { e.over <- err }
+	e.spy.beforeLevels = func() { e.levels.Add(1) }
 	return e
 }
 
@@ -217,9 +216,9 @@ func TestLanes_early(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		e := newEarly(t, kind)
-		e.join(t, buy("ann", "key", 2))
-		e.join(t, buy("bob", "key", 2))
-		e.WantLevel(t, "mug", 19, 1)
+		e.join(t, mugs("ann", "key", 2))
+		e.join(t, mugs("bob", "key", 2))
+		e.wantLevel(t, "mug", 19, 1)
 		if mine, err := e.Orders(t.Context(), "ann", "", 10); err != nil || len(mine) > 0 {
 			t.Errorf("before the lease is held: got %v, %v, want no order", mine, err)
 		}
@@ -230,8 +229,8 @@ func TestLanes_early(t *testing.T) {
 		if e.levels.Load() != 0 || len(e.over) > 0 {
 			t.Errorf("read the stock %d times, %d more transactions, want none", e.levels.Load(), len(e.over))
 		}
-		e.WantLevel(t, "mug", 15, 5)
-		e.Audit(t, "mug")
+		e.wantLevel(t, "mug", 15, 5)
+		e.audit(t, "mug")
 	})
 }
 
@@ -246,21 +245,21 @@ func TestLanes_earlyInVain(t *testing.T) {
 		left      int64 // of the 19 that there were
 	}{
 		"more wanted than there is": {
-			meanwhile: func(t *testing.T, e *early) { e.joinOnly(t, buy("eve", "key", 16)) },
+			meanwhile: func(t *testing.T, e *early) { e.joinOnly(t, mugs("eve", "key", 16)) },
 			price:     1250, left: 15,
 		},
 		"another price": {
-			meanwhile: func(t *testing.T, e *early) { e.Exec(t, "UPDATE skus SET price_minor = 2000") },
+			meanwhile: func(t *testing.T, e *early) { e.exec(t, "UPDATE skus SET price_minor = 2000") },
 			price:     2000, left: 15,
 		},
 		"a key is used": {
 			meanwhile: func(t *testing.T, e *early) {
-				e.Another(t, func(c *ordertest.Config) { c.Store = nil }).MustPlace(t, by("conditional", buy("ann", "key", 2)))
+				e.another(t).mustPlace(t, by("conditional", mugs("ann", "key", 2)))
 			},
 			price: 1250, left: 15,
 		},
 		"a limit": {
-			meanwhile: func(t *testing.T, e *early) { e.Limit(t, "mug", 1) },
+			meanwhile: func(t *testing.T, e *early) { e.limit(t, "mug", 1) },
 			ann:       order.ErrPurchaseLimit, bob: order.ErrPurchaseLimit, left: 19,
 		},
 	} {
@@ -268,8 +267,8 @@ func TestLanes_earlyInVain(t *testing.T) {
 			t.Parallel()
 			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 				e := newEarly(t, kind)
-				e.join(t, buy("ann", "key", 2))
-				e.join(t, buy("bob", "key", 2))
+				e.join(t, mugs("ann", "key", 2))
+				e.join(t, mugs("bob", "key", 2))
 				c.meanwhile(t, e)
 				e.serve(t)
 				e.want(t, 0, "ann", c.ann)
@@ -277,8 +276,8 @@ func TestLanes_earlyInVain(t *testing.T) {
 				if got := e.answers[1].order.Total.Minor; got != 2*c.price {
 					t.Errorf("bob is to pay %d, want %d", got, 2*c.price)
 				}
-				e.WantLevel(t, "mug", c.left, 20-c.left)
-				e.Audit(t, "mug")
+				e.wantLevel(t, "mug", c.left, 20-c.left)
+				e.audit(t, "mug")
 			})
 		})
 	}
@@ -288,8 +287,8 @@ func TestLanes_earlyInVain(t *testing.T) {
 func TestLanes_earlyLimits(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		e := newEarly(t, kind, func(c *ordertest.Config) { c.MaxOpen = 2 })
-		e.Limit(t, "mug", 4)
+		e := newEarly(t, kind, func(c *config) { c.maxOpen = 2 })
+		e.limit(t, "mug", 4)
 		asked := []struct {
 			buyer, key string
 			units      int64
@@ -303,14 +302,14 @@ func TestLanes_earlyLimits(t *testing.T) {
 			{"first", "2", 3, nil},
 		}
 		for _, a := range asked {
-			e.join(t, buy(a.buyer, a.key, a.units))
+			e.join(t, mugs(a.buyer, a.key, a.units))
 		}
 		e.serve(t)
 		for i, a := range asked {
 			e.want(t, i, a.buyer, a.want)
 		}
-		e.WantLevel(t, "mug", 9, 11)
-		e.Audit(t, "mug")
+		e.wantLevel(t, "mug", 9, 11)
+		e.audit(t, "mug")
 	})
 }
 
@@ -324,7 +323,7 @@ func TestLanes_earlyEnds(t *testing.T) {
 		want       error
 	}{
 		"waited too long": {5 * time.Second, time.Hour, func(*testing.T, *early) {}, lock.ErrTimeout},
-		"closed":          {time.Hour, time.Hour, func(_ *testing.T, e *early) { e.Lanes.Close() }, lock.ErrClosed},
+		"closed":          {time.Hour, time.Hour, func(_ *testing.T, e *early) { e.lanes.Close() }, lock.ErrClosed},
 		"too old": {time.Hour, 5 * time.Second, func(t *testing.T, e *early) {
 			e.over <- <-e.over // the transaction has ended
 			e.serve(t)
@@ -333,8 +332,8 @@ func TestLanes_earlyEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-				e := newEarly(t, kind, func(o *ordertest.Config) { o.MaxWait, o.Lane.SnapshotFor = c.wait, c.keep })
-				e.join(t, buy("ann", "key", 2))
+				e := newEarly(t, kind, func(o *config) { o.maxWait, o.lane.SnapshotFor = c.wait, c.keep })
+				e.join(t, mugs("ann", "key", 2))
 				c.end(t, e)
 				e.all.Wait()
 				e.want(t, 0, "ann", c.want)
@@ -347,8 +346,8 @@ func TestLanes_earlyEnds(t *testing.T) {
 				} else if err := e.lease.Release(); err != nil {
 					t.Error(err)
 				}
-				e.WantLevel(t, "mug", 20-sold, sold)
-				e.Audit(t, "mug")
+				e.wantLevel(t, "mug", 20-sold, sold)
+				e.audit(t, "mug")
 			})
 		})
 	}
@@ -360,14 +359,87 @@ func TestLanes_earlyBound(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		e := newEarly(t, kind)
-		e.Supply(t, "hat", 20)
-		e.join(t, buy("ann", "key", 1))
+		e.supply(t, "hat", 20)
+		e.join(t, mugs("ann", "key", 1))
 		for i := range 2 { // the second has a snapshot
-			e.MustPlace(t, ordertest.Buy("bob", fmt.Sprint(i), "hat", 1))
+			e.mustPlace(t, purchase("bob", fmt.Sprint(i), "hat", 1))
 		}
 		e.serve(t)
 		e.want(t, 0, "ann", nil)
-		e.WantLevel(t, "mug", 18, 2)
-		e.WantLevel(t, "hat", 18, 2)
+		e.wantLevel(t, "mug", 18, 2)
+		e.wantLevel(t, "hat", 18, 2)
 	})
 }
+<<<<<<< HEAD:internal/order/lane/early_test.go
+=======
+
+// "If the answer to the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find
+// out whether it was done": each buyer of a batch gets one outcome, and so does its retry, also where the transaction
+// began early.
+func TestLanes_ambiguousCommit(t *testing.T) {
+	t.Parallel()
+	const buyers = 5
+	const drop, mute, hang = storetest.Drop, storetest.Mute, storetest.Hang
+	for name, c := range map[string]struct {
+		commits []storetest.Fate // of the batch's COMMITs, one after the other
+		early   int
+		want    error
+		there   bool // so that the retries are replays
+	}{
+		"done":                       {commits: []storetest.Fate{mute}, there: true},
+		"not done":                   {commits: []storetest.Fate{drop}, there: true},
+		"not done, then done":        {commits: []storetest.Fate{drop, mute}, there: true},
+		"never done":                 {commits: []storetest.Fate{drop, drop, drop}, want: order.ErrBusy},
+		"not noticed for long":       {commits: []storetest.Fate{hang}, want: order.ErrUnknownOutcome},
+		"early, done":                {commits: []storetest.Fate{mute}, early: 1, there: true},
+		"early, not done, then done": {commits: []storetest.Fate{drop, mute}, early: 1, there: true},
+		"early, never done":          {commits: []storetest.Fate{drop, drop, drop}, early: 1, want: order.ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+				database := kind.New(t, "innodb_lock_wait_timeout=1")
+				direct := setup(t, database.Migrated(t), byLanes)
+				direct.supply(t, "mug", 2*buyers+1)
+				var commits atomic.Int64
+				proxy := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+					if statement != "COMMIT" {
+						return storetest.Pass
+					}
+					if n := int(commits.Add(1)) - 2; n >= 0 && n < len(c.commits) { // the first is not the batch's
+						return c.commits[n]
+					}
+					return storetest.Pass
+				}}
+				l := stand(t, database.Through(t, proxy).Open(t), func(o *config) {
+					o.lane.Early, o.lane.SnapshotFor = c.early, time.Hour
+				})
+				l.mustPlace(t, mugs("first", "key", 1))
+				l.hold(t)
+				for i := range buyers {
+					a := new(placed)
+					l.answers = append(l.answers, a)
+					l.all.Go(func() { a.order, a.replayed, a.err = l.Place(t.Context(), mugs(nth(i), "key", 1)) })
+				}
+				await(t, "leaders that wait", 1, l.shared.Queued)
+				if c.early == 0 {
+					await(t, "queued", buyers, l.lanes.Queued)
+				} else {
+					await(t, "queued", 0, l.lanes.Queued) // the batch has taken all of them
+				}
+				l.serve(t)
+				proxy.LetGo()
+				for i := range buyers {
+					l.want(t, i, nth(i), c.want)
+					again, replayed, err := direct.Place(t.Context(), mugs(nth(i), "key", 1))
+					if err != nil || replayed != c.there || c.want == nil && again.ID != l.answers[i].order.ID {
+						t.Errorf("%d again: got %s, replayed %v, %v, want replayed %v", i, again.ID, replayed, err, c.there)
+					}
+				}
+				direct.wantLevel(t, "mug", buyers, buyers+1)
+				direct.audit(t, "mug")
+			})
+		})
+	}
+}
+>>>>>>> cut-c:internal/order/lane_early_test.go

@@ -1,4 +1,4 @@
-package lane_test
+package order_test
 
 import (
 	"context"
@@ -12,24 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/ordertest"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
-	"example.com/shop/internal/testserver"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // line is a lane of mugs in front of which the lease is held, so that a test decides who is in the next batch.
 type line struct {
-	*ordertest.Shop
-	spy   *ordertest.Spy
+	*bundle
 	begun atomic.Int64 // transactions
 	lease *lock.Lease
 
@@ -44,18 +38,17 @@ type placed struct {
 	err      error
 }
 
+// byLanes makes lanes the default strategy.
+func byLanes(c *config) { c.strategy = "lanes" }
+
 // noEarly keeps lanes from beginning transactions before they have the lease.
-func noEarly(c *ordertest.Config) { c.Lane.Early = 0 }
+func noEarly(c *config) { c.lane.Early = 0 }
 
 // stand returns the line of an instance.
-func stand(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) *line {
+func stand(t *testing.T, db *store.Store, change ...func(*config)) *line {
 	t.Helper()
-	l := &line{spy: &ordertest.Spy{Store: db}}
-	l.spy.BeforeTx = func() error { l.begun.Add(1); return nil }
-	l.Shop = ordertest.New(t, db, append([]func(*ordertest.Config){func(c *ordertest.Config) {
-		c.Store = l.spy
-		noEarly(c)
-	}}, change...)...)
+	l := &line{bundle: setup(t, db, append([]func(*config){byLanes, noEarly}, change...)...)}
+	l.spy.beforeTx = func() error { l.begun.Add(1); return nil }
 	return l
 }
 
@@ -63,7 +56,7 @@ func stand(t *testing.T, db *store.Store, change ...func(*ordertest.Config)) *li
 func (l *line) hold(t *testing.T) *line {
 	t.Helper()
 	var err error
-	if l.lease, err = l.Shared.Acquire(t.Context(), "sku:mug"); err != nil {
+	if l.lease, err = l.shared.Acquire(t.Context(), "sku:mug"); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -72,13 +65,13 @@ func (l *line) hold(t *testing.T) *line {
 // join puts a request at the end of the lane.
 func (l *line) join(ctx context.Context, t *testing.T, r order.Request) {
 	t.Helper()
-	a, before := new(placed), l.Lanes.Queued()
+	a, before := new(placed), l.lanes.Queued()
 	l.answers = append(l.answers, a)
 	l.all.Go(func() {
 		a.order, a.replayed, a.err = l.Place(ctx, r)
 		l.served.Add(1)
 	})
-	await(t, "queued", before+1, l.Lanes.Queued)
+	await(t, "queued", before+1, l.lanes.Queued)
 }
 
 // serve lets the lane have the lease and waits for all answers.
@@ -107,8 +100,8 @@ func (l *line) wantBegun(t *testing.T, want int64) {
 	}
 }
 
-func buy(buyer, key string, units int64) order.Request {
-	return ordertest.Buy(buyer, key, "mug", units)
+func mugs(buyer, key string, units int64) order.Request {
+	return purchase(buyer, key, "mug", units)
 }
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
@@ -126,7 +119,7 @@ func (l *line) deliver(t *testing.T, sku string, units int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.DB.Supply(t.Context(), d); err != nil {
+	if _, _, err := l.db.Supply(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -158,10 +151,10 @@ func TestLanes_oneTransaction(t *testing.T) {
 	const buyers, units = 200, 120
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
-		l.Supply(t, "mug", units)
+		l.supply(t, "mug", units)
 		l.hold(t)
 		for i := range buyers {
-			l.join(t.Context(), t, buy(nth(i), "key", 1))
+			l.join(t.Context(), t, mugs(nth(i), "key", 1))
 		}
 		l.serve(t)
 		for i := range buyers {
@@ -176,8 +169,8 @@ func TestLanes_oneTransaction(t *testing.T) {
 			}
 		}
 		l.wantBegun(t, 1)
-		l.WantLevel(t, "mug", 0, units)
-		l.Audit(t, "mug")
+		l.wantLevel(t, "mug", 0, units)
+		l.audit(t, "mug")
 	})
 }
 
@@ -186,12 +179,12 @@ func TestLanes_crowd(t *testing.T) {
 	t.Parallel()
 	const buyers, units = 512, 400
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		first := ordertest.New(t, db)
-		shops := []*ordertest.Shop{first, first.Another(t), first.Another(t)}
-		first.Supply(t, "mug", units)
+		first := setup(t, db, byLanes)
+		shops := []*bundle{first, first.another(t), first.another(t)}
+		first.supply(t, "mug", units)
 		var sold, refused atomic.Int64
-		ordertest.AtOnce(buyers, func(i int) {
-			o, replayed, err := shops[i%3].Place(t.Context(), buy(nth(i), "key", 1))
+		atOnce(buyers, func(i int) {
+			o, replayed, err := shops[i%3].Place(t.Context(), mugs(nth(i), "key", 1))
 			switch {
 			case err == nil && o.Buyer == nth(i) && !replayed:
 				sold.Add(1)
@@ -204,7 +197,7 @@ func TestLanes_crowd(t *testing.T) {
 		if sold.Load() != units || refused.Load() != buyers-units {
 			t.Errorf("%d sold, %d refused, want %d and %d", sold.Load(), refused.Load(), units, buyers-units)
 		}
-		if a := first.Audit(t, "mug"); a.Orders != units || a.Level.Available != 0 {
+		if a := first.audit(t, "mug"); a.Orders != units || a.Level.Available != 0 {
 			t.Errorf("account %+v, want %d orders", a, units)
 		}
 	})
@@ -215,21 +208,21 @@ func TestLanes_oneFails(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
-		l.Supply(t, "mug", 20)
-		first := l.MustPlace(t, by("redis", buy("ann", "first", 1)))
+		l.supply(t, "mug", 20)
+		first := l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
 		l.begun.Store(0)
 		l.hold(t)
 		going, leave := context.WithCancel(t.Context())
-		l.join(t.Context(), t, buy("bob", "key", 2))
-		l.join(t.Context(), t, buy("ann", "first", 1)) // again
-		l.join(t.Context(), t, buy("ann", "first", 3)) // another request
-		l.join(going, t, buy("gus", "key", 1))
-		l.join(t.Context(), t, buy("max", "key", 100)) // too much
-		l.join(t.Context(), t, buy("bob", "key", 2))   // the twin of the first
-		l.join(t.Context(), t, buy("bob", "key", 3))   // the key of the first
-		l.join(t.Context(), t, buy("eve", "key", 2))
+		l.join(t.Context(), t, mugs("bob", "key", 2))
+		l.join(t.Context(), t, mugs("ann", "first", 1)) // again
+		l.join(t.Context(), t, mugs("ann", "first", 3)) // another request
+		l.join(going, t, mugs("gus", "key", 1))
+		l.join(t.Context(), t, mugs("max", "key", 100)) // too much
+		l.join(t.Context(), t, mugs("bob", "key", 2))   // the twin of the first
+		l.join(t.Context(), t, mugs("bob", "key", 3))   // the key of the first
+		l.join(t.Context(), t, mugs("eve", "key", 2))
 		leave()
-		await(t, "queued", 7, l.Lanes.Queued)
+		await(t, "queued", 7, l.lanes.Queued)
 		l.serve(t)
 
 		for i, c := range []struct {
@@ -253,10 +246,10 @@ func TestLanes_oneFails(t *testing.T) {
 		}
 		wantErr(t, "gone", l.answers[3].err, lock.ErrNotAcquired)
 		l.wantBegun(t, 1)
-		l.WantLevel(t, "mug", 15, 5)
-		l.Audit(t, "mug")
-		l.MustPlace(t, buy("gus", "key", 1)) // the keys were left free
-		l.MustPlace(t, buy("max", "key", 1))
+		l.wantLevel(t, "mug", 15, 5)
+		l.audit(t, "mug")
+		l.mustPlace(t, mugs("gus", "key", 1)) // the keys were left free
+		l.mustPlace(t, mugs("max", "key", 1))
 	})
 }
 
@@ -266,21 +259,21 @@ func TestLanes_arrival(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
-		l.Supply(t, "mug", 6)
+		l.supply(t, "mug", 6)
 		l.hold(t)
 		asked := []struct {
 			units int64
 			want  error
 		}{{3, nil}, {4, order.ErrSoldOut}, {2, nil}, {2, order.ErrSoldOut}, {1, nil}, {1, order.ErrSoldOut}}
 		for i, a := range asked {
-			l.join(t.Context(), t, buy(nth(i), "key", a.units))
+			l.join(t.Context(), t, mugs(nth(i), "key", a.units))
 		}
 		l.serve(t)
 		for i, a := range asked {
 			l.want(t, i, nth(i), a.want)
 		}
-		l.WantLevel(t, "mug", 0, 6)
-		l.Audit(t, "mug")
+		l.wantLevel(t, "mug", 0, 6)
+		l.audit(t, "mug")
 	})
 }
 
@@ -294,23 +287,23 @@ func TestLanes_readsAgain(t *testing.T) {
 			faster order.Request
 			want   []error // of three who want two units each
 		}{
-			"units": {7, buy("zoe", "other", 3), []error{nil, nil, order.ErrSoldOut}},
-			"key":   {7, buy("buyer-1", "key", 2), []error{nil, nil, nil}},
-			"last":  {4, buy("buyer-1", "key", 2), []error{nil, nil, order.ErrSoldOut}},
+			"units": {7, mugs("zoe", "other", 3), []error{nil, nil, order.ErrSoldOut}},
+			"key":   {7, mugs("buyer-1", "key", 2), []error{nil, nil, nil}},
+			"last":  {4, mugs("buyer-1", "key", 2), []error{nil, nil, order.ErrSoldOut}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				l := stand(t, db)
-				l.Reset(t)
-				l.Supply(t, "mug", c.units)
+				l.reset(t)
+				l.supply(t, "mug", c.units)
 				l.hold(t)
 				for i := range c.want {
-					l.join(t.Context(), t, buy(nth(i), "key", 2))
+					l.join(t.Context(), t, mugs(nth(i), "key", 2))
 				}
-				other := l.Another(t, func(c *ordertest.Config) { c.Store = nil })
+				other := l.another(t)
 				var faster order.Order
-				l.spy.BeforeTx = func() error {
+				l.spy.beforeTx = func() error {
 					if l.begun.Add(1) == 1 {
-						faster = other.MustPlace(t, by("conditional", c.faster))
+						faster = other.mustPlace(t, by("conditional", c.faster))
 					}
 					return nil
 				}
@@ -322,7 +315,7 @@ func TestLanes_readsAgain(t *testing.T) {
 					t.Errorf("twin: got %+v, want a replay of %s", twin, faster.ID)
 				}
 				l.wantBegun(t, 2)
-				l.Audit(t, "mug")
+				l.audit(t, "mug")
 			})
 		}
 	})
@@ -334,17 +327,17 @@ func TestLanes_lockedBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		for _, name := range []string{"row that is there", "row that is made"} {
-			l := stand(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), func(o *ordertest.Config) { o.MaxOpen = 10 })
-			l.Supply(t, "mug", 20)
+			l := stand(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), func(o *config) { o.maxOpen = 10 })
+			l.supply(t, "mug", 20)
 			lock := func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }
 			if name == "row that is there" {
-				wantErr(t, "first", l.DB.InTx(t.Context(), nil, lock), nil)
+				wantErr(t, "first", l.db.InTx(t.Context(), nil, lock), nil)
 			}
 			l.hold(t)
 			for i := range 5 {
-				l.join(t.Context(), t, buy(nth(i), "key", 1))
+				l.join(t.Context(), t, mugs(nth(i), "key", 1))
 			}
-			err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+			err := l.db.InTx(t.Context(), nil, func(tx order.Tx) error {
 				if err := lock(tx); err != nil {
 					return err
 				}
@@ -359,8 +352,8 @@ func TestLanes_lockedBuyer(t *testing.T) {
 			for i := range 5 {
 				l.want(t, i, nth(i), nil)
 			}
-			l.WantLevel(t, "mug", 15, 5)
-			l.Audit(t, "mug")
+			l.wantLevel(t, "mug", 15, 5)
+			l.audit(t, "mug")
 		}
 	})
 }
@@ -370,13 +363,13 @@ func TestLanes_lockedKey(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		l := stand(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t))
-		l.Supply(t, "mug", 20)
+		l.supply(t, "mug", 20)
 		l.hold(t)
 		for i := range 5 {
-			l.join(t.Context(), t, buy(nth(i), "key", 1))
+			l.join(t.Context(), t, mugs(nth(i), "key", 1))
 		}
 		enough := errors.New("enough")
-		err := l.DB.InTx(t.Context(), nil, func(tx order.Tx) error {
+		err := l.db.InTx(t.Context(), nil, func(tx order.Tx) error {
 			twin := order.Order{ID: "twin", Buyer: "buyer-2", Key: "key", CreatedAt: time.Now().UTC()}
 			if err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
 				return err
@@ -392,8 +385,8 @@ func TestLanes_lockedKey(t *testing.T) {
 			}
 			l.want(t, i, nth(i), nil)
 		}
-		l.WantLevel(t, "mug", 16, 4)
-		l.Audit(t, "mug")
+		l.wantLevel(t, "mug", 16, 4)
+		l.audit(t, "mug")
 	})
 }
 
@@ -410,23 +403,23 @@ func TestLanes_limits(t *testing.T) {
 			"units of them": {perBuyer: 1, want: order.ErrPurchaseLimit},
 		} {
 			t.Run(name, func(t *testing.T) {
-				l := stand(t, db, func(o *ordertest.Config) { o.MaxOpen = c.maxOpen })
-				l.Reset(t)
-				l.Supply(t, "mug", 4)
-				l.Limit(t, "mug", c.perBuyer)
-				l.MustPlace(t, by("redis", buy("ann", "first", 1)))
+				l := stand(t, db, func(o *config) { o.maxOpen = c.maxOpen })
+				l.reset(t)
+				l.supply(t, "mug", 4)
+				l.limit(t, "mug", c.perBuyer)
+				l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
 				l.begun.Store(0)
 				l.hold(t)
 				buyers := []string{"ann", "bob", "bob", "eve", "zoe", "max", "ann"}
 				for i, key := range []string{"second", "first", "second", "first", "first", "first", "first"} {
-					l.join(t.Context(), t, buy(buyers[i], key, 1)) // the last one is a replay, and no new order
+					l.join(t.Context(), t, mugs(buyers[i], key, 1)) // the last one is a replay, and no new order
 				}
 				l.serve(t)
 				for i, want := range []error{c.want, nil, c.want, nil, nil, order.ErrSoldOut, nil} {
 					l.want(t, i, buyers[i], want)
 				}
 				l.wantBegun(t, 2)
-				l.WantLevel(t, "mug", 0, 4)
+				l.wantLevel(t, "mug", 0, 4)
 			})
 		}
 	})
@@ -451,27 +444,27 @@ func TestLanes_fairToCarts(t *testing.T) {
 		var placed []string // by transaction, which follow one another: all need the lease of the mug
 		var orders []order.Order
 		l := stand(t, db)
-		l.spy.AroundTx = func(tx order.Tx) order.Tx { orders = nil; return logged{tx, &orders} }
-		l.spy.AfterTx = func(error) { placed = append(placed, fmt.Sprint(len(orders), " ", orders[0].SKUs())) }
-		l.Supply(t, "mug", 1000)
-		l.Supply(t, "hat", 1000)
+		l.spy.aroundTx = func(tx order.Tx) order.Tx { orders = nil; return logged{tx, &orders} }
+		l.spy.afterTx = func(error) { placed = append(placed, fmt.Sprint(len(orders), " ", orders[0].SKUs())) }
+		l.supply(t, "mug", 1000)
+		l.supply(t, "hat", 1000)
 		l.hold(t)
 		for i := range 300 {
-			l.join(t.Context(), t, buy(nth(i), "key", 1))
+			l.join(t.Context(), t, mugs(nth(i), "key", 1))
 		}
-		await(t, "leaders that wait", 1, l.Shared.Queued)
+		await(t, "leaders that wait", 1, l.shared.Queued)
 		l.all.Go(func() {
-			cart := buy("ann", "cart", 1)
+			cart := mugs("ann", "cart", 1)
 			cart.Lines = append(cart.Lines, order.RequestLine{SKU: "hat", Units: 1})
 			_, _, err := l.Place(t.Context(), cart)
 			wantErr(t, "cart", err, nil)
 		})
-		await(t, "leaders and carts that wait", 2, l.Shared.Queued)
+		await(t, "leaders and carts that wait", 2, l.shared.Queued)
 		l.serve(t)
 		if diff := cmp.Diff([]string{"256 [mug]", "1 [mug hat]", "44 [mug]"}, placed); diff != "" {
 			t.Errorf("transactions (-want +got):\n%s", diff)
 		}
-		l.WantLevel(t, "mug", 699, 301)
+		l.wantLevel(t, "mug", 699, 301)
 	})
 }
 
@@ -480,16 +473,16 @@ func TestLanes_goneWhileServed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
-		l.Supply(t, "mug", 5)
+		l.supply(t, "mug", 5)
 		l.hold(t)
 		going, leave := context.WithCancel(t.Context())
-		l.spy.BeforeCommit = leave
-		l.join(going, t, buy("gus", "key", 1))
-		l.join(t.Context(), t, buy("eve", "key", 1))
+		l.spy.beforeCommit = leave
+		l.join(going, t, mugs("gus", "key", 1))
+		l.join(t.Context(), t, mugs("eve", "key", 1))
 		l.serve(t)
 		l.want(t, 0, "gus", nil)
 		l.want(t, 1, "eve", nil)
-		l.WantLevel(t, "mug", 3, 2)
+		l.wantLevel(t, "mug", 3, 2)
 	})
 }
 
@@ -498,13 +491,13 @@ func TestLanes_goneWhileServed(t *testing.T) {
 func TestLanes_noLease(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		holder := ordertest.New(t, db)
-		holder.Supply(t, "mug", 5)
-		first := holder.MustPlace(t, buy("ann", "first", 1))
-		impatient := holder.Another(t, func(c *ordertest.Config) { c.MaxWait = 50 * time.Millisecond })
-		err := holder.Shared.Do(t.Context(), "sku:mug", func(context.Context, *lock.Lease) error {
-			ordertest.AtOnce(2, func(i int) {
-				o, replayed, err := impatient.Place(t.Context(), buy("ann", []string{"first", "second"}[i], 1))
+		holder := setup(t, db, byLanes)
+		holder.supply(t, "mug", 5)
+		first := holder.mustPlace(t, mugs("ann", "first", 1))
+		impatient := holder.another(t, func(c *config) { c.maxWait = 50 * time.Millisecond })
+		err := holder.shared.Do(t.Context(), "sku:mug", func(context.Context, *lock.Lease) error {
+			atOnce(2, func(i int) {
+				o, replayed, err := impatient.Place(t.Context(), mugs("ann", []string{"first", "second"}[i], 1))
 				if i == 0 && (err != nil || !replayed || cmp.Diff(first, o) != "") {
 					t.Errorf("replay: got %+v, replayed %v, %v", o, replayed, err)
 				}
@@ -515,7 +508,7 @@ func TestLanes_noLease(t *testing.T) {
 			return nil
 		})
 		wantErr(t, "hold", err, nil)
-		holder.WantLevel(t, "mug", 4, 1)
+		holder.wantLevel(t, "mug", 4, 1)
 	})
 }
 
@@ -524,15 +517,15 @@ func TestLanes_allFail(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
-		l.Supply(t, "mug", 10)
-		l.spy.BeforeTx = func() error { return order.ErrBusy }
-		ordertest.AtOnce(10, func(i int) {
-			_, _, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+		l.supply(t, "mug", 10)
+		l.spy.beforeTx = func() error { return order.ErrBusy }
+		atOnce(10, func(i int) {
+			_, _, err := l.Place(t.Context(), mugs(nth(i), "key", 1))
 			wantErr(t, "database is busy", err, order.ErrBusy)
-			_, _, err = l.Place(t.Context(), ordertest.Buy(nth(i), "key", "hat", 1))
+			_, _, err = l.Place(t.Context(), purchase(nth(i), "key", "hat", 1))
 			wantErr(t, "unknown SKU", err, order.ErrUnknownSKU)
 		})
-		l.WantLevel(t, "mug", 10, 0)
+		l.wantLevel(t, "mug", 10, 0)
 	})
 }
 
@@ -540,26 +533,26 @@ func TestLanes_allFail(t *testing.T) {
 // of their own. "Close answers the waiting buyers with lock.ErrClosed [...] and lets no more buyers in."
 func TestLanes_fullThenClosed(t *testing.T) {
 	t.Parallel()
-	l := stand(t, storetest.SQLite(t), func(c *ordertest.Config) { c.Lane.MaxQueue = 2 })
-	l.Supply(t, "mug", 5)
-	l.Supply(t, "hat", 5)
+	l := stand(t, storetest.SQLite(t), func(c *config) { c.lane.MaxQueue = 2 })
+	l.supply(t, "mug", 5)
+	l.supply(t, "hat", 5)
 	l.hold(t)
-	l.join(t.Context(), t, buy("ann", "key", 1))
-	l.join(t.Context(), t, buy("bob", "key", 1))
-	_, _, err := l.Place(t.Context(), buy("eve", "key", 1))
+	l.join(t.Context(), t, mugs("ann", "key", 1))
+	l.join(t.Context(), t, mugs("bob", "key", 1))
+	_, _, err := l.Place(t.Context(), mugs("eve", "key", 1))
 	wantErr(t, "third", err, lock.ErrQueueFull)
 	wantErr(t, "third", err, lock.ErrNotAcquired)
-	l.MustPlace(t, ordertest.Buy("eve", "key", "hat", 1))
-	l.Lanes.Close()
+	l.mustPlace(t, purchase("eve", "key", "hat", 1))
+	l.lanes.Close()
 	l.all.Wait()
 	l.want(t, 0, "", lock.ErrClosed)
-	_, _, err = l.Place(t.Context(), buy("zoe", "key", 1))
+	_, _, err = l.Place(t.Context(), mugs("zoe", "key", 1))
 	wantErr(t, "after Close", err, lock.ErrClosed)
-	l.Lanes.Close()
+	l.lanes.Close()
 	if err := l.lease.Release(); err != nil {
 		t.Error(err)
 	}
-	l.WantLevel(t, "mug", 5, 0)
+	l.wantLevel(t, "mug", 5, 0)
 }
 
 // panicking panics where a test says, while it is armed.
@@ -594,26 +587,26 @@ func TestLanes_panic(t *testing.T) {
 			t.Run(where, func(t *testing.T) {
 				boom := &panicking{where: where}
 				var panics atomic.Int64
-				l := stand(t, db, func(c *ordertest.Config) {
-					c.Wrap = func(l strategy.Locker) strategy.Locker { return panickingLocker{l, boom} }
-					c.Lane.SnapshotFor = 1 // each batch reads
-					c.Lane.OnPanic = func(err error) {
+				l := stand(t, db, func(c *config) {
+					c.wrap = func(l strategy.Locker) strategy.Locker { return panickingLocker{l, boom} }
+					c.lane.SnapshotFor = 1 // each batch reads
+					c.lane.OnPanic = func(err error) {
 						panics.Add(1)
 						if text := err.Error(); !strings.Contains(text, "panic: boom") || !strings.Contains(text, "panicking") {
 							t.Errorf("reported %v, want the panic and its stack", err)
 						}
 					}
 				})
-				l.Reset(t)
-				l.Supply(t, "mug", 2*buyers)
-				l.spy.BeforeClaims = func() { boom.at("keys") }
-				l.spy.BeforeTx = func() error { boom.at("begin"); return nil }
-				l.spy.BeforeCommit = func() { boom.at("commit") }
-				l.spy.AfterTx = func(error) { boom.at("answer") }
-				l.MustPlace(t, buy("first", "key", 1)) // the SKU is known to be there
+				l.reset(t)
+				l.supply(t, "mug", 2*buyers)
+				l.spy.beforeClaims = func() { boom.at("keys") }
+				l.spy.beforeTx = func() error { boom.at("begin"); return nil }
+				l.spy.beforeCommit = func() { boom.at("commit") }
+				l.spy.afterTx = func(error) { boom.at("answer") }
+				l.mustPlace(t, mugs("first", "key", 1)) // the SKU is known to be there
 				boom.armed.Store(true)
-				ordertest.AtOnce(buyers, func(i int) {
-					_, _, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+				atOnce(buyers, func(i int) {
+					_, _, err := l.Place(t.Context(), mugs(nth(i), "key", 1))
 					if err == nil || strings.Contains(err.Error(), "goroutine") || !strings.Contains(err.Error(), "panic: boom") {
 						t.Errorf("got %v, want the panic without its stack", err)
 					}
@@ -623,13 +616,13 @@ func TestLanes_panic(t *testing.T) {
 					t.Error("the panic was not reported")
 				}
 				for i := range buyers {
-					_, replayed, err := l.Place(t.Context(), buy(nth(i), "key", 1))
+					_, replayed, err := l.Place(t.Context(), mugs(nth(i), "key", 1))
 					if err != nil || replayed != (where == "answer") {
 						t.Errorf("%d again: replayed %v, %v", i, replayed, err)
 					}
 				}
-				l.WantLevel(t, "mug", buyers-1, buyers+1)
-				l.Audit(t, "mug")
+				l.wantLevel(t, "mug", buyers-1, buyers+1)
+				l.audit(t, "mug")
 			})
 		}
 	})

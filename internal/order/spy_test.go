@@ -1,0 +1,71 @@
+package order_test
+
+import (
+	"cmp"
+	"context"
+
+	"example.com/shop/internal/order"
+)
+
+// spyStore is a Store that calls a test around what it does. Its functions may be nil.
+type spyStore struct {
+	order.Store
+	beforeLevels func()
+	afterLevels  func()
+	beforeClaims func()
+	beforeTx     func() error // its error is the transaction's
+	afterTx      func(err error)
+	aroundTx     func(order.Tx) order.Tx
+	beforeCommit func()
+	refuseCommit error                 // instead of the COMMIT
+	answer       func(err error) error // another answer to the transaction
+}
+
+// Levels implements order.Store.
+func (s *spyStore) Levels(ctx context.Context, skus []string) (order.Levels, error) {
+	if len(order.Requests(ctx)) == 0 { // it is no step of a purchase
+		return s.Store.Levels(ctx, skus)
+	}
+	call(s.beforeLevels)
+	levels, err := s.Store.Levels(ctx, skus)
+	call(s.afterLevels)
+	return levels, err
+}
+
+// Claims implements order.Store.
+func (s *spyStore) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
+	call(s.beforeClaims)
+	return s.Store.Claims(ctx, keys...)
+}
+
+// InTx implements order.Store.
+func (s *spyStore) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
+	if s.beforeTx != nil {
+		if err := s.beforeTx(); err != nil {
+			return err
+		}
+	}
+	err := s.Store.InTx(ctx, placed, func(tx order.Tx) error {
+		if s.aroundTx != nil {
+			tx = s.aroundTx(tx)
+		}
+		err := fn(tx)
+		if err == nil {
+			call(s.beforeCommit)
+		}
+		return cmp.Or(err, s.refuseCommit)
+	})
+	if s.answer != nil {
+		err = s.answer(err)
+	}
+	if s.afterTx != nil {
+		s.afterTx(err)
+	}
+	return err
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
+	}
+}
