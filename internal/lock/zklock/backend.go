@@ -69,25 +69,24 @@ func (o Options) checked() (Options, error) {
 
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
-	opt      Options
-	conn     tracedConn
-	events   <-chan zk.Event
-	sessions sessions
+	opt    Options
+	conn   tracedConn
+	events <-chan zk.Event
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
-	work sync.WaitGroup // calls under way, watches, and removals in the background
+	work sync.WaitGroup // calls under way
 
-	lastSequence int32 // above it, a node is refused with ErrSequence
+	lastNumber string // above it, a node is refused with ErrSequence
 
 	mu      sync.Mutex // never held during I/O
+	session session
 	places  map[ticket]*place
-	watches map[string]<-chan struct{} // by path; closed when the node is gone
-	last    net.Conn                   // the latest connection
+	last    net.Conn // the latest connection
 }
 
-// maxSequence leaves room below the largest sequence number, which ZooKeeper would repeat.
-const maxSequence = 2_000_000_000
+// lastNumber leaves room below the largest sequence number, which ZooKeeper would repeat.
+const lastNumber = "2000000000"
 
 // New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
 // for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
@@ -97,11 +96,10 @@ func New(servers []string, o Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		opt:          o,
-		lastSequence: maxSequence,
-		places:       make(map[ticket]*place),
-		watches:      make(map[string]<-chan struct{}),
-		sessions:     sessions{changed: make(chan struct{})},
+		opt:        o,
+		lastNumber: lastNumber,
+		session:    session{ended: make(chan struct{})},
+		places:     make(map[ticket]*place),
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
@@ -126,20 +124,8 @@ func (b *Backend) Close() error {
 	for range b.events { // closed by the library's last goroutine
 	}
 	b.work.Wait()
-	b.sessions.set(0, 0)
+	b.setSession(0, 0)
 	return nil
-}
-
-// background runs fn in a goroutine that Close waits for. It reports false, without running it, if the Backend is
-// closed.
-func (b *Backend) background(fn func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open.Err() != nil {
-		return false
-	}
-	b.work.Go(fn)
-	return true
 }
 
 // dir is the path of a key's node.
