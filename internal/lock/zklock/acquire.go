@@ -80,23 +80,18 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 // the zxid of the queue's last change is at least as high; the next holder's is higher, since the queue has changed by
 // then. If an earlier request created the node, touch does the write.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
-	if !created {
-		zxid, err := b.touch(p)
-		if errors.Is(err, lock.ErrLost) {
-			p.node = node{session: s.id}
-			err = errChanged
-		}
-		if err != nil {
-			return lock.Grant{}, err
-		}
-		changed = zxid
-	}
-	if b.now() != s { // the answers may be of two sessions
-		return lock.Grant{}, zk.ErrSessionExpired
-	}
 	fence, err := fenceOf(changed)
-	if err != nil {
+	if !created {
+		fence, err = b.touch(p)
+	}
+	switch {
+	case errors.Is(err, lock.ErrLost):
+		p.node = node{session: s.id}
+		return lock.Grant{}, errChanged
+	case err != nil:
 		return lock.Grant{}, err
+	case b.now() != s: // the answers may be of two sessions
+		return lock.Grant{}, zk.ErrSessionExpired
 	}
 	p.held, p.before = true, ""
 	return lock.Grant{Fence: fence, Lost: s.ended}, nil
@@ -157,11 +152,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 		if err := s.checkTTL(c.TTL); err != nil {
 			return 0, err
 		}
-		zxid, err := b.touch(p)
-		if err != nil {
-			return 0, err
-		}
-		fence, err := fenceOf(zxid)
+		fence, err := b.touch(p)
 		if err == nil && c.Fence > fence {
 			return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
 		}

@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,17 +51,12 @@ type Options struct {
 // checked returns the options with their defaults, and an error that names the first invalid one.
 func (o Options) checked() (Options, error) {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
-	o.Root = cmp.Or(o.Root, "/locks")
+	o.Root = path.Join("/", cmp.Or(o.Root, "locks"))
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
-	// ZooKeeper's own tree is refused here, other illegal names by the server.
-	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
-	switch {
-	case o.SessionTimeout < time.Millisecond:
+	if o.SessionTimeout < time.Millisecond {
 		return o, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	case !legal:
-		return o, fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
 	}
 	return o, nil
 }
@@ -129,4 +123,4 @@ func (b *Backend) Close() error {
 }
 
 // dir is the path of a key's node.
-func (b *Backend) dir(key string) string { return b.opt.Root + "/" + escape(key) }
+func (b *Backend) dir(key string) string { return path.Join(b.opt.Root, escape(key)) }

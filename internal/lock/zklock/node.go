@@ -158,10 +158,10 @@ func (b *Backend) checkSequence(p *place) error {
 	return ErrSequence
 }
 
-// touch writes empty data to the place's node, and returns the zxid of the write. A read would prove nothing: a server
+// touch writes empty data to the place's node, and returns the fence of the write. A read would prove nothing: a server
 // that is cut off from the others answers reads for a while, although the session may have ended and the node be gone.
 // A write passes the leader and a majority of the servers, which check both.
-func (b *Backend) touch(p *place) (zxid int64, err error) {
+func (b *Backend) touch(p *place) (fence int64, err error) {
 	stat, err := b.conn.Set(p.path, nil, -1)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired):
@@ -172,7 +172,7 @@ func (b *Backend) touch(p *place) (zxid int64, err error) {
 	case stat.EphemeralOwner != p.session, b.now().id != p.session:
 		return 0, lock.ErrLost
 	}
-	return stat.Mzxid, nil
+	return fenceOf(stat.Mzxid)
 }
 
 // handoffs is the number of low bits of a fence with which the Locker numbers its hand-offs.
