@@ -14,7 +14,6 @@ package history
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -37,45 +36,18 @@ type Lease struct {
 // trusted reports whether its holder ever could act under it.
 func (e Lease) trusted() bool { return e.Begin.Before(e.End) }
 
-// History is what was recorded. It may be used by many goroutines at once.
+// History is what was recorded.
 type History struct {
-	mu     sync.Mutex
-	leases []Lease
-	forgot []span
+	Leases []Lease
+	Forgot []Span // in each of them the store lost its memory of leases, or took them for older than they were
 }
 
-// span is a time in which something happened, at an instant that need not be known.
-type span struct{ from, to time.Time }
-
-// Add records a lease.
-func (h *History) Add(e Lease) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leases = append(h.leases, e)
-}
-
-// Forgot records that the store lost its memory of leases, or took them for older than they were, at some instant from
-// one time to the other.
-func (h *History) Forgot(from, to time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.forgot = append(h.forgot, span{from, to})
-}
-
-// Leases returns all leases in the order in which they began.
-func (h *History) Leases() []Lease {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := slices.Clone(h.leases)
-	slices.SortStableFunc(all, func(a, b Lease) int { return a.Begin.Compare(b.Begin) })
-	return all
-}
+// Span is a time in which something happened, at an instant that need not be known.
+type Span struct{ From, To time.Time }
 
 // mayForget reports whether the store may have forgotten something from one time to the other.
 func (h *History) mayForget(from, to time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.forgot, func(s span) bool { return !s.to.Before(from) && !s.from.After(to) })
+	return slices.ContainsFunc(h.Forgot, func(s Span) bool { return !s.To.Before(from) && !s.From.After(to) })
 }
 
 // Broken is a rule that two leases break.
@@ -103,8 +75,10 @@ const (
 // Check returns what is broken, nil if all is well.
 func (h *History) Check() []Broken {
 	var broken []Broken
+	inOrder := slices.Clone(h.Leases)
+	slices.SortStableFunc(inOrder, func(a, b Lease) int { return a.Begin.Compare(b.Begin) })
 	earlier := make(map[string][]Lease)
-	for _, b := range h.Leases() {
+	for _, b := range inOrder {
 		before := earlier[b.Key]
 		for i := range before {
 			a := &before[i]

@@ -181,7 +181,7 @@ func (w *record) history() *history.History {
 	}
 	h := new(history.History)
 	for _, r := range last {
-		h.Add(r.Lease)
+		h.Leases = append(h.Leases, r.Lease)
 	}
 	return h
 }

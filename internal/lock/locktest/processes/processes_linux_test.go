@@ -100,12 +100,12 @@ func faults(t *testing.T, addr string) {
 
 	end(t, ps)
 	h := w.history()
-	h.Forgot(from, to)
+	h.Forgot = []history.Span{{From: from, To: to}}
 	broken := h.Check()
 	for _, b := range broken[:min(len(broken), 10)] {
 		t.Error(b)
 	}
-	t.Logf("%d leases, %d times a rule is broken", len(h.Leases()), len(broken))
+	t.Logf("%d leases, %d times a rule is broken", len(h.Leases), len(broken))
 	nothingLeft(t, addr)
 }
 
