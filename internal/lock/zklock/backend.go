@@ -48,19 +48,6 @@ type Options struct {
 	Trace func(command, path, answer string)
 }
 
-// checked returns the options with their defaults, and an error that names the first invalid one.
-func (o Options) checked() (Options, error) {
-	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
-	o.Root = path.Join("/", cmp.Or(o.Root, "locks"))
-	if o.Dial == nil {
-		o.Dial = net.DialTimeout
-	}
-	if o.SessionTimeout < time.Millisecond {
-		return o, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	}
-	return o, nil
-}
-
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt    Options
@@ -85,9 +72,13 @@ const lastNumber = "2000000000"
 // New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
 // for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
 func New(servers []string, o Options) (*Backend, error) {
-	o, err := o.checked()
-	if err != nil {
-		return nil, err
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
+	o.Root = path.Join("/", cmp.Or(o.Root, "locks"))
+	if o.Dial == nil {
+		o.Dial = net.DialTimeout
+	}
+	if o.SessionTimeout < time.Millisecond {
+		return nil, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
 	}
 	b := &Backend{
 		opt:        o,
@@ -97,13 +88,13 @@ func New(servers []string, o Options) (*Backend, error) {
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
-	b.conn.trace = o.Trace
-	b.conn.Conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
+	conn, events, err := zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		b.shut()
 		return nil, err
 	}
+	b.conn, b.events = tracedConn{conn, o.Trace}, events
 	return b, nil
 }
 
