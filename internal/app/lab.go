@@ -85,7 +85,7 @@ func (c *components) openMySQLLock(ctx context.Context, s Settings) error {
 	if s.MySQL == "" {
 		return nil
 	}
-	table := mysqllock.New(c.database.DB(), mysqllock.Options{})
+	table := mysqllock.New(c.database.DB())
 	if err := table.CreateTable(ctx); err != nil {
 		return fmt.Errorf("mysql-lock: make its table: %w", err)
 	}

@@ -135,7 +135,12 @@ func (l *Locker) drain() {
 	l.draining = true
 	var waiting []*Lease
 	for _, q := range l.queues {
-		waiting = append(waiting, q.awaitedLocked()...)
+		if q.asking != nil {
+			waiting = append(waiting, q.asking.lease)
+		}
+		for e := q.waiting.Front(); e != nil; e = e.Next() {
+			waiting = append(waiting, e.Value.(*waiter).lease)
+		}
 	}
 	if len(l.queues) == 0 {
 		l.drained()

@@ -148,14 +148,3 @@ func (q *queue) popLocked() *waiter {
 	w.element = nil
 	return w
 }
-
-// awaitedLocked returns the leases that callers wait for.
-func (q *queue) awaitedLocked() (leases []*Lease) {
-	if q.asking != nil {
-		leases = append(leases, q.asking.lease)
-	}
-	for e := q.waiting.Front(); e != nil; e = e.Next() {
-		leases = append(leases, e.Value.(*waiter).lease)
-	}
-	return leases
-}

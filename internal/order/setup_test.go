@@ -131,7 +131,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	if db.IsSQLite() {
 		return lockers
 	}
-	table := mysqllock.New(db.DB(), mysqllock.Options{})
+	table := mysqllock.New(db.DB())
 	if err := table.CreateTable(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -95,18 +95,19 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 	guards := make([]guard, l.keys)
 	var beats atomic.Int64 // turns that ended, for the watchdog
 	var ready sync.WaitGroup
-	start, ended := make(chan time.Time), make(chan *worker, l.clients*l.goroutines)
+	ready.Add(l.clients * l.goroutines)
+	ended := make(chan *worker, l.clients*l.goroutines)
 	for i := range cap(ended) {
 		w := &worker{
 			number: i, client: clients[i%l.clients], key: fmt.Sprintf("%s:%d", prefix, i%l.keys),
 			guard: &guards[i%l.keys], hold: l.hold, beats: &beats,
 		}
-		ready.Add(1)
 		go func() {
 			w.turn(ctx) // opens connections and loads scripts
 			w.longest = 0
 			ready.Done()
-			end := <-start
+			ready.Wait()
+			end := time.Now().Add(length)
 			for ctx.Err() == nil && time.Now().Before(end) {
 				if w.turn(ctx) && !time.Now().After(end) {
 					w.turns++
@@ -115,13 +116,6 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 			ended <- w
 		}()
 	}
-	go func() {
-		ready.Wait()
-		end := time.Now().Add(length)
-		for range cap(ended) {
-			start <- end
-		}
-	}()
 	workers, hung := collect(cancel, ended, &beats)
 	r := sum(l, workers, guards, length)
 	r.turns = float64(beats.Load())
@@ -162,21 +156,20 @@ func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64) (workers 
 
 // closeAll closes the clients, but waits no longer than grace for one that hangs in that.
 func closeAll(clients []client) error {
-	errs := make(chan error, len(clients))
-	for _, c := range clients {
-		go func() { errs <- c.close() }()
-	}
-	late := time.After(grace)
-	var all error
-	for range clients {
-		select {
-		case err := <-errs:
-			all = errors.Join(all, err)
-		case <-late:
-			return errors.Join(all, errors.New("close does not return"))
+	closed := make(chan error, 1)
+	go func() {
+		var all error
+		for _, c := range clients {
+			all = errors.Join(all, c.close())
 		}
+		closed <- all
+	}()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(grace):
+		return errors.New("close does not return")
 	}
-	return all
 }
 
 // sum adds up what the workers did. Those that are stuck do not count.

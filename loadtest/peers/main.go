@@ -182,45 +182,40 @@ func (r *result) print(out io.Writer) {
 		rows = append(rows, table.Row{"sleep loop", median(r.sleeps), toRaw, toFastest})
 	}
 	for _, p := range r.peers {
-		rates, longest := r.rates(p.name), time.Duration(0)
-		for _, one := range r.rows[p.name] {
-			longest = max(longest, one.longest)
-		}
+		rounds, rates := r.rows[p.name], r.rates(p.name)
+		longest := slices.Max(figures(rounds, func(one round) time.Duration { return one.longest }))
 		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
-			longest.Round(10 * time.Microsecond), leastFair(r.rows[p.name]), commands(r.rows[p.name]), gap(r.rows[p.name]), verdict(r.rows[p.name])})
+			longest.Round(10 * time.Microsecond), leastFair(rounds), commands(rounds), gap(rounds), verdict(rounds)})
 	}
 	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "commands/turn", "gap", "right"}
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
 }
 
-// commands returns how many Redis processed for each turn, the median of the rounds.
-func commands(rounds []round) string {
-	var each []float64
+// figures returns one figure of each round.
+func figures[T any](rounds []round, figure func(round) T) []T {
+	var all []T
 	for _, one := range rounds {
-		each = append(each, one.commands/max(1, one.turns))
+		all = append(all, figure(one))
 	}
-	return fmt.Sprintf("%.2f", stats.Median(each))
-}
-
-// gap returns how long the key stood free between two holders, the median of the rounds.
-func gap(rounds []round) string {
-	var each []float64
-	for _, one := range rounds {
-		each = append(each, float64(one.gap))
-	}
-	if d := time.Duration(stats.Median(each)); d > 0 {
-		return d.Round(time.Microsecond).String()
-	}
-	return "-"
+	return all
 }
 
 // rates returns a peer's turns per second by round, 0 where it hung.
 func (r *result) rates(name string) []float64 {
-	var rates []float64
-	for _, one := range r.rows[name] {
-		rates = append(rates, one.perSecond)
+	return figures(r.rows[name], func(one round) float64 { return one.perSecond })
+}
+
+// commands returns how many Redis processed for each turn, the median of the rounds.
+func commands(rounds []round) string {
+	return fmt.Sprintf("%.2f", stats.Median(figures(rounds, func(one round) float64 { return one.commands / max(1, one.turns) })))
+}
+
+// gap returns how long the key stood free between two holders, the median of the rounds.
+func gap(rounds []round) string {
+	if d := stats.Median(figures(rounds, func(one round) time.Duration { return one.gap })); d > 0 {
+		return d.Round(time.Microsecond).String()
 	}
-	return rates
+	return "-"
 }
 
 // fastest returns the fastest library other than ours.

@@ -10,7 +10,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/mysqllock"
 )
 
 // "Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are rolled back and tried
@@ -19,7 +18,7 @@ func TestBackend_Conflicts(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
 		db.SetMaxOpenConns(1) // the trigger counts in the session
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		exec(t, db, `CREATE TRIGGER meet BEFORE UPDATE ON locks FOR EACH ROW
 			IF @meet > 0 THEN
 				SET @meet = @meet - 1, @met = @met + 1;
@@ -70,7 +69,7 @@ func TestBackend_Conflicts(t *testing.T) {
 func TestBackend_StuckRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
 		mustGrant(t, b, mine)
 		tx, err := db.BeginTx(bounded(t), nil)

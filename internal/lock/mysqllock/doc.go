@@ -1,17 +1,17 @@
 // Package mysqllock keeps leases in a table of MySQL 8 or later or MariaDB 10.11 or later, for shops that have that
 // database already and do not want to run another server.
 //
-//	leases := mysqllock.New(db, mysqllock.Options{})
+//	leases := mysqllock.New(db)
 //	if err := leases.CreateTable(ctx); err != nil { ... } // or schema.sql in a migration
 //	locker := lock.New(leases, lock.Options{})
 //
 // # How it works
 //
-// Each key has a row: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR UPDATE NOWAIT of
-// the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal is the same, and
-// a release is one UPDATE, on the condition that the owner still holds the key. If another transaction has locked the
-// row, the key counts as held: no server thread waits for the row. A missing row is inserted before the transaction, as
-// a free one. No connection is kept while a lease is held.
+// Each key has a row in the table locks: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR
+// UPDATE NOWAIT of the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal
+// is the same, and a release is one UPDATE, on the condition that the owner still holds the key. If another transaction
+// has locked the row, the key counts as held: no server thread waits for the row. A missing row is inserted before the
+// transaction, as a free one. No connection is kept while a lease is held.
 //
 // The transaction is READ COMMITTED, set for this transaction only. At REPEATABLE READ, the SELECT of a key without a
 // row would lock the gap into which other keys are inserted, and two such transactions would wait for each other.

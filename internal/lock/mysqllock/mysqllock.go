@@ -1,54 +1,33 @@
 package mysqllock
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"time"
 
 	"example.com/shop/internal/lock"
 )
 
-// Options of a Backend. The zero value is a good one.
-type Options struct {
-	// Table is the lock table's name, schema.table if it is in another schema: letters, digits and underscores. Default
-	// "locks".
-	Table string
-}
-
-var tableName = regexp.MustCompile(`^(\w{1,64}\.)?\w{1,64}$`)
-
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package comment for its promises.
-type Backend struct {
-	db    *sql.DB
-	table string
-	sql   statements
-}
+type Backend struct{ db *sql.DB }
 
 var (
 	_ lock.Backend   = (*Backend)(nil)
 	_ lock.Inspector = (*Backend)(nil)
 )
 
-// New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table has to exist:
-// see CreateTable. New panics if its name is invalid.
-func New(db *sql.DB, o Options) *Backend {
-	table := cmp.Or(o.Table, "locks")
-	if !tableName.MatchString(table) {
-		panic(fmt.Sprintf("mysqllock: Table %q: want letters, digits and underscores, 64 at most", table))
-	}
-	return &Backend{db: db, table: table, sql: newStatements(table)}
-}
+// New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table locks has to
+// exist: see CreateTable.
+func New(db *sql.DB) *Backend { return &Backend{db} }
 
 // CreateTable creates the lock table unless it exists. Any number of processes may call it at the same time. schema.sql
 // has the statement for shops that create tables by migrations.
 func (b *Backend) CreateTable(ctx context.Context) error {
-	if _, err := b.db.ExecContext(ctx, b.sql.create); err != nil {
-		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
+	if _, err := b.db.ExecContext(ctx, schema); err != nil {
+		return fmt.Errorf("mysqllock: create table: %w", err)
 	}
 	return nil
 }
@@ -63,7 +42,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 		g, err = b.take(ctx, c)
 		if errors.Is(err, sql.ErrNoRows) {
 			// Inserted outside of the transaction, which then has a row to lock.
-			if _, err := b.db.ExecContext(ctx, b.sql.insert, []byte(c.Key)); err != nil {
+			if _, err := b.db.ExecContext(ctx, insertRow, []byte(c.Key)); err != nil {
 				return err
 			}
 			g, err = b.take(ctx, c)
@@ -110,7 +89,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 			return ctx.Err()
 		}
 		reading, cancel := context.WithTimeout(ctx, pollLimit)
-		r, err := scan(b.db.QueryRowContext(reading, b.sql.read, []byte(c.Key)))
+		r, err := scan(b.db.QueryRowContext(reading, readRow, []byte(c.Key)))
 		cancel()
 		switch {
 		case errors.Is(err, sql.ErrNoRows), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -146,7 +125,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (fence int64, err err
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	freed := int64(0)
 	err := retry(ctx, func() error {
-		result, err := b.db.ExecContext(ctx, b.sql.release, c.Fence, []byte(c.Key), []byte(c.Owner))
+		result, err := b.db.ExecContext(ctx, releaseRow, c.Fence, []byte(c.Key), []byte(c.Owner))
 		if err == nil {
 			freed, err = result.RowsAffected()
 		}
@@ -163,7 +142,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 
 // Holder implements lock.Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
-	r, err := scan(b.db.QueryRowContext(ctx, b.sql.read, []byte(key)))
+	r, err := scan(b.db.QueryRowContext(ctx, readRow, []byte(key)))
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !r.held():
 		return lock.Holder{}, nil

@@ -1,10 +1,8 @@
 package mysqllock_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -16,25 +14,21 @@ import (
 	"example.com/shop/internal/lock/mysqllock"
 )
 
-// The suite, with either protocol of the driver, and with a table of another name.
+// The suite, with either protocol of the driver.
 func TestMySQLLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
-		o := mysqllock.Options{}
 		if strings.HasSuffix(t.Name(), "MariaDB") {
 			dsn = with(t, dsn, "interpolateParams", "true")
-			o.Table = schemaOf(t, dsn) + ".order"
 		}
 		db := open(t, dsn)
-		newBackend(t, db, o)
+		newBackend(t, db)
 		locktest.Run(t, func(*testing.T) locktest.Harness {
 			return locktest.Harness{
-				Connect: func(t testing.TB) lock.Backend { return mysqllock.New(open(t, dsn), o) },
+				Connect: func(t testing.TB) lock.Backend { return mysqllock.New(open(t, dsn)) },
 				Expires: true,
 				Fences:  true,
 				Raises:  true,
-				Forget: func(t testing.TB) {
-					exec(t, db, "DELETE FROM "+strings.Replace(cmp.Or(o.Table, "locks"), ".order", ".`order`", 1))
-				},
+				Forget:  func(t testing.TB) { exec(t, db, "DELETE FROM locks") },
 			}
 		})
 	})
@@ -44,7 +38,7 @@ func TestMySQLLock(t *testing.T) {
 func TestBackend_KeysAreBytes(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		keys := []string{
 			"abc", "ABC", "abc ", " abc", "abc\x00", "äbc", "a\u0308bc", "abc%", "ab_", `a\bc`, "'", "\xff\xfe", "🔒",
 			strings.Repeat("k", lock.MaxKey), strings.Repeat("k", lock.MaxKey-1),
@@ -68,7 +62,7 @@ func TestBackend_KeysAreBytes(t *testing.T) {
 // free.
 func TestBackend_UnusableNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
-		b := newBackend(t, open(t, with(t, dsn, "sql_mode", "''")), mysqllock.Options{})
+		b := newBackend(t, open(t, with(t, dsn, "sql_mode", "''")))
 		for _, c := range []lock.Claim{
 			{Key: strings.Repeat("k", lock.MaxKey+1), Owner: "me", TTL: long},
 			{Key: "key", Owner: strings.Repeat("o", 256), TTL: long},
@@ -85,7 +79,7 @@ func TestBackend_UnusableNames(t *testing.T) {
 func TestBackend_WaitLocksNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		holder := lock.Claim{Key: "key", Owner: "holder", TTL: long}
 		waiter := lock.Claim{Key: "key", Owner: "waiter", TTL: long, Queue: true}
 		mustGrant(t, b, holder)
@@ -117,7 +111,7 @@ func TestBackend_NewKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		const owners, keys = 8, 12
 		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		var mu sync.Mutex
 		granted := map[string]int{}
 		var wg sync.WaitGroup
@@ -168,7 +162,7 @@ func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 			return s
 		}
 		before := session()
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		c := lock.Claim{Key: "key", Owner: "me", TTL: long}
 		mustGrant(t, b, c)
 		mustBeHeld(t, b, lock.Claim{Key: "key", Owner: "other", TTL: long})
@@ -184,16 +178,6 @@ func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 	})
 }
 
-// New panics if the table's name cannot be one.
-func TestNew_Table(t *testing.T) {
-	defer func() {
-		if err := fmt.Sprint(recover()); !strings.Contains(err, "Table") {
-			t.Errorf("got %v, want an error that names Table", err)
-		}
-	}()
-	mysqllock.New(nil, mysqllock.Options{Table: "locks; DROP TABLE orders"})
-}
-
 // "The deadline is judged by the database's clock". The session's clock is set: a lease of an hour runs out an hour
 // later to the microsecond, in no time.
 func TestBackend_DatabaseClock(t *testing.T) {
@@ -201,7 +185,7 @@ func TestBackend_DatabaseClock(t *testing.T) {
 		// A time zone with a summer time, and the middle of the hour that its clocks show twice.
 		db := open(t, with(t, dsn, "time_zone", "'-05:00'"))
 		db.SetMaxOpenConns(1) // one session, one clock
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		at := func(clock string) { exec(t, db, "SET TIMESTAMP = "+clock) }
 		defer at("DEFAULT")
 		me := lock.Claim{Key: "key", Owner: "me", TTL: time.Hour}
@@ -236,7 +220,7 @@ func TestBackend_FenceAheadOfClock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
 		db.SetMaxOpenConns(1)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		exec(t, db, "SET TIMESTAMP = 1700000000")
 		defer exec(t, db, "SET TIMESTAMP = DEFAULT")
 		first := lock.Claim{Key: "key", Owner: "first", TTL: time.Second}
@@ -278,7 +262,7 @@ func TestBackend_FenceAheadOfClock(t *testing.T) {
 func TestBackend_RowsDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
-		b := newBackend(t, db, mysqllock.Options{})
+		b := newBackend(t, db)
 		doc, err := os.ReadFile("doc.go")
 		if err != nil {
 			t.Fatal(err)

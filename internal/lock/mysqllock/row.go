@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -17,33 +16,28 @@ import (
 //go:embed schema.sql
 var schema string
 
-// statements are the SQL of one Backend. Only the table's name is not a parameter, since it cannot be one.
-type statements struct{ create, insert, read, lock, set, release string }
-
-func newStatements(table string) statements {
-	quoted := "`" + strings.ReplaceAll(table, ".", "`.`") + "`"
-	named := func(source string) string { return strings.ReplaceAll(source, "{table}", quoted) }
+const (
 	// The row: owner, microseconds left of its lease, fence, and the time in microseconds since 1970.
-	const read = `
+	readRow = `
 SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
        fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-  FROM {table} WHERE name = ?`
-	return statements{
-		create: strings.Replace(schema, "`locks`", quoted, 1),
-		// A free row, where there is none.
-		insert: named(`INSERT IGNORE INTO {table} (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`),
-		read:   named(read),
-		lock:   named(read + ` FOR UPDATE NOWAIT`), // a wait would make the clock's value old
-		// A grant or a renewal, with the row locked.
-		set: named(`
-UPDATE {table} SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
- WHERE name = ?`),
-		// A release needs no SELECT before: the WHERE has its condition.
-		release: named(`
-UPDATE {table} SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
- WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`),
-	}
-}
+  FROM locks WHERE name = ?`
+
+	lockRow = readRow + ` FOR UPDATE NOWAIT` // a wait would make the clock's value old
+
+	// A free row, where there is none.
+	insertRow = `INSERT IGNORE INTO locks (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`
+
+	// A grant or a renewal, with the row locked.
+	setRow = `
+UPDATE locks SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+ WHERE name = ?`
+
+	// A release needs no SELECT before: the WHERE has its condition.
+	releaseRow = `
+UPDATE locks SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
+ WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`
+)
 
 // handoffs is how many numbers after its fence a holder may have used without reporting them: see lock.Grant.Fence.
 const handoffs = 65_535
@@ -87,7 +81,7 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fe
 			_ = within(ctx, tx.Rollback) // if it fails, the connection has failed, too
 		}
 	}()
-	r, err := scan(tx.QueryRowContext(ctx, b.sql.lock, []byte(c.Key)))
+	r, err := scan(tx.QueryRowContext(ctx, lockRow, []byte(c.Key)))
 	if err != nil {
 		return err
 	}
@@ -95,7 +89,7 @@ func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fe
 	if !ok {
 		return nil
 	}
-	_, err = tx.ExecContext(ctx, b.sql.set, []byte(c.Owner), fence, c.TTL.Microseconds(), []byte(c.Key))
+	_, err = tx.ExecContext(ctx, setRow, []byte(c.Owner), fence, c.TTL.Microseconds(), []byte(c.Key))
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,9 @@ func with(t testing.TB, dsn, name, value string) string {
 }
 
 // newBackend returns one whose table exists.
-func newBackend(t testing.TB, db *sql.DB, o mysqllock.Options) *mysqllock.Backend {
+func newBackend(t testing.TB, db *sql.DB) *mysqllock.Backend {
 	t.Helper()
-	b := mysqllock.New(db, o)
+	b := mysqllock.New(db)
 	if err := b.CreateTable(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,4 @@ func mustBeHeld(t testing.TB, b lock.Backend, c lock.Claim) lock.Grant {
 		t.Fatalf("Acquire by %q: %+v, %v; want held by another", c.Owner, g, err)
 	}
 	return g
-}
-
-func schemaOf(t testing.TB, dsn string) string {
-	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config.DBName
 }

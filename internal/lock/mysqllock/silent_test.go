@@ -49,7 +49,7 @@ func TestBackend_SilentConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, dsn string) {
-				direct := newBackend(t, open(t, dsn), mysqllock.Options{})
+				direct := newBackend(t, open(t, dsn))
 				mustGrant(t, direct, mine)
 				mustGrant(t, direct, lock.Claim{Key: "theirs", Owner: "they", TTL: long})
 				mustGrant(t, direct, lock.Claim{Key: "free", Owner: "they", TTL: long})
@@ -57,7 +57,7 @@ func TestBackend_SilentConnection(t *testing.T) {
 					t.Fatal(err)
 				}
 				w, dsn := throughWire(t, dsn)
-				b := mysqllock.New(open(t, dsn), mysqllock.Options{})
+				b := mysqllock.New(open(t, dsn))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				fell := w.silence(c.request)
@@ -81,9 +81,9 @@ func TestBackend_LateCommit(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, dsn string) {
 				pool := open(t, dsn)
-				direct := newBackend(t, pool, mysqllock.Options{})
+				direct := newBackend(t, pool)
 				w, dsn := throughWire(t, dsn)
-				b := mysqllock.New(open(t, dsn), mysqllock.Options{})
+				b := mysqllock.New(open(t, dsn))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				fell := w.silence(commit)

@@ -52,14 +52,6 @@ type node struct {
 // contender is an owner that asks for a key.
 type contender struct{ key, owner string }
 
-// request is what is sent to all nodes.
-type request struct {
-	script *redis.Script
-	claim  lock.Claim
-	number int64 // higher for each later one: a late release must not undo a later request
-	sent   time.Time
-}
-
 // answer is the answer of one node.
 type answer struct {
 	node int
@@ -69,9 +61,11 @@ type answer struct {
 
 // send sends a request to each node, in its own goroutine. The requests do not end with a caller's context: a release
 // has to wait for the answer of a node that may have granted the key, even if the caller has gone.
+//
+// Requests are numbered, higher for each later one: a late release must not undo a later request.
 func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 	answers := make(chan answer, len(b.nodes)) // so that no goroutine blocks if nothing reads them
-	r := request{script, c, b.sent.Add(1), time.Now()}
+	number, began := b.sent.Add(1), time.Now()
 	for i, n := range b.nodes {
 		before, end := n.enqueue(contender{c.Key, c.Owner})
 		b.work.Go(func() {
@@ -79,10 +73,13 @@ func (b *Backend) send(script *redis.Script, c lock.Claim) <-chan answer {
 			if before != nil {
 				<-before
 			}
-			if script != releaseScript && time.Since(r.sent) >= b.opt.NodeTimeout {
+			if script != releaseScript && time.Since(began) >= b.opt.NodeTimeout {
 				return // it counts as failed already; a request that is not sent needs no release
 			}
-			yes, err := b.run(n, r)
+			ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
+			defer cancel()
+			keys := []string{prefix + c.Key}
+			yes, err := script.Run(ctx, n.client, keys, c.Owner, c.TTL.Milliseconds(), number).Bool()
 			answers <- answer{i, yes, err}
 		})
 	}
@@ -121,12 +118,4 @@ func (n *node) vote(ctx context.Context, key string) vote {
 	}
 	_, owner, _ := strings.Cut(value.Val(), " ")
 	return vote{owner: owner, left: ttl.Val()}
-}
-
-// run runs the script of a request on one node.
-func (b *Backend) run(n *node, r request) (bool, error) {
-	ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
-	defer cancel()
-	keys := []string{prefix + r.claim.Key}
-	return r.script.Run(ctx, n.client, keys, r.claim.Owner, r.claim.TTL.Milliseconds(), r.number).Bool()
 }

@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,69 +48,53 @@ type Options struct {
 	Trace func(command, path, answer string)
 }
 
-// checked returns the options with their defaults, and an error that names the first invalid one.
-func (o Options) checked() (Options, error) {
-	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
-	o.Root = cmp.Or(o.Root, "/locks")
-	if o.Dial == nil {
-		o.Dial = net.DialTimeout
-	}
-	// ZooKeeper's own tree is refused here, other illegal names by the server.
-	legal := len(o.Root) > 1 && o.Root[0] == '/' && path.Clean(o.Root) == o.Root && !strings.HasPrefix(o.Root+"/", "/zookeeper/")
-	switch {
-	case o.SessionTimeout < time.Millisecond:
-		return o, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
-	case !legal:
-		return o, fmt.Errorf("zklock: Root %q: want an absolute path without a slash at its end", o.Root)
-	}
-	return o, nil
-}
-
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
-	opt      Options
-	conn     tracedConn
-	events   <-chan zk.Event
-	sessions sessions
+	opt    Options
+	conn   tracedConn
+	events <-chan zk.Event
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
-	work sync.WaitGroup // calls under way, watches, and removals in the background
+	work sync.WaitGroup // calls under way
 
-	lastSequence int32 // above it, a node is refused with ErrSequence
+	lastNumber string // above it, a node is refused with ErrSequence
 
 	mu      sync.Mutex // never held during I/O
+	session session
 	places  map[ticket]*place
-	watches map[string]<-chan struct{} // by path; closed when the node is gone
-	last    net.Conn                   // the latest connection
+	last    net.Conn // the latest connection
 }
 
-// maxSequence leaves room below the largest sequence number, which ZooKeeper would repeat.
-const maxSequence = 2_000_000_000
+// lastNumber leaves room below the largest sequence number, which ZooKeeper would repeat.
+const lastNumber = "2000000000"
 
 // New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
 // for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
 func New(servers []string, o Options) (*Backend, error) {
-	o, err := o.checked()
-	if err != nil {
-		return nil, err
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
+	o.Root = path.Join("/", cmp.Or(o.Root, "locks"))
+	if o.Dial == nil {
+		o.Dial = net.DialTimeout
+	}
+	if o.SessionTimeout < time.Millisecond {
+		return nil, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
 	}
 	b := &Backend{
-		opt:          o,
-		lastSequence: maxSequence,
-		places:       make(map[ticket]*place),
-		watches:      make(map[string]<-chan struct{}),
-		sessions:     sessions{changed: make(chan struct{})},
+		opt:        o,
+		lastNumber: lastNumber,
+		session:    session{ended: make(chan struct{})},
+		places:     make(map[ticket]*place),
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
-	b.conn.trace = o.Trace
-	b.conn.Conn, b.events, err = zk.Connect(servers, o.SessionTimeout,
+	conn, events, err := zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		b.shut()
 		return nil, err
 	}
+	b.conn, b.events = tracedConn{conn, o.Trace}, events
 	return b, nil
 }
 
@@ -126,21 +109,9 @@ func (b *Backend) Close() error {
 	for range b.events { // closed by the library's last goroutine
 	}
 	b.work.Wait()
-	b.sessions.set(0, 0)
+	b.setSession(0, 0)
 	return nil
 }
 
-// background runs fn in a goroutine that Close waits for. It reports false, without running it, if the Backend is
-// closed.
-func (b *Backend) background(fn func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open.Err() != nil {
-		return false
-	}
-	b.work.Go(fn)
-	return true
-}
-
 // dir is the path of a key's node.
-func (b *Backend) dir(key string) string { return b.opt.Root + "/" + escape(key) }
+func (b *Backend) dir(key string) string { return path.Join(b.opt.Root, escape(key)) }

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"path"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,16 +23,14 @@ func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 // or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
-	p.doubt = true
 	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
-	if now := b.sessions.now().id; now != p.session {
-		// The library sends in the next session what it could not send before, so the node may belong to that one.
-		p.enter(now)
-		p.doubt = true
-		return zk.ErrSessionExpired
-	}
+	now := b.now().id
 	p.doubt = retryable(err)
 	switch {
+	case now != p.session:
+		// The library sends in the next session what it could not send before, so the node may belong to that one.
+		p.node = node{session: now, doubt: true}
+		return zk.ErrSessionExpired
 	case err == nil:
 		p.path = made
 		return b.checkSequence(p)
@@ -45,13 +42,12 @@ func (b *Backend) create(p *place) error {
 
 // find ends a doubt: it looks for the owner's node.
 func (b *Backend) find(p *place) error {
-	names, err := b.line(p.key)
+	names, err := b.latest(p.key)
 	if err != nil {
 		return err
 	}
-	p.path = ""
 	for _, name := range names {
-		if owner, _, legal := parse(name); !legal || owner != escape(p.owner) {
+		if ownerOf(name) != escape(p.owner) {
 			continue
 		}
 		node := b.dir(p.key) + "/" + name
@@ -70,16 +66,16 @@ func (b *Backend) find(p *place) error {
 // Holder implements lock.Inspector. Since is when the holder entered the queue; Remaining is not known, since a lease
 // lasts as long as its session.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
-	return do(ctx, b, newPlace(ticket{key: key}), func() (h lock.Holder, err error) {
-		node, owner, err := b.first(key)
-		if err != nil || node == "" {
+	return do(ctx, b, lock.Claim{Key: key}, func(*place) (h lock.Holder, err error) {
+		names, err := b.latest(key)
+		if err != nil || len(names) == 0 {
 			return h, err
 		}
-		exists, stat, err := b.conn.Exists(node)
+		exists, stat, err := b.conn.Exists(b.dir(key) + "/" + names[0])
 		if err != nil || !exists {
 			return h, err
 		}
-		h.Owner, err = url.PathUnescape(owner)
+		h.Owner, err = url.PathUnescape(ownerOf(names[0]))
 		h.Since = time.UnixMilli(stat.Ctime)
 		return h, err
 	})
@@ -87,15 +83,15 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 
 // Evict implements lock.Inspector: it deletes the owner's node.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
-	_, err := do(ctx, b, newPlace(ticket{key: key}), func() (none struct{}, err error) {
-		node, first, err := b.first(key)
+	_, err := do(ctx, b, lock.Claim{Key: key}, func(*place) (none struct{}, err error) {
+		names, err := b.latest(key)
 		switch {
 		case err != nil:
 			return none, err
-		case first != escape(owner):
+		case len(names) == 0 || ownerOf(names[0]) != escape(owner):
 			return none, lock.ErrLost
 		}
-		err = b.conn.Delete(node, -1)
+		err = b.conn.Delete(b.dir(key)+"/"+names[0], -1)
 		if errors.Is(err, zk.ErrNoNode) {
 			err = lock.ErrLost
 		}
@@ -104,28 +100,27 @@ func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	return err
 }
 
-// first returns the path of the first node of a key's queue, and its owner, escaped; both are empty if there is none.
-func (b *Backend) first(key string) (node, owner string, err error) {
-	names, err := b.line(key)
-	least := int32(math.MaxInt32)
-	for _, name := range names {
-		if who, n, legal := parse(name); legal && n <= least {
-			node, owner, least = b.dir(key)+"/"+name, who, n
-		}
+// line returns the names of the nodes in a key's queue, in its order, and the zxid of its last change.
+func (b *Backend) line(key string) (names []string, changed int64, err error) {
+	names, stat, err := b.conn.Children(b.dir(key))
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
 	}
-	return node, owner, err
+	names = slices.DeleteFunc(names, func(name string) bool { return !legal.MatchString(name) })
+	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(numberOf(x), numberOf(y)) })
+	return names, stat.Pzxid, nil
 }
 
-// line returns the nodes of a key's queue. Sync comes first: without it, a server may not have the changes yet that the
-// leader has confirmed, or that were sent over a lost connection.
-func (b *Backend) line(key string) ([]string, error) {
+// latest is line after all changes that the leader has confirmed, or that were sent over a lost connection: without
+// Sync, a server may not have them yet.
+func (b *Backend) latest(key string) ([]string, error) {
 	if _, err := b.conn.Sync(b.dir(key)); err != nil {
 		return nil, err
 	}
-	names, _, err := b.conn.Children(b.dir(key))
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
-	}
+	names, _, err := b.line(key)
 	return names, err
 }
 
@@ -152,7 +147,7 @@ func (b *Backend) makeDir(dir string) error {
 // checkSequence refuses a node whose number is close to the largest. No owner can enter the queue then, so that it
 // becomes empty and its node can be removed.
 func (b *Backend) checkSequence(p *place) error {
-	if _, sequence, ok := parse(path.Base(p.path)); ok && sequence <= b.lastSequence {
+	if numberOf(p.path) <= b.lastNumber {
 		return nil
 	}
 	if err := b.conn.Delete(p.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -163,10 +158,10 @@ func (b *Backend) checkSequence(p *place) error {
 	return ErrSequence
 }
 
-// touch writes empty data to the place's node, and returns the zxid of the write. A read would prove nothing: a server
+// touch writes empty data to the place's node, and returns the fence of the write. A read would prove nothing: a server
 // that is cut off from the others answers reads for a while, although the session may have ended and the node be gone.
 // A write passes the leader and a majority of the servers, which check both.
-func (b *Backend) touch(p *place) (zxid int64, err error) {
+func (b *Backend) touch(p *place) (fence int64, err error) {
 	stat, err := b.conn.Set(p.path, nil, -1)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired):
@@ -174,10 +169,10 @@ func (b *Backend) touch(p *place) (zxid int64, err error) {
 	case err != nil:
 		return 0, err
 	// The write may have been sent in a later session, to a node of a former one that is about to be deleted.
-	case stat.EphemeralOwner != p.session, b.sessions.now().id != p.session:
+	case stat.EphemeralOwner != p.session, b.now().id != p.session:
 		return 0, lock.ErrLost
 	}
-	return stat.Mzxid, nil
+	return fenceOf(stat.Mzxid)
 }
 
 // handoffs is the number of low bits of a fence with which the Locker numbers its hand-offs.
@@ -197,29 +192,12 @@ func escape(text string) string {
 	return cmp.Or(strings.ReplaceAll(url.PathEscape(text), ".", "%2E"), "%") // "." and ".." are no names
 }
 
-// parse splits the name of a node, <owner>-<sequence>, at the last hyphen, since an owner may contain others. The owner
-// is escaped. ok is false for a name that no Backend creates.
-func parse(name string) (owner string, sequence int32, ok bool) {
-	const digits = 10 // of the number that ZooKeeper appends to the name of a sequential node
-	at := len(name) - digits - 1
-	if at < 1 || name[at] != '-' {
-		return "", 0, false
-	}
-	n, err := strconv.ParseUint(name[at+1:], 10, 31)
-	return name[:at], int32(n), err == nil
-}
+// legal matches the name of a node, <owner>-<number>: the owner is escaped, and may contain hyphens; the server appends
+// the number.
+var legal = regexp.MustCompile(`^.+-\d{10}$`)
 
-// before returns the node right before mine in the queue, "" if mine is the first. ok is false if mine is not in it.
-func before(children []string, mine string) (next string, ok bool) {
-	_, me, legal := parse(mine)
-	if !legal || !slices.Contains(children, mine) {
-		return "", false
-	}
-	last := int32(-1)
-	for _, name := range children {
-		if _, n, legal := parse(name); legal && n < me && n > last {
-			next, last = name, n
-		}
-	}
-	return next, true
-}
+const digits = 10
+
+func ownerOf(name string) string { return name[:len(name)-digits-1] }
+
+func numberOf(name string) string { return name[len(name)-digits:] }

@@ -11,11 +11,11 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// session is a session that a server has granted. The zero value is none.
+// session is a session that a server has granted, or the time without one.
 type session struct {
-	id      int64
+	id      int64 // 0: none
 	timeout time.Duration
-	ended   chan struct{} // closed when a server reports its end
+	ended   chan struct{} // closed when a server reports its end, or grants the next one
 }
 
 // checkTTL returns an ErrTTL if leases of this TTL could outlive the session: see the package comment.
@@ -26,52 +26,40 @@ func (s session) checkTTL(ttl time.Duration) error {
 	return fmt.Errorf("%w: TTL %v is more than a third of %v, which the server granted", ErrTTL, ttl, s.timeout)
 }
 
-// sessions has the session in which requests are sent now.
-type sessions struct {
-	mu      sync.Mutex
-	current session
-	changed chan struct{} // closed at the next change
-}
-
-// set is called before any request can be sent in the session. A session that goes on over another connection stays the
-// same; any other one, or 0 for none, ends the former.
-func (s *sessions) set(id int64, timeout time.Duration) (goesOn bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	goesOn = id == s.current.id
+// setSession is called before any request can be sent in the session. A session that goes on over another connection
+// stays the same; any other one, or 0 for none, ends the former.
+func (b *Backend) setSession(id int64, timeout time.Duration) (goesOn bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	goesOn = id == b.session.id
 	if !goesOn {
-		if s.current.id != 0 {
-			close(s.current.ended)
-		}
-		s.current = session{id: id, ended: make(chan struct{})}
+		close(b.session.ended)
+		b.session = session{id: id, ended: make(chan struct{})}
 	}
-	s.current.timeout = timeout
-	close(s.changed)
-	s.changed = make(chan struct{})
+	b.session.timeout = timeout
 	return goesOn
 }
 
-func (s *sessions) now() session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current
+// now returns the session in which requests are sent now.
+func (b *Backend) now() session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.session
 }
 
-// wait returns the session, and waits until there is one.
-func (s *sessions) wait(ctx, open context.Context) (session, error) {
+// awaitSession returns the session, and waits until there is one.
+func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 	for {
-		s.mu.Lock()
-		current, changed := s.current, s.changed
-		s.mu.Unlock()
-		if current.id != 0 {
-			return current, nil
+		s := b.now()
+		if s.id != 0 {
+			return s, nil
 		}
 		select {
-		case <-changed:
-		case <-open.Done():
-			return session{}, lock.ErrClosed
+		case <-s.ended:
+		case <-b.open.Done():
+			return s, lock.ErrClosed
 		case <-ctx.Done():
-			return session{}, fmt.Errorf("no session: %w", context.Cause(ctx))
+			return s, fmt.Errorf("no session: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -90,8 +78,13 @@ func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn
 		return nil, net.ErrClosed
 	}
 	b.last = conn
-	first := min(max(b.opt.SessionTimeout/3, time.Second), 5*time.Second)
-	return &handshake{Conn: conn, timeout: first, granted: b.sessions.set, rewatched: make(chan struct{})}, nil
+	limit := min(max(b.opt.SessionTimeout/3, time.Second), 5*time.Second)
+	return &handshake{
+		Conn:      conn,
+		limit:     time.AfterFunc(limit, func() { _ = conn.Close() }),
+		granted:   b.setSession,
+		rewatched: make(chan struct{}),
+	}, nil
 }
 
 // hangUp closes the last connection, if it is still open.
@@ -107,15 +100,15 @@ func (b *Backend) hangUp() {
 // timeout. The answer is: length, protocol version, timeout in milliseconds (4 bytes each), session (8 bytes), and a
 // password. The session is 0 if the former one has expired.
 //
-// The library waits for that answer for 6.7 session timeouts, and for its second part for ever; a handshake limits both
-// to its timeout.
+// The library waits for that answer for 6.7 session timeouts, and for its second part for ever; a handshake closes the
+// connection before.
 //
 // It also holds back the first answers on a connection in which a session goes on, until the library has sent the
 // server its watches again. The library does that by the last zxid, which each answer already overwrites: a data race,
 // known since 2020 (go-zookeeper/zk, pull request 35).
 type handshake struct {
 	net.Conn
-	timeout time.Duration // for the first answer
+	limit   *time.Timer // of the time until the first answer; closes the connection
 	granted func(session int64, timeout time.Duration) (goesOn bool)
 
 	// These belong to the goroutine that reads.
@@ -154,6 +147,7 @@ func (h *handshake) Read(p []byte) (int, error) {
 	}
 	h.answer = append(h.answer, p[:n]...)
 	if len(h.answer) >= answerLen {
+		h.limit.Stop()
 		timeout := time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond
 		h.resumes = h.granted(int64(binary.BigEndian.Uint64(h.answer[12:])), timeout)
 		h.over, h.answer = true, nil
@@ -167,13 +161,4 @@ func (h *handshake) Write(p []byte) (int, error) {
 		h.once.Do(func() { close(h.rewatched) })
 	}
 	return h.Conn.Write(p)
-}
-
-// SetReadDeadline is called by the library in the goroutine that reads.
-func (h *handshake) SetReadDeadline(until time.Time) error {
-	latest := time.Now().Add(h.timeout)
-	if !h.over && (until.IsZero() || until.After(latest)) {
-		until = latest
-	}
-	return h.Conn.SetReadDeadline(until)
 }

@@ -13,7 +13,6 @@ package history
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -35,41 +34,15 @@ type Lease struct {
 // trusted reports whether its holder ever could act under it.
 func (e Lease) trusted() bool { return e.Begin.Before(e.End) }
 
-// History is what was recorded. It may be used by many goroutines at once.
+// History is what was recorded.
 type History struct {
-	mu     sync.Mutex
-	leases []Lease
-	forgot []time.Time
-}
-
-// Add records a lease.
-func (h *History) Add(e Lease) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leases = append(h.leases, e)
-}
-
-// Forgot records that the store lost its memory of leases, or took them for older than they were.
-func (h *History) Forgot(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.forgot = append(h.forgot, at)
-}
-
-// Leases returns all leases in the order in which they began.
-func (h *History) Leases() []Lease {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := slices.Clone(h.leases)
-	slices.SortStableFunc(all, func(a, b Lease) int { return a.Begin.Compare(b.Begin) })
-	return all
+	Leases []Lease
+	Forgot []time.Time // when the store lost its memory of leases, or took them for older than they were
 }
 
 // hasForgotten reports whether the store has forgotten something from one time to the other.
 func (h *History) hasForgotten(from, to time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.forgot, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
+	return slices.ContainsFunc(h.Forgot, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
 }
 
 // Broken is a rule that two leases break.
@@ -97,8 +70,10 @@ const (
 // Check returns what is broken, nil if all is well.
 func (h *History) Check() []Broken {
 	var broken []Broken
+	inOrder := slices.Clone(h.Leases)
+	slices.SortStableFunc(inOrder, func(a, b Lease) int { return a.Begin.Compare(b.Begin) })
 	earlier := make(map[string][]Lease)
-	for _, b := range h.Leases() {
+	for _, b := range inOrder {
 		before := earlier[b.Key]
 		for i := range before {
 			a := &before[i]

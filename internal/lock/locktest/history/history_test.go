@@ -46,12 +46,9 @@ func TestHistory_Check(t *testing.T) {
 		"against all before":         {leases: []history.Lease{lease(7, 0, 1, 9), lease(8, 2, 3, 3), lease(9, 3, 4, 5)}, want: history.Exclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := new(history.History)
-			for _, e := range c.leases {
-				h.Add(e)
-			}
+			h := history.History{Leases: c.leases}
 			for _, second := range c.forgot {
-				h.Forgot(at(second))
+				h.Forgot = append(h.Forgot, at(second))
 			}
 			got := h.Check()
 			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || got[0].Rule != c.want) {

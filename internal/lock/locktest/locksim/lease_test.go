@@ -98,7 +98,7 @@ func (e *lease) over() {
 	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
-	e.history.Add(history.Lease{
+	e.record(history.Lease{
 		Key: e.key, Holder: e.who, Fence: e.Fence(), Since: e.tenure.sent, Begin: e.begin, End: e.end,
 	})
 }

@@ -116,13 +116,13 @@ type sim struct {
 	start    time.Time
 	store    *store
 	clients  []*client
-	history  history.History
 	inFlight sync.WaitGroup // messages, and faults to come
 
-	mu     sync.Mutex
-	leases []*lease
-	events []event
-	broken []string
+	mu      sync.Mutex
+	history history.History
+	leases  []*lease
+	events  []event
+	broken  []string
 }
 
 // run is the life of a simulation. A goroutine that outlives it is a deadlock of the bubble, whose time stops when run
@@ -172,14 +172,28 @@ func (s *sim) happen(f fault) {
 	case flush:
 		s.note("store", "loses its memory")
 		s.store.flush()
-		s.history.Forgot(time.Now())
+		s.forgets()
 	case step:
 		s.note("store", "clock steps by %v", f.step)
 		s.store.ahead.Add(int64(f.step))
 		if f.step > 0 {
-			s.history.Forgot(time.Now()) // leases run out early
+			s.forgets() // leases run out early
 		}
 	}
+}
+
+// record adds a lease that has ended to the history.
+func (s *sim) record(e history.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.Leases = append(s.history.Leases, e)
+}
+
+// forgets adds to the history that the store has forgotten leases.
+func (s *sim) forgets() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.Forgot = append(s.history.Forgot, time.Now())
 }
 
 // healed reports whether the faults are over.
