@@ -33,7 +33,7 @@ type Command struct {
 	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`
 	Aged       int           `placeholder:"N" default:"1000000" help:"Orders in the tables before the case aged begins; 1000000 if not given."`
 	Shop       string        `placeholder:"PATH" help:"The shop to measure: a built program, or the folder of a checkout to build it from. Without it, that of this checkout."`
-	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own."`
+	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own. The word group is the same shop on a MySQL group of three, in containers."`
 	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
 
 	Nothing bool `hidden:"" help:"Serve the handler that does nothing."`
@@ -63,6 +63,8 @@ func (c *Command) Validate() error {
 		return errors.New("--mysql names a server: add --database mysql or --database mariadb")
 	case c.Redis != "" && c.Against != "":
 		return errors.New("--against: each shop needs a Redis of its own: leave out --redis")
+	case c.Against == onGroup && c.Database == "sqlite":
+		return errors.New("--against group: needs --database mysql or mariadb")
 	case slices.Contains(c.Cases, "floor") && c.Database == "sqlite":
 		return errors.New("--cases floor: needs --database mysql or mariadb")
 	}

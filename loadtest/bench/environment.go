@@ -113,6 +113,9 @@ type fleet struct {
 	procs     []*child.Process
 }
 
+// onGroup is the name of the fleet whose database is a MySQL group of three.
+const onGroup = "group"
+
 // startFleet starts the shops of a program: a file, or a folder to build it in. The fleet without a name has the
 // database that was given, the others a new one.
 func (e *environment) startFleet(ctx context.Context, name, program string) (*fleet, error) {
@@ -152,6 +155,16 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		dir := filepath.Join(e.dir, "data"+name)
 		f.variables = append(f.variables, "SHOP_DATA="+dir)
 		return os.Mkdir(dir, 0o700)
+	}
+	if name == onGroup {
+		group, err := testserver.OpenMySQLGroup(ctx)
+		if err != nil {
+			return err
+		}
+		e.later(group.Close)
+		dsn, err := group.DSN(ctx, "shop")
+		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
+		return err
 	}
 	f.database = e.sql.Clone()
 	if name != "" {

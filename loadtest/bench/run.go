@@ -40,10 +40,15 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	if r.own, err = e.startFleet(ctx, "", e.Shop); err != nil {
 		return nil, err
 	}
-	if e.Against != "" {
-		if r.other, err = e.startFleet(ctx, "_other", e.Against); err != nil {
-			return nil, err
-		}
+	switch e.Against {
+	case "":
+	case onGroup:
+		r.other, err = e.startFleet(ctx, onGroup, r.own.program)
+	default:
+		r.other, err = e.startFleet(ctx, "_other", e.Against)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if r.lab, err = r.operator(r.own).Lab(ctx); err != nil {
 		return nil, err
