@@ -46,7 +46,7 @@ func allControls() []control {
 	return []control{
 		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
 			about: "an asynchronous replica takes over from a killed MySQL"},
-		{name: "semi-sync-past-timeout", on: system.SemiSync, fault: "replica-promoted-late",
+		{name: "semi-sync-past-timeout", on: system.SemiSync, fault: "replica-promoted",
 			about: "a semi-synchronous replica takes over from a killed MySQL that has not waited for it"},
 		{name: "commits-not-flushed", on: system.MySQL, fault: "mysql-killed-unflushed",
 			about: "MySQL acknowledges commits before they are on disk, and is killed"},

@@ -30,24 +30,26 @@ type Exhibit struct {
 type Receipt struct {
 	Before time.Duration // the gap
 	Order  string
-	Lines  string // its units of each SKU
-	Row    string // the order's status; empty if there is none
+	Units  string // of each SKU, as acknowledged
+	Row    string // the same of the row; empty if there is none
 }
 
-// KillPrimary sells by lanes on a group of three MySQL and kills its primary. With compare it then does so on a MySQL with
-// an asynchronous replica. Both need Docker, and take a minute or two.
+// KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails half a second before. With
+// compare it then does so on a MySQL with an asynchronous replica. Both need Docker, and take a minute or two.
 func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(line string)) (exhibits []Exhibit, err error) {
 	err = withRunner(progress, func(r *runner) error {
-		for _, on := range []struct{ fault, servers string }{
-			{fault: "primary-killed", servers: "group of three"},
-			{fault: "replica-promoted", servers: "asynchronous replica"},
-		} {
-			f, _ := fault.Named(on.fault)
-			if f.On == system.Replica && !compare {
+		for _, on := range []struct {
+			kind    system.Kind
+			servers string
+		}{{kind: system.Group, servers: "group of three"}, {kind: system.Replica, servers: "asynchronous replica"}} {
+			if on.kind == system.Replica && !compare {
 				break
 			}
-			f.Strategies, f.Buyers = []string{"lanes"}, 200
-			h, err := r.hold(ctx, f, f.On, seed)
+			f := fault.Fault{
+				Name: "kill-primary", Break: fault.LoseMachine, Loses: true, // here it may
+				Strategies: []string{"lanes"}, Buyers: 200,
+			}
+			h, err := r.hold(ctx, f, on.kind, seed)
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
 			}
@@ -81,14 +83,15 @@ func newExhibit(servers string, h *history.History) Exhibit {
 		}
 	}
 	for _, o := range sales[max(0, before-shown):before] {
-		var lines []string
+		receipt := Receipt{Before: sales[before-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
 		for _, line := range o.Lines {
-			lines = append(lines, fmt.Sprint(line.Units, " ", line.SKU[strings.LastIndex(line.SKU, "-")+1:]))
+			name := " " + line.SKU[strings.LastIndex(line.SKU, "-")+1:] + " "
+			receipt.Units += fmt.Sprint(line.Units, name)
+			if units := h.Orders[o.OrderID].Units[line.SKU]; units > 0 {
+				receipt.Row += fmt.Sprint(units, name)
+			}
 		}
-		e.Receipts = append(e.Receipts, Receipt{
-			Before: sales[before-1].Last().Answered - o.Last().Answered,
-			Order:  o.OrderID, Lines: strings.Join(lines, ", "), Row: h.Orders[o.OrderID].Status,
-		})
+		e.Receipts = append(e.Receipts, receipt)
 	}
 	return e
 }
@@ -107,9 +110,9 @@ func writeExhibits(out io.Writer, exhibits []Exhibit) error {
 	for _, e := range exhibits {
 		rows = nil
 		for _, r := range e.Receipts {
-			rows = append(rows, table.Row{fmt.Sprintf("-%.1f ms", r.Before.Seconds()*1000), r.Order, r.Lines, cmp.Or(r.Row, "GONE")})
+			rows = append(rows, table.Row{fmt.Sprintf("-%.1f ms", r.Before.Seconds()*1000), r.Order, r.Units, cmp.Or(r.Row, "GONE")})
 		}
-		text += fmt.Sprintf("\n%s: the last receipts, and the rows of the new primary\n%s", e.Servers, stats.Table(table.Row{"answered", "receipt", "units", "row"}, rows, 1, 1))
+		text += fmt.Sprintf("\n%s: the last receipts, and the rows of the new primary\n%s", e.Servers, stats.Table(table.Row{"answered", "order", "receipt", "row"}, rows, 1, 1))
 	}
 	_, err := io.WriteString(out, text)
 	return err

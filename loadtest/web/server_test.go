@@ -83,10 +83,10 @@ func (l fakeLab) KillPrimary(context.Context) ([]faults.Exhibit, error) {
 		return nil, l.primary
 	}
 	receipt := func(id, row string) faults.Receipt {
-		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Lines: "1 <deep>", Row: row}
+		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Units: "1 <deep>", Row: row}
 	}
 	return []faults.Exhibit{{Servers: "asynchronous replica", Sold: 3, Gone: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
-		receipt("00000000000a", "paid"), receipt("00000000000b", ""),
+		receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
 	}}}, nil
 }
 
@@ -410,7 +410,7 @@ func TestServer_failover(t *testing.T) {
 		t.Fatalf("got %d %s", status, body)
 	}
 	for _, want := range []string{
-		"asynchronous replica", `<dd class="bad">1</dd>`, "1.5 s", "<code>00000000000a</code></th><td>1 &lt;deep&gt;</td><td>paid</td>",
+		"asynchronous replica", `<dd class="bad">1</dd>`, "1.5 s", "<code>00000000000a</code></th><td>1 &lt;deep&gt;</td><td>1 &lt;deep&gt;</td>",
 		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`,
 	} {
 		if !strings.Contains(shown.HTML, want) {

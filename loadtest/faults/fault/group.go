@@ -23,9 +23,7 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 		if err := old.Do(ctx, do); err != nil {
 			return err
 		}
-		for now := old; now == old && err == nil; system.Pause(ctx, 50*time.Millisecond) {
-			now, err = t.Group.Primary(ctx)
-		}
+		err = awaitAnother(ctx, t.Group, old)
 		t.wait(ctx, 0, time.Second)
 		return errors.Join(err, old.Do(ctx, undo), t.Group.Rejoin(ctx))
 	}
@@ -54,17 +52,35 @@ func loseMajority(ctx context.Context, t *Target) error {
 	return t.Group.Rejoin(ctx)
 }
 
-// promote is what an operator does whose source has died. That the replica is behind is no accident: nothing waits for it.
-func promote(ctx context.Context, t *Target) error {
-	t.Kills++
-	return errors.Join(t.Replicas.Servers[0].Do(ctx, testserver.Kill), t.Replicas.Promote(ctx))
+// awaitAnother returns when another member is the primary.
+func awaitAnother(ctx context.Context, g *testserver.MySQLGroup, old *testserver.Server) (err error) {
+	for now := old; now == old && err == nil; system.Pause(ctx, 50*time.Millisecond) {
+		now, err = g.Primary(ctx)
+	}
+	return err
 }
 
-// promoteLate has the source give up waiting for its replica first.
-func promoteLate(ctx context.Context, t *Target) error {
-	if err := t.Replicas.Servers[1].SQL(ctx, "STOP REPLICA IO_THREAD"); err != nil {
+// LoseMachine is the end of the primary's machine, whose network fails a moment before: the others do not get what it
+// still acknowledges. It returns when another server has taken over: a replica as an operator does that, with all that
+// the replica has received.
+func LoseMachine(ctx context.Context, t *Target) (err error) {
+	t.wait(ctx, time.Second, 2*time.Second) // of sales
+	old := t.MySQL[0].Server
+	if t.Group != nil {
+		if old, err = t.Group.Primary(ctx); err != nil {
+			return err
+		}
+	}
+	if err := old.Do(ctx, testserver.Isolate); err != nil {
 		return err
 	}
 	t.wait(ctx, 300*time.Millisecond, 600*time.Millisecond)
-	return promote(ctx, t)
+	t.Kills++
+	if err := old.Do(ctx, testserver.Kill); err != nil {
+		return err
+	}
+	if t.Group != nil {
+		return awaitAnother(ctx, t.Group, old)
+	}
+	return t.Replicas.Promote(ctx)
 }

@@ -121,10 +121,8 @@ func All() []Fault {
 		{Name: "majority-lost", On: system.Group, Break: loseMajority, Within: failover,
 			About: "two members of the group are killed, so that none takes writes, and come back"},
 
-		{Name: "replica-promoted", On: system.Replica, Break: promote, Within: failover, Loses: true,
-			About: "the source is killed and its replica takes over"},
-		{Name: "replica-promoted-late", On: system.SemiSync, Break: promoteLate, Within: failover, Loses: true,
-			About: "the same, and the source has not waited for the replica for a while"},
+		{Name: "replica-promoted", On: system.Replica, Break: LoseMachine, Within: failover, Loses: true,
+			About: "the source loses its network and is killed, and its replica takes over"},
 		{Name: "mysql-killed-unflushed", On: system.MySQL, Break: killUnflushed, Loses: true,
 			About: "mysqld is killed, and has flushed its logs once a second"},
 	}
