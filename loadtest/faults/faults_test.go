@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,31 @@ func TestCommand_embedded(t *testing.T) {
 	}
 }
 
+// "A group acknowledges nothing that a majority has not received", and nobody has the orders that a replica "had not
+// received". docs/faults.md shows the output.
+func TestCommand_killPrimary(t *testing.T) {
+	testserver.MySQL(t) // or there is no Docker
+	stdout, stderr, err := start(t, "kill-primary", "--compare")
+	if err != nil {
+		t.Fatalf("got %v\n%s\n%s", err, stdout, stderr)
+	}
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`\n +group of three  asynchronous replica\n`, `\norders acknowledged +[1-9]\d+ +[1-9]\d+\n`, `\nsold orders that are gone +0 +[1-9]\d*\n`,
+		`\nnobody could buy for +\d+\.\d s +\d+\.\d s\n`, `\nasynchronous replica: the last receipts, and the rows of the new primary\n`,
+		`\n +answered  order +receipt +row\n`, `\n *-\d+\.\d ms  [0-9a-f-]{36}  \d [a-z].* GONE\n`,
+	} {
+		for where, text := range map[string]string{"output": "\n" + stdout, "docs/faults.md": string(doc)} {
+			if !regexp.MustCompile(want).MatchString(text) {
+				t.Errorf("%s: want %s in\n%s", where, want, text)
+			}
+		}
+	}
+}
+
 // "'faults controls' proves that the checks notice". All of them take minutes; docs/faults.md has the figures.
 func TestCommand_controls(t *testing.T) {
 	t.Parallel()
@@ -114,6 +140,8 @@ func TestCommand_usage(t *testing.T) {
 		"--times 0: want 1 to 10000":             {"--times=0"},
 		`"shop-dead" is no fault; 'faults list'`: {"shop-dead"},
 		"mysql-killed needs servers: add":        {"mysql-killed"},
+		"--compare: goes with kill-primary":      {"shop-killed", "--compare"},
+		"--json and --html: go with faults":      {"list", "--json=-"},
 		"lock-wait-ignored needs servers: add":   {"controls", "lock-wait-ignored"},
 		`["no-such"] are controls, once each`:    {"controls", "no-such"},
 		"--servers must be one of":               {"--servers=here"},
