@@ -30,8 +30,8 @@ type Proxy struct {
 	// Refuse tells whether to hang up on a new connection; nil refuses none.
 	Refuse func() bool
 
-	// Judge decides about a statement before it is passed on, and may do something at that moment; nil lets all pass.
-	// Connections ask it at once.
+	// Judge decides about a statement, or a PING, before it is passed on, and may do something at that moment; nil lets
+	// all pass. Connections ask it at once.
 	Judge func(statement string) Fate
 
 	target string
@@ -115,11 +115,17 @@ func (p *Proxy) requests(client, server net.Conn) {
 }
 
 func (p *Proxy) judge(packet []byte) Fate {
-	const header, query = 4, 0x03 // COM_QUERY
-	if p.Judge == nil || len(packet) <= header || packet[header-1] != 0 || packet[header] != query {
+	const header, query, ping = 4, 0x03, 0x0e // COM_QUERY, COM_PING
+	if p.Judge == nil || len(packet) <= header || packet[header-1] != 0 {
 		return Pass
 	}
-	return p.Judge(string(packet[header+1:]))
+	switch packet[header] {
+	case query:
+		return p.Judge(string(packet[header+1:]))
+	case ping:
+		return p.Judge("PING")
+	}
+	return Pass
 }
 
 // readPacket reads a packet with its header: three bytes of length, the lowest first, and its number within the
