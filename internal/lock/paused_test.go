@@ -56,7 +56,7 @@ func TestPausedHolder_process(t *testing.T) {
 	for commands := bufio.NewScanner(os.Stdin); commands.Scan(); {
 		switch commands.Text() {
 		case "acquire":
-			err := error(lock.ErrNoAnswer) // on a machine that stands still
+			err := lock.ErrNoAnswer // on a machine that stands still
 			for errors.Is(err, lock.ErrNoAnswer) {
 				lease, err = locker.Acquire(t.Context(), "key")
 			}
