@@ -108,6 +108,6 @@ func (b *browserLab) Explore(ctx context.Context, strategy string, crash bool) (
 }
 
 // KillPrimary is `faults kill-primary --compare`.
-func (b *browserLab) KillPrimary(ctx context.Context) ([]faults.Exhibit, error) {
+func (b *browserLab) KillPrimary(ctx context.Context) ([]faults.Failover, error) {
 	return faults.KillPrimary(ctx, true, 1, func(string) {})
 }

@@ -43,8 +43,8 @@ For each strategy it starts three instances of the shop on a fresh embedded data
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
 'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest compare' sets two reports side by side, 'loadtest bench' measures orders per second, and 'loadtest judge' has
-the verdict after other tools. Each has a --help of its own.`
+'loadtest faults' breaks shops while they sell, 'loadtest compare' sets two reports side by side, 'loadtest bench'
+measures orders per second, and 'loadtest judge' has the verdict after other tools. Each has a --help of its own.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {

@@ -9,7 +9,8 @@
 //
 // The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, verdict judges,
 // result is the model of what came of it, which the terminal, JSON, compare and web show. step plays two buyers against
-// each other, by one schedule or by all. lang has the Chinese of what they explain.
+// each other, by one schedule or by all. faults breaks shops while they sell, bench measures, and lang has the Chinese of
+// what the others explain.
 package main
 
 import (

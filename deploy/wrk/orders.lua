@@ -2,7 +2,7 @@
 --
 --   wrk -t2 -c64 -d5s -s deploy/wrk/orders.lua http://127.0.0.1:8080 -- SKU [STRATEGY [THINK]]
 --
--- Answers are counted by their status: a busy shop's 503 is not tried again, and nobody pays or cancels.
+-- Answers are counted by their status: a busy shop's 503 is not tried again, and no order is paid or cancelled.
 
 local threads = {}
 

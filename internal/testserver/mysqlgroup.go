@@ -204,7 +204,7 @@ func (g *MySQLGroup) DSN(ctx context.Context, schema string) (string, error) {
 // restart.
 type MySQLReplicas struct {
 	*ensemble
-	Servers []*Server // the source and the replica, which receives nothing after STOP REPLICA IO_THREAD, until START
+	Servers []*Server // the source and the replica
 }
 
 // OpenMySQLReplicas starts the two, and returns when they are connected. The source acknowledges a commit before the
@@ -241,7 +241,23 @@ func (r *MySQLReplicas) DSN(ctx context.Context, schema string) (string, error) 
 
 // Promote has the replica take writes, when it has executed what it received.
 func (r *MySQLReplicas) Promote(ctx context.Context) error {
-	return r.Servers[1].SQL(ctx, "STOP REPLICA IO_THREAD",
-		"DO WAIT_FOR_EXECUTED_GTID_SET((SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status), 20)",
-		"STOP REPLICA", "SET GLOBAL read_only = OFF")
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	replica := r.Servers[1]
+	if err := replica.SQL(ctx, "STOP REPLICA IO_THREAD"); err != nil {
+		return err
+	}
+	err := poll(ctx, func(ctx context.Context) error {
+		var behind bool
+		err := replica.Query(ctx, `SELECT NOT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@global.gtid_executed)
+			FROM performance_schema.replication_connection_status`, &behind)
+		if err == nil && behind {
+			err = errors.New("the replica has not executed what it has received")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return replica.SQL(ctx, "STOP REPLICA", "SET GLOBAL read_only = OFF")
 }

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -124,7 +125,7 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	err = poll(ctx, func(ctx context.Context) (err error) {
 		for _, sentinel := range g.Addrs[3:] {
 			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
-				err = fmt.Errorf("the Sentinel %s names %s, %w", sentinel, master, failed)
+				err = fmt.Errorf("the Sentinel %s: %w", sentinel, cmp.Or(failed, fmt.Errorf("it names %s", master)))
 			}
 		}
 		return err

@@ -287,8 +287,11 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
 	code, _, err := s.container.Exec(ctx, []string{"sh", "-c", command}, exec.Multiplexed())
-	if err != nil || code != 0 {
-		return fmt.Errorf("%s in %s: exit code %d, %w", command, s, code, err)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d", code)
+	}
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", command, s, err)
 	}
 	return nil
 }

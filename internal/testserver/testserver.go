@@ -153,7 +153,9 @@ func findImage(ctx context.Context, k kind) error {
 			log.SetDefault(silent)
 		}
 		err = pull(ctx, image)
-		images[image] = err
+		if ctx.Err() == nil { // else it says nothing about the image
+			images[image] = err
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("needs %s in a container: %w; see that `docker pull %s` works, or name another image in %s",

@@ -108,7 +108,7 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 // fleet is shops of one program on one database and one Redis.
 type fleet struct {
 	program   string
-	database  *mysql.Config // nil for SQLite
+	database  *mysql.Config // nil for SQLite and for a group
 	variables []string
 	procs     []*child.Process
 }

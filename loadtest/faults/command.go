@@ -5,9 +5,9 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// and each step is a folder: system starts shops, servers and the network between them, traffic is the clients, fault the
-// table of what is broken, history the record of it, checks the promises, report what is shown. controls.go has the
-// mistakes that the suite must catch, exhibit.go what asynchronous replication loses.
+// run.go holds it, and the folders are its parts: system starts shops, servers and the network between them, traffic is the
+// clients, fault the table of what is broken, history the record of it, checks the promises, report what is shown.
+// controls.go has the mistakes that the suite must catch, failover.go what asynchronous replication loses.
 package faults
 
 import (
@@ -137,11 +137,11 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	}
 	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
 	if c.killsPrimary() {
-		exhibits, err := KillPrimary(ctx, c.Compare, c.Seed, progress)
+		all, err := KillPrimary(ctx, c.Compare, c.Seed, progress)
 		if err != nil {
 			return err
 		}
-		return writeExhibits(out, exhibits)
+		return writeFailovers(out, all)
 	}
 	chosen, controls, err := c.chosen()
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, res
 	for _, f := range chosen {
 		for n := range c.Times {
 			h, err := r.hold(ctx, f, c.kind(f), c.Seed+uint64(n))
-			if err != nil {
+			if h == nil {
 				return cmp.Or(ctx.Err(), err)
 			}
 			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
@@ -182,6 +182,9 @@ func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, res
 			result.Histories = append(result.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
 				time.Since(began).Seconds(), len(result.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery().Round(time.Millisecond)))
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

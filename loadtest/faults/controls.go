@@ -60,9 +60,9 @@ func allControls() []control {
 
 		{name: "fence-unchecked", on: system.Embedded, fault: "redis-flushed",
 			about: "the UPDATE does not compare the fence",
-			edits: []edit{{take, "available >= ? AND fence < ?", "available >= ? AND (fence < ? OR 1 = 1)"}}},
+			edits: []edit{{take, "available >= ? AND fence < ?", "available >= ? AND (fence < ? OR 1 = 1)"}}}, // the arguments stay
 		{name: "fence-not-raised", on: system.Embedded, fault: "redis-restarted",
-			about: "a lock counts its fences from 1, and is not told the last one when it has lost them",
+			about: "a lock counts its fences from 1, and does not learn the last one when it has lost them",
 			edits: []edit{
 				{single, "if !errors.Is(err, order.ErrStaleFence) {", "if true {"},
 				{"internal/lock/redis.go", "newScript(acquireSource)", `newScript(strings.Replace(acquireSource, "fence = time[1]", "fence = '1' or time[1]", 1))`},
@@ -105,7 +105,7 @@ func allControls() []control {
 			about: "a shop that cannot reach its database says that all is sold",
 			edits: []edit{{"internal/httpapi/errors.go", `{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later}`, `{order.ErrBusy, 409, "sold-out", "Sold out", "", never}`}}},
 		{name: "no-drain", on: system.Embedded, fault: "rolling-restart",
-			about: "a shop that is told to end drops its requests",
+			about: "a shop drops its requests when it is stopped",
 			edits: []edit{{"internal/app/shop.go", "Pause(ctx, s.settings.DrainDelay)", "Pause(ctx, 0)"}, {"internal/app/shop.go", "WithTimeout(ctx, s.settings.Drain)", "WithTimeout(ctx, 0)"}}},
 	}
 }
@@ -149,7 +149,8 @@ func (c *Command) findAll(ctx context.Context, r *runner, controls []control, ou
 	return nil
 }
 
-// find returns after how many histories which check has found the mistake; empty if none did.
+// find returns after how many histories which check has found the mistake; empty if none did. Recovery counts for nothing: a
+// slow machine breaks it as well.
 func (c *Command) find(ctx context.Context, r *runner, wrong control) (string, error) {
 	if err := r.close(); err != nil {
 		return "", err
@@ -168,9 +169,11 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control) (string, e
 		if err != nil {
 			return "", err
 		}
-		if len(h.Violations) > 0 {
-			r.report(fmt.Sprintf("%s: %s", h.Violations[0].Check, h.Violations[0].Detail))
-			return fmt.Sprintf("found after %d: %s", n+1, h.Violations[0].Check), nil
+		for _, v := range h.Violations {
+			if v.Check != "recovery" {
+				r.report(fmt.Sprintf("%s: %s", v.Check, v.Detail))
+				return fmt.Sprintf("found after %d: %s", n+1, v.Check), nil
+			}
 		}
 	}
 	return "", nil

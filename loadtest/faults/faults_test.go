@@ -62,7 +62,7 @@ func TestCommand_embedded(t *testing.T) {
 	if !slices.Equal(held, names) {
 		t.Errorf("got histories of %q, want %q", held, names)
 	}
-	for _, want := range append(names, "5 histories, 2 kills, 0 COMMITs without an answer") {
+	for _, want := range append(names, "5 histories, 2 kills, 0 COMMITs without an answer, 0 undecided by Porcupine") {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("want %q in\n%s", want, stdout)
 		}
@@ -75,8 +75,8 @@ func TestCommand_embedded(t *testing.T) {
 	}
 }
 
-// "A group acknowledges nothing that a majority has not received", and nobody has the orders that a replica "had not
-// received". docs/faults.md shows the output.
+// "A group acknowledges nothing that a majority has not received", and "the orders that" a replica "had not received are
+// lost". docs/faults.md shows the output.
 func TestCommand_killPrimary(t *testing.T) {
 	testserver.MySQL(t) // or there is no Docker
 	stdout, stderr, err := start(t, "kill-primary", "--compare")
@@ -88,9 +88,9 @@ func TestCommand_killPrimary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`\n +group of three  asynchronous replica\n`, `\norders acknowledged +[1-9]\d+ +[1-9]\d+\n`, `\nsold orders that are gone +0 +[1-9]\d*\n`,
-		`\nnobody could buy for +\d+\.\d s +\d+\.\d s\n`, `\nasynchronous replica: the last receipts, and the rows of the new primary\n`,
-		`\n +answered  order +receipt +row\n`, `\n *-\d+\.\d ms  [0-9a-f-]{36}  \d [a-z].* GONE\n`,
+		`\n +group of three  asynchronous replica\n`, `\norders acknowledged +[1-9]\d+ +[1-9]\d+\n`, `\nacknowledged orders lost +0 +[1-9]\d*\n`,
+		`\nno sale for +\d+\.\d s +\d+\.\d s\n`, `\nasynchronous replica: the last receipts, and the rows of the new primary\n`,
+		`\n +answered  order +receipt +row\n`, `\n *-\d+\.\d ms  [0-9a-f-]{36}  \d [a-z].* LOST\n`,
 	} {
 		for where, text := range map[string]string{"output": "\n" + stdout, "docs/faults.md": string(doc)} {
 			if !regexp.MustCompile(want).MatchString(text) {
@@ -152,7 +152,7 @@ func TestCommand_usage(t *testing.T) {
 	}
 }
 
-// "faults list" has what docs/faults.md has.
+// docs/faults.md has what "faults list" has.
 func TestCommand_list(t *testing.T) {
 	t.Parallel()
 	stdout, _, err := start(t, "list")

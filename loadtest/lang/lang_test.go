@@ -65,7 +65,7 @@ func shown(t *testing.T) map[string][]string {
 		"terminal":   slices.Concat(found(t, "loadtest/*.go", textOf), found(t, "loadtest/*/*.go", textOf)),
 		"plays":      found(t, "loadtest/step/judge.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/verdict/verdict.go", ` Verdict = `+literal),
-		"exhibit":    found(t, "loadtest/faults/exhibit.go", `servers: `+literal),
+		"failover":   found(t, "loadtest/faults/failover.go", `servers: `+literal),
 		"groups":     found(t, "loadtest/web/server.go", `Title: `+literal),
 	}
 }

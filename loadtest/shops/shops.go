@@ -76,7 +76,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		s.steps = append(s.steps, func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
-		addrs, stop, err := app.StartEmbedded(6)
+		addrs, stop, err := app.StartEmbedded(1 + redlockNodes)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// doc.go: "fresh for each race, in a temporary folder that Close removes".
+// "fresh for each race, in a temporary folder that Close removes".
 func TestInstances_Open(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

@@ -161,7 +161,7 @@ func rows(head, lines string) map[string][]string {
 		all[buyer] = slices.Compact(all[buyer]) // who polls
 		asked := map[string]bool{}
 		all[buyer] = slices.DeleteFunc(all[buyer], func(row string) bool { // five nodes answer, and time passes, as they like
-			again := asked[row] && (strings.Contains(row, " redlock:") || strings.HasPrefix(row, "EVAL renew "))
+			again := asked[row] && (strings.Contains(row, " redlock:") || strings.HasPrefix(row, "EVAL renew ") || strings.HasSuffix(row, " -> no, held for some ms more"))
 			asked[row] = true
 			return again || strings.HasSuffix(row, "release lock:{sku:mug} owner -> 0") // in the background
 		})

@@ -33,7 +33,7 @@ type Lab interface {
 	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
 	Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error)
 	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each.
-	KillPrimary(ctx context.Context) ([]faults.Exhibit, error)
+	KillPrimary(ctx context.Context) ([]faults.Failover, error)
 }
 
 // Choice is the content of the form.

@@ -30,8 +30,9 @@ const (
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
 
-	playTimeout = time.Minute // of one schedule
-	workTimeout = 5 * time.Minute
+	playTimeout     = time.Minute // of one schedule
+	exploreTimeout  = 5 * time.Minute
+	failoverTimeout = 30 * time.Minute // the first time, images are pulled
 )
 
 // server knows the last run, which may still go on.
@@ -55,8 +56,8 @@ func newServer(ctx context.Context, lab Lab) *server {
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
 // asked. When it returns, nothing of it runs any more.
 //
-// One run is held at a time, or all schedules of a strategy are played; a second request is refused (409), and during a
-// run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A request that
+// One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second request is refused
+// (409), and during a run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A request that
 // changes something must be of the same origin, and the Host of each must be an address, localhost or the name that was
 // listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
@@ -300,7 +301,7 @@ func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
 		return
 	}
-	s.occupy(w, r, func(ctx context.Context) {
+	s.occupy(w, r, exploreTimeout, func(ctx context.Context) {
 		explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
 		answerPlayed(w, explored, err)
 	})
@@ -311,21 +312,29 @@ func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &struct{}{}) || !s.ownShops(w) {
 		return
 	}
-	s.occupy(w, r, func(ctx context.Context) {
+	s.occupy(w, r, failoverTimeout, func(ctx context.Context) {
 		var html bytes.Buffer
-		exhibits, err := s.lab.KillPrimary(ctx)
+		all, err := s.lab.KillPrimary(ctx)
 		if err == nil {
-			err = execute(&html, "failover", exhibits)
+			err = execute(&html, "failover", all)
 		}
-		answerPlayed(w, map[string]string{"html": html.String()}, err)
+		if err != nil {
+			refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
+			return
+		}
+		answerJSON(w, http.StatusOK, map[string]string{"html": html.String()})
 	})
 }
 
 // occupy does long work that ends with the request, unless something goes on already.
-func (s *server) occupy(w http.ResponseWriter, r *http.Request, work func(context.Context)) {
+func (s *server) occupy(w http.ResponseWriter, r *http.Request, limit time.Duration, work func(context.Context)) {
 	s.mu.Lock()
 	free := !s.occupied && s.last.over()
-	s.occupied = s.occupied || free
+	if free {
+		s.occupied = true
+		s.runs.Add(1)
+		defer s.runs.Done()
+	}
 	s.mu.Unlock()
 	if !free {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
@@ -336,7 +345,7 @@ func (s *server) occupy(w http.ResponseWriter, r *http.Request, work func(contex
 		s.occupied = false
 		s.mu.Unlock()
 	}()
-	ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	work(ctx)
 }

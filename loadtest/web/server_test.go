@@ -78,14 +78,14 @@ func (l fakeLab) Explore(ctx context.Context, strategy string, crash bool) (step
 	return l.all(ctx, strategy, crash)
 }
 
-func (l fakeLab) KillPrimary(context.Context) ([]faults.Exhibit, error) {
+func (l fakeLab) KillPrimary(context.Context) ([]faults.Failover, error) {
 	if l.primary != nil {
 		return nil, l.primary
 	}
 	receipt := func(id, row string) faults.Receipt {
 		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Units: "1 <deep>", Row: row}
 	}
-	return []faults.Exhibit{{Servers: "asynchronous replica", Sold: 3, Gone: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
+	return []faults.Failover{{Servers: "asynchronous replica", Sold: 3, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
 		receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
 	}}}, nil
 }
@@ -400,7 +400,7 @@ func TestServer_explore(t *testing.T) {
 	s.finish(t)
 }
 
-// The exhibit shows each receipt beside its row, or why there is none.
+// A failover shows each receipt beside its row, or why there is none.
 func TestServer_failover(t *testing.T) {
 	t.Parallel()
 	play := func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil }

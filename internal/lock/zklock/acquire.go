@@ -57,7 +57,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 			return lock.Grant{}, err
 		}
 	}
-	names, changed, err := b.line(p.key)
+	names, changed, err := b.queue(p.key)
 	if err != nil {
 		return lock.Grant{}, err
 	}

@@ -100,8 +100,8 @@ func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	return err
 }
 
-// line returns the names of the nodes in a key's queue, in its order, and the zxid of its last change.
-func (b *Backend) line(key string) (names []string, changed int64, err error) {
+// queue returns the names of the nodes in a key's queue, in its order, and the zxid of its last change.
+func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 	names, stat, err := b.conn.Children(b.dir(key))
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
@@ -114,13 +114,13 @@ func (b *Backend) line(key string) (names []string, changed int64, err error) {
 	return names, stat.Pzxid, nil
 }
 
-// latest is line after all changes that the leader has confirmed, or that were sent over a lost connection: without
+// latest is queue after all changes that the leader has confirmed, or that were sent over a lost connection: without
 // Sync, a server may not have them yet.
 func (b *Backend) latest(key string) ([]string, error) {
 	if _, err := b.conn.Sync(b.dir(key)); err != nil {
 		return nil, err
 	}
-	names, _, err := b.line(key)
+	names, _, err := b.queue(key)
 	return names, err
 }
 

@@ -17,13 +17,13 @@ import (
 type ticket struct{ key, owner string }
 
 // place is an owner's place in the queue of a key. The Backend keeps it while it may have a node, and while calls are
-// under way. These take turns: the library's calls cannot be cancelled, and the next call has to wait for one whose
+// under way. These run one after the other: the library's calls cannot be cancelled, and the next call has to wait for one whose
 // caller has gone.
 type place struct {
 	ticket
 	last chan struct{} // closed when the latest call has ended; guarded by Backend.mu
 
-	node // belongs to the call whose turn it is
+	node // belongs to the call that runs
 }
 
 // node is what is known of a place's node. It holds for one session.
@@ -46,7 +46,7 @@ func (p *place) enter(session int64) {
 // do runs a call of the library, which has no time limit, after the earlier calls of the same claim. If ctx ends first,
 // do returns; the call goes on, or is not begun.
 func do[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
-	return inTurn(ctx, b, c, func(p *place) (none T, err error) {
+	return inOrder(ctx, b, c, func(p *place) (none T, err error) {
 		if ctx.Err() != nil {
 			return none, context.Cause(ctx)
 		}
@@ -54,8 +54,8 @@ func do[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) 
 	})
 }
 
-// inTurn is do for a call that is also begun after ctx has ended.
-func inTurn[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
+// inOrder is do for a call that is also begun after ctx has ended.
+func inOrder[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
 	var value, none T
 	var err error
 	ended := make(chan struct{})
@@ -101,7 +101,7 @@ func (b *Backend) forget(p *place, ended chan struct{}) {
 // Release implements lock.Backend. If ctx ends before the server has answered, the Backend goes on in the background
 // until the node or its session is gone: a node that stays would block the key for as long as the process lives.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	_, err := inTurn(ctx, b, c, func(p *place) (none struct{}, err error) { return none, b.remove(p) })
+	_, err := inOrder(ctx, b, c, func(p *place) (none struct{}, err error) { return none, b.remove(p) })
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/shop/loadtest/faults/history"
@@ -24,13 +25,15 @@ type Check struct {
 func All() []Check {
 	return []Check{
 		{"receipts", "every acknowledged order is there as it was acknowledged, and in the ledger exactly once", receipts},
-		{"keys", "one order at most for each buyer and idempotency key, and none that nobody asked for", keys},
+		{"keys", "one order at most for each buyer and idempotency key, and none without a request", keys},
 		{"levels", "the levels are what the ledger and the orders add up to, and none is negative", levels},
 		{"fences", "no order was placed with a lower fence than the order before it", fences},
 		{"refusals", "no final refusal while enough units were free for the whole request", refusals},
-		{"ends", "each order ends at most once, in the way its buyer was told", ends},
+		{"ends", "each order ends at most once, as its buyer was answered", ends},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU have an order in which they are all true (linearizability)", linearizable},
+		{"recovery", "each shop has sold again 5 s after the fault was healed, or another server has taken over", recovery},
+		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
 	}
 }
 
@@ -55,7 +58,7 @@ func Run(h *history.History) (broken []history.Violation) {
 // record is a history, and what several checks look up.
 type record struct {
 	*history.History
-	placed   map[string]history.Operation // by order, the one that was acknowledged first
+	placed   map[string]history.Operation // by order, without replays
 	byKey    map[buyerKey]history.Operation
 	reserved map[string]map[string][]history.Movement // by order and SKU
 }
@@ -75,7 +78,7 @@ func newRecord(h *history.History) *record {
 		if _, again := r.byKey[buyerKey{o.Buyer, o.Key}]; !again {
 			r.byKey[buyerKey{o.Buyer, o.Key}] = o
 		}
-		if _, again := r.placed[o.OrderID]; o.Outcome == history.Placed && !again {
+		if o.Outcome == history.Placed && !o.Replay {
 			r.placed[o.OrderID] = o
 		}
 	}
@@ -139,14 +142,17 @@ func keys(r *record) (broken []string) {
 }
 
 func levels(r *record) (broken []string) {
-	folded, held, supplied := map[string]history.Level{}, map[string]int64{}, maps.Clone(r.Supplied)
+	folded, held, supplied := map[string]history.Level{}, map[string]history.Level{}, maps.Clone(r.Supplied)
 	for _, m := range r.Movements {
 		folded[m.SKU] = folded[m.SKU].Plus(m.Level)
 	}
 	for _, kept := range r.Orders {
 		for sku, units := range kept.Units {
-			if kept.Status == "pending" || kept.Status == "paid" {
-				held[sku] += units
+			switch kept.Status {
+			case "pending":
+				held[sku] = held[sku].Plus(history.Level{Reserved: units})
+			case "paid":
+				held[sku] = held[sku].Plus(history.Level{Sold: units})
 			}
 		}
 	}
@@ -163,8 +169,8 @@ func levels(r *record) (broken []string) {
 		if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
 			broken = append(broken, fmt.Sprintf("%s has impossible counts %+v", sku, l))
 		}
-		if l.Reserved+l.Sold != held[sku] {
-			broken = append(broken, fmt.Sprintf("%s has %+v, and its orders hold %d units", sku, l, held[sku]))
+		if l.Reserved != held[sku].Reserved || l.Sold != held[sku].Sold {
+			broken = append(broken, fmt.Sprintf("%s has %+v, and its orders hold %+v", sku, l, held[sku]))
 		}
 		if l.Supplied != supplied[sku] {
 			broken = append(broken, fmt.Sprintf("%s has %+v, and %d units were brought in", sku, l, supplied[sku]))
@@ -173,21 +179,23 @@ func levels(r *record) (broken []string) {
 	return broken
 }
 
-// fences reads the ledger in the order of its ids. Each was made while its transaction had the row of the SKU locked, and
-// begins with the time in milliseconds.
+// fences reads the reservations of the ledger in the order of their ids. Each was made while its transaction had the row of
+// the SKU locked, and begins with the time in milliseconds.
 func fences(r *record) (broken []string) {
 	if r.ClocksApart {
 		return nil
 	}
-	last := map[string]history.Movement{} // by SKU
+	highest := map[string]history.Movement{} // by SKU
 	for _, m := range r.Movements {
 		if m.Kind != "reserve" || m.Fence == 0 {
 			continue
 		}
-		if before := last[m.SKU]; m.Fence < before.Fence && m.Millisecond() != before.Millisecond() {
+		before := highest[m.SKU]
+		if m.Fence >= before.Fence {
+			highest[m.SKU] = m
+		} else if m.Millisecond() != before.Millisecond() {
 			broken = append(broken, fmt.Sprintf("%s: order %s was placed with fence %d after order %s with %d", m.SKU, m.OrderID, m.Fence, before.OrderID, before.Fence))
 		}
-		last[m.SKU] = m
 	}
 	return broken
 }
@@ -285,9 +293,9 @@ func ends(r *record) (broken []string) {
 	}
 	for _, o := range r.Operations {
 		kept, there := r.Orders[o.OrderID]
-		told := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
-		if told && (!there || kept.Status != string(o.Outcome)) {
-			broken = append(broken, fmt.Sprintf("order %s is %q, and its buyer was told %s: %v", o.OrderID, kept.Status, o.Outcome, o))
+		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
+		if answered && (!there || kept.Status != string(o.Outcome)) {
+			broken = append(broken, fmt.Sprintf("order %s is %q, and its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o))
 		}
 	}
 	return broken
@@ -297,6 +305,30 @@ func outcomes(r *record) (broken []string) {
 	for _, o := range r.Operations {
 		if o.Outcome == history.Unknown || o.Outcome == history.Rejected {
 			broken = append(broken, fmt.Sprintf("%s, after %d requests: %v", o.Outcome, len(o.Requests), o))
+		}
+		for _, request := range o.Requests {
+			if strings.HasPrefix(request.Answer, "500") {
+				broken = append(broken, fmt.Sprintf("shop %d answered %s: %v", request.Shop+1, request.Answer, o))
+			}
+		}
+	}
+	return broken
+}
+
+// within is how soon after a healed fault each shop has to sell.
+const within = 5 * time.Second
+
+func recovery(r *record) []string {
+	if r.Selling > 0 && r.Recovery() <= within {
+		return nil
+	}
+	return []string{fmt.Sprintf("not every shop sold again within %v", within)}
+}
+
+func unnoticed(r *record) (broken []string) {
+	for _, o := range r.Operations {
+		if first := o.Requests[0]; r.Unnoticed && len(o.Requests) > 1 {
+			broken = append(broken, fmt.Sprintf("a request to shop %d failed after %v (%s): %v", first.Shop+1, first.Answered-first.Sent, first.Answer, o))
 		}
 	}
 	return broken

@@ -50,7 +50,7 @@ func linearizable(r *record) []string {
 			ended[o.OrderID] = true
 		}
 	}
-	for id, kept := range r.Orders { // of which no buyer was told
+	for id, kept := range r.Orders { // whose beginning or end no buyer was answered
 		o := r.byKey[buyerKey{kept.Buyer, kept.Key}]
 		if units := kept.Units[few]; units > 0 && len(o.Requests) > 0 {
 			if o.Outcome == history.Unknown {
@@ -61,7 +61,9 @@ func linearizable(r *record) []string {
 			}
 		}
 	}
-	if porcupine.CheckOperationsTimeout(model, all, judgeLimit) == porcupine.Illegal {
+	result := porcupine.CheckOperationsTimeout(model, all, judgeLimit)
+	r.Undecided = result == porcupine.Unknown
+	if result == porcupine.Illegal {
 		return []string{fmt.Sprintf("no order of the %d operations on %s explains their answers", len(all), few)}
 	}
 	return nil

@@ -23,13 +23,16 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 		if err := old.Do(ctx, do); err != nil {
 			return err
 		}
-		err = awaitAnother(ctx, t.Group, old)
+		if err = awaitAnother(ctx, t.Group, old); err == nil {
+			t.Replaced()
+		}
 		t.wait(ctx, 0, time.Second)
 		return errors.Join(err, old.Do(ctx, undo), t.Group.Rejoin(ctx))
 	}
 }
 
-// loseMajority kills two members, one after the other or nearly so. The third takes no writes, and is not read-only.
+// loseMajority kills two members, one after the other, at most 0.3 s apart. The third takes no writes, although it is not
+// read-only.
 func loseMajority(ctx context.Context, t *Target) error {
 	kept := t.Dice.IntN(len(t.Group.Members))
 	for i, member := range t.Group.Members {
@@ -54,15 +57,17 @@ func loseMajority(ctx context.Context, t *Target) error {
 
 // awaitAnother returns when another member is the primary.
 func awaitAnother(ctx context.Context, g *testserver.MySQLGroup, old *testserver.Server) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	for now := old; now == old && err == nil; system.Pause(ctx, 50*time.Millisecond) {
 		now, err = g.Primary(ctx)
 	}
 	return err
 }
 
-// LoseMachine is the end of the primary's machine, whose network fails a moment before: the others do not get what it
-// still acknowledges. It returns when another server has taken over: a replica as an operator does that, with all that
-// the replica has received.
+// LoseMachine cuts the primary off from the others, so that they do not receive what it still acknowledges, and kills it 0.3
+// to 0.6 s later. It returns when another member is the primary, or when the replica was promoted with all that it has
+// received.
 func LoseMachine(ctx context.Context, t *Target) (err error) {
 	t.wait(ctx, time.Second, 2*time.Second) // of sales
 	old := t.MySQL[0].Server

@@ -31,7 +31,7 @@ func restartNode(ctx context.Context, t *Target) error {
 
 func killMySQL(ctx context.Context, t *Target) error { return restart(ctx, t, t.MySQL[0]) }
 
-// killUnflushed is of a server whose settings are those of a careless operator. They last until the restart.
+// killUnflushed kills a MySQL that flushes its logs once a second, not at each commit. The restart ends these settings.
 func killUnflushed(ctx context.Context, t *Target) error {
 	if err := t.MySQL[0].SQL(ctx, "SET GLOBAL innodb_flush_log_at_trx_commit = 0", "SET GLOBAL sync_binlog = 0"); err != nil {
 		return err
@@ -59,7 +59,7 @@ func moveRedisClock(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// failOver takes as long as the Sentinels do. The master may not have told the replicas of any lease that is held.
+// failOver cuts the replicas off, so that they lack the leases that the master grants from then on, and kills the master.
 func failOver(ctx context.Context, t *Target) error {
 	if err := t.Sentinel.CutReplicas(ctx); err != nil {
 		return err
@@ -69,6 +69,7 @@ func failOver(ctx context.Context, t *Target) error {
 	if err := t.Sentinel.FailOver(ctx); err != nil {
 		return err
 	}
+	t.Replaced()
 	return t.Sentinel.Restore(ctx)
 }
 
@@ -83,13 +84,13 @@ func oneRedis(t *Target) []*system.Link     { return []*system.Link{t.victim().R
 func oneMySQL(t *Target) []*system.Link     { return t.victim().SQL }
 func oneZooKeeper(t *Target) []*system.Link { return []*system.Link{t.victim().ZooKeeper} }
 
-func silence(choose func(*Target) []*system.Link, requests, answers bool) func(context.Context, *Target) error {
+func silence(choose func(*Target) []*system.Link, requests, answers bool, least time.Duration) func(context.Context, *Target) error {
 	return func(ctx context.Context, t *Target) error {
 		for _, link := range choose(t) {
 			defer link.Heal()
 			link.Silence(requests, answers)
 		}
-		t.wait(ctx, pastTTL, 2*pastTTL)
+		t.wait(ctx, least, least+pastTTL)
 		return nil
 	}
 }
@@ -100,7 +101,7 @@ func delay(choose func(*Target) []*system.Link) func(context.Context, *Target) e
 			defer link.Heal()
 			link.Delay(5 * time.Second)
 		}
-		t.wait(ctx, 100*time.Millisecond, pastTTL)
+		t.wait(ctx, 5*time.Second, 6*time.Second)
 		return nil
 	}
 }
@@ -152,7 +153,7 @@ func killConnections(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// lockRows keeps the rows for two waits of a shop.
+// lockRows locks the rows for 2.5 s: two statements of a shop in a row time out after 1 s each.
 func lockRows(ctx context.Context, t *Target) error {
 	return t.MySQL[0].SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
 		"DO SLEEP(2.5)", "ROLLBACK")

@@ -10,8 +10,10 @@ import (
 	"example.com/shop/loadtest/faults/system"
 )
 
-// pastTTL is longer than a lease lasts and any shop waits for another's.
-const pastTTL = system.LockTTL + 300*time.Millisecond
+const (
+	pastTTL     = system.LockTTL + 300*time.Millisecond   // longer than a lease lasts after its last renewal
+	pastSession = 3*system.LockTTL + 300*time.Millisecond // longer than ZooKeeper keeps a shop's session without it
+)
 
 func killShop(ctx context.Context, t *Target) error {
 	victim := t.victim()

@@ -20,12 +20,11 @@ type Fault struct {
 	Break func(context.Context, *Target) error
 	About string
 
-	Strategies []string      // by which clients buy; nil for lanes and redis
-	Buyers     int           // 0 for 16
-	Within     time.Duration // of the healing, each shop has to sell again; 0 for 5 s
-	Unnoticed  bool          // no request may fail or be repeated
-	MovesClock bool          // needs shops whose clocks can be moved
-	Loses      bool          // what was acknowledged may be lost: a control
+	Strategies []string // by which clients buy; nil for lanes and redis
+	Buyers     int      // 0 for 16
+	Unnoticed  bool     // no request may fail or be repeated
+	MovesClock bool     // needs shops whose clocks can be moved
+	Loses      bool     // what was acknowledged may be lost: a control
 }
 
 // Target is what is broken, and by which dice. It counts what was done.
@@ -35,6 +34,8 @@ type Target struct {
 	Dice    *rand.Rand
 	Kills   int          // of shops and servers
 	Commits atomic.Int64 // that got no answer
+
+	Replaced func() // is called when another server has taken over, before all is as it was
 }
 
 // victim is one of the shops.
@@ -44,9 +45,6 @@ func (t *Target) victim() *system.Shop { return t.Shops[t.Dice.IntN(len(t.Shops)
 func (t *Target) wait(ctx context.Context, least, most time.Duration) {
 	system.Pause(ctx, least+time.Duration(t.Dice.Int64N(int64(most-least))))
 }
-
-// failover is how long a group may take to sell again after what Break returns from.
-const failover = 20 * time.Second
 
 // All is the table. Adding a fault is adding a row.
 func All() []Fault {
@@ -72,28 +70,28 @@ func All() []Fault {
 			About: "Redis is killed and starts empty"},
 		{Name: "redis-clock", On: system.Clock, Break: moveRedisClock,
 			About: "Redis' clock jumps an hour ahead, and back"},
-		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true),
+		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true, pastTTL),
 			About: "Redis answers no shop for longer than leases last"},
-		{Name: "redis-failover", On: system.Sentinel, Break: failOver, Within: failover,
+		{Name: "redis-failover", On: system.Sentinel, Break: failOver,
 			About: "Sentinels promote a replica that was cut off before the leases were taken"},
-		{Name: "redis-cut-off", On: system.Embedded, Break: silence(oneRedis, true, true),
+		{Name: "redis-cut-off", On: system.Embedded, Break: silence(oneRedis, true, true, pastTTL),
 			About: "one shop is cut off from Redis"},
-		{Name: "redis-cut-off-requests", On: system.Embedded, Break: silence(oneRedis, true, false),
+		{Name: "redis-cut-off-requests", On: system.Embedded, Break: silence(oneRedis, true, false, pastTTL),
 			About: "one shop's commands do not arrive at Redis, whose answers would"},
-		{Name: "redis-cut-off-answers", On: system.Embedded, Break: silence(oneRedis, false, true),
+		{Name: "redis-cut-off-answers", On: system.Embedded, Break: silence(oneRedis, false, true, pastTTL),
 			About: "one shop's commands arrive at Redis, whose answers do not"},
 		{Name: "redis-slow", On: system.Embedded, Break: delay(oneRedis),
 			About: "Redis' answers to one shop are 5 s late"},
 		{Name: "redlock-node-restarted", On: system.Embedded, Break: restartNode, Strategies: []string{"redlock"},
 			About: "one of the five Redis of Redlock is killed and starts empty"},
-		{Name: "zookeeper-session-lost", On: system.ZooKeeper, Break: silence(oneZooKeeper, true, true), Strategies: []string{"zookeeper"},
+		{Name: "zookeeper-session-lost", On: system.ZooKeeper, Break: silence(oneZooKeeper, true, true, pastSession), Strategies: []string{"zookeeper"},
 			About: "one shop is cut off from ZooKeeper until its session has expired"},
 
-		{Name: "mysql-cut-off", On: system.MySQL, Break: silence(oneMySQL, true, true),
+		{Name: "mysql-cut-off", On: system.MySQL, Break: silence(oneMySQL, true, true, pastTTL),
 			About: "one shop is cut off from MySQL"},
-		{Name: "mysql-cut-off-requests", On: system.MySQL, Break: silence(oneMySQL, true, false),
+		{Name: "mysql-cut-off-requests", On: system.MySQL, Break: silence(oneMySQL, true, false, pastTTL),
 			About: "one shop's statements do not arrive at MySQL, whose answers would"},
-		{Name: "mysql-cut-off-answers", On: system.MySQL, Break: silence(oneMySQL, false, true),
+		{Name: "mysql-cut-off-answers", On: system.MySQL, Break: silence(oneMySQL, false, true, pastTTL),
 			About: "one shop's statements arrive at MySQL, whose answers do not"},
 		{Name: "mysql-slow", On: system.MySQL, Break: delay(oneMySQL),
 			About: "MySQL's answers to one shop are 5 s late"},
@@ -112,16 +110,16 @@ func All() []Fault {
 		{Name: "disk-full", On: system.Disk, Break: fillDisk,
 			About: "MySQL's disk is full, until something is deleted"},
 
-		{Name: "primary-killed", On: system.Group, Break: withoutPrimary(testserver.Kill, testserver.Restart), Within: failover,
+		{Name: "primary-killed", On: system.Group, Break: withoutPrimary(testserver.Kill, testserver.Restart),
 			About: "the group's primary is killed; it is started again when another one has taken over"},
-		{Name: "primary-paused", On: system.Group, Break: withoutPrimary(testserver.Pause, testserver.Unpause), Within: failover,
+		{Name: "primary-paused", On: system.Group, Break: withoutPrimary(testserver.Pause, testserver.Unpause),
 			About: "the group's primary stands still, is replaced, and comes back as a zombie"},
-		{Name: "primary-cut-off", On: system.Group, Break: withoutPrimary(testserver.Isolate, testserver.Reconnect), Within: failover,
+		{Name: "primary-cut-off", On: system.Group, Break: withoutPrimary(testserver.Isolate, testserver.Reconnect),
 			About: "the group's primary is cut off from the others, and the shops still reach it"},
-		{Name: "majority-lost", On: system.Group, Break: loseMajority, Within: failover,
+		{Name: "majority-lost", On: system.Group, Break: loseMajority,
 			About: "two members of the group are killed, so that none takes writes, and come back"},
 
-		{Name: "replica-promoted", On: system.Replica, Break: LoseMachine, Within: failover, Loses: true,
+		{Name: "replica-promoted", On: system.Replica, Break: LoseMachine, Loses: true,
 			About: "the source loses its network and is killed, and its replica takes over"},
 		{Name: "mysql-killed-unflushed", On: system.MySQL, Break: killUnflushed, Loses: true,
 			About: "mysqld is killed, and has flushed its logs once a second"},

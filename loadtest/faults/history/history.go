@@ -48,6 +48,7 @@ type Operation struct {
 	Lines    []shopclient.Line `json:"lines,omitempty"`
 	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended
 	Outcome  Outcome           `json:"outcome"`
+	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has
 	Requests []Request         `json:"requests"`
 }
 
@@ -93,11 +94,14 @@ type History struct {
 	Broken      time.Duration    `json:"broken_ns"`    // when the fault began, since the start as all times
 	Healed      time.Duration    `json:"healed_ns"`    // when it was over
 	Selling     time.Duration    `json:"selling_ns"`   // when each shop had sold again; 0 if one did not
+	Ended       time.Duration    `json:"ended_ns"`     // when clients began nothing new any more
 	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
 	Sold        int              `json:"orders"`       // orders that were acknowledged
 	Kills       int              `json:"kills"`        // of shops and servers
 	Commits     int              `json:"commits"`      // that got no answer
 	ClocksApart bool             `json:"clocks_apart"` // those of the shops
+	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
+	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
 	Books       `json:"-"`
@@ -142,16 +146,19 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration, ok bo
 	defer h.mu.Unlock()
 	first := map[int]time.Duration{}
 	for _, o := range h.Operations {
-		if last := o.Last(); o.Outcome == Placed && last.Sent >= after {
+		if last := o.Last(); o.Outcome == Placed && !o.Replay && last.Sent >= after {
 			if earlier, sold := first[last.Shop]; !sold || last.Answered < earlier {
 				first[last.Shop] = last.Answered
 			}
 		}
 	}
-	for _, first := range first {
-		at = max(at, first)
+	if len(first) < n {
+		return 0, false
 	}
-	return at, len(first) == n
+	for _, sold := range first {
+		at = max(at, sold)
+	}
+	return at, true
 }
 
 // End sorts the operations and counts the sales, once all clients have ended.
@@ -159,16 +166,18 @@ func (h *History) End() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	var sales []time.Duration
 	for _, o := range h.Operations {
-		if o.Kind == Buy && o.Outcome == Placed {
+		if o.Outcome == Placed && !o.Replay {
 			sales = append(sales, o.Last().Answered)
 		}
 	}
 	slices.Sort(sales)
 	h.Sold = len(sales)
-	for i := 1; i < len(sales); i++ {
-		h.Gap = max(h.Gap, sales[i]-sales[i-1])
+	for i, at := range append(sales, h.Ended) {
+		if i > 0 {
+			h.Gap = max(h.Gap, at-sales[i-1])
+		}
 	}
 }
 
-// Recovery is how long it took from the healed fault until each shop had sold again.
-func (h *History) Recovery() time.Duration { return max(0, h.Selling-h.Healed) }
+// Recovery is how long it took from the healed fault until each shop had sold again, or the clients gave up.
+func (h *History) Recovery() time.Duration { return max(0, cmp.Or(h.Selling, h.Ended)-h.Healed) }

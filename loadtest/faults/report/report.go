@@ -14,6 +14,7 @@ import (
 
 	"example.com/shop/loadtest/faults/checks"
 	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -32,7 +33,7 @@ func (r Report) Broken() bool {
 // WriteTable writes a line for each fault and what was broken.
 func (r Report) WriteTable(out io.Writer) error {
 	var rows []table.Row
-	kills, commits := 0, 0
+	kills, commits, undecided := 0, 0, 0
 	for _, all := range r.byFault() {
 		var recovery, gap []time.Duration
 		violations, orders := 0, 0
@@ -40,13 +41,16 @@ func (r Report) WriteTable(out io.Writer) error {
 			recovery, gap = append(recovery, h.Recovery()), append(gap, h.Gap)
 			violations, orders = violations+len(h.Violations), orders+h.Sold
 			kills, commits = kills+h.Kills, commits+h.Commits
+			if h.Undecided {
+				undecided++
+			}
 		}
 		rows = append(rows, table.Row{all[0].Fault, all[0].Servers, len(all), orders, violations,
 			short(stats.Median(recovery)), short(slices.Max(recovery)), short(stats.Median(gap)), short(slices.Max(gap))})
 	}
-	_, err := fmt.Fprintf(out, "%s\n%d histories, %d kills, %d COMMITs without an answer\n",
+	_, err := fmt.Fprintf(out, "%s\n%d histories, %d kills, %d COMMITs without an answer, %d undecided by Porcupine\n",
 		stats.Table(table.Row{"fault", "servers", "histories", "orders", "violations", "recovery", "longest", "no sale for", "longest"}, rows, 3, 9),
-		len(r.Histories), kills, commits)
+		len(r.Histories), kills, commits, undecided)
 	for _, h := range r.Histories {
 		for _, v := range h.Violations {
 			if err == nil {
@@ -122,14 +126,14 @@ func draw(h *history.History) Drawing {
 		length = max(length, o.Last().Answered)
 	}
 	x := func(d time.Duration) float64 { return pixels * float64(d) / float64(length) }
-	d := Drawing{Width: pixels, Height: salesSize + 3*shopSize, BrokenX: x(h.Broken), BrokenWidth: max(1, x(h.Healed-h.Broken))}
+	d := Drawing{Width: pixels, Height: salesSize + system.Instances*shopSize, BrokenX: x(h.Broken), BrokenWidth: max(1, x(h.Healed-h.Broken))}
 	for second := time.Duration(0); second < length; second += time.Second {
 		d.Seconds = append(d.Seconds, x(second))
 	}
 	sold := make([]float64, length/slice+1)
 	free := map[int][]time.Duration{} // by shop: when each lane is free
 	for _, o := range h.Operations {
-		if o.Outcome == history.Placed {
+		if o.Outcome == history.Placed && !o.Replay {
 			sold[o.Last().Answered/slice]++
 		}
 		for i, request := range o.Requests {

@@ -18,10 +18,10 @@ type Link struct {
 
 	target   func() string // the server's address
 	listener net.Listener
-	sql      bool // the clients speak MySQL's protocol
+	sql      bool // MySQL's statements are read, for Judge
 
-	requests, answers sync.RWMutex // held while nothing may pass
-	delay             atomic.Int64 // of answers, in nanoseconds
+	requests, answers sync.RWMutex           // held while nothing may pass
+	late              atomic.Pointer[func()] // waits before each answer
 	judge             atomic.Pointer[func(statement string) Fate]
 	heal              []func()
 
@@ -83,15 +83,25 @@ func (l *Link) Silence(requests, answers bool) {
 }
 
 // Delay makes each answer late.
-func (l *Link) Delay(d time.Duration) { l.delay.Store(int64(d)) }
+func (l *Link) Delay(d time.Duration) {
+	healed := make(chan struct{})
+	l.heal = append(l.heal, func() { close(healed) })
+	wait := func() {
+		select {
+		case <-time.After(d):
+		case <-healed:
+		}
+	}
+	l.late.Store(&wait)
+}
 
 // Judge decides about each statement, before it is passed on. It may block, which holds up that connection alone.
 func (l *Link) Judge(f func(statement string) Fate) { l.judge.Store(&f) }
 
-// Heal ends Silence, Delay and Judge.
+// Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.
 func (l *Link) Heal() {
 	l.judge.Store(nil)
-	l.delay.Store(0)
+	l.late.Store(nil)
 	for _, heal := range l.heal {
 		heal()
 	}
@@ -134,7 +144,9 @@ func (l *Link) carryAnswers(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		Pause(l.closing, time.Duration(l.delay.Load()))
+		if wait := l.late.Load(); wait != nil {
+			(*wait)()
+		}
 		await(&l.answers)
 		if _, err := client.Write(buffer[:n]); err != nil {
 			return

@@ -44,15 +44,15 @@ func (s *Shop) URL() string {
 	return ""
 }
 
-// Start starts the process and returns when it serves. Orders expire within a history, and a load balancer has time to
-// see that an instance is about to end.
+// Start starts the process, in teaching mode, and returns when it serves. Orders expire within a history, and a load balancer
+// has time to see that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
 	flags := []string{"--log-level=error", "--reconcile-at=off", "--drain-delay=300ms", "--pay-within=1s"}
 	if !s.patient {
 		flags = append(flags, "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	s.process, err = child.StartShop(ctx, instances, s.program, env, flags...)
+	s.process, err = child.StartShop(ctx, Instances, s.program, env, flags...)
 	if err == nil {
 		url := "http://" + s.process.Addr
 		s.url.Store(&url)
@@ -145,7 +145,7 @@ func (s *Server) Flush(ctx context.Context) error {
 	return err
 }
 
-// Pause waits, or less if ctx ends.
+// Pause waits for d, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -18,8 +18,10 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
+// Instances is how many shops there are.
+const Instances = 3
+
 const (
-	instances  = 3
 	nodes      = 5 // of Redlock
 	readyLimit = time.Minute
 )
@@ -29,7 +31,7 @@ type Kind string
 
 // The kinds. All but Embedded run in containers, and have a Redis and what they are named after.
 const (
-	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process, six times for Redlock
+	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process: one server, and five for Redlock
 	MySQL     Kind = "mysql"     // MySQL with durable commits; six Redis
 	Disk      Kind = "disk"      // MySQL on a small disk
 	Clock     Kind = "clock"     // MySQL, and a Redis whose clock can be moved
@@ -42,18 +44,17 @@ const (
 
 // System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
 type System struct {
-	Kind      Kind
-	Shops     []*Shop
-	DB        *sql.DB // past all that can be broken, but for the servers themselves
-	MySQL     []*Server
-	Redis     *Server
-	Redlock   []*Server
-	ZooKeeper *Server
-	Group     *testserver.MySQLGroup
-	Replicas  *testserver.MySQLReplicas
-	Sentinel  *testserver.RedisGroup
+	Kind     Kind
+	Shops    []*Shop
+	DB       *sql.DB // past all that can be broken, but for the servers themselves
+	MySQL    []*Server
+	Redis    *Server
+	Redlock  []*Server
+	Group    *testserver.MySQLGroup
+	Replicas *testserver.MySQLReplicas
+	Sentinel *testserver.RedisGroup
 
-	dsn  string          // past the links
+	dsn  string          // of DB
 	ctx  context.Context //nolint:containedctx // of Close, which an interrupt does not end
 	undo []func() error
 }
@@ -62,7 +63,7 @@ type System struct {
 // breaks no lease.
 func Open(ctx context.Context, kind Kind, program string, patient bool) (s *System, err error) {
 	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
-	for i := range instances {
+	for i := range Instances {
 		s.Shops = append(s.Shops, &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)})
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openZooKeeper, s.openDatabase, s.openShops, s.AwaitReady} {
@@ -193,16 +194,17 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	}
 	for _, shop := range s.Shops {
 		var addrs []string
-		for _, server := range append(slices.Clip(s.Redlock), s.Redis) {
-			if shop.Redis, err = s.link(ctx, server, false); err != nil {
+		for _, node := range s.Redlock {
+			link, err := s.link(ctx, node, false)
+			if err != nil {
 				return err
 			}
-			addrs = append(addrs, shop.Redis.Addr)
+			addrs = append(addrs, link.Addr)
 		}
-		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr)
-		if len(s.Redlock) > 0 {
-			shop.env = append(shop.env, "SHOP_REDLOCK="+strings.Join(addrs[:nodes], ","))
+		if shop.Redis, err = s.link(ctx, s.Redis, false); err != nil {
+			return err
 		}
+		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr, "SHOP_REDLOCK="+strings.Join(addrs, ","))
 	}
 	return nil
 }
@@ -210,8 +212,11 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 func (s *System) startRedis(ctx context.Context) (*Server, error) {
 	if s.Kind == Embedded {
 		server := new(Server)
-		s.later(func() error { return server.stop() })
-		return server, server.Start(ctx)
+		err := server.Start(ctx)
+		if err == nil {
+			s.later(func() error { return server.stop() })
+		}
+		return server, err
 	}
 	open := testserver.OpenRedis
 	if s.Kind == Clock {
@@ -234,9 +239,9 @@ func (s *System) openZooKeeper(ctx context.Context) error {
 		return err
 	}
 	s.later(server.Close)
-	s.ZooKeeper = newServer(server)
+	zookeeper := newServer(server)
 	for _, shop := range s.Shops {
-		if shop.ZooKeeper, err = s.link(ctx, s.ZooKeeper, false); err != nil {
+		if shop.ZooKeeper, err = s.link(ctx, zookeeper, false); err != nil {
 			return err
 		}
 		shop.env = append(shop.env, "SHOP_ZOOKEEPER="+shop.ZooKeeper.Addr)

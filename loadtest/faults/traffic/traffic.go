@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -37,7 +38,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
-	Buyers     int             // of all SKUs; beside them are those of Few
+	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few
 	Strategies []string
 	Seed       uint64
 	Patient    bool
@@ -109,7 +110,7 @@ func (c *client) shop() {
 	}
 	if c.dice.IntN(5) == 0 { // an impatient buyer
 		again := o
-		again.Requests = nil
+		again.Requests, again.Replay = nil, true
 		c.insist(&again, c.askToBuy(&again))
 	}
 	switch c.dice.IntN(10) {
@@ -132,12 +133,12 @@ func (c *client) takeFew() {
 	if o.Outcome == history.Placed {
 		c.end(history.Cancel, o)
 	}
-	c.pause(30 * time.Millisecond)
+	system.Pause(c.asking, 30*time.Millisecond)
 }
 
 // restock brings hot units in.
 func (c *client) restock() {
-	c.pause(restockEvery)
+	system.Pause(c.asking, restockEvery)
 	o := history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}}
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
 		return shop.Restock(c.asking, o.Lines[0].SKU, o.Key, o.Lines[0].Units)
@@ -155,7 +156,7 @@ func (c *client) askToBuy(o *history.Operation) func(*shopclient.Client) (shopcl
 		if c.ForgetKey && len(o.Requests) > 0 {
 			o.Key = c.key()
 		}
-		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy})
+		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy, Think: -1})
 	}
 }
 
@@ -184,7 +185,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		shop := turn % len(c.Shops)
 		url := c.Shops[shop]()
 		if url == "" { // as behind a load balancer, which knows that it is about to end
-			c.pause(time.Millisecond)
+			system.Pause(c.asking, time.Millisecond)
 			continue
 		}
 		sent := c.History.Now()
@@ -195,19 +196,12 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 			o.OrderID = answer.OrderID
 		}
 		if o.Outcome == history.Unknown {
-			c.pause(pause)
+			system.Pause(c.asking, pause)
 			pause = min(2*pause, retryMost)
 		}
 	}
 	if len(o.Requests) > 0 {
 		c.History.Add(*o)
-	}
-}
-
-func (c *client) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-c.asking.Done():
 	}
 }
 

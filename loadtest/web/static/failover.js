@@ -1,4 +1,4 @@
-// The exhibit: what is left of the buyers' receipts when a primary was killed.
+// What is left of the buyers' receipts when a primary was killed.
 import { ask, complain } from "./post.js";
 import { t, translate } from "./text.js";
 

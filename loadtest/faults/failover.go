@@ -17,26 +17,27 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// Exhibit is what became of the buyers' receipts where the primary was killed.
-type Exhibit struct {
+// Failover is what became of the buyers' receipts where the primary was killed.
+type Failover struct {
 	Servers  string
 	Sold     int           // acknowledged orders
-	Gone     int           // those of them without a row on the new primary
-	Gap      time.Duration // in which nobody could buy
+	Lost     int           // those of them without a row on the new primary
+	Gap      time.Duration // the longest time without a sale
 	Receipts []Receipt     // the last ones before it
+	Broken   []history.Violation
 }
 
 // Receipt is an acknowledged order beside its row.
 type Receipt struct {
-	Before time.Duration // the gap
+	Before time.Duration // from its answer to the last one before the gap
 	Order  string
 	Units  string // of each SKU, as acknowledged
 	Row    string // the same of the row; empty if there is none
 }
 
 // KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails half a second before. With
-// compare it then does so on a MySQL with an asynchronous replica. Both need Docker, and take a minute or two.
-func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(line string)) (exhibits []Exhibit, err error) {
+// compare it then does so on a MySQL with an asynchronous replica. Each needs Docker, and takes about a minute.
+func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(line string)) (all []Failover, err error) {
 	err = withRunner(progress, func(r *runner) error {
 		for _, on := range []struct {
 			kind    system.Kind
@@ -53,33 +54,31 @@ func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(l
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
 			}
-			e := newExhibit(on.servers, h)
-			progress(fmt.Sprintf("%s: %d orders, %d gone", e.Servers, e.Sold, e.Gone))
-			exhibits = append(exhibits, e)
+			all = append(all, newFailover(on.servers, h))
+			progress(fmt.Sprintf("sold on the %s: %d orders", on.servers, h.Sold))
 		}
 		return nil
 	})
-	return exhibits, err
+	return all, err
 }
 
-func newExhibit(servers string, h *history.History) Exhibit {
+func newFailover(servers string, h *history.History) Failover {
 	const shown = 12
-	var sales []history.Operation // without replays, in the sequence of their answers
-	known := map[string]bool{}
+	var sales []history.Operation // in the sequence of their answers
 	for _, o := range h.Operations {
-		if o.Kind == history.Buy && o.Outcome == history.Placed && !known[o.OrderID] {
-			sales, known[o.OrderID] = append(sales, o), true
+		if o.Outcome == history.Placed && !o.Replay {
+			sales = append(sales, o)
 		}
 	}
 	slices.SortFunc(sales, func(a, b history.Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
-	e := Exhibit{Servers: servers, Sold: len(sales)}
+	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Broken: h.Violations}
 	before := 0 // sales before the gap
 	for i, o := range sales {
 		if _, kept := h.Orders[o.OrderID]; !kept {
-			e.Gone++
+			f.Lost++
 		}
-		if gap := o.Last().Answered - sales[max(0, i-1)].Last().Answered; gap > e.Gap {
-			e.Gap, before = gap, i
+		if o.Last().Answered-sales[max(0, i-1)].Last().Answered == h.Gap {
+			before = i
 		}
 	}
 	for _, o := range sales[max(0, before-shown):before] {
@@ -91,29 +90,35 @@ func newExhibit(servers string, h *history.History) Exhibit {
 				receipt.Row += fmt.Sprint(units, name)
 			}
 		}
-		e.Receipts = append(e.Receipts, receipt)
+		f.Receipts = append(f.Receipts, receipt)
 	}
-	return e
+	return f
 }
 
-// writeExhibits writes the counts side by side, and then each one's receipts.
-func writeExhibits(out io.Writer, exhibits []Exhibit) error {
+// writeFailovers writes the counts side by side, and then each one's receipts. A group must lose nothing.
+func writeFailovers(out io.Writer, all []Failover) error {
 	head := table.Row{""}
-	rows := []table.Row{{"orders acknowledged"}, {"sold orders that are gone"}, {"nobody could buy for"}}
-	for _, e := range exhibits {
-		head = append(head, e.Servers)
-		for i, value := range []any{e.Sold, e.Gone, fmt.Sprintf("%.1f s", e.Gap.Seconds())} {
+	rows := []table.Row{{"orders acknowledged"}, {"acknowledged orders lost"}, {"no sale for"}}
+	for _, f := range all {
+		head = append(head, f.Servers)
+		for i, value := range []any{f.Sold, f.Lost, fmt.Sprintf("%.1f s", f.Gap.Seconds())} {
 			rows[i] = append(rows[i], value)
 		}
 	}
 	text := stats.Table(head, rows, 2, len(head))
-	for _, e := range exhibits {
+	for _, f := range all {
 		rows = nil
-		for _, r := range e.Receipts {
-			rows = append(rows, table.Row{fmt.Sprintf("-%.1f ms", r.Before.Seconds()*1000), r.Order, r.Units, cmp.Or(r.Row, "GONE")})
+		for _, r := range f.Receipts {
+			rows = append(rows, table.Row{fmt.Sprintf("-%.1f ms", r.Before.Seconds()*1000), r.Order, r.Units, cmp.Or(r.Row, "LOST")})
 		}
-		text += fmt.Sprintf("\n%s: the last receipts, and the rows of the new primary\n%s", e.Servers, stats.Table(table.Row{"answered", "order", "receipt", "row"}, rows, 1, 1))
+		text += fmt.Sprintf("\n%s: the last receipts, and the rows of the new primary\n%s", f.Servers, stats.Table(table.Row{"answered", "order", "receipt", "row"}, rows, 1, 1))
+	}
+	for _, v := range all[0].Broken {
+		text += fmt.Sprintf("\n%s: %s: %s\n", all[0].Servers, v.Check, v.Detail)
 	}
 	_, err := io.WriteString(out, text)
+	if err == nil && len(all[0].Broken) > 0 {
+		err = ErrBroken
+	}
 	return err
 }

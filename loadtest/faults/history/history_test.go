@@ -1,0 +1,30 @@
+package history
+
+import (
+	"testing"
+	"time"
+)
+
+// SoldSince returns when each shop had sold, and the shop that only replays an order has not; Gap lasts to the end.
+func TestHistory_SoldSince(t *testing.T) {
+	t.Parallel()
+	h := new(History)
+	sell := func(shop int, at time.Duration, replay bool) {
+		h.Add(Operation{Kind: Buy, Outcome: Placed, Replay: replay, Requests: []Request{{Shop: shop, Sent: at, Answered: at + 1}}})
+	}
+	sell(0, 10, false)
+	sell(1, 20, false)
+	sell(2, 5, false)
+	sell(2, 30, true)
+	if at, ok := h.SoldSince(10, 3); ok || at != 0 {
+		t.Errorf("before all have sold: got %d, %v", at, ok)
+	}
+	sell(2, 40, false)
+	if at, ok := h.SoldSince(10, 3); !ok || at != 41 {
+		t.Errorf("got %d, %v, want 41", at, ok)
+	}
+	h.Ended = 100
+	if h.End(); h.Sold != 4 || h.Gap != 59 {
+		t.Errorf("got %d orders and a gap of %d, want 4 and 59", h.Sold, h.Gap)
+	}
+}
