@@ -52,7 +52,7 @@ type Bounds struct {
 }
 
 // parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
-const parallel = 8
+const parallel = 4
 
 // Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
 // of those that are known and still to be played. If ctx ends, the error is its cause, and what was found by then is

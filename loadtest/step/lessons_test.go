@@ -84,6 +84,9 @@ func compareLessons(t *testing.T, printed, whole string) {
 		for _, p := range timelines(block) {
 			shown++
 			held := now[p.title]
+			for buyer, rows := range p.rows {
+				held.rows[buyer], p.rows[buyer] = untimed(held.rows[buyer], rows), untimed(rows, rows)
+			}
 			if diff := cmp.Diff(held.rows, p.rows); diff != "" || !strings.HasPrefix(held.after, p.after) || p.after == "" {
 				t.Errorf("%s: (-now +page):\n%s\nthen got %q, want %q", p.title, diff, held.after, p.after)
 			}
@@ -96,6 +99,21 @@ func compareLessons(t *testing.T, printed, whole string) {
 	if diff := cmp.Diff(row.FindAllString(printed, -1), row.FindAllString(page, -1)); diff != "" {
 		t.Errorf("table (-now +page):\n%s", diff)
 	}
+}
+
+// untimed returns a buyer's rows without those that only a slow machine adds to the page's, and with renewals at the end.
+func untimed(rows, page []string) []string {
+	var steps, renewals []string
+	for _, row := range rows {
+		switch renewal := strings.HasPrefix(row, "EVAL renew "); {
+		case (renewal || row == "lock lost") && !slices.Contains(page, row):
+		case renewal:
+			renewals = append(renewals, row)
+		default:
+			steps = append(steps, row)
+		}
+	}
+	return append(steps, renewals...)
 }
 
 // timeline is a play as step prints it, without what differs each time.
@@ -152,7 +170,7 @@ func rows(head, lines string) map[string][]string {
 		for i, row := range all[buyer] {
 			for _, chance := range [][2]string{
 				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
-				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) ->( [01])?$`, "$1"}, {` -+$`, ""},
+				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) ->( [01])?$`, "$1"}, {`(wrong:short-lease:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
 			} {
 				row = regexp.MustCompile(chance[0]).ReplaceAllString(row, chance[1])
 			}

@@ -257,9 +257,9 @@ func TestUntilAvailable(t *testing.T) {
 	})
 }
 
-// "The process may die": where a real one is killed (SIGKILL), the schedule ends as where its request does as if.
+// "The process may die": where a real one is killed (SIGKILL), the schedule ends as where its request does as if. Not
+// beside the other tests, whose plays would wait for its compiler.
 func TestPlayer_killed(t *testing.T) {
-	t.Parallel()
 	program := filepath.Join(t.TempDir(), "shop")
 	if err := child.BuildShop(t.Context(), "", program); err != nil {
 		t.Fatal(err)
