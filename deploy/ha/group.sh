@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# group.sh watch: forms the MySQL group of compose.ha.yaml and keeps it whole. Once a second it asks each member for its
+# group.sh watch: forms the MySQL group of compose.ha.yaml and keeps it whole. Every two seconds it asks each member for its
 # state.
 #
 #   - A member sees a majority: those that are out of the group are told to join it.
@@ -44,7 +44,7 @@ watch() {
         else
             begin
         fi
-        sleep 1
+        sleep 2
     done
 }
 
