@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -282,30 +281,12 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 
 // save writes the report to the files that were asked for.
 func (l loadTest) save(r result.Report) error {
-	for _, to := range []struct {
-		file  string
-		write func(io.Writer, result.Report) error
-	}{
-		{l.HTML, web.WriteReport},
-		{l.SVG, web.WriteBars},
-		{l.JSON, func(w io.Writer, r result.Report) error { return r.WriteJSON(w) }},
-	} {
-		var b bytes.Buffer
-		if to.file == "" {
-			continue
-		}
-		err := to.write(&b, r)
-		if err == nil && to.file == "-" {
-			_, err = b.WriteTo(l.screen.json)
-		} else if err == nil {
-			err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
-		}
-		if err != nil {
-			return fmt.Errorf("save the report: %w", err)
-		}
-	}
-	if l.HTML != "" {
+	err := cmp.Or(
+		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r) }),
+		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r) }),
+		result.Save(l.JSON, l.screen.json, r.WriteJSON))
+	if err == nil && l.HTML != "" {
 		fmt.Fprintf(l.screen.out, "\nThe report is in %s\n", l.HTML)
 	}
-	return nil
+	return err
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,13 +145,14 @@ func Source(file string) ([]byte, error) {
 func Script(command string) string {
 	words := append(strings.Fields(command), "", "", "")
 	name, key := words[1], words[2]
+	scripts := slices.Concat(lock.Scripts(), lab.Scripts())
 	if strings.HasPrefix(key, "redlock:") {
-		return redlock.Scripts()[name]
+		scripts = redlock.Scripts()
 	}
-	return cmp.Or(lock.Scripts()[name], lab.Scripts()[name])
-}
-
-// scriptName returns the purpose of a lock's script by its hash; empty if unknown.
-func scriptName(hash string) string {
-	return cmp.Or(lock.ScriptName(hash), redlock.ScriptName(hash), lab.ScriptName(hash))
+	for _, s := range scripts {
+		if s.Name == name {
+			return s.Source
+		}
+	}
+	return ""
 }

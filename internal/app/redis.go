@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"example.com/shop/internal/lab"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order"
 )
 
@@ -163,7 +167,7 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 	client := servers.open(true)
 	c.onClose("redis", client.Close)
 	if c.lab != nil {
-		client.AddHook(c.lab.recorder.Redis(scriptName))
+		client.AddHook(c.lab.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), lab.Scripts())))
 	}
 	return client, nil
 }

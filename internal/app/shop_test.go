@@ -12,7 +12,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"example.com/shop/internal/observe/logbook"
-	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
 )
 
@@ -42,22 +41,20 @@ func TestShop_databaseAway(t *testing.T) {
 			var away atomic.Bool
 			back := make(chan struct{})
 			comeBack := sync.OnceFunc(func() { away.Store(false); close(back) })
-			proxy := &storetest.Proxy{
-				Refuse: func() bool { return how == "gone" && away.Load() },
-				Judge: func(string) storetest.Fate {
-					if !away.Load() {
-						return storetest.Pass
-					}
-					if how == "silent" {
-						<-back
-						return storetest.Pass
-					}
-					return storetest.Drop
-				},
+			judge := func(string) testserver.Fate {
+				if !away.Load() {
+					return testserver.Pass
+				}
+				if how == "silent" {
+					<-back
+					return testserver.Pass
+				}
+				return testserver.Drop
 			}
 			log := &logbook.Book{}
 			s := embedded(t, 1)
-			s.Data, s.MySQL = "", proxy.Through(t, testserver.MariaDB(t))
+			s.Data = ""
+			s.MySQL, _ = testserver.Judged(t, testserver.MariaDB(t), judge)
 			t.Cleanup(comeBack)
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			supply(t, s, 1)

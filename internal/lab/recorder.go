@@ -2,7 +2,7 @@
 // Everything is wrapped around the shop's own parts, which know nothing of it:
 //
 //	recorder := lab.NewRecorder()
-//	client.AddHook(recorder.Redis(scriptName))                   // Redis commands
+//	client.AddHook(recorder.Redis(lock.Scripts()))               // Redis commands
 //	store.Options{Through: recorder.Database(sql.OpenDB)}        // SQL, COMMIT included
 //	lock.Options{Observer: recorder.Lock(observer)}              // what the lock's store answers
 //	zklock.Options{Trace: recorder.ZooKeeper}                    // ZooKeeper commands

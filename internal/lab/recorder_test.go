@@ -64,7 +64,7 @@ func TestRecorder_redis(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	r := NewRecorder()
-	c.AddHook(r.Redis(func(string) string { return "" }))
+	c.AddHook(r.Redis(nil))
 	ctx, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
 	if err := r.Do(ctx, Step, "a"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a step before the first stop: got %v, want ErrInvalid", err)

@@ -12,16 +12,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 )
 
-// Redis returns a hook for a client whose commands are to be recorded. script names a script by its hash; empty for one
-// that it does not know.
-func (r *Recorder) Redis(script func(hash string) string) redis.Hook { return redisHook{r, script} }
+// Redis returns a hook for a client whose commands are to be recorded, these scripts with their names.
+func (r *Recorder) Redis(scripts []lock.Script) redis.Hook { return redisHook{r, scripts} }
 
 type redisHook struct {
 	recorder *Recorder
-	script   func(hash string) string
+	scripts  []lock.Script
 }
 
 // DialHook implements redis.Hook. Connections belong to no request.
@@ -108,7 +108,8 @@ func (h redisHook) scriptCall(args []any) (name, key, owner string) {
 		return "", "", ""
 	}
 	keys, _ := args[2].(int)
-	if name = h.script(hash); name == "" || keys < 1 || len(args) <= fixed+keys {
+	i := slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash == hash })
+	if i < 0 || keys < 1 || len(args) <= fixed+keys {
 		return "", "", ""
 	}
 	for _, arg := range args[fixed+keys:] { // the first that is no number
@@ -117,7 +118,7 @@ func (h redisHook) scriptCall(args []any) (name, key, owner string) {
 			break
 		}
 	}
-	return name, short(args[fixed]), short(owner[strings.LastIndex(owner, ":")+1:])
+	return h.scripts[i].Name, short(args[fixed]), short(owner[strings.LastIndex(owner, ":")+1:])
 }
 
 const wide = 48 // characters of a value that are shown: of a key all

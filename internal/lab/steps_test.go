@@ -98,7 +98,7 @@ func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx c
 	}
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	client.AddHook(r.Redis(ScriptName))
+	client.AddHook(r.Redis(Scripts()))
 	wrong := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: maxWait})
 	for name, locker := range wrong {
 		wrong[name] = Locker(locker)

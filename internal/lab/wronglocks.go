@@ -122,16 +122,10 @@ func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, ow
 	return compareScript.Eval(ctx, client, []string{key}, owner).Err() // one command, where EVALSHA may take two
 }
 
-// ScriptName names the script with this hash; empty if it is not of this package.
-func ScriptName(hash string) string {
-	if hash == compareScript.Hash() {
-		return "compare-and-delete"
-	}
-	return ""
+// Scripts returns the scripts of this package.
+func Scripts() []lock.Script {
+	return []lock.Script{{Name: "compare-and-delete", Hash: compareScript.Hash(), Source: compareSource}}
 }
-
-// Scripts returns the Lua sources of the scripts by the names of ScriptName.
-func Scripts() map[string]string { return map[string]string{"compare-and-delete": compareSource} }
 
 // deleteBlindly is WRONG: if the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in
 // while the second works, whose DEL lets in a fourth.

@@ -43,19 +43,19 @@ func newScript(source string) *redis.Script {
 		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, version, source))
 }
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire, renew
-// or release; empty if it is none of this package's.
-func ScriptName(hash string) string {
-	return map[string]string{
-		acquireScript.Hash(): "acquire",
-		renewScript.Hash():   "renew",
-		releaseScript.Hash(): "release",
-	}[hash]
+// Script is a Lua script that a lock runs in Redis.
+type Script struct {
+	Name   string // what it is for: acquire, renew or release
+	Hash   string // how EVALSHA and a server's slow log call it
+	Source string
 }
 
-// Scripts returns the Lua sources of the scripts by the names of ScriptName.
-func Scripts() map[string]string {
-	return map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}
+// Scripts returns the scripts of the Redis backend.
+func Scripts() []Script {
+	return []Script{
+		{"acquire", acquireScript.Hash(), acquireSource}, {"renew", renewScript.Hash(), renewSource},
+		{"release", releaseScript.Hash(), releaseSource},
+	}
 }
 
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the

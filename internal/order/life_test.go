@@ -16,6 +16,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // "An order is pending until it expires": 15 minutes, by the database's clock.
@@ -600,12 +601,12 @@ func TestService_ExpireDue_together(t *testing.T) {
 			t.Fatal(err)
 		}
 		var commits atomic.Int64
-		counting := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+		counting := func(statement string) testserver.Fate {
 			if statement == "COMMIT" {
 				commits.Add(1)
 			}
-			return storetest.Pass
-		}}
+			return testserver.Pass
+		}
 		n, err := setup(t, database.Through(t, counting).Open(t)).ExpireDue(t.Context(), 100)
 		if n != 59 || err != nil || commits.Load() != 1 {
 			t.Errorf("expired %d with %d commits, %v, want 59 with 1", n, commits.Load(), err)
@@ -681,14 +682,14 @@ func TestService_ExpireDue_lost(t *testing.T) {
 		}
 		b.makeDue(t, orders...)
 		var lost atomic.Bool
-		proxy := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+		losing := func(statement string) testserver.Fate {
 			if lost.Load() || statement == "START TRANSACTION" {
 				lost.Store(true)
-				return storetest.Drop
+				return testserver.Drop
 			}
-			return storetest.Pass
-		}}
-		cut := setup(t, database.Through(t, proxy).Open(t))
+			return testserver.Pass
+		}
+		cut := setup(t, database.Through(t, losing).Open(t))
 		n, err := cut.ExpireDue(t.Context(), 10)
 		if n != 0 || !errors.Is(err, order.ErrBusy) || strings.Count(err.Error(), "expire order") != 1 {
 			t.Errorf("expired %d, %v, want one try and an ErrBusy", n, err)

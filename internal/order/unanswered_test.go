@@ -14,9 +14,10 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
-type fates []storetest.Fate
+type fates []testserver.Fate
 
 // scene is what becomes of the first, second, ... statement of a kind that an order sends; those beyond pass. Every
 // transaction claims the order's key first, also one that asks what the last one came to.
@@ -29,7 +30,7 @@ type scene struct {
 	claimed int
 }
 
-func (s *scene) judge(statement string) storetest.Fate {
+func (s *scene) judge(statement string) testserver.Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -43,13 +44,13 @@ func (s *scene) judge(statement string) storetest.Fate {
 		}
 		return s.claims.at(s.claimed)
 	}
-	return storetest.Pass
+	return testserver.Pass
 }
 
 // at returns the fate of the nth statement, from 1 on.
-func (of fates) at(n int) storetest.Fate {
+func (of fates) at(n int) testserver.Fate {
 	if n > len(of) {
-		return storetest.Pass
+		return testserver.Pass
 	}
 	return of[n-1]
 }
@@ -58,7 +59,7 @@ func (of fates) at(n int) storetest.Fate {
 // out whether it was done": each order ends as exactly one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
-	const pass, drop, mute, hang = storetest.Pass, storetest.Drop, storetest.Mute, storetest.Hang
+	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "innodb_lock_wait_timeout=1")
 		b := setup(t, database.Migrated(t))
@@ -92,25 +93,25 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 				s := &scene{commits: c.commits, claims: c.claims}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				proxy := &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+				through := database.Through(t, func(statement string) testserver.Fate {
 					if c.cancelled && statement == "COMMIT" {
 						cancel()
 					}
 					return s.judge(statement)
-				}}
+				})
 				s.before = func(claim int) {
 					if c.noticed > 0 && claim == c.noticed {
-						proxy.LetGo()
+						through.Link.LetGo()
 					}
 				}
-				cut := setup(t, database.Through(t, proxy).Open(t))
+				cut := setup(t, through.Open(t))
 				r := buy(name, sku, 2)
 				r.Strategy = "redis" // one order, one transaction
 				o, replayed, err := cut.Place(ctx, r)
 				if !errors.Is(err, c.want) || replayed || errors.Is(err, order.ErrUnknownOutcome) && errors.Is(err, order.ErrBusy) {
 					t.Fatalf("got replayed %v, %v, want %v alone", replayed, err, c.want)
 				}
-				proxy.LetGo()
+				through.Link.LetGo()
 				again, replayed, err := cut.Place(t.Context(), r)
 				// What hung holds the rows until the server has noticed.
 				for end := time.Now().Add(time.Minute); slices.Contains(c.commits, hang) && time.Now().Before(end) &&
@@ -136,7 +137,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 		r := buy("key", "mug", 2)
 		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
-		s := &scene{commits: fates{storetest.Drop}}
+		s := &scene{commits: fates{testserver.Drop}}
 		s.before = func(claim int) {
 			if claim != 2 { // 0 is the first run, 1 asks
 				return
@@ -146,7 +147,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 				t.Errorf("twin: %v", err)
 			}
 		}
-		cut := setup(t, database.Through(t, &storetest.Proxy{Judge: s.judge}).Open(t))
+		cut := setup(t, database.Through(t, s.judge).Open(t))
 		o, replayed, err := cut.Place(t.Context(), r)
 		if err != nil || !replayed || o.ID != twin.ID {
 			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // files is how many migrations there are.
@@ -83,17 +83,16 @@ type cutAfterEach struct {
 	seen map[string]bool
 }
 
-var changesNothing = regexp.MustCompile(`^(SELECT |SET |PING$)`)
+var changesNothing = regexp.MustCompile(`^(SELECT |SET |PING$|CONNECT$)`)
 
-func (c *cutAfterEach) judge(statement string) storetest.Fate {
-	statement = strings.TrimSpace(statement)
+func (c *cutAfterEach) judge(statement string) testserver.Fate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if changesNothing.MatchString(statement) || c.seen[statement] {
-		return storetest.Pass
+		return testserver.Pass
 	}
 	c.seen[statement] = true
-	return storetest.Mute
+	return testserver.Mute
 }
 
 func (c *cutAfterEach) cuts() int {
@@ -109,7 +108,7 @@ func TestStore_Migrate_afterACrash(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		cutter := &cutAfterEach{seen: map[string]bool{}}
 		database := kind.New(t, "")
-		s := database.Through(t, &storetest.Proxy{Judge: cutter.judge}).Open(t)
+		s := database.Through(t, cutter.judge).Open(t)
 		for {
 			before := cutter.cuts()
 			_, err := s.Migrate(t.Context())

@@ -74,7 +74,12 @@ func TestMySQL_waits(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		var refusals atomic.Int64
 		refusals.Store(3)
-		kind.New(t, "").Through(t, &storetest.Proxy{Refuse: func() bool { return refusals.Add(-1) >= 0 }}).Open(t)
+		kind.New(t, "").Through(t, func(statement string) testserver.Fate {
+			if statement == "CONNECT" && refusals.Add(-1) >= 0 {
+				return testserver.Drop
+			}
+			return testserver.Pass
+		}).Open(t)
 		if left := refusals.Load(); left >= 0 {
 			t.Errorf("opened with %d refusals left", left)
 		}

@@ -19,6 +19,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // An order is read back as it was placed, by id and by key. "A key that is not on record is not in the map."
@@ -396,7 +397,7 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 		beside := sync.OnceFunc(func() {
 			s.placedAgo(t, 0, draft("ann", "k0", "mug"), draft("ann", "k2", "mug"), draft("ann", "k4", "mug"))
 		})
-		purger := shop{database.Through(t, at("COMMIT", storetest.Pass, beside)).Open(t)}
+		purger := shop{database.Through(t, at("COMMIT", testserver.Pass, beside)).Open(t)}
 		purger.purge(t, 24*time.Hour, 2)
 		s.wantRows(t, rows{Orders: 5, Lines: 5, Movements: 6, Keys: 3})
 
@@ -405,7 +406,7 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 			s.purge(t, 24*time.Hour, 1)
 			s.placedAgo(t, 0, draft("ann", "k5", "mug"))
 		})
-		purger = shop{database.Through(t, at("DELETE", storetest.Pass, again)).Open(t)}
+		purger = shop{database.Through(t, at("DELETE", testserver.Pass, again)).Open(t)}
 		purger.purge(t, 24*time.Hour, 0)
 		s.wantRows(t, rows{Orders: 7, Lines: 7, Movements: 8, Keys: 4})
 		s.wantClean(t)

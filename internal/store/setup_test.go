@@ -13,7 +13,6 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
-	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
 )
 
@@ -198,16 +197,16 @@ func (s shop) wantUntouched(t testing.TB, units int64) {
 	s.wantRows(t, rows{Movements: int64(len(accounts))})
 }
 
-// at is a proxy that calls before, if there is one, at the statements with a word in them, and then does this to them.
+// at judges statements: before those that begin with a word it calls before, if there is one, and then does this to them.
 // The others pass.
-func at(word string, fate storetest.Fate, before func()) *storetest.Proxy {
-	return &storetest.Proxy{Judge: func(statement string) storetest.Fate {
+func at(word string, fate testserver.Fate, before func()) func(statement string) testserver.Fate {
+	return func(statement string) testserver.Fate {
 		if !strings.HasPrefix(statement, word) {
-			return storetest.Pass
+			return testserver.Pass
 		}
 		if before != nil {
 			before()
 		}
 		return fate
-	}}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // Whatever ends a transaction before its COMMIT changes no row and leaves no lock: an error of fn, which comes back as
@@ -213,10 +214,10 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 		run := func(word string, before func(cancel func())) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			through := database.Through(t, at(word, storetest.Pass, sync.OnceFunc(func() { before(cancel) }))).Open(t)
+			through := database.Through(t, at(word, testserver.Pass, sync.OnceFunc(func() { before(cancel) }))).Open(t)
 			err := through.InTx(ctx, nil, func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) })
 			if ctx.Err() == nil {
-				t.Errorf("the proxy saw no %s", word)
+				t.Errorf("no %s was sent", word)
 			}
 			return err
 		}
@@ -251,13 +252,13 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		for name, c := range map[string]struct {
 			word  string
-			fate  storetest.Fate
+			fate  testserver.Fate
 			want  error
 			taken int64
 		}{
-			"committed":     {"COMMIT", storetest.Mute, order.ErrUnknownOutcome, 1},
-			"not committed": {"COMMIT", storetest.Drop, order.ErrUnknownOutcome, 0},
-			"before":        {"UPDATE", storetest.Mute, order.ErrBusy, 0},
+			"committed":     {"COMMIT", testserver.Mute, order.ErrUnknownOutcome, 1},
+			"not committed": {"COMMIT", testserver.Drop, order.ErrUnknownOutcome, 0},
+			"before":        {"UPDATE", testserver.Mute, order.ErrBusy, 0},
 		} {
 			database := kind.New(t, "")
 			s := newShop(t, database.Migrated(t), 10, "mug")
@@ -286,7 +287,7 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
 		s := newShop(t, database.Migrated(t), 10, "mug")
-		vanishing := shop{database.With("wait_timeout=3").Through(t, at("COMMIT", storetest.Hang, nil)).Open(t)}
+		vanishing := shop{database.With("wait_timeout=3").Through(t, at("COMMIT", testserver.Hang, nil)).Open(t)}
 		if err := vanishing.take(t, stock.Conditional, one("mug")); !errors.Is(err, order.ErrUnknownOutcome) {
 			t.Errorf("got %v, want ErrUnknownOutcome", err)
 		}

@@ -36,15 +36,15 @@ func zookeeperKind() kind {
 		},
 		memory: map[string]string{"/data": "rw"},
 		ready: func(ctx context.Context, addr string) error {
-			_, err := zookeeperStatus(ctx, addr)
+			_, err := ZooKeeperStatus(ctx, addr)
 			return err
 		},
 	}
 }
 
-// zookeeperStatus sends the four-letter word srvr. A server that listens but does not serve answers without a mode,
+// ZooKeeperStatus is the answer to the four-letter word srvr. A server that listens but does not serve answers without a mode,
 // which is an error here.
-func zookeeperStatus(ctx context.Context, addr string) (string, error) {
+func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func zookeeperStatus(ctx context.Context, addr string) (string, error) {
 const ensembleSize = 3
 
 // StartZooKeeperEnsemble starts three ZooKeepers for this test alone that replicate each other, durable and each a
-// container of its own, and returns when all serve.
+// container of its own, and returns when all serve. One says "Mode: leader" in its ZooKeeperStatus.
 func StartZooKeeperEnsemble(t testing.TB) []*Server {
 	t.Helper()
 	return own(t, zookeeperKind(), func(ctx context.Context) (*ensemble, error) {
@@ -84,19 +84,4 @@ func memberKind(i int, network string) kind {
 	// A name is not known before its server is started, and Java would remember that for 10 s.
 	k.env["JVMFLAGS"] += " -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0"
 	return k
-}
-
-// ZooKeeperLeader returns the server that leads the others. It waits until one does.
-func ZooKeeperLeader(t testing.TB, servers []*Server) (leader *Server) {
-	t.Helper()
-	Until(t, "one of the servers leads", startLimit, func() bool {
-		for _, s := range servers {
-			answer, err := zookeeperStatus(t.Context(), s.addr)
-			if err == nil && strings.Contains(answer, "\nMode: leader") {
-				leader = s
-			}
-		}
-		return leader != nil
-	})
-	return leader
 }

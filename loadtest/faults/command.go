@@ -11,13 +11,11 @@
 package faults
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +28,7 @@ import (
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/report"
 	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -154,12 +153,13 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 		if controls != nil {
 			return c.findAll(ctx, r, controls, out)
 		}
-		result := report.Report{Version: 1, StartedAt: time.Now().UTC()}
-		err := c.hold(ctx, r, chosen, &result)
-		if len(result.Histories) > 0 {
-			err = errors.Join(err, result.WriteTable(out), c.save(result, k.Stdout))
+		whole := report.Report{Version: 1, StartedAt: time.Now().UTC()}
+		err := c.hold(ctx, r, chosen, &whole)
+		if len(whole.Histories) > 0 {
+			err = errors.Join(err, whole.WriteTable(out),
+				result.Save(c.JSON, k.Stdout, whole.WriteJSON), result.Save(c.HTML, k.Stdout, whole.WriteHTML))
 		}
-		if err == nil && result.Broken() {
+		if err == nil && whole.Broken() {
 			err = ErrBroken
 		}
 		return err
@@ -167,7 +167,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 }
 
 // hold holds the histories, those on the same servers one after the other.
-func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, result *report.Report) error {
+func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, whole *report.Report) error {
 	slices.SortStableFunc(chosen, func(a, b fault.Fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
 	began := time.Now()
 	for _, f := range chosen {
@@ -179,35 +179,12 @@ func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, res
 			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
 				h.Operations, h.Books = nil, history.Books{} // a thousand histories would need much memory
 			}
-			result.Histories = append(result.Histories, h)
+			whole.Histories = append(whole.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
-				time.Since(began).Seconds(), len(result.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery().Round(time.Millisecond)))
+				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery().Round(time.Millisecond)))
 			if err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// save writes the files that were asked for.
-func (c *Command) save(r report.Report, stdout io.Writer) error {
-	for _, to := range []struct {
-		file  string
-		write func(io.Writer) error
-	}{{c.JSON, r.WriteJSON}, {c.HTML, r.WriteHTML}} {
-		var b bytes.Buffer
-		if to.file == "" {
-			continue
-		}
-		err := to.write(&b)
-		if err == nil && to.file == "-" {
-			_, err = b.WriteTo(stdout)
-		} else if err == nil {
-			err = os.WriteFile(to.file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
-		}
-		if err != nil {
-			return fmt.Errorf("save the report: %w", err)
 		}
 	}
 	return nil

@@ -3,10 +3,12 @@
 package result
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -164,4 +166,23 @@ func Decode(text []byte) (Report, error) {
 		return r, fmt.Errorf("not a report of --json of version %d: its version is %d", Version, r.Version)
 	}
 	return r, nil
+}
+
+// Save writes a report to a file, or to stdout if it is called "-"; nothing if it is called nothing. If write fails, the
+// file is as it was.
+func Save(file string, stdout io.Writer, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if file == "" {
+		return nil
+	}
+	err := write(&b)
+	if err == nil && file == "-" {
+		_, err = b.WriteTo(stdout)
+	} else if err == nil {
+		err = os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // a report is no secret
+	}
+	if err != nil {
+		return fmt.Errorf("save the report: %w", err)
+	}
+	return nil
 }

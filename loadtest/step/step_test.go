@@ -259,7 +259,7 @@ func TestUntilAvailable(t *testing.T) {
 
 // "The process may die": where a real one is killed (SIGKILL), the schedule ends as where its request does as if. Not
 // beside the other tests, whose plays would wait for its compiler.
-func TestPlayer_killed(t *testing.T) {
+func TestPlayer_killed(t *testing.T) { //nolint:tparallel // see above
 	program := filepath.Join(t.TempDir(), "shop")
 	if err := child.BuildShop(t.Context(), "", program); err != nil {
 		t.Fatal(err)

@@ -26,19 +26,13 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// ScriptName returns what the script with this hash is for, as EVALSHA and a server's slow log have it: acquire, renew
-// or release; empty if it is none of this package's.
-func ScriptName(hash string) string {
-	return map[string]string{
-		acquireScript.Hash(): "acquire",
-		renewScript.Hash():   "renew",
-		releaseScript.Hash(): "release",
-	}[hash]
-}
-
-// Scripts returns the Lua sources of the scripts by the names of ScriptName.
-func Scripts() map[string]string {
-	return map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}
+// Scripts returns what is run on each node.
+func Scripts() []lock.Script {
+	return []lock.Script{
+		{Name: "acquire", Hash: acquireScript.Hash(), Source: acquireSource},
+		{Name: "renew", Hash: renewScript.Hash(), Source: renewSource},
+		{Name: "release", Hash: releaseScript.Hash(), Source: releaseSource},
+	}
 }
 
 // node is one Redis server, with the requests to it that are under way.

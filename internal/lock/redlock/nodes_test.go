@@ -140,7 +140,9 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		g.mu.Lock()
 		barrier, arrived := g.barrier, g.arrived
 		late := slices.IndexFunc(g.late, func(script string) bool {
-			return cmd.Name() == "evalsha" && redlock.ScriptName(cmd.Args()[1].(string)) == script
+			return cmd.Name() == "evalsha" && slices.ContainsFunc(redlock.Scripts(), func(s lock.Script) bool {
+				return s.Name == script && s.Hash == cmd.Args()[1]
+			})
 		})
 		if late >= 0 {
 			g.late = slices.Delete(g.late, late, late+1)

@@ -1,6 +1,8 @@
 package zklock_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +27,16 @@ func TestBackend_LeaderLost(t *testing.T) {
 	next := lock.Claim{Key: "key", Owner: "next", TTL: 10 * time.Second, Queue: true}
 	held := ask(t, holder, first, false)
 	g := ask(t, waiter, next, true)
-	testserver.Must(t, testserver.ZooKeeperLeader(t, servers).Do(t.Context(), testserver.Kill))
+	leads := func(s *testserver.Server) bool {
+		answer, err := testserver.ZooKeeperStatus(t.Context(), s.Addr())
+		return err == nil && strings.Contains(answer, "\nMode: leader")
+	}
+	leader := -1
+	testserver.Until(t, "one of the servers leads", time.Minute, func() bool {
+		leader = slices.IndexFunc(servers, leads)
+		return leader >= 0
+	})
+	testserver.Must(t, servers[leader].Do(t.Context(), testserver.Kill))
 	if err := renew(t, holder, first); err != nil {
 		t.Fatalf("Renew: %v", err)
 	}

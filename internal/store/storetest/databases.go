@@ -63,7 +63,10 @@ func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
 }
 
 // Database is an empty database of the test's own.
-type Database struct{ dsn, path string }
+type Database struct {
+	dsn, path string
+	Link      *testserver.Link // of Through
+}
 
 // New makes a database that goes with the test. The params are added to a server's DSN, such as
 // "innodb_lock_wait_timeout=1".
@@ -87,10 +90,11 @@ func (d Database) With(params string) Database {
 	return d
 }
 
-// Through returns the same database, on a server, as it is reached through p.
-func (d Database) Through(t testing.TB, p *Proxy) Database {
+// Through returns the same database, on a server, as it is reached through a link whose statements are judged.
+func (d Database) Through(t testing.TB, judge func(statement string) testserver.Fate) Database {
 	t.Helper()
-	return Database{dsn: p.Through(t, d.dsn)}
+	d.dsn, d.Link = testserver.Judged(t, d.dsn, judge)
+	return d
 }
 
 // Open opens the database until the test ends. Two calls give two pools, as two processes have.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/system"
 )
 
@@ -74,17 +75,17 @@ func failOver(ctx context.Context, t *Target) error {
 }
 
 // Which links a fault breaks.
-func everyRedis(t *Target) (links []*system.Link) {
+func everyRedis(t *Target) (links []*testserver.Link) {
 	for _, shop := range t.Shops {
 		links = append(links, shop.Redis)
 	}
 	return links
 }
-func oneRedis(t *Target) []*system.Link     { return []*system.Link{t.victim().Redis} }
-func oneMySQL(t *Target) []*system.Link     { return t.victim().SQL }
-func oneZooKeeper(t *Target) []*system.Link { return []*system.Link{t.victim().ZooKeeper} }
+func oneRedis(t *Target) []*testserver.Link     { return []*testserver.Link{t.victim().Redis} }
+func oneMySQL(t *Target) []*testserver.Link     { return t.victim().SQL }
+func oneZooKeeper(t *Target) []*testserver.Link { return []*testserver.Link{t.victim().ZooKeeper} }
 
-func silence(choose func(*Target) []*system.Link, requests, answers bool, least time.Duration) func(context.Context, *Target) error {
+func silence(choose func(*Target) []*testserver.Link, requests, answers bool, least time.Duration) func(context.Context, *Target) error {
 	return func(ctx context.Context, t *Target) error {
 		for _, link := range choose(t) {
 			defer link.Heal()
@@ -95,7 +96,7 @@ func silence(choose func(*Target) []*system.Link, requests, answers bool, least 
 	}
 }
 
-func delay(choose func(*Target) []*system.Link) func(context.Context, *Target) error {
+func delay(choose func(*Target) []*testserver.Link) func(context.Context, *Target) error {
 	return func(ctx context.Context, t *Target) error {
 		for _, link := range choose(t) {
 			defer link.Heal()
@@ -107,14 +108,14 @@ func delay(choose func(*Target) []*system.Link) func(context.Context, *Target) e
 }
 
 // loseCommits breaks the connections of a third of all COMMITs, for a second.
-func loseCommits(fate system.Fate) func(context.Context, *Target) error {
+func loseCommits(fate testserver.Fate) func(context.Context, *Target) error {
 	return func(ctx context.Context, t *Target) error {
 		var mu sync.Mutex // links ask at once
-		judge := func(statement string) system.Fate {
+		judge := func(statement string) testserver.Fate {
 			mu.Lock()
 			defer mu.Unlock()
 			if statement != "COMMIT" || t.Dice.IntN(3) > 0 {
-				return system.Pass
+				return testserver.Pass
 			}
 			t.Commits.Add(1)
 			return fate

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/system"
 )
 
@@ -42,11 +43,11 @@ func pauseAt(statement string) func(context.Context, *Target) error {
 		var first sync.Once
 		for _, link := range victim.SQL {
 			defer link.Heal()
-			link.Judge(func(sent string) system.Fate {
+			link.Judge(func(sent string) testserver.Fate {
 				if strings.HasPrefix(sent, statement) {
 					first.Do(func() { paused <- victim.Pause(); <-resume })
 				}
-				return system.Pass
+				return testserver.Pass
 			})
 		}
 		defer close(resume)

@@ -21,9 +21,9 @@ const LockTTL = 600 * time.Millisecond
 
 // Shop is an instance of the shop, in a process of its own.
 type Shop struct {
-	SQL              []*Link       // to each database server; none to a SQLite file
-	Redis, ZooKeeper *Link         // nil for none
-	Clock            time.Duration // how far a process that is started is ahead, if it was built to read ClockVariable
+	SQL              []*testserver.Link // to each database server; none to a SQLite file
+	Redis, ZooKeeper *testserver.Link   // nil for none
+	Clock            time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
 
 	name    string
 	program string

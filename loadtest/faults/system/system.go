@@ -156,7 +156,7 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 }
 
 // linkMySQL returns links to all database servers and the data source name of these.
-func (s *System) linkMySQL(ctx context.Context, judged bool) (dsn string, links []*Link, err error) {
+func (s *System) linkMySQL(ctx context.Context, judged bool) (dsn string, links []*testserver.Link, err error) {
 	dsn = s.dsn
 	for _, server := range s.MySQL {
 		link, err := s.link(ctx, server, judged)
@@ -249,8 +249,8 @@ func (s *System) openZooKeeper(ctx context.Context) error {
 	return nil
 }
 
-func (s *System) link(ctx context.Context, server *Server, sql bool) (*Link, error) {
-	link, err := newLink(ctx, sql, server.Addr)
+func (s *System) link(ctx context.Context, server *Server, sql bool) (*testserver.Link, error) {
+	link, err := testserver.NewLink(ctx, sql, server.Addr)
 	if err == nil {
 		s.later(link.Close)
 	}

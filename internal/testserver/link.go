@@ -1,4 +1,4 @@
-package system
+package testserver
 
 import (
 	"bufio"
@@ -8,13 +8,16 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 )
 
-// Link is the network between one shop and one server: a relay in this process, which can be broken. One goroutine
+// Link is the network between a client and one server: a relay in this process, which can be broken. One goroutine
 // breaks it, while connections are open.
 type Link struct {
-	Addr string // where the shop connects to
+	Addr string // where the client connects to
 
 	target   func() string // the server's address
 	listener net.Listener
@@ -25,7 +28,10 @@ type Link struct {
 	judge             atomic.Pointer[func(statement string) Fate]
 	heal              []func()
 
-	closing context.Context //nolint:containedctx // of the connections
+	mu      sync.Mutex
+	hanging []net.Conn
+
+	closing context.Context // of the connections
 	close   context.CancelFunc
 	all     sync.WaitGroup
 }
@@ -38,10 +44,11 @@ const (
 	Pass Fate = iota // it is passed on, and so is its answer
 	Drop             // it does not get to the server, and both sides are hung up on
 	Mute             // it does, but its answer is lost
+	Hang             // as Drop, but the server does not notice until LetGo: its transaction stays open
 )
 
-// newLink listens for a shop.
-func newLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
+// NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be judged.
+func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -60,10 +67,26 @@ func newLink(ctx context.Context, sql bool, target func() string) (*Link, error)
 	return l, nil
 }
 
+// Judged is a link to the database of a data source name, whose statements are judged, until the test ends. It returns
+// the name that leads through it.
+func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string, *Link) {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	Must(t, err)
+	server := config.Addr
+	l, err := NewLink(t.Context(), true, func() string { return server })
+	Must(t, err)
+	t.Cleanup(func() { Must(t, l.Close()) })
+	l.Judge(judge)
+	config.Addr = l.Addr
+	return config.FormatDSN(), l
+}
+
 // Close ends the link and all of its connections.
 func (l *Link) Close() error {
 	err := l.listener.Close()
 	l.Heal()
+	l.LetGo()
 	l.close()
 	l.all.Wait()
 	return err
@@ -95,7 +118,8 @@ func (l *Link) Delay(d time.Duration) {
 	l.late.Store(&wait)
 }
 
-// Judge decides about each statement, before it is passed on. It may block, which holds up that connection alone.
+// Judge decides about each statement before it is passed on, and about a new connection, "CONNECT", and a "PING". It may
+// block, which holds up that connection alone. Connections ask it at once.
 func (l *Link) Judge(f func(statement string) Fate) { l.judge.Store(&f) }
 
 // Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.
@@ -108,8 +132,21 @@ func (l *Link) Heal() {
 	l.heal = nil
 }
 
+// LetGo hangs up on the server where a statement's fate was Hang: it rolls back.
+func (l *Link) LetGo() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, server := range l.hanging {
+		_ = server.Close()
+	}
+	l.hanging = nil
+}
+
 func (l *Link) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
+	if l.sql && l.fate("CONNECT") != Pass {
+		return
+	}
 	await(&l.requests) // nor can one connect
 	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(l.closing, "tcp", l.target())
 	if err != nil {
@@ -124,11 +161,16 @@ func (l *Link) serve(client net.Conn) {
 		defer hangUp()
 		l.carryAnswers(client, server)
 	})
-	muted := l.carryRequests(client, server)
-	_ = client.Close()
-	if !muted { // else when the server has answered: it might not read the statement before
+	switch l.carryRequests(client, server) {
+	case Pass, Drop:
 		_ = server.Close()
+	case Mute: // the server is hung up on when it has answered: it might not read the statement before
+	case Hang:
+		l.mu.Lock()
+		l.hanging = append(l.hanging, server)
+		l.mu.Unlock()
 	}
+	_ = client.Close()
 }
 
 // await returns when what was sent may pass.
@@ -154,31 +196,39 @@ func (l *Link) carryAnswers(client, server net.Conn) {
 	}
 }
 
-// carryRequests ends with the connection, or when a statement's fate is the end of it. It reports whether that was Mute.
-func (l *Link) carryRequests(client, server net.Conn) (muted bool) {
+// carryRequests ends with the connection, or when a statement's fate is the end of it. It returns the last fate.
+func (l *Link) carryRequests(client, server net.Conn) Fate {
 	in := bufio.NewReaderSize(client, 16<<10)
 	for {
 		packet, err := l.read(in)
 		if err != nil {
-			return false
+			return Pass
 		}
 		fate := Pass
-		if judge := l.judge.Load(); judge != nil {
-			if statement, ok := query(packet); ok {
-				fate = (*judge)(statement)
-			}
+		if statement, ok := command(packet); ok && l.sql {
+			fate = l.fate(statement)
 		}
 		await(&l.requests)
-		if fate == Drop {
-			return false
+		if fate == Drop || fate == Hang {
+			return fate
 		}
 		if fate == Mute {
 			_ = client.Close() // before the server can answer
 		}
-		if _, err := server.Write(packet); err != nil || fate == Mute {
-			return err == nil
+		if _, err := server.Write(packet); err != nil {
+			return Pass
+		}
+		if fate == Mute {
+			return fate
 		}
 	}
+}
+
+func (l *Link) fate(statement string) Fate {
+	if judge := l.judge.Load(); judge != nil {
+		return (*judge)(statement)
+	}
+	return Pass
 }
 
 // read reads a packet of MySQL's protocol with its header: three bytes of length, the lowest first, and its number within
@@ -201,10 +251,17 @@ func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	return packet, err
 }
 
-// query returns the text of a packet that begins a COM_QUERY.
-func query(packet []byte) (string, bool) {
-	if len(packet) < 5 || packet[3] != 0 || packet[4] != 3 {
+// command returns the text of a packet that begins a COM_QUERY, or that of a COM_PING.
+func command(packet []byte) (string, bool) {
+	const query, ping = 0x03, 0x0e
+	if len(packet) < 5 || packet[3] != 0 {
 		return "", false
 	}
-	return strings.TrimSpace(string(packet[5:])), true
+	switch packet[4] {
+	case query:
+		return strings.TrimSpace(string(packet[5:])), true
+	case ping:
+		return "PING", true
+	}
+	return "", false
 }
