@@ -22,8 +22,8 @@ export MYSQL_PWD=$MYSQL_ROOT_PASSWORD
 copy_password=$(sha256sum <<<"group $MYSQL_ROOT_PASSWORD")
 copy_password=${copy_password:0:32}
 
-declare -A state seat # of each member: what it says about itself; whether it is in the group, out of it, or missing
-primaries=()          # those that say so
+declare -A state seat # of each member: what it says about itself; whether it is in the group, joining, out of it, or missing
+primaries=()          # those that say that they are
 provided=''           # what shops and new members need is in the group
 
 watch() {

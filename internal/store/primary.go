@@ -108,9 +108,11 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 			}
 			_ = conn.Close()
 		}
-		g.note(m, err)
+		if ctx.Err() == nil { // else the buyer hung up, which says nothing of the primary
+			g.note(m, err)
+		}
 		if order.Pause(waiting, searchPace) != nil {
-			return nil, fmt.Errorf("%s: %w", m.host, err)
+			return nil, withCause(ctx, g.why())
 		}
 	}
 }
@@ -206,11 +208,11 @@ func (g *group) note(m *member, reason error) {
 		g.found = make(chan struct{})
 		g.askNowLocked()
 	}
-	for _, m := range g.members {
-		if m == g.primary || g.primary == nil && !isNotPrimary(m.reason) {
+	for _, other := range g.members {
+		if other == g.primary || g.primary == nil && !isNotPrimary(other.reason) {
 			continue
 		}
-		for _, conn := range m.conns {
+		for _, conn := range other.conns {
 			_ = conn.Close() // what waits on it gets an error
 		}
 	}
@@ -252,9 +254,9 @@ func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, err
 // primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
 // such groups nor this table, skips the comments that begin with /*!80000.
 //
-// A majority is one of the members that are not unreachable: one that recovers has a vote, too. A primary without a
-// majority still answers, and is not read-only; only its commits wait, for ever. A member that was started again and has
-// not joined yet has no id, and may take writes that the group never gets.
+// Those that are not unreachable must be more than half; one that recovers counts. A primary without a majority still
+// answers, and is not read-only; only its commits wait, for ever. A member that was started again and has not joined yet has
+// no id, and may take writes that the group never gets.
 const primaryQuestion = `SELECT CASE
 	/*!80000
 	WHEN MAX(MEMBER_ID IN ('', @@server_uuid) AND MEMBER_STATE <> 'ONLINE')

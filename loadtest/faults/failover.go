@@ -72,17 +72,17 @@ func newFailover(servers string, h *history.History) Failover {
 	}
 	slices.SortFunc(sales, func(a, b history.Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
 	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Broken: h.Violations}
-	before := 0 // sales before the gap
+	until := 0 // sales before the gap
 	for i, o := range sales {
 		if _, kept := h.Orders[o.OrderID]; !kept {
 			f.Lost++
 		}
 		if o.Last().Answered-sales[max(0, i-1)].Last().Answered == h.Gap {
-			before = i
+			until = i
 		}
 	}
-	for _, o := range sales[max(0, before-shown):before] {
-		receipt := Receipt{Before: sales[before-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
+	for _, o := range sales[max(0, until-shown):until] {
+		receipt := Receipt{Before: sales[until-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
 		for _, line := range o.Lines {
 			name := " " + line.SKU[strings.LastIndex(line.SKU, "-")+1:] + " "
 			receipt.Units += fmt.Sprint(line.Units, name)

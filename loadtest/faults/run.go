@@ -124,9 +124,6 @@ func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed u
 		err = r.breakUnderLoad(ctx, f, h)
 	}
 	if err == nil {
-		err = r.system.AwaitReady(ctx)
-	}
-	if err == nil {
 		err = h.Read(ctx, r.system.DB)
 	}
 	if err != nil {
@@ -134,9 +131,9 @@ func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed u
 	}
 	h.Violations = checks.Run(h)
 	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
-		err = r.close()
+		return h, r.close()
 	}
-	return h, err
+	return h, r.system.AwaitReady(ctx)
 }
 
 func (r *runner) supply(ctx context.Context, h *history.History) error {
@@ -165,7 +162,10 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	}
 	h.Begin()
 	end := t.Start(ctx)
-	err := await(ctx, h, 0) // each shop has sold
+	sold, err := await(ctx, h, 0)
+	if err == nil && sold == 0 {
+		err = fmt.Errorf("before the fault, not all shops have sold within %v", waitFor)
+	}
 	if err == nil {
 		system.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
 		h.Broken = h.Now()
@@ -173,10 +173,8 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		h.Healed = cmp.Or(h.Healed, h.Now())
 	}
 	if err == nil {
-		if err = await(ctx, h, h.Healed); err == nil {
-			h.Selling, _ = h.SoldSince(h.Healed, system.Instances)
-			system.Pause(ctx, after)
-		}
+		h.Selling, err = await(ctx, h, h.Healed)
+		system.Pause(ctx, after)
 	}
 	h.Ended = h.Now()
 	end()
@@ -185,13 +183,10 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	return err
 }
 
-// await returns when each shop has sold something that it was asked for after that time, or after waitFor: the check
-// recovery reports that.
-func await(ctx context.Context, h *history.History, since time.Duration) error {
-	for end := time.Now().Add(waitFor); time.Now().Before(end); system.Pause(ctx, 5*time.Millisecond) {
-		if _, ok := h.SoldSince(since, system.Instances); ok || ctx.Err() != nil {
-			break
-		}
+// await returns when each shop has sold something that it was asked for after that time; 0 if one did not within waitFor.
+func await(ctx context.Context, h *history.History, since time.Duration) (at time.Duration, err error) {
+	for end := time.Now().Add(waitFor); at == 0 && ctx.Err() == nil && time.Now().Before(end); system.Pause(ctx, 5*time.Millisecond) {
+		at = h.SoldSince(since, system.Instances)
 	}
-	return ctx.Err()
+	return at, ctx.Err()
 }

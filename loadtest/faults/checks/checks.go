@@ -32,7 +32,7 @@ func All() []Check {
 		{"ends", "each order ends at most once, as its buyer was answered", ends},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU have an order in which they are all true (linearizability)", linearizable},
-		{"recovery", "each shop has sold again 5 s after the fault was healed, or another server has taken over", recovery},
+		{"recovery", "each shop sells again within 5 s of the healed fault, or of another server's takeover", recovery},
 		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
 	}
 }

@@ -117,7 +117,7 @@ func All() []Fault {
 		{Name: "primary-cut-off", On: system.Group, Break: withoutPrimary(testserver.Isolate, testserver.Reconnect),
 			About: "the group's primary is cut off from the others, and the shops still reach it"},
 		{Name: "majority-lost", On: system.Group, Break: loseMajority,
-			About: "two members of the group are killed, so that none takes writes, and come back"},
+			About: "two members of the group are killed, so that none takes writes, and the group is formed anew"},
 
 		{Name: "replica-promoted", On: system.Replica, Break: LoseMachine, Loses: true,
 			About: "the source loses its network and is killed, and its replica takes over"},

@@ -140,8 +140,8 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-// SoldSince returns when each of n shops had acknowledged an order that it was asked for after that time.
-func (h *History) SoldSince(after time.Duration, n int) (at time.Duration, ok bool) {
+// SoldSince returns when each of n shops had acknowledged an order that it was asked for after that time; 0 if one has not.
+func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := map[int]time.Duration{}
@@ -153,12 +153,12 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration, ok bo
 		}
 	}
 	if len(first) < n {
-		return 0, false
+		return 0
 	}
 	for _, sold := range first {
 		at = max(at, sold)
 	}
-	return at, true
+	return at
 }
 
 // End sorts the operations and counts the sales, once all clients have ended.

@@ -16,12 +16,12 @@ func TestHistory_SoldSince(t *testing.T) {
 	sell(1, 20, false)
 	sell(2, 5, false)
 	sell(2, 30, true)
-	if at, ok := h.SoldSince(10, 3); ok || at != 0 {
-		t.Errorf("before all have sold: got %d, %v", at, ok)
+	if at := h.SoldSince(10, 3); at != 0 {
+		t.Errorf("before all have sold: got %d", at)
 	}
 	sell(2, 40, false)
-	if at, ok := h.SoldSince(10, 3); !ok || at != 41 {
-		t.Errorf("got %d, %v, want 41", at, ok)
+	if at := h.SoldSince(10, 3); at != 41 {
+		t.Errorf("got %d, want 41", at)
 	}
 	h.Ended = 100
 	if h.End(); h.Sold != 4 || h.Gap != 59 {

@@ -146,20 +146,20 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 	}
 	for _, shop := range s.Shops {
 		var dsn string
-		if dsn, shop.SQL, err = s.linkMySQL(ctx, true); err != nil {
+		if dsn, shop.SQL, err = s.linkMySQL(ctx); err != nil {
 			return err
 		}
 		shop.env = append(shop.env, "SHOP_MYSQL="+dsn+"&innodb_lock_wait_timeout=1")
 	}
-	s.dsn, _, err = s.linkMySQL(ctx, false) // a server that is started again may have another address
+	s.dsn, _, err = s.linkMySQL(ctx) // a server that is started again may have another address
 	return err
 }
 
 // linkMySQL returns links to all database servers and the data source name of these.
-func (s *System) linkMySQL(ctx context.Context, judged bool) (dsn string, links []*testserver.Link, err error) {
+func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver.Link, err error) {
 	dsn = s.dsn
 	for _, server := range s.MySQL {
-		link, err := s.link(ctx, server, judged)
+		link, err := s.link(ctx, server, true)
 		if err != nil {
 			return "", nil, err
 		}
