@@ -514,7 +514,7 @@ func TestService_endsLines(t *testing.T) {
 // and all are served.
 func TestService_Place_oppositeOrder(t *testing.T) {
 	t.Parallel()
-	const buyers = 64
+	const buyers = 24
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db)[:2]
 		for _, s := range offered(shops[0]) {
