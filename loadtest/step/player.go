@@ -132,7 +132,7 @@ type instances struct {
 }
 
 const (
-	patientTTL = 20 * time.Second       // of locks, which so run out only where the schedule says so
+	patientTTL = 10 * time.Second       // of locks, which so run out only where the schedule says so
 	quickTTL   = 400 * time.Millisecond // of locks, in a schedule that is about time
 )
 
