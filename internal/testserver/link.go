@@ -86,7 +86,6 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 func (l *Link) Close() error {
 	err := l.listener.Close()
 	l.Heal()
-	l.LetGo()
 	l.close()
 	l.all.Wait()
 	return err
@@ -119,7 +118,7 @@ func (l *Link) Delay(d time.Duration) {
 }
 
 // Judge decides about each statement before it is passed on, and about a new connection, "CONNECT", and a "PING". It may
-// block, which holds up that connection alone. Connections ask it at once.
+// block, which holds up that connection alone. Connections call it concurrently.
 func (l *Link) Judge(f func(statement string) Fate) { l.judge.Store(&f) }
 
 // Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.

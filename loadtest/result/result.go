@@ -168,8 +168,8 @@ func Decode(text []byte) (Report, error) {
 	return r, nil
 }
 
-// Save writes a report to a file, or to stdout if it is called "-"; nothing if it is called nothing. If write fails, the
-// file is as it was.
+// Save writes a report to a file, or to stdout if its name is "-". Without a name it does nothing. If write fails, the file
+// is as it was.
 func Save(file string, stdout io.Writer, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if file == "" {
