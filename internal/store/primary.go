@@ -25,8 +25,8 @@ const (
 	awaitPrimary = 2 * time.Second
 )
 
-// group connects to the primary of several hosts: the one that takes writes. Each host is asked once a second, by a
-// connection of its own, and each new connection is asked again before it is used.
+// group connects to the primary of several hosts: the one that takes writes. Each host is asked once a second, ten
+// times while there is no primary, by a connection of its own, and each new connection is asked before it is used.
 //
 // Connections to a host that says that it is not the primary are closed, also while a statement waits on them. Those to
 // a host that does not answer are closed when another is the primary: a slow server keeps its connections, and a COMMIT
@@ -108,9 +108,10 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 			}
 			_ = conn.Close()
 		}
-		if ctx.Err() == nil { // else the buyer hung up, which says nothing of the primary
-			g.note(m, err)
+		if number := mysqlNumber(err); ctx.Err() != nil || number == 1040 || number == 1203 {
+			return nil, withCause(ctx, err) // that the caller gave up, or a server is full, says nothing of the primary
 		}
+		g.note(m, err)
 		if order.Pause(waiting, searchPace) != nil {
 			return nil, withCause(ctx, g.why())
 		}
@@ -174,7 +175,7 @@ func (g *group) rest(ctx context.Context) {
 }
 
 // doubt has all members asked now, after a transaction that the primary has refused or cut off. It reports whether the
-// transaction should look for the primary again: not where there was none for awaitPrimary.
+// transaction should be repeated: not if Connect has already waited for a primary.
 func (g *group) doubt(err error) bool {
 	if kind := classify(err); kind != lost && kind != refused || errors.As(err, new(noPrimaryError)) {
 		return false

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,8 @@ func TestReadDSN_hosts(t *testing.T) {
 }
 
 // A server that is in no group is the primary while it is writable: MariaDB has no groups. When it is not, the
-// connections to it are closed, whatever waits on them, and the error says of each host why it was not chosen.
+// connections to it are closed, whatever waits on them, and the error says of each host why it was not chosen. One that has
+// too many connections stays the primary.
 func TestMySQL_hosts(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartMariaDB(t)
@@ -102,6 +104,19 @@ func TestMySQL_hosts(t *testing.T) {
 	if _, err := s.Now(t.Context()); err != nil {
 		t.Errorf("writable again: got %v", err)
 	}
+
+	testserver.Must(t, server.SQL(t.Context(), "SET GLOBAL max_connections = 10"))
+	for range 12 {
+		var conn *sql.Conn
+		if conn, err = s.DB().Conn(t.Context()); err != nil {
+			break
+		}
+		defer func() { _ = conn.Close() }()
+	}
+	host, _, noPrimary := s.Primary()
+	if err == nil || !strings.Contains(err.Error(), "Too many connections") || host != server.Addr() {
+		t.Errorf("a full server: got %v, and the primary %q, %v, want %s", err, host, noPrimary, server.Addr())
+	}
 }
 
 // Answers such as "access denied" of all hosts are an error at once.
@@ -111,7 +126,8 @@ func TestMySQL_hostsDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Passwd, config.Addr = "s3cret", config.Addr+","+strings.Replace(config.Addr, "127.0.0.1", "localhost", 1)
+	relay, _ := testserver.Wiretap(t, config.Addr)
+	config.Passwd, config.Addr = "s3cret", config.Addr+","+relay
 	_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang
 	if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "Access denied") != 2 {
 		t.Errorf("got %v, want that both deny access, and no password", err)

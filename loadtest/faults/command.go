@@ -38,7 +38,7 @@ var ErrBroken = errors.New("a promise was broken")
 // Command is the grammar of `loadtest faults` for kong, and the settings of a run.
 type Command struct {
 	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
-	Times   int      `default:"3" help:"Histories of each fault (1 to 10000); of a control, tries to find it at most."`
+	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control has ten times as many to be found."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
 	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers."`
 	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`
@@ -64,12 +64,13 @@ Examples:
   go run ./loadtest faults controls fence-unchecked --times 200
   go run ./loadtest faults kill-primary --compare   what a group keeps, and an asynchronous replica loses
 
-Columns: recovery is the time from the healed fault until each of the three shops had sold again;
+Columns: recovery is the time from another server's takeover or the healed fault, the longer of the two,
+until each of the three shops had sold again;
 "no sale for" is the longest time without an acknowledged order, the fault included. Both are
 medians over the histories, with the longest.
 
-The same seed draws the same traffic and the same fault; processes and networks are never the same
-twice, so a violation may need several histories to come again.
+The seed fixes the random choices, not their timing: a client whose answer differs goes on differently,
+so a violation may need several histories to come again.
 
 Exit code: 0 if no promise was broken and every control was found, 1 if not or if the work could
 not be done, 2 if the flags make no sense.
@@ -181,7 +182,7 @@ func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, who
 			}
 			whole.Histories = append(whole.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
-				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery().Round(time.Millisecond)))
+				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery.Round(time.Millisecond)))
 			if err != nil {
 				return err
 			}

@@ -72,13 +72,13 @@ func newFailover(servers string, h *history.History) Failover {
 	}
 	slices.SortFunc(sales, func(a, b history.Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
 	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Broken: h.Violations}
-	until := 0 // sales before the gap
+	until, longest := 0, time.Duration(0) // sales before the longest gap that ended after the fault had begun
 	for i, o := range sales {
 		if _, kept := h.Orders[o.OrderID]; !kept {
 			f.Lost++
 		}
-		if o.Last().Answered-sales[max(0, i-1)].Last().Answered == h.Gap {
-			until = i
+		if at := o.Last().Answered; i > 0 && at > h.Broken && at-sales[i-1].Last().Answered > longest {
+			until, longest = i, at-sales[i-1].Last().Answered
 		}
 	}
 	for _, o := range sales[max(0, until-shown):until] {

@@ -106,8 +106,7 @@ func (r *runner) build(ctx context.Context, movable bool) error {
 	return child.BuildShop(ctx, "", r.program, "-overlay", overlay)
 }
 
-// hold runs one history of a fault. The same seed draws the same traffic and the same fault, on processes and a network
-// that are never twice the same.
+// hold runs one history of a fault. The seed fixes the random choices, not their timing.
 func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
 	if err := r.open(ctx, variant{on, f.MovesClock, f.Unnoticed}); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		t.Shops = append(t.Shops, shop.URL)
 	}
 	target := &fault.Target{
-		System: r.system, SKUs: h.SKUs, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017)), Replaced: func() { h.Healed = h.Now() },
+		System: r.system, SKUs: h.SKUs, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017)), Replaced: func() { h.Replaced = h.Now() },
 	}
 	h.Begin()
 	end := t.Start(ctx)
@@ -170,16 +169,16 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		system.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
 		h.Broken = h.Now()
 		err = f.Break(ctx, target)
-		h.Healed = cmp.Or(h.Healed, h.Now())
+		h.Healed = h.Now()
 	}
 	if err == nil {
-		h.Selling, err = await(ctx, h, h.Healed)
+		_, err = await(ctx, h, h.Healed)
 		system.Pause(ctx, after)
 	}
 	h.Ended = h.Now()
 	end()
 	h.Kills, h.Commits = target.Kills, int(target.Commits.Load())
-	h.End()
+	h.End(system.Instances)
 	return err
 }
 

@@ -20,7 +20,7 @@ func example() *history.History {
 	}
 	lines := func(n int64) []shopclient.Line { return []shopclient.Line{{SKU: "few", Units: n}} }
 	h := &history.History{
-		Healed: at, Selling: 10 * at, Ended: 30 * at,
+		Healed: at, Recovery: 9 * at, Ended: 30 * at,
 		SKUs: history.SKUs{Few: "few", Hot: "few", Deep: "few", Cold: "few"}, Supplied: map[string]int64{"few": 3},
 		Operations: []history.Operation{
 			{Kind: history.Buy, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Placed, Requests: request(0, 10)},
@@ -115,9 +115,8 @@ func TestRun(t *testing.T) {
 		"paid, and not sold": {func(h *history.History) {
 			h.Levels["few"], h.Movements[3].Level = history.Level{Supplied: 6, Available: 4, Reserved: 2}, history.Level{}
 		}, "levels"},
-		"answer 500":              {func(h *history.History) { h.Operations[3].Requests[0].Answer = "500 internal" }, "outcomes"},
-		"no sale after the fault": {func(h *history.History) { h.Selling, h.Ended = 0, time.Minute }, "recovery"},
-		"late sale":               {func(h *history.History) { h.Selling = 6 * time.Second }, "recovery"},
+		"answer 500": {func(h *history.History) { h.Operations[3].Requests[0].Answer = "500 internal" }, "outcomes"},
+		"late sale":  {func(h *history.History) { h.Recovery = 6 * time.Second }, "recovery"},
 		"a request sent again": {func(h *history.History) {
 			h.Unnoticed = true
 			h.Operations[0].Requests = append(h.Operations[0].Requests, h.Operations[0].Requests...)

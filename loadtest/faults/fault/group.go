@@ -31,12 +31,15 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 	}
 }
 
-// loseMajority kills two members, one after the other, at most 0.3 s apart. The third takes no writes, although it is not
-// read-only.
+// loseMajority kills both secondaries, one after the other, at most 0.3 s apart. The primary is not read-only, and its
+// commits wait.
 func loseMajority(ctx context.Context, t *Target) error {
-	kept := t.Dice.IntN(len(t.Group.Members))
-	for i, member := range t.Group.Members {
-		if i != kept {
+	kept, err := t.Group.Primary(ctx)
+	if err != nil {
+		return err
+	}
+	for _, member := range t.Group.Members {
+		if member != kept {
 			t.Kills++
 			if err := member.Do(ctx, testserver.Kill); err != nil {
 				return err
@@ -45,8 +48,8 @@ func loseMajority(ctx context.Context, t *Target) error {
 		}
 	}
 	t.wait(ctx, 0, 2*time.Second)
-	for i, member := range t.Group.Members {
-		if i != kept {
+	for _, member := range t.Group.Members {
+		if member != kept {
 			if err := member.Do(ctx, testserver.Restart); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/testserver"
@@ -147,7 +148,10 @@ func killConnections(ctx context.Context, t *Target) error {
 			return err
 		}
 		for _, id := range ids {
-			_ = t.MySQL[0].SQL(ctx, fmt.Sprint("KILL ", id)) // it may have ended by itself
+			err := t.MySQL[0].SQL(ctx, fmt.Sprint("KILL ", id))
+			if err != nil && number(err) != 1094 { // ER_NO_SUCH_THREAD: it has ended by itself
+				return err
+			}
 		}
 		t.wait(ctx, 50*time.Millisecond, 300*time.Millisecond)
 	}
@@ -171,11 +175,19 @@ func deadlock(ctx context.Context, t *Target) error {
 		err := t.MySQL[0].SQL(ctx, "BEGIN", "INSERT INTO shop.buyers (buyer) VALUES "+strings.Join(rows, ","),
 			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
 			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
-		if err != nil && !strings.Contains(err.Error(), "1213") {
+		if err != nil && number(err) != 1213 { // ER_LOCK_DEADLOCK
 			return err
 		}
 	}
 	return nil
+}
+
+// number is that of a MySQL error.
+func number(err error) uint16 {
+	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return answer.Number
+	}
+	return 0
 }
 
 func fillDisk(ctx context.Context, t *Target) error {

@@ -92,8 +92,9 @@ type History struct {
 	SKUs        SKUs             `json:"skus"`
 	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU that were there at the start
 	Broken      time.Duration    `json:"broken_ns"`    // when the fault began, since the start as all times
-	Healed      time.Duration    `json:"healed_ns"`    // when it was over
-	Selling     time.Duration    `json:"selling_ns"`   // when each shop had sold again; 0 if one did not
+	Replaced    time.Duration    `json:"replaced_ns"`  // when another server had taken over; 0 if none did
+	Healed      time.Duration    `json:"healed_ns"`    // when all was as before
+	Recovery    time.Duration    `json:"recovery_ns"`  // until each shop had sold again, after Replaced or Healed: the longer one
 	Ended       time.Duration    `json:"ended_ns"`     // when clients began nothing new any more
 	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
 	Sold        int              `json:"orders"`       // orders that were acknowledged
@@ -161,8 +162,8 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	return at
 }
 
-// End sorts the operations and counts the sales, once all clients have ended.
-func (h *History) End() {
+// End sorts the operations and counts the sales of n shops, once all clients have ended.
+func (h *History) End(n int) {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	var sales []time.Duration
 	for _, o := range h.Operations {
@@ -177,7 +178,8 @@ func (h *History) End() {
 			h.Gap = max(h.Gap, at-sales[i-1])
 		}
 	}
+	h.Recovery = cmp.Or(h.SoldSince(h.Healed, n), h.Ended) - h.Healed
+	if h.Replaced > 0 {
+		h.Recovery = max(h.Recovery, cmp.Or(h.SoldSince(h.Replaced, n), h.Ended)-h.Replaced)
+	}
 }
-
-// Recovery is how long it took from the healed fault until each shop had sold again, or the clients gave up.
-func (h *History) Recovery() time.Duration { return max(0, cmp.Or(h.Selling, h.Ended)-h.Healed) }

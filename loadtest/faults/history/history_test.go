@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// SoldSince returns when each shop had sold, and the shop that only replays an order has not; Gap lasts to the end.
+// SoldSince returns when each shop had sold, and the shop that only replays an order has not; Gap lasts to the end. Recovery is the longer
+// of that after another server's takeover and that after the end of the fault.
 func TestHistory_SoldSince(t *testing.T) {
 	t.Parallel()
 	h := new(History)
@@ -23,8 +24,8 @@ func TestHistory_SoldSince(t *testing.T) {
 	if at := h.SoldSince(10, 3); at != 41 {
 		t.Errorf("got %d, want 41", at)
 	}
-	h.Ended = 100
-	if h.End(); h.Sold != 4 || h.Gap != 59 {
-		t.Errorf("got %d orders and a gap of %d, want 4 and 59", h.Sold, h.Gap)
+	h.Replaced, h.Healed, h.Ended = 6, 10, 100
+	if h.End(3); h.Sold != 4 || h.Gap != 59 || h.Recovery != 35 {
+		t.Errorf("got %d orders, a gap of %d and a recovery of %d, want 4, 59 and 35", h.Sold, h.Gap, h.Recovery)
 	}
 }

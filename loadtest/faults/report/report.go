@@ -38,7 +38,7 @@ func (r Report) WriteTable(out io.Writer) error {
 		var recovery, gap []time.Duration
 		violations, orders := 0, 0
 		for _, h := range all {
-			recovery, gap = append(recovery, h.Recovery()), append(gap, h.Gap)
+			recovery, gap = append(recovery, h.Recovery), append(gap, h.Gap)
 			violations, orders = violations+len(h.Violations), orders+h.Sold
 			kills, commits = kills+h.Kills, commits+h.Commits
 			if h.Undecided {

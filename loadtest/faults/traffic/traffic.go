@@ -108,7 +108,7 @@ func (c *client) shop() {
 	if o.Outcome != history.Placed {
 		return
 	}
-	if c.dice.IntN(5) == 0 { // an impatient buyer
+	if c.dice.IntN(5) == 0 { // a client that sends the same request again
 		again := o
 		again.Requests, again.Replay = nil, true
 		c.insist(&again, c.askToBuy(&again))
@@ -217,8 +217,10 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 		}[kind]
 	case kind == history.Buy && a.Problem.SoldOut():
 		return history.SoldOut
-	case a.Problem.OrderStatus != "":
-		return history.Outcome(a.Problem.OrderStatus)
+	}
+	switch status := history.Outcome(a.Problem.OrderStatus); status {
+	case history.Paid, history.Cancelled, history.Expired:
+		return status
 	}
 	return history.Rejected
 }
