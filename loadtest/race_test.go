@@ -71,6 +71,7 @@ func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
 
 // --servers docker has what every strategy needs, and leaves nothing running.
 func TestRun_docker(t *testing.T) {
+	testserver.NotUnderRace(t)
 	testserver.MySQL(t) // skips where there are no containers
 	testserver.Redis(t)
 	testserver.ZooKeeper(t)

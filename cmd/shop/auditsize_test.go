@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -32,10 +31,6 @@ const auditMemory = 100 << 20
 // "Streams: its memory does not grow with the number of orders", nor with that of differences. Time and memory are
 // those of a process of the real program.
 func TestAudit_size(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "shop")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	for _, kind := range []struct {
 		name string
 		open func(t *testing.T) (db *store.Store, flags []string, err error)
@@ -61,7 +56,7 @@ func TestAudit_size(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, db, *auditOrders)
-			measure(t, program, exitDone, flags...)
+			measure(t, exitDone, flags...)
 			// More differences than orders.
 			if _, err := db.DB().ExecContext(t.Context(), "UPDATE orders SET status = 'lost' WHERE status = 'paid'"); err != nil {
 				t.Fatal(err)
@@ -70,7 +65,7 @@ func TestAudit_size(t *testing.T) {
 				Differences []struct{}
 				Truncated   bool
 			}
-			if err := json.Unmarshal(measure(t, program, exitFailed, append(flags, "--json")...), &report); err != nil {
+			if err := json.Unmarshal(measure(t, exitFailed, append(flags, "--json")...), &report); err != nil {
 				t.Fatal(err)
 			}
 			if len(report.Differences) != 1_000 || !report.Truncated {
@@ -144,9 +139,10 @@ func fill(t *testing.T, s *store.Store, orders int) {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // measure runs shop audit and returns the end of what it printed.
-func measure(t *testing.T, program string, code int, flags ...string) (printed []byte) {
+func measure(t *testing.T, code int, flags ...string) (printed []byte) {
 	t.Helper()
-	c := command(t, []string{asMeter + "=1"}, append([]string{program, "audit"}, flags...)...)
+	c := command(t, []string{asMeter + "=1"}, flags...)
+	c.Path, c.Args = os.Args[0], append([]string{os.Args[0], binary, "audit"}, flags...)
 	var stdout, stderr tail
 	c.Stdout, c.Stderr = &stdout, &stderr
 	began := time.Now()

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -16,17 +18,30 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// asProgram makes the test binary the program itself: tests start real processes, which can be signalled and killed.
-const asProgram = "SHOP_TEST_AS_PROGRAM"
+// binary is the shop, in a folder of its own: tests start real processes, which can be signalled and killed.
+var binary string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMeter) != "" {
 		os.Exit(meter(os.Args[1:])) //nolint:forbidigo // this process is the meter, not the test
 	}
-	if os.Getenv(asProgram) != "" {
-		main()
+	dir, err := os.MkdirTemp("", "shop-test-")
+	if err == nil {
+		binary = filepath.Join(dir, "shop")
+		var out []byte
+		if out, err = exec.CommandContext(context.Background(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
 	}
-	os.Exit(testserver.Wrap(m).Run()) //nolint:forbidigo // this is the test binary's main
+	code := 1
+	if err == nil {
+		code = testserver.Wrap(m).Run()
+	}
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code) //nolint:forbidigo // this is the test binary's main
 }
 
 // patience is for what takes milliseconds, on a machine that has better to do.
@@ -35,17 +50,16 @@ const patience = 30 * time.Second
 // opening is for a shop to start; one that cannot ends, and is not waited for.
 const opening = 2 * time.Minute
 
-// command returns the program, ready to start, in an environment without SHOP_ variables except those given.
+// command returns the shop, ready to start, in an environment without SHOP_ variables except those given.
 func command(t *testing.T, variables []string, args ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.CommandContext(context.Background(), os.Args[0], args...)
+	c := exec.CommandContext(context.Background(), binary, args...)
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "SHOP_") {
 			c.Env = append(c.Env, variable)
 		}
 	}
 	c.Env = append(c.Env, variables...)
-	c.Env = append(c.Env, asProgram+"=1")
 	return c
 }
 

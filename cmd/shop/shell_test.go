@@ -12,19 +12,11 @@ import (
 // shell runs a script in a shell that has shop and curl, and returns what it prints.
 func shell(t *testing.T, script string, variables ...string) string {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(program, filepath.Join(bin, "shop")); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	sh := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
 	sh.WaitDelay = time.Second // for what it has started
-	sh.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), asProgram+"=1")
+	sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
 	sh.Env = append(sh.Env, variables...)
 	out, err := sh.CombinedOutput()
 	if err != nil {

@@ -139,10 +139,10 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 }
 
 // "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once":
-// 24 of one buyer, of eight SKUs, so that no lease keeps them in line.
+// twelve of one buyer, of four SKUs, so that no lease keeps them in line.
 func TestService_maxOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	const orders, skus, most = 24, 8, 5
+	const orders, skus, most = 12, 4, 5
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(most))
 		for _, how := range offered(shops[0]) {

@@ -254,7 +254,7 @@ func TestService_Place_replay(t *testing.T) {
 	})
 }
 
-// "A buyer's idempotency key makes at most one order": 50 requests at once, by every strategy, also the wrong ones, on
+// "A buyer's idempotency key makes at most one order": 20 requests at once, by every strategy, also the wrong ones, on
 // three instances.
 func TestService_Place_twins(t *testing.T) {
 	t.Parallel()
@@ -266,7 +266,7 @@ func TestService_Place_twins(t *testing.T) {
 				shops[0].supply(t, name, 1)
 				r := buy("key-"+s.Name, name, 1)
 				r.Strategy = s.Name
-				ids := make([]string, 50)
+				ids := make([]string, 20)
 				atOnce(len(ids), func(i int) {
 					o, _, err := shops[i%3].Place(t.Context(), r)
 					if err != nil {
@@ -514,7 +514,7 @@ func TestService_endsLines(t *testing.T) {
 // and all are served.
 func TestService_Place_oppositeOrder(t *testing.T) {
 	t.Parallel()
-	const buyers = 24
+	const buyers = 12
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db)[:2]
 		for _, s := range offered(shops[0]) {

@@ -38,6 +38,8 @@ import (
 	"io"
 	stdlog "log"
 	"os"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +85,7 @@ func (r Runner) Run() int {
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
 	need(t, k)
+	k.direct = true // it is not started again
 	pool.mu.Lock()
 	started := pool.starts[k.name]
 	if started == nil {
@@ -205,6 +208,20 @@ func Until(t testing.TB, what string, limit time.Duration, condition func() bool
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", limit, what)
 		}
+	}
+}
+
+// RaceDetector reports whether this program watches its memory for races, which makes it several times slower and larger.
+func RaceDetector() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// NotUnderRace skips a test that takes minutes under the race detector. .ci/run has those without.
+func NotUnderRace(t testing.TB) {
+	t.Helper()
+	if RaceDetector() {
+		t.Skip("it takes minutes under the race detector: .ci/run has it without")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 )
 
@@ -116,6 +117,7 @@ func TestCommand_floor(t *testing.T) {
 // "10,000 buyers can wait for one instance at once: each takes less than 64 KB, connection included, and all are
 // answered": the whole process grows by no more.
 func TestCommand_crowd(t *testing.T) {
+	testserver.NotUnderRace(t)
 	if testing.Short() {
 		t.Skip("10,000 orders")
 	}

@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -29,19 +29,11 @@ func runExplore(t *testing.T, c Explore) (string, error) {
 	return out.String(), err
 }
 
-// notUnderRace skips a test of thousands of schedules. The others play some of each kind under the race detector.
-func notUnderRace(t *testing.T) {
-	t.Helper()
-	if info, _ := debug.ReadBuildInfo(); slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		t.Skip("it takes minutes under the race detector: .ci/run has it without")
-	}
-}
-
 // --help: "a wrong strategy fails in some schedule and a right one in none". The numbers are those of docs/lessons.md, and
 // each shortest schedule fails again, 20 times of 20.
 func TestExplore_all(t *testing.T) {
 	t.Parallel()
-	notUnderRace(t)
+	testserver.NotUnderRace(t)
 	out, err := runExplore(t, Explore{Name: all})
 	row := regexp.MustCompile(`(?m)^(?:strategy +schedules .*|[a-z-]+(?: +\d+){3}\b.*)$`)
 	_, page, _ := strings.Cut(readFile(t, lessons), "$ go run ./loadtest explore all\n")
@@ -96,7 +88,7 @@ func TestExplore(t *testing.T) {
 // fails is one that the same strategy survives without the defect. Of a lock that is not renewed, time alone tells.
 func TestExplore_seededDefects(t *testing.T) {
 	t.Parallel()
-	notUnderRace(t)
+	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Instances{})
 	const sound = "redlock-unguarded" // without a fault, in all schedules
 	for _, c := range []struct {

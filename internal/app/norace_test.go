@@ -1,8 +1,0 @@
-//go:build !race
-
-package app_test
-
-const (
-	raceDetector = false
-	crowd        = 2000
-)
