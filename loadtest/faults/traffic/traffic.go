@@ -218,8 +218,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	case kind == history.Buy && a.Problem.SoldOut():
 		return history.SoldOut
 	}
-	switch status := history.Outcome(a.Problem.OrderStatus); status {
-	case history.Paid, history.Cancelled, history.Expired:
+	if status := history.Outcome(a.Problem.OrderStatus); status == history.Paid || status == history.Cancelled || status == history.Expired {
 		return status
 	}
 	return history.Rejected
