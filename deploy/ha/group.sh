@@ -9,7 +9,7 @@
 # Members never begin or join a group by themselves. So once all three have said that they are out of it, there is none
 # anywhere, and the new one cannot become a second.
 #
-# group.sh without NAME...: an operator's word that these members and their data are lost for good. The others may then
+# group.sh without NAME...: an operator states that these members and their data are lost for good. The others may then
 # begin a group without them. An order that only they had is lost.
 set -euo pipefail
 
@@ -172,7 +172,7 @@ transactions() { # transactions MEMBER
         FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'"
 }
 
-# ask prints the answer of a member that has one soon.
+# ask prints what a member answers, or fails after 5 s.
 ask() { timeout 5 mysql -h "$1" -u root --connect-timeout=2 -NB <<<"$2" 2>/dev/null; } # ask MEMBER SQL
 
 # tell has a member do something, and says why it did not.
@@ -183,7 +183,7 @@ tell() { # tell MEMBER SQL
     return 1
 }
 
-# say logs what has not just been said.
+# say logs a message, unless it repeats the last one.
 say() {
     if [[ $* != "${said:-}" ]]; then echo "$*"; fi
     said=$*

@@ -49,9 +49,9 @@ type member struct {
 	host    string
 	timeout time.Duration                // for the answer to the question, and for a new connection
 	watch   driver.Connector             // of the connection that asks
-	buyers  driver.Connector             // of the others
+	pool    driver.Connector             // of the others
 	reason  error                        // why it is not the primary; nil if it said that it is
-	conns   map[*memberConn]*net.TCPConn // those of buyers
+	conns   map[*memberConn]*net.TCPConn // those of the pool
 }
 
 // newGroup watches the hosts until close.
@@ -69,11 +69,11 @@ func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 		config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return g.dial(ctx, m, network, addr)
 		}
-		buyers, err := mysql.NewConnector(config)
+		pool, err := mysql.NewConnector(config)
 		if err != nil {
 			return nil, err
 		}
-		m.watch, m.buyers = readCommitted{watch}, readCommitted{buyers}
+		m.watch, m.pool = readCommitted{watch}, readCommitted{pool}
 		g.members = append(g.members, m)
 	}
 	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -89,7 +89,7 @@ func (g *group) close() {
 }
 
 // Driver implements driver.Connector.
-func (g *group) Driver() driver.Driver { return g.members[0].buyers.Driver() }
+func (g *group) Driver() driver.Driver { return g.members[0].pool.Driver() }
 
 // Connect implements driver.Connector. It waits for a primary for a short time, so that a planned change of the primary
 // goes unnoticed, and fails with a noPrimaryError.
@@ -101,7 +101,7 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 		if err != nil {
 			return nil, withCause(ctx, err)
 		}
-		conn, err := m.open(ctx, m.buyers)
+		conn, err := m.open(ctx, m.pool)
 		if err == nil {
 			if err = m.ask(ctx, conn); err == nil {
 				return conn, nil
@@ -332,7 +332,7 @@ func (e noPrimaryError) mayRecover() bool {
 	return slices.ContainsFunc(e.reasons, func(reason error) bool { return reason == nil || mayRecover(reason) })
 }
 
-// dial opens a connection of buyers and remembers it until it is closed.
+// dial opens a connection of the pool and remembers it until it is closed.
 func (g *group) dial(ctx context.Context, m *member, network, addr string) (net.Conn, error) {
 	opened, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {

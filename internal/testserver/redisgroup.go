@@ -110,8 +110,8 @@ func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	return err
 }
 
-// FailOver kills the master, and lets the Sentinels replace one that has been silent for a second until each of them names
-// another. At all other times a pause of the machine counts as no death.
+// FailOver kills the master, and until each Sentinel names another, one second of silence counts as a master's death. At all
+// other times it is 30 s, so that a pause of the machine causes no failover.
 func (g *RedisGroup) FailOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -5,7 +5,7 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go holds it, and the folders are its parts: system starts shops, servers and the network between them, traffic is the
+// run.go runs it, and the folders are its parts: system starts shops, servers and the network between them, traffic is the
 // clients, fault the table of what is broken, history the record of it, checks the promises, report what is shown.
 // controls.go has the mistakes that the suite must catch, failover.go what asynchronous replication loses.
 package faults
@@ -121,7 +121,7 @@ func (c *Command) chosen() (faults []fault.Fault, controls []control, err error)
 // has reports whether such servers were asked for.
 func (c *Command) has(kind system.Kind) bool { return kind == system.Embedded || c.Servers == "docker" }
 
-// kind is on which servers a fault is held: what needs none is held on real ones if there are any.
+// kind returns the servers for a fault: one that needs none is on MySQL with --servers docker.
 func (c *Command) kind(f fault.Fault) system.Kind {
 	if f.On == system.Embedded && c.Servers == "docker" {
 		return system.MySQL
@@ -129,7 +129,7 @@ func (c *Command) kind(f fault.Fault) system.Kind {
 	return f.On
 }
 
-// Run holds the histories and reports.
+// Run runs the histories and reports.
 func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	out := k.Stdout
 	if c.JSON == "-" {
@@ -152,10 +152,10 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	}
 	return withRunner(progress, func(r *runner) error {
 		if controls != nil {
-			return c.findAll(ctx, r, controls, out)
+			return c.findAll(ctx, r, controls, triesPer*c.Times, out)
 		}
 		whole := report.Report{Version: 1, StartedAt: time.Now().UTC()}
-		err := c.hold(ctx, r, chosen, &whole)
+		err := c.runAll(ctx, r, chosen, &whole)
 		if len(whole.Histories) > 0 {
 			err = errors.Join(err, whole.WriteTable(out),
 				result.Save(c.JSON, k.Stdout, whole.WriteJSON), result.Save(c.HTML, k.Stdout, whole.WriteHTML))
@@ -167,13 +167,13 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	})
 }
 
-// hold holds the histories, those on the same servers one after the other.
-func (c *Command) hold(ctx context.Context, r *runner, chosen []fault.Fault, whole *report.Report) error {
+// runAll runs the histories, those on the same servers one after the other.
+func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault.Fault, whole *report.Report) error {
 	slices.SortStableFunc(chosen, func(a, b fault.Fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
 	began := time.Now()
 	for _, f := range chosen {
 		for n := range c.Times {
-			h, err := r.hold(ctx, f, c.kind(f), c.Seed+uint64(n))
+			h, err := r.runHistory(ctx, f, c.kind(f), c.Seed+uint64(n))
 			if h == nil {
 				return cmp.Or(ctx.Err(), err)
 			}

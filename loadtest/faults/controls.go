@@ -125,17 +125,17 @@ func (c *Command) controlsNamed(names []string) (found []control, err error) {
 	return found, nil
 }
 
-// findAll looks for each control: it holds histories with the mistake until one has a violation.
-func (c *Command) findAll(ctx context.Context, r *runner, controls []control, out io.Writer) error {
+// findAll looks for each control: it runs so many histories with the mistake at most, until one has a violation.
+func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tries int, out io.Writer) error {
 	var rows []table.Row
 	missed := false
 	for _, control := range controls {
-		found, err := c.find(ctx, r, control)
+		found, err := c.find(ctx, r, control, tries)
 		if err != nil {
 			return fmt.Errorf("control %s: %w", control.name, cmp.Or(ctx.Err(), err))
 		}
 		missed = missed || found == ""
-		found = cmp.Or(found, fmt.Sprintf("NOT FOUND in %d", triesPer*c.Times))
+		found = cmp.Or(found, fmt.Sprintf("NOT FOUND in %d", tries))
 		rows = append(rows, table.Row{control.name, control.fault, found})
 		r.report(control.name + ": " + found)
 	}
@@ -148,9 +148,9 @@ func (c *Command) findAll(ctx context.Context, r *runner, controls []control, ou
 	return nil
 }
 
-// find returns after how many histories which check has found the mistake; empty if none did. Recovery counts for nothing: a
-// slow machine breaks it as well.
-func (c *Command) find(ctx context.Context, r *runner, wrong control) (string, error) {
+// find returns after how many histories which check has found the mistake; empty if none did. Recovery and outcomes count for
+// nothing: a slow machine breaks them as well.
+func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int) (string, error) {
 	if err := r.close(); err != nil {
 		return "", err
 	}
@@ -163,13 +163,13 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control) (string, e
 	if wrong.strategies != nil {
 		f.Strategies = wrong.strategies
 	}
-	for n := range triesPer * c.Times {
-		h, err := r.hold(ctx, f, wrong.on, c.Seed+uint64(n))
+	for n := range tries {
+		h, err := r.runHistory(ctx, f, wrong.on, c.Seed+uint64(n))
 		if err != nil {
 			return "", err
 		}
 		for _, v := range h.Violations {
-			if v.Check != "recovery" {
+			if v.Check != "recovery" && v.Check != "outcomes" {
 				r.report(fmt.Sprintf("%s: %s", v.Check, v.Detail))
 				return fmt.Sprintf("found after %d: %s", n+1, v.Check), nil
 			}

@@ -50,7 +50,7 @@ func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(l
 				Name: "kill-primary", Break: fault.LoseMachine, Loses: true, // here it may
 				Strategies: []string{"lanes"}, Buyers: 200,
 			}
-			h, err := r.hold(ctx, f, on.kind, seed)
+			h, err := r.runHistory(ctx, f, on.kind, seed)
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
 			}

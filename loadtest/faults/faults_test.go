@@ -117,8 +117,8 @@ func TestCommand_controlNotFound(t *testing.T) {
 	r := &runner{dir: t.TempDir(), report: func(string) {}}
 	defer func() { testserver.Must(t, r.close()) }()
 	var out bytes.Buffer
-	err := (&Command{Times: 1, Seed: 1}).findAll(t.Context(), r, []control{{name: "none", on: system.Embedded, fault: "redis-flushed"}}, &out)
-	if !errors.Is(err, ErrBroken) || !strings.Contains(out.String(), "NOT FOUND in 10") {
+	err := (&Command{Seed: 1}).findAll(t.Context(), r, []control{{name: "none", on: system.Embedded, fault: "redis-flushed"}}, 1, &out)
+	if !errors.Is(err, ErrBroken) || !strings.Contains(out.String(), "NOT FOUND in 1") {
 		t.Errorf("got %v, want a broken promise\n%s", err, out.String())
 	}
 }

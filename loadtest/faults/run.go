@@ -26,7 +26,7 @@ const (
 	waitFor = time.Minute            // for a shop that does not sell
 )
 
-// runner holds histories, one after the other. It keeps a system for as long as the next history can use it.
+// runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
 type runner struct {
 	dir     string       // of programs
 	report  func(string) // of progress
@@ -106,8 +106,8 @@ func (r *runner) build(ctx context.Context, movable bool) error {
 	return child.BuildShop(ctx, "", r.program, "-overlay", overlay)
 }
 
-// hold runs one history of a fault. The seed fixes the random choices, not their timing.
-func (r *runner) hold(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
+// runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
+func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
 	if err := r.open(ctx, variant{on, f.MovesClock, f.Unnoticed}); err != nil {
 		return nil, err
 	}
