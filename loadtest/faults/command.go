@@ -38,7 +38,7 @@ var ErrBroken = errors.New("a promise was broken")
 // Command is the grammar of `loadtest faults` for kong, and the settings of a run.
 type Command struct {
 	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
-	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control has ten times as many to be found."`
+	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control has a hundred times as many to be found."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
 	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers."`
 	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`

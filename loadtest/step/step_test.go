@@ -86,6 +86,7 @@ func TestLessons_questions(t *testing.T) {
 
 // Strategies that need a server of their own, on real ones: each survives all schedules, and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
+	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
 		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true}, func(int, int) {})
