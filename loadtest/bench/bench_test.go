@@ -105,6 +105,7 @@ func TestCommand_cases(t *testing.T) {
 
 // The rows of floor are those of orders: the audit holds for them.
 func TestCommand_floor(t *testing.T) {
+	testserver.NotUnderRace(t)
 	if os.Getenv("SHOP_TEST_MYSQL_IMAGE") == "" {
 		t.Skip("needs Docker and SHOP_TEST_MYSQL_IMAGE")
 	}

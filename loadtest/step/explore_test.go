@@ -30,7 +30,7 @@ func runExplore(t *testing.T, c Explore) (string, error) {
 }
 
 // --help: "a wrong strategy fails in some schedule and a right one in none". The numbers are those of docs/lessons.md, and
-// each shortest schedule fails again, 20 times of 20.
+// each shortest schedule fails again, 5 times of 5.
 func TestExplore_all(t *testing.T) {
 	t.Parallel()
 	testserver.NotUnderRace(t)
@@ -44,7 +44,7 @@ func TestExplore_all(t *testing.T) {
 	player, replayed := newPlayer(t, shops.Instances{}), 0
 	for _, schedule := range regexp.MustCompile(`[a-z-]+:\w+`).FindAllString(strings.Join(got, "\n"), -1) {
 		replayed++
-		for range 20 {
+		for range 5 {
 			if played, err := player.Play(t.Context(), schedule); err != nil || played.Passed || played.Schedule != schedule {
 				t.Errorf("%s again: got %v, passed %v in %s", schedule, err, played.Passed, played.Schedule)
 			}
