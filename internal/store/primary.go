@@ -109,7 +109,7 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 			_ = conn.Close()
 		}
 		if number := mysqlNumber(err); ctx.Err() != nil || number == 1040 || number == 1203 {
-			return nil, withCause(ctx, err) // that the caller gave up, or a server is full, says nothing of the primary
+			return nil, withCause(ctx, err) // that the caller gave up, or there are too many connections, says nothing of it
 		}
 		g.note(m, err)
 		if order.Pause(waiting, searchPace) != nil {

@@ -104,8 +104,14 @@ func TestMySQL_hosts(t *testing.T) {
 	if _, err := s.Now(t.Context()); err != nil {
 		t.Errorf("writable again: got %v", err)
 	}
+	wantFull(t, s, server)
+}
 
+// wantFull fails unless a server with too many connections says so, and stays the primary.
+func wantFull(t *testing.T, s *store.Store, server *testserver.Server) {
+	t.Helper()
 	testserver.Must(t, server.SQL(t.Context(), "SET GLOBAL max_connections = 10"))
+	var err error
 	for range 12 {
 		var conn *sql.Conn
 		if conn, err = s.DB().Conn(t.Context()); err != nil {

@@ -211,16 +211,11 @@ func Until(t testing.TB, what string, limit time.Duration, condition func() bool
 	}
 }
 
-// RaceDetector reports whether this program watches its memory for races, which makes it several times slower and larger.
-func RaceDetector() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // NotUnderRace skips a test that takes minutes under the race detector. .ci/run has those without.
 func NotUnderRace(t testing.TB) {
 	t.Helper()
-	if RaceDetector() {
+	info, _ := debug.ReadBuildInfo()
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("it takes minutes under the race detector: .ci/run has it without")
 	}
 }

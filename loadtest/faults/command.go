@@ -38,7 +38,7 @@ var ErrBroken = errors.New("a promise was broken")
 // Command is the grammar of `loadtest faults` for kong, and the settings of a run.
 type Command struct {
 	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
-	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control has a hundred times as many to be found."`
+	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control has to be found in 200."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
 	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers."`
 	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`
@@ -61,7 +61,7 @@ Examples:
   go run ./loadtest faults shop-killed --times 100 --html report.html
   go run ./loadtest faults primary-killed --servers docker --seed 7 --times 1
   go run ./loadtest faults controls                 are mistakes found? those that need no server
-  go run ./loadtest faults controls fence-unchecked --times 200
+  go run ./loadtest faults controls fence-unchecked
   go run ./loadtest faults kill-primary --compare   what a group keeps, and an asynchronous replica loses
 
 Columns: recovery is the time from another server's takeover or the healed fault, the longer of the two,
@@ -152,7 +152,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	}
 	return withRunner(progress, func(r *runner) error {
 		if controls != nil {
-			return c.findAll(ctx, r, controls, triesPer*c.Times, out)
+			return c.findAll(ctx, r, controls, tries, out)
 		}
 		whole := report.Report{Version: 1, StartedAt: time.Now().UTC()}
 		err := c.runAll(ctx, r, chosen, &whole)

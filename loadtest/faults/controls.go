@@ -21,8 +21,8 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// triesPer is how many histories there are to find a control, for each one of a fault.
-const triesPer = 100
+// tries is how many histories there are to find a control.
+const tries = 200
 
 // control is a mistake that the suite must catch: in the shop, in its clients, or in the database behind it.
 type control struct {

@@ -156,9 +156,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	for _, shop := range r.system.Shops {
 		t.Shops = append(t.Shops, shop.URL)
 	}
-	target := &fault.Target{
-		System: r.system, SKUs: h.SKUs, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017)), Replaced: func() { h.Replaced = h.Now() },
-	}
+	target := &fault.Target{System: r.system, History: h, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017))}
 	h.Begin()
 	end := t.Start(ctx)
 	sold, err := await(ctx, h, 0)
@@ -177,7 +175,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 	}
 	h.Ended = h.Now()
 	end()
-	h.Kills, h.Commits = target.Kills, int(target.Commits.Load())
+	h.Commits = int(target.Commits.Load())
 	h.End(system.Instances)
 	return err
 }

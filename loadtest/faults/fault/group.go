@@ -18,13 +18,13 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 			return err
 		}
 		if do == testserver.Kill {
-			t.Kills++
+			t.History.Kills++
 		}
 		if err := old.Do(ctx, do); err != nil {
 			return err
 		}
 		if err = awaitAnother(ctx, t.Group, old); err == nil {
-			t.Replaced()
+			t.History.Replaced = t.History.Now()
 		}
 		t.wait(ctx, 0, time.Second)
 		return errors.Join(err, old.Do(ctx, undo), t.Group.Rejoin(ctx))
@@ -40,7 +40,7 @@ func loseMajority(ctx context.Context, t *Target) error {
 	}
 	for _, member := range t.Group.Members {
 		if member != kept {
-			t.Kills++
+			t.History.Kills++
 			if err := member.Do(ctx, testserver.Kill); err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func LoseMachine(ctx context.Context, t *Target) (err error) {
 		return err
 	}
 	t.wait(ctx, 300*time.Millisecond, 600*time.Millisecond)
-	t.Kills++
+	t.History.Kills++
 	if err := old.Do(ctx, testserver.Kill); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/testserver"
@@ -43,7 +42,7 @@ func killUnflushed(ctx context.Context, t *Target) error {
 }
 
 func restart(ctx context.Context, t *Target, s *system.Server) error {
-	t.Kills++
+	t.History.Kills++
 	if err := s.Kill(ctx); err != nil {
 		return err
 	}
@@ -67,11 +66,11 @@ func failOver(ctx context.Context, t *Target) error {
 		return err
 	}
 	t.wait(ctx, 100*time.Millisecond, time.Second)
-	t.Kills++
+	t.History.Kills++
 	if err := t.Sentinel.FailOver(ctx); err != nil {
 		return err
 	}
-	t.Replaced()
+	t.History.Replaced = t.History.Now()
 	return t.Sentinel.Restore(ctx)
 }
 
@@ -149,7 +148,7 @@ func killConnections(ctx context.Context, t *Target) error {
 		}
 		for _, id := range ids {
 			err := t.MySQL[0].SQL(ctx, fmt.Sprint("KILL ", id))
-			if err != nil && number(err) != 1094 { // ER_NO_SUCH_THREAD: it has ended by itself
+			if err != nil && !strings.Contains(err.Error(), "Error 1094 ") { // it has ended by itself
 				return err
 			}
 		}
@@ -160,7 +159,7 @@ func killConnections(ctx context.Context, t *Target) error {
 
 // lockRows locks the rows for 2.5 s: two statements of a shop in a row time out after 1 s each.
 func lockRows(ctx context.Context, t *Target) error {
-	return t.MySQL[0].SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
+	return t.MySQL[0].SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.History.SKUs.Hot+"', '"+t.History.SKUs.Deep+"') FOR UPDATE",
 		"DO SLEEP(2.5)", "ROLLBACK")
 }
 
@@ -173,21 +172,13 @@ func deadlock(ctx context.Context, t *Target) error {
 			rows = append(rows, fmt.Sprintf("('%s')", uuid.NewString()))
 		}
 		err := t.MySQL[0].SQL(ctx, "BEGIN", "INSERT INTO shop.buyers (buyer) VALUES "+strings.Join(rows, ","),
-			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
-			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
-		if err != nil && number(err) != 1213 { // ER_LOCK_DEADLOCK
+			"SELECT name FROM shop.skus WHERE name = '"+t.History.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
+			"SELECT name FROM shop.skus WHERE name = '"+t.History.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
+		if err != nil && !strings.Contains(err.Error(), "Error 1213 ") {
 			return err
 		}
 	}
 	return nil
-}
-
-// number is that of a MySQL error.
-func number(err error) uint16 {
-	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return answer.Number
-	}
-	return 0
 }
 
 func fillDisk(ctx context.Context, t *Target) error {

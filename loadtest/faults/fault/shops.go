@@ -18,7 +18,7 @@ const (
 
 func killShop(ctx context.Context, t *Target) error {
 	victim := t.victim()
-	t.Kills++
+	t.History.Kills++
 	if err := victim.Kill(); err != nil {
 		return err
 	}

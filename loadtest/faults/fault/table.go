@@ -27,15 +27,12 @@ type Fault struct {
 	Loses      bool     // what was acknowledged may be lost: a control
 }
 
-// Target is what is broken, and by which dice. It counts what was done.
+// Target is what is broken, and by which dice. What was done goes into the history.
 type Target struct {
 	*system.System
-	SKUs    history.SKUs
+	History *history.History
 	Dice    *rand.Rand
-	Kills   int          // of shops and servers
 	Commits atomic.Int64 // that got no answer
-
-	Replaced func() // is called when another server has taken over, before all is as it was
 }
 
 // victim is one of the shops.

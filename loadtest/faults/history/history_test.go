@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// SoldSince returns when each shop had sold, and the shop that only replays an order has not; Gap lasts to the end. Recovery is the longer
-// of that after another server's takeover and that after the end of the fault.
+// SoldSince returns when each shop had sold, and the shop that only replays an order has not; Gap lasts to the end, and so
+// does Recovery if one has not sold. Otherwise it is the longer of that after another server's takeover and that after the
+// end of the fault.
 func TestHistory_SoldSince(t *testing.T) {
 	t.Parallel()
 	h := new(History)
@@ -27,5 +28,9 @@ func TestHistory_SoldSince(t *testing.T) {
 	h.Replaced, h.Healed, h.Ended = 6, 10, 100
 	if h.End(3); h.Sold != 4 || h.Gap != 59 || h.Recovery != 35 {
 		t.Errorf("got %d orders, a gap of %d and a recovery of %d, want 4, 59 and 35", h.Sold, h.Gap, h.Recovery)
+	}
+	h.Healed = 41
+	if h.End(3); h.Recovery != 59 {
+		t.Errorf("no sale after the fault: got a recovery of %d, want 59", h.Recovery)
 	}
 }
