@@ -19,9 +19,9 @@ import (
 type Link struct {
 	Addr string // where the client connects to
 
-	target   func() string // the server's address
-	listener net.Listener
-	sql      bool // MySQL's statements are read, for Judge
+	target func() string // the server's address
+	sql    bool          // MySQL's statements are read, for Judge
+	stop   func()
 
 	requests, answers sync.RWMutex           // held while nothing may pass
 	late              atomic.Pointer[func()] // waits before each answer
@@ -30,10 +30,6 @@ type Link struct {
 
 	mu      sync.Mutex
 	hanging []net.Conn
-
-	closing context.Context // of the connections
-	close   context.CancelFunc
-	all     sync.WaitGroup
 }
 
 // Fate is what becomes of a statement.
@@ -48,23 +44,10 @@ const (
 )
 
 // NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be judged.
-func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	l := &Link{Addr: listener.Addr().String(), target: target, listener: listener, sql: sql}
-	l.closing, l.close = context.WithCancel(context.WithoutCancel(ctx))
-	l.all.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			l.all.Go(func() { l.serve(client) })
-		}
-	})
-	return l, nil
+func NewLink(ctx context.Context, sql bool, target func() string) (l *Link, err error) {
+	l = &Link{target: target, sql: sql}
+	l.Addr, l.stop, err = listen(ctx, l.serve)
+	return l, err
 }
 
 // Judged is a link to the database of a data source name, whose statements are judged, until the test ends. It returns
@@ -76,19 +59,16 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 	server := config.Addr
 	l, err := NewLink(t.Context(), true, func() string { return server })
 	Must(t, err)
-	t.Cleanup(func() { Must(t, l.Close()) })
+	t.Cleanup(l.Close)
 	l.Judge(judge)
 	config.Addr = l.Addr
 	return config.FormatDSN(), l
 }
 
 // Close ends the link and all of its connections.
-func (l *Link) Close() error {
-	err := l.listener.Close()
+func (l *Link) Close() {
 	l.Heal()
-	l.close()
-	l.all.Wait()
-	return err
+	l.stop()
 }
 
 // Silence keeps requests, answers or both from arriving, as a cable does that was pulled: connections stay open, and what
@@ -141,19 +121,18 @@ func (l *Link) LetGo() {
 	l.hanging = nil
 }
 
-func (l *Link) serve(client net.Conn) {
-	defer func() { _ = client.Close() }()
+func (l *Link) serve(ctx context.Context, client net.Conn) {
 	if l.sql && l.fate("CONNECT") != Pass {
 		return
 	}
 	await(&l.requests) // nor can one connect
-	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(l.closing, "tcp", l.target())
+	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.target())
 	if err != nil {
 		return
 	}
 	hangUp := func() { _, _ = client.Close(), server.Close() }
 	defer hangUp()
-	defer context.AfterFunc(l.closing, hangUp)()
+	defer context.AfterFunc(ctx, hangUp)()
 	var answers sync.WaitGroup
 	defer answers.Wait()
 	answers.Go(func() {

@@ -15,9 +15,19 @@ import (
 // The connection is closed when serve returns; when the test ends it is closed first, and serve waited for.
 func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	addr, stop, err := listen(t.Context(), func(_ context.Context, client net.Conn) { serve(client) })
 	Must(t, err)
-	ctx, end := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	return addr
+}
+
+// listen is Listen until stop, which also ends the context that serve gets.
+func listen(ctx context.Context, serve func(ctx context.Context, client net.Conn)) (addr string, stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -28,16 +38,15 @@ func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
 			running.Go(func() {
 				defer client.Close()
 				defer context.AfterFunc(ctx, func() { _ = client.Close() })()
-				serve(client)
+				serve(ctx, client)
 			})
 		}
 	})
-	t.Cleanup(func() {
+	return listener.Addr().String(), func() {
 		_ = listener.Close()
 		end()
 		running.Wait()
-	})
-	return listener.Addr().String()
+	}, nil
 }
 
 // Relay listens in front of a server, as Listen does: carry gets both connections of a client. A client is disconnected

@@ -252,7 +252,7 @@ func (s *System) openZooKeeper(ctx context.Context) error {
 func (s *System) link(ctx context.Context, server *Server, sql bool) (*testserver.Link, error) {
 	link, err := testserver.NewLink(ctx, sql, server.Addr)
 	if err == nil {
-		s.later(link.Close)
+		s.later(func() error { link.Close(); return nil })
 	}
 	return link, err
 }
