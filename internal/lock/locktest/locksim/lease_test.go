@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/locktest/history"
 )
 
 // lease is what a worker got, and what is known of it.
@@ -98,7 +97,7 @@ func (e *lease) over() {
 	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
-	e.record(history.Lease{
-		Key: e.key, Holder: e.who, Fence: e.Fence(), Since: e.tenure.sent, Begin: e.begin, End: e.end,
+	e.record(leaseRecord{
+		key: e.key, holder: e.who, fence: e.Fence(), since: e.tenure.sent, begin: e.begin, end: e.end,
 	})
 }

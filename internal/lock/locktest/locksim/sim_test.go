@@ -14,7 +14,7 @@
 //
 // # What is checked
 //
-//   - Of all leases on a key, one at a time is trusted, and fences rise (package history). Leases on both sides of an
+//   - Of all leases on a key, one at a time is trusted, and fences rise (history_test.go). Leases on both sides of an
 //     instant at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise
 //     otherwise.
 //   - A lease is trusted until the end that the store's answers allow, to the nanosecond, whatever hangs.
@@ -58,7 +58,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/locktest/history"
 )
 
 var (
@@ -119,7 +118,7 @@ type sim struct {
 	inFlight sync.WaitGroup // messages, and faults to come
 
 	mu      sync.Mutex
-	history history.History
+	history history
 	leases  []*lease
 	events  []event
 	broken  []string
@@ -183,17 +182,17 @@ func (s *sim) happen(f fault) {
 }
 
 // record adds a lease that has ended to the history.
-func (s *sim) record(e history.Lease) {
+func (s *sim) record(e leaseRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history.Leases = append(s.history.Leases, e)
+	s.history.leases = append(s.history.leases, e)
 }
 
 // forgets adds to the history that the store has forgotten leases.
 func (s *sim) forgets() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history.Forgot = append(s.history.Forgot, time.Now())
+	s.history.forgot = append(s.history.forgot, time.Now())
 }
 
 // healed reports whether the faults are over.
@@ -241,8 +240,8 @@ func (s *sim) checkFree() {
 
 // checkHistory looks at all leases together.
 func (s *sim) checkHistory() {
-	for _, broken := range s.history.Check() {
-		s.broke(broken.After.Holder, "%v", broken)
+	for _, broken := range s.history.check() {
+		s.broke(broken.after.holder, "%v", broken)
 	}
 	slices.SortStableFunc(s.leases, func(a, b *lease) int { return a.begin.Compare(b.begin) })
 	for _, key := range s.plan.keys {
