@@ -1,16 +1,10 @@
 package step
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"go/build"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"text/template"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -27,7 +21,6 @@ type Explore struct {
 
 	Bounds
 	Schedule string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
-	Go       string `placeholder:"FILE" help:"Write the schedule that fails as a Go test, which fails until the strategy is fixed. FILE is in this module and ends with _test.go."`
 	lang.Flag
 	shops.Servers
 }
@@ -47,7 +40,6 @@ Examples:
   go run ./loadtest explore all                         the table of all strategies
   go run ./loadtest explore --schedule none:ABab        one schedule again
   go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
-  go run ./loadtest explore none --go loadtest/step/found_test.go
 
 The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
 process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
@@ -72,11 +64,6 @@ func (c *Explore) Validate() error {
 		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
-	case c.Go != "" && (c.Name == all || !strings.HasSuffix(c.Go, "_test.go")):
-		return errors.New("--go: want one strategy or schedule, and a file that ends with _test.go")
-	}
-	if _, err := os.Lstat(c.Go); c.Go != "" && err == nil {
-		return fmt.Errorf("--go: %s is there already", c.Go)
 	}
 	if c.Schedule == "" {
 		return nil
@@ -156,9 +143,6 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	case e.Cut:
 		return nil
 	case len(e.Failed) == 0:
-		if c.Go != "" {
-			out.paragraph(lang.Text(out.Lang, "No schedule failed: no test is written."))
-		}
 		if !e.Promises && !c.Crash {
 			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
@@ -170,12 +154,6 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 		return err
 	}
 	out.whole(again)
-	if c.Go != "" {
-		if err := writeTest(c.Go, again); err != nil {
-			return err
-		}
-		out.Progress("wrote " + c.Go)
-	}
 	return nil
 }
 
@@ -217,56 +195,8 @@ func (c *Explore) playOne(ctx context.Context, player *Player, out Output) error
 		return err
 	}
 	out.whole(played)
-	switch {
-	case c.Go != "" && played.Passed:
-		err = errors.New("--go: the schedule did not fail, no test is written")
-	case c.Go != "":
-		err = writeTest(c.Go, played)
-	}
 	if played.Promises && !played.Passed {
-		err = errors.Join(err, errors.New("a strategy that is designed to be correct has failed"))
+		return errors.New("a strategy that is designed to be correct has failed")
 	}
-	return err
-}
-
-var testSource = template.Must(template.New("").Parse(`package {{.Package}}
-
-import (
-	"testing"
-
-	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/stats"
-	"example.com/shop/loadtest/step"
-)
-
-// {{.Outcome}}
-func Test{{.Func}}(t *testing.T) {
-	player := step.NewPlayer(shops.Instances{})
-	defer player.Close()
-	played, err := player.Play(t.Context(), "{{.Schedule}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !played.Passed {
-		t.Errorf("%s: %s", played.Schedule, played.Outcome)
-	}
-}
-`))
-
-// writeTest writes a test that plays a schedule.
-func writeTest(path string, p Position) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // source code, where the user says
-	if err != nil {
-		return fmt.Errorf("--go: %w", err)
-	}
-	words := strings.FieldsFunc(p.Schedule, func(r rune) bool { return strings.ContainsRune("-:*", r) })
-	for i, word := range words[:len(words)-1] {
-		words[i] = strings.ToUpper(word[:1]) + word[1:]
-	}
-	name := strings.Join(words[:len(words)-1], "") + "_" + words[len(words)-1]
-	beside, _ := build.ImportDir(filepath.Dir(path), 0) // without a name where there is no package
-	err = testSource.Execute(file, map[string]string{
-		"Package": cmp.Or(beside.Name, "found") + "_test", "Func": name, "Schedule": p.Schedule, "Outcome": p.Outcome,
-	})
-	return errors.Join(err, file.Close())
+	return nil
 }

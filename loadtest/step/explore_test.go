@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -144,26 +140,6 @@ func TestExplore_threeBuyers(t *testing.T) {
 	}
 }
 
-// "Write the schedule that fails as a Go test."
-func TestExplore_goTest(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "found_test.go")
-	if _, err := runExplore(t, Explore{Schedule: "none:ABab", Go: file}); err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(source), "func TestNone_ABab(") || !strings.Contains(string(source), `"none:ABab"`) {
-		t.Errorf("got %v and\n%s", err, source)
-	}
-	if _, err := parser.ParseFile(token.NewFileSet(), file, source, parser.AllErrors); err != nil {
-		t.Error(err)
-	}
-	passes := filepath.Join(t.TempDir(), "none_test.go")
-	if _, err := runExplore(t, Explore{Schedule: "none:ab", Go: passes}); err == nil {
-		t.Error("a schedule that passes was written as a test that fails")
-	}
-}
-
 // "Shows what was found until then" if it is interrupted.
 func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
@@ -191,10 +167,8 @@ func TestExplore_Validate(t *testing.T) {
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
 		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },
 		"--preemptions 5": func(c *Explore) { c.Preemptions = 5 },
-		"--go":            func(c *Explore) { c.Go = "found.go" },
 		"want letters":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
 		"buyer behind x":  func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
-		"there already":   func(c *Explore) { c.Go = "explore_test.go" },
 		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },
 	} {
 		c := good
