@@ -255,9 +255,7 @@ func audits(ctx context.Context, operator *shopclient.Client, skus []string, set
 			return books, nil
 		}
 		before = books
-		select {
-		case <-time.After(settlePause):
-		case <-ctx.Done():
+		if !shopclient.Pause(ctx, settlePause) {
 			return nil, context.Cause(ctx)
 		}
 	}

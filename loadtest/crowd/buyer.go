@@ -50,7 +50,7 @@ func (b *buyer) order(ctx context.Context, number int64, due time.Time) {
 	}
 	b.records = append(b.records, record)
 	if record.Outcome == Failed && b.run.Pace != (Pace{}) {
-		sleep(ctx, b.run.Retry.Base) // a shop that fails at once is not asked without a pause
+		shopclient.Pause(ctx, b.run.Retry.Base) // a shop that fails at once is not asked without a pause
 	}
 }
 
@@ -108,7 +108,7 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 			maybe = true
 		case busy:
 		}
-		if last || !sleep(ctx, pause) {
+		if last || !shopclient.Pause(ctx, pause) {
 			record.Outcome = Failed
 			if maybe {
 				record.Outcome = Unknown
@@ -145,7 +145,7 @@ func (b *buyer) cancel(ctx context.Context, r *Record) {
 			r.Cancelled = true
 			return
 		}
-		if !sleep(ctx, b.run.Retry.pause(tries, answer.RetryAfter)) {
+		if !shopclient.Pause(ctx, b.run.Retry.pause(tries, answer.RetryAfter)) {
 			return
 		}
 	}

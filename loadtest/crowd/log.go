@@ -280,7 +280,7 @@ func (r Race) ask(ctx context.Context, conns *http.Client, i int, record *Record
 	for tries := 1; ; tries++ {
 		shop := shopclient.New(r.Shops[(i+tries)%len(r.Shops)], conns)
 		o, err := shop.Order(ctx, record.Buyer, record.OrderID)
-		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Retry.Tries || !sleep(ctx, r.Retry.pause(tries, 0)) {
+		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Retry.Tries || !shopclient.Pause(ctx, r.Retry.pause(tries, 0)) {
 			return o, err
 		}
 	}

@@ -242,7 +242,7 @@ func (r *run) open(ctx context.Context) {
 	due := r.start
 	for range r.limit {
 		due = due.Add(time.Duration(random.ExpFloat64() / r.Rate * float64(time.Second)))
-		if r.Duration > 0 && due.Sub(r.start) >= r.Duration || !sleep(ctx, time.Until(due)) {
+		if r.Duration > 0 && due.Sub(r.start) >= r.Duration || !shopclient.Pause(ctx, time.Until(due)) {
 			return
 		}
 		select {
@@ -303,13 +303,4 @@ func draw(random *rand.Rand, n int, skew float64, count int) []int {
 	}
 	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
 	return slices.Sorted(slices.Values(ranks[:count]))
-}
-
-// sleep waits for d and reports whether ctx lasted as long.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

@@ -164,14 +164,14 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		err = fmt.Errorf("before the fault, not all shops have sold within %v", waitFor)
 	}
 	if err == nil {
-		system.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
+		shopclient.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
 		h.Broken = h.Now()
 		err = f.Break(ctx, target)
 		h.Healed = h.Now()
 	}
 	if err == nil {
 		_, err = await(ctx, h, h.Healed)
-		system.Pause(ctx, after)
+		shopclient.Pause(ctx, after)
 	}
 	h.Ended = h.Now()
 	end()
@@ -182,7 +182,7 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 
 // await returns when each shop has sold something that it was asked for after that time; 0 if one did not within waitFor.
 func await(ctx context.Context, h *history.History, since time.Duration) (at time.Duration, err error) {
-	for end := time.Now().Add(waitFor); at == 0 && ctx.Err() == nil && time.Now().Before(end); system.Pause(ctx, 5*time.Millisecond) {
+	for end := time.Now().Add(waitFor); at == 0 && ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 5*time.Millisecond) {
 		at = h.SoldSince(since, system.Instances)
 	}
 	return at, ctx.Err()

@@ -37,6 +37,15 @@ func NewConnections(n int, timeout time.Duration) *http.Client {
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// Pause waits for d and reports whether ctx lasted as long.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
 // Client speaks to one shop.
 type Client struct {
 	base  string

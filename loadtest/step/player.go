@@ -267,11 +267,3 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 	})
 	return now, done, cmp.Or(err, misfit)
 }
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}

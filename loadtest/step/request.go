@@ -46,7 +46,7 @@ func (r *request) run(ctx context.Context) {
 		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
 			return
 		}
-		sleep(ctx, retryPause)
+		shopclient.Pause(ctx, retryPause)
 		if r.gone.Load() {
 			return
 		}
@@ -115,6 +115,6 @@ func untilAvailable(ctx context.Context, ask func() error) error {
 		if !errors.Is(err, shopclient.ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, retryPause)
+		shopclient.Pause(ctx, retryPause)
 	}
 }

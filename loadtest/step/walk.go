@@ -272,7 +272,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 		return err
 	}
 	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
-	sleep(ctx, 3*w.shops.ttl)
+	shopclient.Pause(ctx, 3*w.shops.ttl)
 	if !w.renews() && w.endsByTime() {
 		w.expireAll()
 	}
@@ -304,7 +304,7 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		sleep(ctx, pollPause)
+		shopclient.Pause(ctx, pollPause)
 	}
 	b.giveUp()
 	<-b.answered

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/shopclient"
 )
 
 // withoutPrimary does something to the primary, waits until another member takes writes, undoes it, and has all members
@@ -62,7 +62,7 @@ func loseMajority(ctx context.Context, t *Target) error {
 func awaitAnother(ctx context.Context, g *testserver.MySQLGroup, old *testserver.Server) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for now := old; now == old && err == nil; system.Pause(ctx, 50*time.Millisecond) {
+	for now := old; now == old && err == nil; shopclient.Pause(ctx, 50*time.Millisecond) {
 		now, err = g.Primary(ctx)
 	}
 	return err

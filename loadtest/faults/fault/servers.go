@@ -12,6 +12,7 @@ import (
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/shopclient"
 )
 
 func flushRedis(ctx context.Context, t *Target) error {
@@ -126,7 +127,7 @@ func loseCommits(fate testserver.Fate) func(context.Context, *Target) error {
 				link.Judge(judge)
 			}
 		}
-		system.Pause(ctx, time.Second) // the links have the dice
+		shopclient.Pause(ctx, time.Second) // the links have the dice
 		return nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/shopclient"
 )
 
 // Fault is one way to break a system.
@@ -40,7 +41,7 @@ func (t *Target) victim() *system.Shop { return t.Shops[t.Dice.IntN(len(t.Shops)
 
 // wait lets a time pass between the two.
 func (t *Target) wait(ctx context.Context, least, most time.Duration) {
-	system.Pause(ctx, least+time.Duration(t.Dice.Int64N(int64(most-least))))
+	shopclient.Pause(ctx, least+time.Duration(t.Dice.Int64N(int64(most-least))))
 }
 
 // All is the table. Adding a fault is adding a row.

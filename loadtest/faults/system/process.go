@@ -144,11 +144,3 @@ func (s *Server) Flush(ctx context.Context) error {
 	}
 	return err
 }
-
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}

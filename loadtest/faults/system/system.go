@@ -100,7 +100,7 @@ func (s *System) AwaitReady(ctx context.Context) error {
 			if err == nil {
 				break
 			}
-			if Pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+			if !shopclient.Pause(ctx, 20*time.Millisecond) {
 				return fmt.Errorf("%s is not ready: %w", shop.name, err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/faults/history"
-	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -133,12 +132,12 @@ func (c *client) takeFew() {
 	if o.Outcome == history.Placed {
 		c.end(history.Cancel, o)
 	}
-	system.Pause(c.asking, 30*time.Millisecond)
+	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
 // restock brings hot units in.
 func (c *client) restock() {
-	system.Pause(c.asking, restockEvery)
+	shopclient.Pause(c.asking, restockEvery)
 	o := history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}}
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
 		return shop.Restock(c.asking, o.Lines[0].SKU, o.Key, o.Lines[0].Units)
@@ -185,7 +184,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		shop := turn % len(c.Shops)
 		url := c.Shops[shop]()
 		if url == "" { // as behind a load balancer, which knows that it is about to end
-			system.Pause(c.asking, time.Millisecond)
+			shopclient.Pause(c.asking, time.Millisecond)
 			continue
 		}
 		sent := c.History.Now()
@@ -196,7 +195,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 			o.OrderID = answer.OrderID
 		}
 		if o.Outcome == history.Unknown {
-			system.Pause(c.asking, pause)
+			shopclient.Pause(c.asking, pause)
 			pause = min(2*pause, retryMost)
 		}
 	}
