@@ -3,12 +3,12 @@ package system
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
@@ -129,18 +129,7 @@ func (s *Server) Start(ctx context.Context) error {
 
 // Flush makes a Redis forget all.
 func (s *Server) Flush(ctx context.Context) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	answer := make([]byte, 3)
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err = io.WriteString(conn, "*1\r\n$8\r\nFLUSHALL\r\n"); err == nil {
-		_, err = io.ReadFull(conn, answer)
-	}
-	if err == nil && string(answer) != "+OK" {
-		err = fmt.Errorf("redis answers FLUSHALL with %q", answer)
-	}
-	return err
+	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer func() { _ = client.Close() }()
+	return client.FlushAll(ctx).Err()
 }
