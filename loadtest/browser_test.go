@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
@@ -40,7 +40,7 @@ func startUI(t *testing.T, args ...string) uiRun {
 	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	var stderr logbook.Book
+	var stderr testserver.LogBuffer
 	ended := make(chan int, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {

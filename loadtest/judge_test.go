@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -88,7 +88,7 @@ func TestRun_judge_operator(t *testing.T) {
 	}))
 	t.Cleanup(listener.Close)
 	getenv := func(name string) string { return map[string]string{"SHOP_OPERATOR_TOKEN": "secret"}[name] }
-	var stdout, stderr logbook.Book
+	var stdout, stderr testserver.LogBuffer
 	code := run(t.Context(), []string{"judge", "--target", listener.URL, "--sku", "mug"}, getenv, &stdout, &stderr)
 	if code != exitBroken || !stdout.Has("1  inconsistent\n\nmug  books: I5 no movement (order o-1)\n") {
 		t.Errorf("got %d, want %d and the finding:\n%s%s", code, exitBroken, stdout.String(), stderr.String())

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
@@ -25,9 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 func noEnv(string) string { return "" }
 
 // start runs the program to its end.
-func start(t *testing.T, args ...string) (code int, stdout, stderr *logbook.Book) {
+func start(t *testing.T, args ...string) (code int, stdout, stderr *testserver.LogBuffer) {
 	t.Helper()
-	stdout, stderr = new(logbook.Book), new(logbook.Book)
+	stdout, stderr = new(testserver.LogBuffer), new(testserver.LogBuffer)
 	return run(t.Context(), args, noEnv, stdout, stderr), stdout, stderr
 }
 
@@ -273,7 +272,7 @@ func TestRun_usage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
-			var stdout, stderr logbook.Book
+			var stdout, stderr testserver.LogBuffer
 			code := run(t.Context(), tt.args, noEnv, &stdout, &stderr)
 			if code != 2 {
 				t.Errorf("exit code: got %d, want 2", code)
@@ -290,7 +289,7 @@ func TestRun_usage(t *testing.T) {
 
 func TestRun_help(t *testing.T) {
 	t.Parallel()
-	var stdout, stderr logbook.Book
+	var stdout, stderr testserver.LogBuffer
 	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != 0 {
 		t.Errorf("exit code: got %d, want 0", code)
 	}
@@ -308,13 +307,13 @@ func TestRun_help(t *testing.T) {
 
 // cancelAt is a writer that calls cancel when a text was written to it.
 type cancelAt struct {
-	logbook.Book
+	testserver.LogBuffer
 	text   string
 	cancel func()
 }
 
 func (c *cancelAt) Write(p []byte) (int, error) {
-	n, err := c.Book.Write(p)
+	n, err := c.LogBuffer.Write(p)
 	if c.Has(c.text) {
 		c.cancel()
 	}
@@ -369,7 +368,7 @@ func TestRun_repeat_interrupted(t *testing.T) {
 	shop := newLab(t, "honest", true)
 	shop.oversells = -1
 	ctx, cancel := context.WithCancel(t.Context())
-	var stdout logbook.Book
+	var stdout testserver.LogBuffer
 	stderr := &cancelAt{text: "round 3 of 3", cancel: cancel}
 	code := run(ctx, []string{"--target", shop.URL, "--strategies", "honest", "--buyers", "20", "--stock", "5", "--repeat", "3"}, noEnv, &stdout, stderr)
 	if code != exitBroken || !stderr.Has("interrupted") || !stdout.Has("greatest") || !stdout.Has("- correct in 2 of 2 rounds") {
@@ -382,7 +381,7 @@ func TestRun_interrupted(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(t.Context())
-	var stdout logbook.Book
+	var stdout testserver.LogBuffer
 	stderr := &cancelAt{text: "none: ", cancel: cancel} // one race is over
 	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, &stdout, stderr)
 	if code != 1 || !stderr.Has("interrupted") {

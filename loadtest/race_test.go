@@ -12,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
@@ -39,7 +38,7 @@ func TestRun_all(t *testing.T) {
 }
 
 // raced returns the report of a run in which all that promise were correct.
-func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *logbook.Book) {
+func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *testserver.LogBuffer) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := start(t, append(args, "--json", file)...)
@@ -166,7 +165,7 @@ func addsUp(t *testing.T, s result.Strategy) {
 // An open race on a shop that is too slow for it: what was not sent is said and fails the run.
 func TestRun_rateTooHigh(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout logbook.Book
+	var stdout testserver.LogBuffer
 	code := run(t.Context(), []string{
 		"--strategies", "redis", "--rate", "1000", "--requests", "50", "--buyers", "1", "--think", "200ms", "--json", file,
 	}, noEnv, &stdout, io.Discard)
@@ -305,7 +304,7 @@ func TestRun_compare(t *testing.T) {
 		{[]string{"--help"}, 0, "--repeat 5"},
 		{[]string{"--help"}, 0, "Exit code: 0 if all of both runs could be compared"},
 	} {
-		var out logbook.Book
+		var out testserver.LogBuffer
 		code := run(t.Context(), append([]string{"compare"}, c.args...), noEnv, &out, &out)
 		if code != c.code || !out.Has(c.want) {
 			t.Errorf("compare %v: got %d, want %d and %q in\n%s", c.args, code, c.code, c.want, out.String())

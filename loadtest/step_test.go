@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"example.com/shop/internal/observe/logbook"
+	"example.com/shop/internal/testserver"
 )
 
 func TestRun_step(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRun_step(t *testing.T) {
 		{[]string{"nonsense"}, exitUsage, "", `"nonsense" is no lesson`},
 		{[]string{"redis"}, exitUsage, "", `"redis" is no lesson`},
 	} {
-		var stdout, stderr logbook.Book
+		var stdout, stderr testserver.LogBuffer
 		code := run(t.Context(), append([]string{"step"}, tt.args...), noEnv, &stdout, &stderr)
 		if code != tt.code || !stdout.Has(tt.stdout) || !stderr.Has(tt.stderr) {
 			t.Errorf("%v: exit code %d, want %d, and %q, %q in\n%s\n%s", tt.args, code, tt.code, tt.stdout, tt.stderr, stdout.String(), stderr.String())

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -102,7 +101,7 @@ func (r result) want(t *testing.T, code int, texts ...string) {
 type running struct {
 	url            string
 	operator       string // URL of its API; empty without one
-	stdout, stderr *logbook.Book
+	stdout, stderr *testserver.LogBuffer
 	cmd            *exec.Cmd
 	ended          chan struct{} // closed when the process has
 }
@@ -115,7 +114,7 @@ var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
-	s := &running{cmd: command(t, []string{"TMPDIR=" + t.TempDir()}, args...), stdout: &logbook.Book{}, stderr: &logbook.Book{}, ended: make(chan struct{})}
+	s := &running{cmd: command(t, []string{"TMPDIR=" + t.TempDir()}, args...), stdout: &testserver.LogBuffer{}, stderr: &testserver.LogBuffer{}, ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/httpapi/contract"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -148,7 +147,7 @@ func TestServe_interruptedWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := command(t, []string{"TMPDIR=" + t.TempDir()}, slices.Concat([]string{"serve"}, withSecret(t), args)...)
-			stderr := &logbook.Book{}
+			stderr := &testserver.LogBuffer{}
 			c.Stderr = stderr
 			if err := c.Start(); err != nil {
 				t.Fatal(err)

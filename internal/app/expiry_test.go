@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -19,7 +18,7 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	well, lost := embedded(t, 5), embedded(t, 1)
 	lost.Redis = well.Redis // and a database of its own, to lose alone
 	lost.SweepEvery, well.SweepEvery, well.PayWithin = 10*time.Millisecond, 10*time.Millisecond, time.Second
-	first, second := &logbook.Book{}, &logbook.Book{}
+	first, second := &testserver.LogBuffer{}, &testserver.LogBuffer{}
 	lost.Log, well.Log = slog.New(slog.NewTextHandler(first, nil)), slog.New(slog.NewTextHandler(second, nil))
 	const runs = `msg="job runs here" job=expiry`
 	start(t, lost)

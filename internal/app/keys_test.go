@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -30,7 +29,7 @@ func TestShop_purgesKeys(t *testing.T) {
 		change(t, s, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000' WHERE "+where+" = '"+orders[0].ID+"'")
 	}
 
-	log := &logbook.Book{}
+	log := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	again := start(t, s)
 	testserver.Until(t, "keys are purged", patience, func() bool { return log.Has(`msg="job ran" job=keys items=1`) })

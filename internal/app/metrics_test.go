@@ -13,7 +13,6 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -33,7 +32,7 @@ func TestShop_Metrics(t *testing.T) {
 	s := embedded(t, 2)
 	withOperator(t, &s)
 	s.PayWithin, s.SweepEvery = time.Second, 10*time.Millisecond
-	log := &logbook.Book{}
+	log := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	for key, status := range map[string]int{"key-1": http.StatusCreated, "key-2": http.StatusCreated} {
@@ -105,7 +104,7 @@ func TestShop_Metrics(t *testing.T) {
 // "Each job reports in the log and in the metrics what it did", also where it fails.
 func TestShop_jobFails(t *testing.T) {
 	t.Parallel()
-	s, log := embedded(t, 1), &logbook.Book{}
+	s, log := embedded(t, 1), &testserver.LogBuffer{}
 	withOperator(t, &s)
 	s.SweepEvery = 10 * time.Millisecond
 	s.Log = slog.New(slog.NewTextHandler(log, nil))

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -191,7 +190,7 @@ func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
 	}
 	promtool(t, "check", "config", config)
 
-	log := &logbook.Book{}
+	log := &testserver.LogBuffer{}
 	cmd := exec.CommandContext(t.Context(), program(t, "prometheus"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address=127.0.0.1:0")
 	cmd.Stdout, cmd.Stderr = log, log

@@ -10,7 +10,6 @@ import (
 	_ "modernc.org/sqlite"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -20,12 +19,12 @@ func TestShop_reconciles(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
 	s.ReconcileAt = time.Now().UTC().Add(12 * time.Hour).Format("15:04") // last night's was 12 hours ago
-	begin := func() (*app.Shop, *logbook.Book) {
-		book := &logbook.Book{}
+	begin := func() (*app.Shop, *testserver.LogBuffer) {
+		book := &testserver.LogBuffer{}
 		s.Log = slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		return start(t, s), book
 	}
-	await := func(book *logbook.Book, text string) {
+	await := func(book *testserver.LogBuffer, text string) {
 		t.Helper()
 		testserver.Until(t, text, 30*time.Second, func() bool { return book.Has(text) })
 	}
@@ -61,7 +60,7 @@ func TestShop_reconcilesNever(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
 	s.ReconcileAt = "off"
-	book := &logbook.Book{}
+	book := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(book, nil))
 	shop := start(t, s)
 	testserver.Until(t, "expiry runs", 30*time.Second, func() bool { return book.Has("job=expiry") })

@@ -11,7 +11,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -51,7 +50,7 @@ func TestShop_databaseAway(t *testing.T) {
 				}
 				return testserver.Drop
 			}
-			log := &logbook.Book{}
+			log := &testserver.LogBuffer{}
 			s := embedded(t, 1)
 			s.Data = ""
 			s.MySQL, _ = testserver.Judged(t, testserver.MariaDB(t), judge)

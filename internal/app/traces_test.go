@@ -12,7 +12,6 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/testserver"
 )
 
@@ -33,7 +32,7 @@ func TestShop_traces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := database(t, embedded(t, 5))
 			got := startCollector(t)
-			log := &logbook.Book{}
+			log := &testserver.LogBuffer{}
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			shop := start(t, s)
 			buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann").want(t, http.StatusCreated)

@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/httpapi"
-	"example.com/shop/internal/observe/logbook"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/testserver"
@@ -79,7 +78,7 @@ func TestLimiter_burst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			buckets, server := 1, miniredis.RunT(t)
-			var log logbook.Book
+			var log testserver.LogBuffer
 			var instances []*shop
 			for range 2 {
 				instances = append(instances, newShop(t, func(c *httpapi.Config) {
@@ -116,7 +115,7 @@ func TestLimiter_burst(t *testing.T) {
 // Redis counts again.
 func TestLimiter_outage(t *testing.T) {
 	t.Parallel()
-	var log logbook.Book
+	var log testserver.LogBuffer
 	server := miniredis.RunT(t)
 	s := newShop(t, func(c *httpapi.Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))

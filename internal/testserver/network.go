@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"example.com/shop/internal/observe/logbook"
 )
 
 // Listen listens on a free port of this machine until the test ends. serve gets each client in a goroutine of its own.
@@ -77,9 +75,9 @@ func BothWays(client, server net.Conn, requests, answers func()) {
 }
 
 // Wiretap listens in front of a server, as Listen does, and keeps what clients send to it, as an eavesdropper would.
-func Wiretap(t testing.TB, server string) (addr string, sent *logbook.Book) {
+func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
 	t.Helper()
-	sent = &logbook.Book{}
+	sent = &LogBuffer{}
 	addr = Relay(t, server, func(client, server net.Conn) {
 		BothWays(client, server,
 			func() { _, _ = io.Copy(server, io.TeeReader(client, sent)) },
