@@ -14,10 +14,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ErrSettings means that a DSN, a path or an option is invalid. The message names the setting and never shows a
-// password.
-var ErrSettings = errors.New("database settings")
-
 // ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306): it returns the settings for
 // each. It has no error texts of the driver, which can quote a part of the password of a malformed DSN. A DSN whose TLS
 // can fall back to plaintext, or trusts any server, is refused.
@@ -66,12 +62,12 @@ func splitHosts(dsn string) []string {
 func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	configs, err := ReadDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
+		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
 	for _, c := range configs {
 		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
-			return nil, fmt.Errorf("%w: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and --mysql-key: "+
-				"leave out one or the other", ErrSettings)
+			return nil, errors.New("database settings: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and " +
+				"--mysql-key: leave out one or the other")
 		}
 		if len(configs) > 1 {
 			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer

@@ -45,7 +45,7 @@ type Options struct {
 
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
 // server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a
-// certificate that cannot be verified and an invalid DSN (ErrSettings). No error shows the password.
+// certificate that cannot be verified and an invalid DSN. No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {
@@ -58,7 +58,7 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	s.name = "mysql at " + strings.Join(s.hosts, ",") + ", database " + configs[0].DBName
 	connector, err := s.connector(ctx, configs)
 	if err != nil {
-		return nil, fmt.Errorf("%w: mysql DSN: %w", ErrSettings, err)
+		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
 	s.pool = o.pool(connector, cmp.Or(o.MaxConns, 32))
 	s.pool.SetConnMaxIdleTime(time.Minute)
@@ -125,7 +125,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 func sqliteConnector(path string) (driver.Connector, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: sqlite path %q: %w", ErrSettings, path, err)
+		return nil, fmt.Errorf("database settings: sqlite path %q: %w", path, err)
 	}
 	params := url.Values{
 		"_pragma": {
