@@ -26,13 +26,16 @@ type Orders interface {
 // Stock keeps SKUs and their ledger. *store.Store does. Lists return at most limit items behind after: SKUs in the
 // order of their names, movements the earliest first.
 type Stock interface {
-	Auditor
 	SKU(ctx context.Context, name string) (stock.SKU, error)
 	List(ctx context.Context, after string, limit int) ([]stock.SKU, error)
 	Create(ctx context.Context, skus ...stock.SKU) error
 	Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error)
 	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
 	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)
+
+	// Audit compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account for each SKU, and
+	// difference for each broken invariant.
+	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
 }
 
 // Observer counts answers. *observe.Metrics is one.

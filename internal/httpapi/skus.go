@@ -131,12 +131,6 @@ func (a *api) audit(c *call) (int, any, error) {
 	return http.StatusOK, report, err
 }
 
-// Auditor compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account for each SKU,
-// and difference for each broken invariant.
-type Auditor interface {
-	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
-}
-
 // maxAudit is how many SKUs, and how many differences, a report lists.
 const maxAudit = 1_000
 
@@ -157,9 +151,9 @@ type accountJSON struct {
 }
 
 // Audit returns the report on one SKU or, for an empty name, on all.
-func Audit(ctx context.Context, auditor Auditor, sku string) (AuditReport, error) {
+func Audit(ctx context.Context, books Stock, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
-	err := auditor.Audit(ctx, sku, func(a stock.Account) error {
+	err := books.Audit(ctx, sku, func(a stock.Account) error {
 		if len(r.SKUs) == maxAudit {
 			r.Truncated = true
 			return nil
