@@ -104,7 +104,7 @@ func TestRace_Run_barrier(t *testing.T) {
 	}
 }
 
-// doc.go: "Every latency counts from the common start, also that of a buyer whom the shop got round to last".
+// "A latency counts from the moment at which an order was due: the common start, where all order at once".
 func TestRace_Run_latency(t *testing.T) {
 	t.Parallel()
 	const crowd, each = 10, 5 * time.Millisecond

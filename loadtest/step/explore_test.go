@@ -140,7 +140,7 @@ func TestExplore_threeBuyers(t *testing.T) {
 	}
 }
 
-// "Shows what was found until then" if it is interrupted.
+// "If ctx ends, the error is its cause, and what was found by then is returned as well."
 func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
