@@ -205,7 +205,7 @@ func redisVersion(ctx context.Context, client redis.UniversalClient) string {
 	if version := info.Item("Server", "redis_version"); version != "" {
 		return "Redis " + version
 	}
-	return "Redis protocol, version not told"
+	return "Redis protocol, version unknown"
 }
 
 // StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the

@@ -92,9 +92,9 @@ func New(c Config) http.Handler {
 			route{"POST", "/v1/skus", anyone, a.createSKU, nil},
 			route{"POST", "/v1/skus/:sku/movements", anyone, a.restock, nil},
 			route{"GET", "/v1/skus/:sku/movements", anyone, a.listMovements, []string{"cursor", "limit"}},
-			route{"GET", "/v1/tapes/:tape", anyone, a.getTape, []string{"seen"}},
-			route{"GET", "/v1/tapes/:tape/lock", anyone, a.getTapeLock, nil},
-			route{"POST", "/v1/tapes/:tape/:move", anyone, a.moveTape, nil},
+			route{"GET", "/v1/tapes/:tape", anyone, a.getRecording, []string{"seen"}},
+			route{"GET", "/v1/tapes/:tape/lock", anyone, a.getRecordingLock, nil},
+			route{"POST", "/v1/tapes/:tape/:move", anyone, a.moveRecording, nil},
 		)
 	}
 	return a.engine(anyone, routes)

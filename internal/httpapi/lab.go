@@ -23,8 +23,8 @@ type Lab struct {
 
 const howToSwitchOn = "start the shop with `shop serve --lab`"
 
-// readLesson reads the headers by which a request chooses how its order is sold.
-func (a *api) readLesson(c *call, r *order.Request) (err error) {
+// readTeachingHeaders reads the headers by which a request chooses how its order is sold.
+func (a *api) readTeachingHeaders(c *call, r *order.Request) (err error) {
 	if a.Lab == nil {
 		for _, name := range []string{"Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"} {
 			if c.Request.Header[name] != nil {
@@ -93,29 +93,29 @@ type strategyJSON struct {
 	Reason          string `json:"reason,omitempty"` // why it is not
 }
 
-// getTape answers GET /v1/tapes/{tape} as soon as the recording's version is higher than the one seen.
-func (a *api) getTape(c *call) (int, any, error) {
+// getRecording answers GET /v1/tapes/{tape} as soon as the recording's version is higher than the one seen.
+func (a *api) getRecording(c *call) (int, any, error) {
 	seen, err := strconv.ParseUint(cmp.Or(c.Query("seen"), "0"), 10, 31)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: seen: want the version of a tape, 0 or more", errMalformed)
+		return 0, nil, fmt.Errorf("%w: seen: want the version of a recording, 0 or more", errMalformed)
 	}
 	now, err := a.Lab.Recorder.Look(c.Request.Context(), c.Param("tape"), int(seen))
 	return http.StatusOK, now, err
 }
 
-// getTapeLock answers GET /v1/tapes/{tape}/lock.
-func (a *api) getTapeLock(c *call) (int, any, error) {
+// getRecordingLock answers GET /v1/tapes/{tape}/lock.
+func (a *api) getRecordingLock(c *call) (int, any, error) {
 	state, err := a.Lab.Recorder.Holder(c.Request.Context(), c.Param("tape"))
 	return http.StatusOK, state, err
 }
 
-// moveTape answers POST /v1/tapes/{tape}/{move}.
-func (a *api) moveTape(c *call) (int, any, error) {
+// moveRecording answers POST /v1/tapes/{tape}/{move}.
+func (a *api) moveRecording(c *call) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
 	}
 	if err := a.Lab.Recorder.Do(c.Request.Context(), lab.Move(c.Param("move")), c.Param("tape")); err != nil {
 		return 0, nil, err
 	}
-	return a.getTape(c)
+	return a.getRecording(c)
 }

@@ -96,7 +96,7 @@ func TestTrace(t *testing.T) {
 }
 
 // openapi.yaml: "before each step that another request can notice", "Let the request take the step".
-func TestTape(t *testing.T) {
+func TestRecording(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, teach)
 	s.supply(t, "mug", 5)
@@ -104,13 +104,13 @@ func TestTape(t *testing.T) {
 	go func() {
 		status <- s.buy(t, "key-1", goodOrder, "Shop-Strategy: redis", "Shop-Tape: a", "Shop-Stop: each").Code
 	}()
-	type tape struct {
+	type recording struct {
 		State   string
 		Next    string
 		Version int
 		Events  []struct{ Kind, Text, Answer string }
 	}
-	var got tape
+	var got recording
 	var stops []string
 	for len(stops) < 2 { // this shop's recorder observes its locks alone
 		if got.State == "stopped" {
@@ -120,9 +120,9 @@ func TestTape(t *testing.T) {
 			if holds := len(stops) == 2; (is.Owner != "") != holds || (is.TTL > 0) != holds {
 				t.Errorf("before %s: got lock %+v", got.Next, is)
 			}
-			got = unmarshal[tape](t, s.call(t, "POST /v1/tapes/a/"+move, ""))
+			got = unmarshal[recording](t, s.call(t, "POST /v1/tapes/a/"+move, ""))
 		} else if w := s.call(t, "GET /v1/tapes/a?seen="+strconv.Itoa(got.Version), ""); w.Code == http.StatusOK {
-			got = unmarshal[tape](t, w) // the first looks may come before the order
+			got = unmarshal[recording](t, w) // the first looks may come before the order
 		}
 	}
 	if want := []string{"lock sku:mug", "release sku:mug"}; !slices.Equal(stops, want) {
@@ -131,7 +131,7 @@ func TestTape(t *testing.T) {
 	if got := <-status; got != http.StatusCreated {
 		t.Errorf("got status %d, want 201", got)
 	}
-	got = unmarshal[tape](t, s.call(t, "GET /v1/tapes/a", ""))
+	got = unmarshal[recording](t, s.call(t, "GET /v1/tapes/a", ""))
 	var steps []string
 	for _, e := range got.Events {
 		if e.Kind == "step" {

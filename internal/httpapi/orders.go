@@ -10,7 +10,7 @@ import (
 // placeOrder answers POST /v1/orders.
 func (a *api) placeOrder(c *call) (int, any, error) {
 	r := order.Request{Buyer: c.buyer, Key: c.value(headerKey)}
-	if err := a.readLesson(c, &r); err != nil {
+	if err := a.readTeachingHeaders(c, &r); err != nil {
 		return 0, nil, err
 	}
 	var body struct {

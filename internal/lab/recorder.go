@@ -44,13 +44,13 @@ import (
 
 var (
 	// ErrInvalid means that the name of a recording is malformed or taken, or that its request cannot make a move.
-	ErrInvalid = errors.New("invalid tape")
+	ErrInvalid = errors.New("invalid recording")
 
 	// ErrDied is what a request that has died gets of every command.
 	ErrDied = errors.New("the request has died, as if with its process")
 
 	// ErrNotFound means that there is no recording of this name, or no longer.
-	ErrNotFound = errors.New("no such tape")
+	ErrNotFound = errors.New("no such recording")
 )
 
 // Kinds of events.
@@ -160,7 +160,7 @@ func (r *Recorder) keep(t *Trace) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.find(t.name) != nil {
-		return fmt.Errorf("%w: there is a tape called %s already", ErrInvalid, t.name)
+		return fmt.Errorf("%w: there is a recording called %s already", ErrInvalid, t.name)
 	}
 	r.recorded = append(r.recorded, t)
 	if extra := len(r.recorded) - maxRecordings; extra > 0 {

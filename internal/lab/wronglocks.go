@@ -84,7 +84,7 @@ func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy
 }
 
 // takeInTwoSteps is WRONG: a process that dies after SETNX, or whose EXPIRE is lost, leaves a key that never ends.
-// Nobody takes this lock again until a person deletes it. SET key owner NX PX ttl is one step.
+// The lock cannot be taken again until its key is deleted by hand. SET key owner NX PX ttl is one step.
 func takeInTwoSteps(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
 	taken, err := client.Do(ctx, "SETNX", key, owner).Bool()
 	if err != nil || !taken {

@@ -244,7 +244,7 @@ type Fault string
 const (
 	Kill      Fault = "kill"      // ends it as a crash would, by SIGKILL
 	Restart   Fault = "restart"   // starts a killed one and waits until it answers; one by an Open function may have another Addr
-	Pause     Fault = "pause"     // freezes it: connections stay open and nobody answers
+	Pause     Fault = "pause"     // freezes it: connections stay open and the server does not answer
 	Unpause   Fault = "unpause"   // lets a paused one go on
 	Isolate   Fault = "isolate"   // cuts it off from the others, but not from this machine
 	Reconnect Fault = "reconnect" // undoes Isolate

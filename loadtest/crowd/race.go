@@ -14,7 +14,7 @@
 // which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx), up to a
 // number of tries.
 //
-// The Log has what the buyers were told. It is written without a look at the shop's books, so that the two can be
+// The Log has what the buyers were answered. It is written without a look at the shop's books, so that the two can be
 // compared.
 package crowd
 

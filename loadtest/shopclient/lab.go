@@ -107,43 +107,43 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	return Audit{a.OK, a.SKUs[0], a.Differences}, nil
 }
 
-// TapeEnded is the state of a Tape whose request was answered.
-const TapeEnded = "ended"
+// RecordingEnded is the state of a Recording whose request was answered.
+const RecordingEnded = "ended"
 
-// Tape is what a request has done by now, as the shop recorded it.
-type Tape struct {
-	State   string      `json:"state"`
-	Next    string      `json:"next"`    // the step that it has stopped before
-	Line    string      `json:"line"`    // of the source, where it has stopped
-	Version int         `json:"version"` // higher with each change
-	Events  []TapeEvent `json:"events"`
+// Recording is what a request has done by now, as the shop recorded it.
+type Recording struct {
+	State   string          `json:"state"`
+	Next    string          `json:"next"`    // the step that it has stopped before
+	Line    string          `json:"line"`    // of the source, where it has stopped
+	Version int             `json:"version"` // higher with each change
+	Events  []RecordedEvent `json:"events"`
 }
 
-// TapeEvent is a step, a command or a statement of a request.
-type TapeEvent struct {
+// RecordedEvent is a step, a command or a statement of a request.
+type RecordedEvent struct {
 	At     int64  `json:"at"` // microseconds since 1970, by the shop's clock
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Answer string `json:"answer"`
 }
 
-// Tape returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
+// Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
 // ErrNotFound: nothing was, by now.
-func (c *Client) Tape(ctx context.Context, name string, seen int) (t Tape, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, nil, &t)
-	return t, err
+func (c *Client) Recording(ctx context.Context, name string, seen int) (r Recording, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, nil, &r)
+	return r, err
 }
 
 // LockState is what the store of a lock has of it.
 type LockState struct {
-	Owner string `json:"owner"`  // as in the commands of a Tape, such as AVBEMM…; empty if the lock is free
+	Owner string `json:"owner"`  // as in the commands of a Recording, such as AVBEMM…; empty if the lock is free
 	TTL   int64  `json:"ttl_ms"` // what is left; 0 if it has no end
 }
 
 // Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
 // know.
-func (c *Client) Lock(ctx context.Context, tape string) (s LockState, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(tape)+"/lock", nil, nil, &s)
+func (c *Client) Lock(ctx context.Context, name string) (s LockState, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"/lock", nil, nil, &s)
 	return s, err
 }
 
@@ -156,7 +156,7 @@ const (
 )
 
 // Move makes a move with the request that is recorded under this name.
-func (c *Client) Move(ctx context.Context, move, name string) (t Tape, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, nil, &t)
-	return t, err
+func (c *Client) Move(ctx context.Context, move, name string) (r Recording, err error) {
+	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, nil, &r)
+	return r, err
 }

@@ -19,8 +19,8 @@ type Purchase struct {
 	Strategy string        // how the shop is to sell
 	Think    time.Duration // between its reading the stock and writing it; less than 0: what the shop is set to
 
-	Tape  string // under which the shop is to record the request; empty for none
-	Steps bool   // it takes each step only when Move says so
+	Recording string // the name under which the shop is to record the request; empty for none
+	Steps     bool   // it takes each step only when Move says so
 }
 
 // Answer is the shop's answer to a purchase or a cancellation.
@@ -62,8 +62,8 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	if p.Think >= 0 { // zero would leave it to the shop
 		header["Shop-Think"] = []string{max(p.Think, time.Nanosecond).String()}
 	}
-	if p.Tape != "" {
-		header["Shop-Tape"] = []string{p.Tape}
+	if p.Recording != "" {
+		header["Shop-Tape"] = []string{p.Recording}
 	}
 	if p.Steps {
 		header["Shop-Stop"] = []string{"each"}

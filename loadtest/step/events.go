@@ -80,8 +80,8 @@ func (j *journal) add(actor, kind, text string) {
 	j.events = append(j.events, Event{At: time.Since(j.began), Actor: actor, Kind: kind, Text: text})
 }
 
-// addTape notes what a shop recorded, without what other events say as well.
-func (j *journal) addTape(actor string, recorded []shopclient.TapeEvent) {
+// addRecording notes what a shop recorded, without what other events say as well.
+func (j *journal) addRecording(actor string, recorded []shopclient.RecordedEvent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range recorded {

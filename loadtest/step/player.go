@@ -248,22 +248,22 @@ const repeats = 20
 
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
-	var misfit error // of the name, not of the shops
+	var nameErr error // of the name, not of the shops
 	err = p.borrow(ctx, kind{how.Buyers, quick}, func(s *instances) error {
 		times := 1
 		if how.Buyers > 2 && !quick {
 			times = repeats
 		}
 		for range times {
-			now, done, misfit = walkThrough(ctx, s, strategy, how)
-			if !errors.Is(misfit, ErrSchedule) {
-				return misfit
+			now, done, nameErr = walkThrough(ctx, s, strategy, how)
+			if !errors.Is(nameErr, ErrSchedule) {
+				return nameErr
 			}
-			if errors.Is(misfit, errNoLock) {
+			if errors.Is(nameErr, errNoLock) {
 				break // nor will there be one
 			}
 		}
 		return nil
 	})
-	return now, done, cmp.Or(err, misfit)
+	return now, done, cmp.Or(err, nameErr)
 }

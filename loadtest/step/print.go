@@ -82,7 +82,7 @@ func lines(e Event, width int) string {
 	ms := fmt.Sprintf("%*.1f", timeWidth, float64(e.At.Microseconds())/1000)
 	if e.Kind == Schedule {
 		rule := "-- " + e.Text + " "
-		if e.Text != runsOut { // the buyer whose tape has it does not matter
+		if e.Text != runsOut { // the buyer whose recording has it does not matter
 			rule = "-- " + e.Actor + ": " + e.Text + " "
 		}
 		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-utf8.RuneCountInString(rule)))

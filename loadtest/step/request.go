@@ -31,7 +31,7 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	tapes map[int]shopclient.Tape // by try, from 1: what the shop recorded, as far as tapeNow has seen it
+	recordings map[int]shopclient.Recording // by try, from 1: what the shop recorded, as far as recordingNow has seen it
 }
 
 // run tries until the answer is final.
@@ -39,7 +39,7 @@ func (r *request) run(ctx context.Context) {
 	defer close(r.answered)
 	began, p := time.Now(), r.purchase
 	for {
-		p.Tape = r.tape(int(r.tries.Add(1)))
+		p.Recording = r.recordingName(int(r.tries.Add(1)))
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
@@ -64,22 +64,22 @@ func answerText(a shopclient.Answer, err error) string {
 	}
 }
 
-// tape is the name of a try's recording.
-func (r *request) tape(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
+// recordingName is the name of a try's recording.
+func (r *request) recordingName(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
-// tapeNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
+// recordingNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
 // it.
-func (r *request) tapeNow(ctx context.Context) (latest shopclient.Tape, answered bool) {
+func (r *request) recordingNow(ctx context.Context) (latest shopclient.Recording, answered bool) {
 	select {
 	case <-r.answered:
 		answered = true
 	default:
 	}
 	for try := 1; try <= int(r.tries.Load()); try++ {
-		if tape, err := r.shop.Tape(ctx, r.tape(try), 0); err == nil { // a killed process has none
-			r.tapes[try] = tape
+		if recording, err := r.shop.Recording(ctx, r.recordingName(try), 0); err == nil { // a killed process has none
+			r.recordings[try] = recording
 		}
-		latest = r.tapes[try]
+		latest = r.recordings[try]
 	}
 	return latest, answered
 }
@@ -88,19 +88,19 @@ func (r *request) tapeNow(ctx context.Context) (latest shopclient.Tape, answered
 // begun, or has ended and the answer is on its way.
 func (r *request) awaitChange(ctx context.Context) bool {
 	try := int(r.tries.Load())
-	if r.tapes[try].State == shopclient.TapeEnded {
+	if r.recordings[try].State == shopclient.RecordingEnded {
 		return false
 	}
-	_, err := r.shop.Tape(ctx, r.tape(try), r.tapes[try].Version)
+	_, err := r.shop.Recording(ctx, r.recordingName(try), r.recordings[try].Version)
 	return err == nil
 }
 
 func (r *request) move(ctx context.Context, move string) error {
 	return untilAvailable(ctx, func() error {
 		try := int(r.tries.Load())
-		tape, err := r.shop.Move(ctx, move, r.tape(try))
+		recording, err := r.shop.Move(ctx, move, r.recordingName(try))
 		if err == nil {
-			r.tapes[try] = tape
+			r.recordings[try] = recording
 		}
 		return err
 	})

@@ -50,15 +50,15 @@ type decision struct {
 type walker struct {
 	*request
 	giveUp  context.CancelFunc
-	at      standing
+	at      progress
 	dead    bool
 	expired bool // its lock has run out
 	begun   bool // it has taken a step
 	asked   int  // walk.changes when it asked for a lock last
 }
 
-// standing is how far a request has come, by what the shop has recorded.
-type standing struct {
+// progress is how far a request has come, by what the shop has recorded.
+type progress struct {
 	next     string // the step that it has stopped before
 	line     string // of the source, where it has stopped
 	answered bool
@@ -71,37 +71,37 @@ type standing struct {
 	wrote    bool // in this transaction: it has locked a row of the stock
 }
 
-// standingOf reads a recording. polls is whether a buyer who was refused a lock asks again by itself.
-func standingOf(events []shopclient.TapeEvent, polls bool) (s standing) {
+// progressOf reads a recording. polls is whether a buyer who was refused a lock asks again by itself.
+func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {
-		s.sending = ""
-		s.waits = s.waits && (!polls || e.Kind == Step)
+		p.sending = ""
+		p.waits = p.waits && (!polls || e.Kind == Step)
 		switch {
 		case e.Kind == Step && e.Text == "lock-held":
-			held, s.waits, s.taken = held+1, false, false
+			held, p.waits, p.taken = held+1, false, false
 		case e.Kind == Redis && setsKey.MatchString(e.Text):
-			s.taken = e.Answer == "1"
+			p.taken = e.Answer == "1"
 		case e.Kind == Step && e.Text == "lock-contended":
-			s.waits = true
+			p.waits = true
 		case e.Kind == Step && e.Text == "released":
 			held--
 		case e.Kind == Step && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
-				s.read = &n
+				p.read = &n
 			}
 		case e.Kind == SQL && e.Answer == "":
-			s.sending = e.Text
+			p.sending = e.Text
 		case e.Kind == SQL && e.Text == "BEGIN":
-			s.inTx, s.wrote = e.Answer == "OK", false
+			p.inTx, p.wrote = e.Answer == "OK", false
 		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
-			s.inTx, s.wrote = false, false
+			p.inTx, p.wrote = false, false
 		case e.Kind == SQL && locksRow(e.Text):
-			s.wrote = s.inTx
+			p.wrote = p.inTx
 		}
 	}
-	s.holds = held > 0
-	return s
+	p.holds = held > 0
+	return p
 }
 
 // setsKey matches the first of several commands that take a lock.
@@ -121,7 +121,7 @@ func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strate
 	for i := range how.Buyers {
 		name := buyerNames[i : i+1]
 		r := &request{
-			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}), tapes: map[int]shopclient.Tape{},
+			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + name, Key: sku + "-" + strings.ToLower(name), Lines: []shopclient.Line{{SKU: sku, Units: 1}},
 				Strategy: strategy.Name, Steps: true,
@@ -155,9 +155,9 @@ func (w *walk) end(ctx context.Context) {
 
 // look learns how far the buyer has come.
 func (w *walk) look(ctx context.Context, b *walker) {
-	tape, answered := b.tapeNow(ctx)
-	b.at = standingOf(tape.Events, !w.renews())
-	b.at.next, b.at.line, b.at.answered = tape.Next, tape.Line, answered
+	recording, answered := b.recordingNow(ctx)
+	b.at = progressOf(recording.Events, !w.renews())
+	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
 	b.expired = b.expired && b.at.holds
 }
 
@@ -314,11 +314,11 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 // expire lets the lock run out that the buyer has asked for. It reports whether it did: not all locks end by time.
 func (w *walk) expire(ctx context.Context, b *walker) (ran bool, err error) {
 	try := int(b.tries.Load())
-	before := len(b.tapes[try].Events)
+	before := len(b.recordings[try].Events)
 	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
 		return false, err
 	}
-	ran = slices.ContainsFunc(b.tapes[try].Events[before:], func(e shopclient.TapeEvent) bool { return e.Text == runsOut })
+	ran = slices.ContainsFunc(b.recordings[try].Events[before:], func(e shopclient.RecordedEvent) bool { return e.Text == runsOut })
 	if ran {
 		w.expireAll()
 	}
@@ -435,7 +435,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 		return err
 	}
 	for _, b := range w.buyers {
-		if state, unknown := b.shop.Lock(ctx, b.tape(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
+		if state, unknown := b.shop.Lock(ctx, b.recordingName(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
 			p.Lock = &Lock{LockState: state}
 		}
 	}
@@ -446,7 +446,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 func (w *walk) readEvents(p *Position) {
 	for _, b := range w.buyers {
 		for try := 1; try <= int(b.tries.Load()); try++ {
-			w.log.addTape(b.actor, b.tapes[try].Events)
+			w.log.addRecording(b.actor, b.recordings[try].Events)
 		}
 	}
 	p.Events = w.log.sorted()
@@ -535,7 +535,7 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 		return Position{}, nil, err
 	}
 	for {
-		over, err := w.stands(ctx)
+		over, err := w.isStuck(ctx)
 		if err != nil {
 			return Position{}, nil, err
 		}
@@ -557,7 +557,7 @@ func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Stra
 func (w *walk) playActs(ctx context.Context, p plan) error {
 	for _, a := range p.acts {
 		for a.kind == steps || a.kind == runs {
-			if _, err := w.stands(ctx); err != nil {
+			if _, err := w.isStuck(ctx); err != nil {
 				return err
 			}
 			if a.kind == steps || !w.canGoOn(a.buyer) {
@@ -577,8 +577,8 @@ func (w *walk) playActs(ctx context.Context, p plan) error {
 	return nil
 }
 
-// stands reports whether no buyer can go on, also after locks have run out.
-func (w *walk) stands(ctx context.Context) (bool, error) {
+// isStuck reports whether no buyer can go on, also after locks have run out.
+func (w *walk) isStuck(ctx context.Context) (bool, error) {
 	for len(w.possibleActs(steps)) == 0 {
 		if helps, err := w.letTimePass(ctx); err != nil || !helps {
 			return true, err
