@@ -152,13 +152,12 @@ const standBy = time.Second
 func (r *runner) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
-		heldElsewhere := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // not joined with another reason
 		switch {
 		case err == nil:
 			if failed := r.lead(lease); failed {
 				_ = order.Pause(ctx, 2*max(r.every, standBy))
 			}
-		case !heldElsewhere && ctx.Err() == nil:
+		case !errors.Is(err, lock.ErrHeld) && ctx.Err() == nil:
 			r.outage.Note(ctx, err)
 		}
 		_ = order.Pause(ctx, standBy)

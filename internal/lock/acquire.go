@@ -117,7 +117,7 @@ func (w *waiter) acquireLoop() error {
 			w.observe(func(o Observer) { o.Contended(w.queue.key) })
 		}
 		if !w.wait {
-			return cmp.Or(w.reason(), ErrNotAcquired)
+			return cmp.Or(w.reason(), ErrHeld)
 		}
 		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {

@@ -36,8 +36,8 @@
 //   - It is never renewed after its release, and never in a way that takes a key that has run out.
 //   - A request that is repeated after a lost reply finds its own lease. Owners are random, one for each acquisition, and
 //     compared whole.
-//   - A caller that gives up returns at once and leaves nothing behind: what the store may have granted is given back
-//     in the background, after the answer has come.
+//   - A caller that gives up leaves nothing behind: what the store may have granted is given back in the background,
+//     after the answer has come. It returns at once, or, if it is cancelled during a request, when that has ended.
 //   - Release compares the owner and frees the key in one step. It works also after the end of any context, and reports if
 //     the lease was lost.
 //   - Only durations go to the store, never a client's time.

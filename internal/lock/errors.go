@@ -4,9 +4,11 @@ import "errors"
 
 var (
 	// ErrNotAcquired means that the caller does not hold the lock. It is joined with the reason: the context's error,
-	// ErrTimeout, ErrQueueFull, ErrClosed, ErrNoAnswer, or the store's own error. Alone it means that another caller
-	// holds the key.
+	// ErrHeld, ErrTimeout, ErrQueueFull, ErrClosed, ErrNoAnswer, or the store's own error.
 	ErrNotAcquired = errors.New("lock not acquired")
+
+	// ErrHeld is the reason of TryAcquire: another caller holds the key, or asks for it in this process.
+	ErrHeld = errors.New("held by another caller")
 
 	// ErrLost means that the lease ended before its holder released it: it ran out, or by the store another owner has
 	// the key.

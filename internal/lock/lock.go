@@ -77,10 +77,10 @@ func (l *Locker) with(o Options) *Locker {
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
 // ctx.
 //
-// The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well. Acquire returns when ctx ends,
-// and what the store may have granted is given back in the background. If ctx is cancelled, or the Locker closed, while
-// a request to the store is under way, Acquire returns when the request is answered or timed out: after a third of the
-// TTL, at least a second.
+// The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well, and what the store may have
+// granted is given back in the background. Acquire returns at once when ctx ends, but if ctx is cancelled, or the Locker
+// closed, while a request to the store is under way, it returns when that is answered or has timed out: after a third of
+// the TTL, at least a second.
 //
 // Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
 // goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
@@ -88,7 +88,7 @@ func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, true)
 }
 
-// TryAcquire asks once. If another caller holds the key, or asks for it in this process, the error is ErrNotAcquired.
+// TryAcquire asks once. If another caller holds the key, or asks for it in this process, the error is ErrHeld.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	return l.acquire(ctx, key, false)
 }

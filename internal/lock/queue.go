@@ -80,7 +80,7 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 		l.queues[key] = q
 		w.woken <- false
 	case !w.wait:
-		return ErrNotAcquired
+		return ErrHeld
 	case q.waiting.Len() >= l.opt.MaxQueue:
 		return ErrQueueFull
 	default:

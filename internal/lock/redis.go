@@ -112,7 +112,7 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	keys, args := 1, []any{lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()}
 	if c.Queue {
 		r.wake.listen(ctx)
-		if _, up := r.wake.expect(c.Owner); up { // before asking, or the wake-up could be missed
+		if _, confirmed := r.wake.expect(c.Owner); confirmed { // before asking, or the wake-up could be missed
 			keys, args = 2, slices.Insert(args, 1, any(line))
 		}
 	}

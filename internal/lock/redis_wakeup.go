@@ -28,8 +28,11 @@ type wakeups struct {
 	settle func()        // closes tried, once
 
 	mu      sync.Mutex               // never held during I/O
-	up      bool                     // the subscription was confirmed
 	waiters map[string]chan struct{} // by owner; capacity 1
+
+	// A subscription was confirmed once. It stays so when that breaks: an owner has to be found in Redis' queue by the same
+	// key as it was put there.
+	confirmed bool
 }
 
 const (
@@ -54,15 +57,15 @@ func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
 // name is the name of an owner of this process in Redis.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, and whether the subscription is up. If not, the
-// owner is woken when it is.
-func (w *wakeups) expect(owner string) (woken <-chan struct{}, up bool) {
+// expect returns the channel on which the owner is woken to ask again, and whether a subscription was confirmed. If not,
+// the owner is woken when one is.
+func (w *wakeups) expect(owner string) (woken <-chan struct{}, confirmed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.waiters[owner] == nil {
 		w.waiters[owner] = make(chan struct{}, 1)
 	}
-	return w.waiters[owner], w.up
+	return w.waiters[owner], w.confirmed
 }
 
 // forget ends what expect began.
@@ -146,7 +149,7 @@ func (w *wakeups) wake(name string) {
 func (w *wakeups) subscribed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.up = true
+	w.confirmed = true
 	for _, woken := range w.waiters {
 		wakeUp(woken)
 	}

@@ -2,7 +2,7 @@
 //
 // An order is pending when it is placed and holds its units. Service.Place goes
 //
-//	validate -> check that the SKUs exist -> replay a known idempotency key -> sell by a Strategy
+//	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
 // A Strategy (package strategy; the default, lanes, is package lane) decides which lock is held and how units are
 // taken. The transaction of a single order writes, in this sequence:
@@ -13,8 +13,9 @@
 // sequence.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
-// is computed here, from the current prices, which must be in one currency. Times are by the database's clock when the
-// stock was read; a lane that reuses a snapshot adds the time passed since.
+// is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
+// clock when the stock was read; a lane that reuses a snapshot adds the time passed since. Movements of its end have the
+// instance's time.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
 // and its units are available again. That needs no lock: the UPDATE changes the row only while it is pending and,

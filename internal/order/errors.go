@@ -12,7 +12,7 @@ type Error struct {
 	Code string // also the last part of the problem's type over HTTP
 	Text string
 
-	Status Status        // of ErrState: how the order ended
+	Status Status        // of ErrState and ErrExpired: how the order ended
 	Wait   time.Duration // of ErrTooManyOpen: until the first pending order expires
 }
 
@@ -80,8 +80,7 @@ var (
 	// ErrInProgress means that the first request with this key still runs.
 	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
 
-	// ErrBusy means that the database gave up waiting, kept choosing this transaction as a deadlock's victim, or was
-	// lost before the COMMIT was sent.
+	// ErrBusy means that the database could not do it now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
 	// ErrTooLate means that too little of a lease was left to start the COMMIT.

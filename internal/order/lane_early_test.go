@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -281,6 +282,35 @@ func TestLanes_earlyInVain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The outcome of an early transaction is the answer of its own buyers, and of nobody who joined the queue while it was
+// committed.
+func TestLanes_earlyFails(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		e := newEarly(t, kind)
+		e.join(t, mugs("ann", "key", 2))
+		committing, joined := make(chan struct{}), make(chan struct{})
+		e.spy.beforeCommit = sync.OnceFunc(func() { close(committing); <-joined })
+		failed := false // the lane's transactions are one after the other
+		e.spy.answer = func(err error) error {
+			if !failed {
+				failed, err = true, order.ErrUnknownOutcome
+			}
+			return err
+		}
+		if err := e.lease.Release(); err != nil {
+			t.Fatal(err)
+		}
+		<-committing
+		e.joinOnly(t, mugs("bob", "key", 1))
+		close(joined)
+		e.all.Wait()
+		e.want(t, 0, "ann", order.ErrUnknownOutcome)
+		e.want(t, 1, "bob", nil)
+		e.audit(t, "mug")
+	})
 }
 
 // The orders of an early transaction count for the limits, each for those behind it.

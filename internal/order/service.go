@@ -16,7 +16,8 @@ import (
 
 // Strategy is a way to sell under concurrency.
 type Strategy interface {
-	// Sell places the order, or returns why it does not. An order that is not placed has changed no row.
+	// Sell places the order, or answers a request whose key is on record with the order of that key (Replaying does so
+	// for another Strategy), or returns why it does not. With any error but ErrUnknownOutcome it has changed no row.
 	Sell(ctx context.Context, d *Draft) error
 }
 

@@ -109,7 +109,8 @@ type BuyerSKU struct{ Buyer, SKU string }
 type requestsKey struct{}
 
 // WithRequests returns a ctx for work that is done for several requests at once, such as a lane's batch, or for none.
-// Requests returns their contexts to observers of the work. requests is called at every step, by many goroutines.
+// Requests returns their contexts to observers of the work. requests is called at every step, by the goroutine that
+// takes it.
 func WithRequests(ctx context.Context, requests func() []context.Context) context.Context {
 	return context.WithValue(ctx, requestsKey{}, requests)
 }

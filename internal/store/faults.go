@@ -35,8 +35,8 @@ const (
 	// would save what its earlier statements did.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory, read-only or no longer the primary. Another server may have taken over, so the
-	// connection is dropped.
+	// The server is full, out of memory or no longer the primary. Another server may have taken over, so the connection is
+	// dropped. (The driver itself drops those to a server that is read-only.)
 	refused fault = "refused"
 )
 
@@ -53,7 +53,6 @@ func mysqlFault(number uint16) fault {
 	case 1021, 1114, // ER_DISK_FULL, ER_RECORD_FILE_FULL
 		1037, 1038, 1041, 1135, // ER_OUTOFMEMORY, ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_CANT_CREATE_THREAD
 		1206, 1226, 1637, // ER_LOCK_TABLE_FULL, ER_USER_LIMIT_REACHED, ER_TOO_MANY_CONCURRENT_TRXS
-		1290, 1792, 1836, // ER_OPTION_PREVENTS_STATEMENT, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE
 		// Group replication: ER_RUN_HOOK_ERROR, ER_TRANSACTION_ROLLBACK_DURING_COMMIT, and that a new primary was not
 		// ready in time: ER_GRP_TRX_CONSISTENCY_*.
 		3100, 3101, 3796, 3797, 3798,

@@ -98,10 +98,12 @@ func (t *tx) isPlaced(d *order.Draft) (placed bool, err error) {
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
-		switch {
-		case errors.Is(err, order.ErrUnknownOutcome), isContext(err), !unavailable(err):
+		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
 			return err
-		case classify(err) != conflict && (s.group == nil || !s.group.doubt(err)):
+		}
+		again := classify(err) == conflict || s.group != nil && s.group.doubt(err)
+		switch {
+		case !again:
 			return fmt.Errorf("%w: %w", order.ErrBusy, err)
 		case try == deadlockTries:
 			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
@@ -124,7 +126,9 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	}
 	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		drop(conn, err)
+		if classify(err) == refused {
+			drop(conn)
+		}
 		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
 	}
 	committing := false
@@ -152,13 +156,12 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 // others may have received and committed it.
 func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := finish(conn, begun.Commit, nil)
-	kind := classify(err)
 	switch {
 	case err == nil:
 		return nil
 	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
 		return withCause(ctx, err)
-	case kind == conflict, kind == lockWait:
+	case classify(err) == conflict:
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)
@@ -171,7 +174,10 @@ func finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
 	go func() {
 		err := end()
-		drop(conn, errors.Join(earlier, err))
+		open := err != nil && !errors.Is(err, sql.ErrTxDone) // maybe
+		if open || classify(earlier) == refused {
+			drop(conn)
+		}
 		_ = conn.Close() // its error is of a connection that the pool drops anyway
 		done <- err
 	}()
@@ -185,13 +191,9 @@ func finish(conn *sql.Conn, end func() error, earlier error) error {
 	}
 }
 
-// drop makes the pool close the connection to a server that refused to work, since another server may have taken over
-// its address.
-func drop(conn *sql.Conn, err error) {
-	if classify(err) == refused {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-	}
-}
+// drop makes the pool close the connection: to a server that refused to work, since another may have taken over its
+// address; or whose transaction may still be open, since the next BEGIN would commit that.
+func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // tx is one attempt of a transaction.
 type tx struct {

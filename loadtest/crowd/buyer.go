@@ -140,7 +140,7 @@ const cancelTries = 3
 func (b *buyer) cancel(ctx context.Context, r *Record) {
 	r.CancelAsked = true
 	for tries := 1; tries <= cancelTries; tries++ {
-		answer, err := b.shops[tries%len(b.shops)].Cancel(ctx, b.name, r.OrderID)
+		answer, err := b.shops[tries%len(b.shops)].Cancel(ctx, b.name, r.OrderID, "")
 		if err == nil && answer.Status == http.StatusOK {
 			r.Cancelled = true
 			return

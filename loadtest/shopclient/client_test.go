@@ -118,7 +118,7 @@ func TestClient_Cancel(t *testing.T) {
 			}
 			w.WriteHeader(status)
 		})
-		if got, err := client.Cancel(t.Context(), "ann", "o-1"); got.Status != status || err != nil {
+		if got, err := client.Cancel(t.Context(), "ann", "o-1", ""); got.Status != status || err != nil {
 			t.Errorf("got %+v, %v; want status %d", got, err, status)
 		}
 	}

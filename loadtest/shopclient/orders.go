@@ -91,19 +91,23 @@ func (c *Client) Order(ctx context.Context, buyer, id string) (o Order, err erro
 	return o, err
 }
 
-// Cancel asks for the end of an order, once. The status is 200 if it was cancelled. An error means that the outcome is
-// unknown.
-func (c *Client) Cancel(ctx context.Context, buyer, id string) (Answer, error) {
-	return c.end(ctx, "cancel", buyer, id)
+// Cancel asks for the end of an order, once, with an idempotency key unless that is empty. The status is 200 if it was
+// cancelled. An error means that the outcome is unknown.
+func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, error) {
+	return c.end(ctx, "cancel", buyer, id, key)
 }
 
 // Pay is Cancel for an order that is to be paid.
-func (c *Client) Pay(ctx context.Context, buyer, id string) (Answer, error) {
-	return c.end(ctx, "pay", buyer, id)
+func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
+	return c.end(ctx, "pay", buyer, id, key)
 }
 
-func (c *Client) end(ctx context.Context, how, buyer, id string) (Answer, error) {
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/"+how, http.Header{"Shop-Buyer": {buyer}}, nil)
+func (c *Client) end(ctx context.Context, how, buyer, id, key string) (Answer, error) {
+	header := http.Header{"Shop-Buyer": {buyer}}
+	if key != "" {
+		header["Idempotency-Key"] = []string{key}
+	}
+	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/"+how, header, nil)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -132,7 +132,7 @@ func exclusion(t *testing.T, h Harness) {
 	}
 }
 
-// tryAcquire: asks once; held is ErrNotAcquired, and leaves nothing behind.
+// tryAcquire: asks once; held is ErrNotAcquired and ErrHeld, and leaves nothing behind.
 func tryAcquire(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
 	lease, err := ps[0].TryAcquire(bounded(t), k)
@@ -140,8 +140,8 @@ func tryAcquire(t *testing.T, h Harness) {
 		t.Fatalf("TryAcquire of a free key: %v", err)
 	}
 	for i, p := range ps {
-		if _, err := p.TryAcquire(bounded(t), k); !errors.Is(err, lock.ErrNotAcquired) {
-			t.Errorf("process %d: TryAcquire of a held key: %v, want ErrNotAcquired", i, err)
+		if _, err := p.TryAcquire(bounded(t), k); !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("process %d: TryAcquire of a held key: %v, want ErrNotAcquired and ErrHeld", i, err)
 		}
 	}
 	if n := ps[1].tap.Count(Acquire); n != 1 {

@@ -26,12 +26,12 @@ const (
 	// the reads.
 	gatherTime = time.Millisecond
 
-	// batchTimeout is the time limit of a batch with a buyer without a deadline.
+	// batchTimeout is the time limit of a batch if not all buyers have a deadline.
 	batchTimeout = 30 * time.Second
 )
 
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for the buyers of the
-// batch who have no answer.
+// batch who have no answer; if it is nil, their orders are sold one by one.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	// Traces show the batch under its first buyer, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
@@ -54,20 +54,24 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	defer lease.release() // after the answers
 
 	var earlyErr error
-	if left, ok := l.planEarly(q, b); ok {
+	left, early := l.planEarly(q, b)
+	if early {
 		earlyErr = l.sellEarly(ctx, q, b, lease, left)
-		if earlyErr == nil {
-			l.succeed(b)
-			return nil
-		}
 	}
 	<-lease.acquired
 	if lease.err != nil {
 		l.replyAllReplays(q, b)
 		return lease.err
 	}
-	l.take(q, b, b.hasRoom)
-	err := l.sellUnderLease(lease.leases, b, earlyErr)
+	var done bool
+	var err error
+	if early { // its outcome is not that of buyers who join only now
+		done, err = l.conclude(b, earlyErr)
+	}
+	if !done {
+		l.take(q, b, b.hasRoom)
+		err = l.sellUnderLease(lease.leases, b, !early)
+	}
 	held := lease.leases.Context()
 	if err != nil && held.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(held), err)
@@ -75,16 +79,9 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	return err
 }
 
-// sellUnderLease places the orders of a batch while the leases are held. earlyErr is the error of its early
-// transaction; nil if it had none. It answers all buyers, unless it fails: then the error is for those without an
-// answer.
-func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error) error {
-	useSnapshot := earlyErr == nil
-	if earlyErr != nil {
-		if done, err := l.conclude(b, earlyErr); done {
-			return err
-		}
-	}
+// sellUnderLease places the orders of a batch while the leases are held, planned by the snapshot first if that is
+// wanted. Its error is that of serve.
+func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, useSnapshot bool) error {
 	ctx := leases.Context()
 	for range batchTries {
 		if len(b.buyers) == 0 {
@@ -114,7 +111,6 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, earlyErr error)
 			return err
 		}
 	}
-	b.replyRest(answer{single: true})
 	return nil
 }
 
@@ -151,7 +147,7 @@ type overError struct{ orders map[int]error }
 func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
 
 // conclude answers buyers by the outcome of a transaction. If it is not done, the remaining buyers have to be planned
-// again; an error is the answer for all of them.
+// again; if it is, its error is that of serve.
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var over *overError
 	var locked *order.LockedError
@@ -174,8 +170,7 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		b.dropAnswered()
 		return false, nil
 	case errors.Is(err, order.ErrInProgress):
-		b.replyRest(answer{single: true}) // only the buyer of the locked key waits for it
-		return true, nil
+		return true, nil // one by one, only the buyer of the locked key waits for it
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
 	}
@@ -364,7 +359,8 @@ func (a *lease) release() {
 	a.cancel()
 }
 
-// withLatestDeadline bounds ctx by the latest deadline of these buyers.
+// withLatestDeadline bounds ctx by the latest deadline of these buyers. There may be none: a buyer can leave the queue at
+// any time, and others join it.
 func withLatestDeadline(ctx context.Context, buyers []context.Context) (context.Context, context.CancelFunc) {
 	var last time.Time
 	for _, b := range buyers {
@@ -375,6 +371,9 @@ func withLatestDeadline(ctx context.Context, buyers []context.Context) (context.
 		if deadline.After(last) {
 			last = deadline
 		}
+	}
+	if last.IsZero() {
+		return context.WithTimeout(ctx, batchTimeout)
 	}
 	return context.WithDeadline(ctx, last)
 }

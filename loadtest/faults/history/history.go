@@ -38,12 +38,12 @@ const (
 	Rejected  Outcome = "rejected" // any other final answer, which no correct client should get
 )
 
-// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, and each is
+// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any, and each is
 // sent after the answer to the one before it.
 type Operation struct {
 	Kind     Kind              `json:"kind"`
 	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
-	Key      string            `json:"key"`
+	Key      string            `json:"key,omitempty"`
 	Strategy string            `json:"strategy,omitempty"`
 	Lines    []shopclient.Line `json:"lines,omitempty"`
 	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended

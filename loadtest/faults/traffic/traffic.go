@@ -160,12 +160,15 @@ func (c *client) askToBuy(o *history.Operation) func(*shopclient.Client) (shopcl
 }
 
 func (c *client) end(kind history.Kind, placed history.Operation) {
-	o := history.Operation{Kind: kind, Buyer: c.name, Key: placed.Key, Lines: placed.Lines, OrderID: placed.OrderID}
+	o := history.Operation{Kind: kind, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID}
+	if c.keys%2 == 0 { // the other half goes without
+		o.Key = string(kind) + "-" + placed.Key
+	}
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
 		if kind == history.Pay {
-			return shop.Pay(c.asking, c.name, o.OrderID)
+			return shop.Pay(c.asking, c.name, o.OrderID, o.Key)
 		}
-		return shop.Cancel(c.asking, c.name, o.OrderID)
+		return shop.Cancel(c.asking, c.name, o.OrderID, o.Key)
 	})
 }
 

@@ -142,7 +142,7 @@ func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Ti
 		w.broke("Acquire of %s: %v, want %v", key, err, ctx.Err())
 	}
 	well := w.plan.profile.calm() || asked.After(w.start.Add(w.plan.faulty))
-	held := errors.Unwrap(err) == lock.ErrNotAcquired //nolint:errorlint // alone: held by another
+	held := errors.Is(err, lock.ErrHeld)
 	own := errors.Is(err, lock.ErrTimeout) || errors.Is(err, lock.ErrQueueFull) || errors.Is(err, lock.ErrClosed)
 	if well && ctx.Err() == nil && !own && !held {
 		w.broke("Acquire of %s: %v, though nothing was wrong", key, err)
