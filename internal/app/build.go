@@ -166,7 +166,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 		Store:   c.database,
 		MaxOpen: s.limit(s.MaxOpenOrders, maxOpen),
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
-		Margin: s.LockTTL / 10,
+		CommitTime: s.LockTTL / 10,
 	}
 	if c.lab != nil { // the recorder observes the store and all locks
 		sell.Store = lab.Store(sell.Store)

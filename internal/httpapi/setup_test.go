@@ -59,7 +59,7 @@ func (i instance) service(t testing.TB) *order.Service {
 	t.Helper()
 	locker := lock.New(i.locks, lock.Options{MaxWait: 5 * time.Minute})
 	lockers := map[string]strategy.Locker{strategy.RedisLock: lab.Locker(strategy.Lease(locker))}
-	sell := strategy.Shop{Store: lab.Store(i.db), MaxOpen: i.maxOpen, Margin: time.Second}
+	sell := strategy.Shop{Store: lab.Store(i.db), MaxOpen: i.maxOpen, CommitTime: time.Second}
 	early := 0
 	if !i.db.IsSQLite() {
 		early = 8

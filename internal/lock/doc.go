@@ -7,7 +7,8 @@
 //	})
 //
 // A Locker does everything that is the same for all stores; a Backend is the store: Redis, or Memory for one process
-// and for tests. To use the package in another module, copy its .go and .lua files; go-redis is all they need.
+// and for tests. To use the package in another module, copy its .go and .lua files but for the tests; go-redis is all they
+// need.
 //
 // # How a caller gets a key
 //
@@ -29,7 +30,8 @@
 //
 // # What is promised
 //
-// Each of these is a test in package locktest, in its simulation, or beside the backend.
+// Each of these is a test in package locktest, in its simulation, or beside the backend. Where another backend than Redis and
+// Memory differs, its doc.go says so.
 //
 //   - A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock. A timer ends
 //     its context then, and no request to the store can delay that.

@@ -37,7 +37,7 @@ type leaseKey struct {
 func (e *Lease) Key() string { return e.key }
 
 // Context returns a child of the context given to Acquire. It ends when the lease ends: context.Cause is then an
-// ErrReleased, ErrLost or ErrClosed. All that runs under this context counts as the holder of the key: see
+// ErrReleased, ErrLost or ErrClosed, or that of the ctx given to Acquire. All that runs under this context counts as the holder of the key: see
 // Locker.Acquire.
 func (e *Lease) Context() context.Context { return e.ctx }
 
@@ -131,7 +131,7 @@ func (e *Lease) Release() error {
 func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	first, held := t.first, time.Since(t.entered)
+	outer, held := t.outer, time.Since(t.entered)
 	after := t.releaseLocked(e)
 	c, cause := t.claim, t.cause
 	if after == toStore {
@@ -144,14 +144,14 @@ func (e *Lease) doRelease() {
 		e.cancel(cause)
 		return
 	case stillHeld:
-		if e != first { // the others' contexts are children of the first
+		if e != outer { // the others' contexts are children of its own
 			e.cancel(ErrReleased)
 		}
 		return
 	case handedOver:
-		first.cancel(ErrReleased)
+		outer.cancel(ErrReleased)
 	case toStore:
-		e.returnToStore(first, c)
+		e.returnToStore(outer, c)
 	}
 	// The Observer comes last, because it may panic.
 	l.observe(func(o Observer) { o.Held(e.key, held) })
@@ -162,7 +162,7 @@ func (e *Lease) doRelease() {
 
 // returnToStore releases the key in the store, retries that in the background if it fails, and lets the next waiter ask
 // for the key, also if a context panics.
-func (e *Lease) returnToStore(first *Lease, c Claim) {
+func (e *Lease) returnToStore(outer *Lease, c Claim) {
 	l := e.locker
 	defer func() {
 		defer l.work.Done()
@@ -176,7 +176,7 @@ func (e *Lease) returnToStore(first *Lease, c Claim) {
 		defer l.mu.Unlock()
 		l.wakeNextLocked(e.tenure.queue, "")
 	}()
-	first.cancel(ErrReleased)
+	outer.cancel(ErrReleased)
 }
 
 // Leases are the leases on several keys, taken together.

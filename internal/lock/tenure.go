@@ -19,9 +19,9 @@ type tenure struct {
 	deadline time.Time // until when the current lease is trusted, if it is not renewed
 	handoffs int
 
-	first   *Lease    // the current lease
-	leases  []*Lease  // the first and those taken under it, until each is released
-	entered time.Time // when the first lease began
+	outer   *Lease    // the current lease
+	leases  []*Lease  // it and those taken under it, until each is released
+	entered time.Time // when it began
 
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
@@ -32,8 +32,8 @@ type tenure struct {
 	ended chan struct{} // closed when it is over; nil if nothing waits for that
 }
 
-// beginLocked begins a tenure with its first lease. sent is when the request was sent.
-func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
+// beginLocked begins a tenure with a lease. sent is when the request was sent.
+func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *Lease) {
 	c.Fence = g.Fence
 	t := &tenure{
 		locker:   l,
@@ -44,8 +44,8 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *
 		renewAt:  sent.Add(l.opt.TTL / 3),
 	}
 	q.asking, q.tenure = nil, t
-	t.admitLocked(first)
-	t.timer = time.AfterFunc(t.idleLocked(), t.tick)
+	t.admitLocked(outer)
+	t.timer = time.AfterFunc(t.untilNextLocked(), t.tick)
 	if g.Lost != nil {
 		t.ended = make(chan struct{})
 		l.work.Go(func() { t.watch(g.Lost) })
@@ -53,9 +53,9 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *
 }
 
 // admitLocked makes a lease the current one.
-func (t *tenure) admitLocked(first *Lease) {
-	first.tenure, first.fence = t, t.claim.Fence
-	t.first, t.leases, t.entered = first, []*Lease{first}, time.Now()
+func (t *tenure) admitLocked(outer *Lease) {
+	outer.tenure, outer.fence = t, t.claim.Fence
+	t.outer, t.leases, t.entered = outer, []*Lease{outer}, time.Now()
 }
 
 // reenterLocked makes inner another lease of outer's holder.
@@ -88,11 +88,11 @@ func (t *tenure) tick() {
 		c := t.claim
 		l.work.Go(func() { t.renew(c) })
 	}
-	t.timer.Reset(t.idleLocked())
+	t.timer.Reset(t.untilNextLocked())
 }
 
-// idleLocked is the time until the next renewal or the end.
-func (t *tenure) idleLocked() time.Duration {
+// untilNextLocked is the time until the next renewal or the end.
+func (t *tenure) untilNextLocked() time.Duration {
 	next := t.deadline
 	if !t.renewing && t.renewAt.Before(next) {
 		next = t.renewAt
@@ -129,7 +129,7 @@ func (t *tenure) renewed(sent time.Time, err error) {
 		t.renewAt = soon // the store may be back
 	}
 	t.renewing = false
-	t.timer.Reset(t.idleLocked())
+	t.timer.Reset(t.untilNextLocked())
 }
 
 // ask sends one renewal and waits for a third of the TTL at most.
@@ -222,11 +222,11 @@ func (t *tenure) handOverLocked() bool {
 func (t *tenure) endLocked(cause error) {
 	t.closeLocked()
 	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)
-	l, c, first, leases := t.locker, t.claim, t.first, t.leases
+	l, c, outer, leases := t.locker, t.claim, t.outer, t.leases
 	t.cause = cause
 	l.work.Go(func() {
-		first.cancel(cause)
-		for _, e := range leases { // a caller may have detached their contexts from the first lease's
+		outer.cancel(cause)
+		for _, e := range leases { // a caller may have detached their contexts from the outer lease's
 			e.cancel(cause)
 		}
 		l.releaseWithRetry(c)

@@ -83,7 +83,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	if c.wrap != nil {
 		lockers[strategy.RedisLock] = c.wrap(lockers[strategy.RedisLock])
 	}
-	c.lane.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, Margin: cmp.Or(c.margin, c.ttl/10)}
+	c.lane.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
 	c.lane.Locker = lockers[strategy.RedisLock]
 	b.lanes = lane.New(c.lane)
 

@@ -7,12 +7,13 @@
 //			addr := startRedis(t)
 //			return locktest.Harness{
 //				Connect: func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t, addr)) },
-//				Fences:  true,
+//				Expires: true, Notifies: true, Fences: true, Raises: true,
+//				Forget: func(t testing.TB) { flush(t, addr) },
 //			}
 //		})
 //	}
 //
-// Each call of Connect stands for another process. Rules of the store alone call its Backend; the others put a Locker
+// A rule about what is not set is skipped. Each call of Connect stands for another process. Rules of the store alone call its Backend; the others put a Locker
 // on each and let them contend. Races are made with signals, by a Tap around the backend. What a Locker promises
 // whatever its store is, package locksim checks.
 package locktest

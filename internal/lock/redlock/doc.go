@@ -21,8 +21,8 @@
 //
 //   - With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not
 //     there.
-//   - An operation waits for Options.NodeTimeout at most, and an acquisition that finds no quorum for three of them,
-//     whatever the clients do.
+//   - An operation waits for Options.NodeTimeout at most, and an acquisition that finds no quorum for three of them and
+//     the pauses between, whatever the clients do.
 //   - Renewal by quorum: lock.ErrLost means that so many nodes refuse that no quorum can hold the key for this owner. If
 //     too few answer, the error is ErrNoQuorum, and the Locker tries again until its deadline.
 //   - Without a majority no lease is granted, and the votes of the living nodes are released.

@@ -25,8 +25,8 @@ type Shop struct {
 	Store   order.Store
 	MaxOpen int // pending orders that a buyer may have; 0 for any number
 
-	// Margin is how much of a lease must be left to start a COMMIT.
-	Margin time.Duration
+	// CommitTime is how much of a lease must be left to start a COMMIT.
+	CommitTime time.Duration
 }
 
 // Key is the lock's key of a SKU.
@@ -94,7 +94,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 
 // InTime is the last check before a COMMIT. It returns order.ErrTooLate if less than the margin is left of a lease.
 func (s Shop) InTime(leases Leases) error {
-	if leases.Remaining() < s.Margin {
+	if leases.Remaining() < s.CommitTime {
 		return order.ErrTooLate
 	}
 	return nil
