@@ -468,20 +468,24 @@ func TestLanes_fairToCarts(t *testing.T) {
 	})
 }
 
-// "One that a batch has taken waits for the result", whatever becomes of its ctx.
+// "One that a batch has taken waits for the result [...]; it is left out if its ctx has ended before the units are locked."
 func TestLanes_goneWhileServed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
 		l.supply(t, "mug", 5)
 		l.hold(t)
-		going, leave := context.WithCancel(t.Context())
-		l.spy.beforeCommit = leave
-		l.join(going, t, mugs("gus", "key", 1))
+		early, leaveEarly := context.WithCancel(t.Context())
+		late, leaveLate := context.WithCancel(t.Context())
+		l.spy.aroundTx = func(tx order.Tx) order.Tx { leaveEarly(); return tx }
+		l.spy.beforeCommit = leaveLate
+		l.join(early, t, mugs("ann", "key", 1))
+		l.join(late, t, mugs("gus", "key", 1))
 		l.join(t.Context(), t, mugs("eve", "key", 1))
 		l.serve(t)
-		l.want(t, 0, "gus", nil)
-		l.want(t, 1, "eve", nil)
+		l.want(t, 0, "ann", context.Canceled)
+		l.want(t, 1, "gus", nil)
+		l.want(t, 2, "eve", nil)
 		l.wantLevel(t, "mug", 3, 2)
 	})
 }

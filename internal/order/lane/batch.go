@@ -127,12 +127,17 @@ func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	if err != nil {
 		return fmt.Errorf("sku %q: %w", b.sku, err)
 	}
-	over, err := limits.Check(tx, orders...)
+	leftOut, err := limits.Check(tx, orders...)
 	if err != nil {
 		return err
 	}
-	if len(over) > 0 {
-		return &overError{over}
+	for i, w := range b.orders {
+		if w.ctx.Err() != nil {
+			leftOut[i] = w.leftQueue()
+		}
+	}
+	if len(leftOut) > 0 {
+		return &leftOutError{leftOut}
 	}
 	var ledger []stock.Movement
 	for _, o := range orders {
@@ -141,15 +146,15 @@ func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	return cmp.Or(tx.Record(ledger...), l.InTime(leases))
 }
 
-// overError means that orders of the batch, by index, are over a limit.
-type overError struct{ orders map[int]error }
+// leftOutError says why orders of the batch, by index, are not placed: they are over a limit, or their buyers have gone.
+type leftOutError struct{ orders map[int]error }
 
-func (e *overError) Error() string { return fmt.Sprintf("%d orders are over a limit", len(e.orders)) }
+func (e *leftOutError) Error() string { return fmt.Sprintf("%d orders are left out", len(e.orders)) }
 
 // conclude answers buyers by the outcome of a transaction. If it is not done, the remaining buyers have to be planned
 // again; if it is, its error is that of serve.
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
-	var over *overError
+	var leftOut *leftOutError
 	var locked *order.LockedError
 	switch {
 	case err == nil:
@@ -163,8 +168,8 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		}
 		b.dropAnswered()
 		return false, nil
-	case errors.As(err, &over):
-		for i, err := range over.orders {
+	case errors.As(err, &leftOut):
+		for i, err := range leftOut.orders {
 			b.orders[i].reply(answer{err: err})
 		}
 		b.dropAnswered()

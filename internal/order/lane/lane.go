@@ -14,14 +14,15 @@
 // and writes its orders, rows that no other transaction waits for, and those of buyers who arrive meanwhile. On a store
 // with one writer, the lease comes first.
 //
-// A lone buyer is served at once: no batch waits to be filled, but a millisecond where all was sold. One failed order does not fail the batch: a repeated key
-// is answered with its order, an order over a limit is left out, and so is one whose buyer's row another transaction
-// has locked: order.Service waits for the row and sells that order again. Between two batches the lease is given back,
-// so that other instances can take it.
+// A lone buyer is served at once: no batch waits to be filled, but a millisecond where all was sold. One failed order
+// does not fail the batch: a repeated key is answered with its order, an order over a limit is left out, and so is one
+// whose buyer's row another transaction has locked: order.Service waits for the row and sells that order again. Between
+// two batches the lease is given back, so that other instances can take it.
 //
-// A buyer whose ctx ends in the queue leaves it, and nothing was changed; one that a batch has taken waits for the
-// result, until the latest deadline of those who waited when the batch began at most. An order of several SKUs is sold by itself, under the same
-// leases.
+// A buyer whose ctx ends in the queue leaves it, and nothing was changed. One that a batch has taken waits for the
+// result, until the latest deadline of those who waited when the batch began at most; it is left out if its ctx has
+// ended before the units are locked. Its client may have asked another instance meanwhile, and been refused there. An
+// order of several SKUs is sold by itself, under the same leases.
 //
 // Where the last batch found nothing left, the next one reads stock and keys before it asks for the lease, and refuses
 // all of its buyers if that is still so: refusing a crowd costs two reads for each 256 buyers.
