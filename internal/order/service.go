@@ -79,14 +79,26 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err != nil {
 		return Order{}, false, err
 	}
-	d := newDraft(r, s.Think, s.Hold)
-	if err := s.checkNames(ctx, d); err != nil {
-		return Order{}, false, err
+	d, confirm := newDraft(r, s.Think, s.Hold), s.Store.Confirm()
+	err = s.checkNames(ctx, d)
+	if err == nil {
+		err = s.sell(ctx, offer.Strategy, d)
 	}
-	if err := s.sell(ctx, offer.Strategy, d); err != nil {
-		return Order{}, false, err
+	if err != nil {
+		return Order{}, false, confirmed(ctx, err, confirm)
 	}
 	return d.Order, d.Replayed, nil
+}
+
+// confirmed returns err, after the question of Store.Confirm if it says that something is not there. What has happened
+// once, as that an order has ended, needs no question.
+func confirmed(ctx context.Context, err error, confirm func(context.Context) error) error {
+	for _, absent := range []error{ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound} {
+		if errors.Is(err, absent) {
+			return cmp.Or(confirm(ctx), err)
+		}
+	}
+	return err
 }
 
 // sell sells by a strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
@@ -198,12 +210,13 @@ func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error)
 
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
+	confirm := s.Store.Confirm()
 	o, err := s.Store.Order(ctx, id)
 	if err == nil && o.Buyer != buyer {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Order{}, fmt.Errorf("order %.40q: %w", id, err)
+		return Order{}, fmt.Errorf("order %.40q: %w", id, confirmed(ctx, err, confirm))
 	}
 	return o, nil
 }

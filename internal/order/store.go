@@ -22,6 +22,10 @@ type Store interface {
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
+	// Confirm returns the question whether all that was read since Confirm was true, to be asked before a buyer is refused:
+	// ErrBusy if a server may have answered that was replaced and does not know it.
+	Confirm() func(context.Context) error
+
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 

@@ -42,6 +42,15 @@ type group struct {
 	changes int           // of the last primary
 	found   chan struct{} // closed while there is a primary
 	wake    chan struct{} // closed to have all members asked now, and replaced
+	next    *confirmation // that has not begun; nil for none
+
+	confirming sync.Mutex // held while one runs
+}
+
+// confirmation is one transaction for all who asked before it began.
+type confirmation struct {
+	done chan struct{}
+	err  error
 }
 
 // member is one of the hosts. The group's mutex guards reason and conns.
@@ -216,6 +225,40 @@ func (g *group) note(m *member, reason error) {
 		for _, conn := range other.conns {
 			_ = conn.Close() // what waits on it gets an error
 		}
+	}
+}
+
+// current returns the primary; nil for none.
+func (g *group) current() *member {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.primary
+}
+
+// confirm returns the result of a commit that begins after the call. Calls share it: one commit at a time is enough for
+// any number of refusals.
+func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
+	g.mu.Lock()
+	mine := g.next
+	if mine == nil {
+		mine = &confirmation{done: make(chan struct{})}
+		g.next = mine
+		g.watching.Go(func() {
+			g.confirming.Lock()
+			defer g.confirming.Unlock()
+			g.mu.Lock()
+			g.next = nil
+			g.mu.Unlock()
+			mine.err = commit(context.WithoutCancel(ctx))
+			close(mine.done)
+		})
+	}
+	g.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return ended(ctx)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"example.com/shop/internal/order"
@@ -88,9 +89,38 @@ func (t *tx) isPlaced(d *order.Draft) (placed bool, err error) {
 	case err == nil && t.store.group == nil:
 		err = errAnswered
 	case err == nil:
-		err = t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+		err = t.freeKey(d)
 	}
 	return false, err
+}
+
+func (t *tx) freeKey(d *order.Draft) error {
+	return t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+}
+
+// Confirm implements order.Store. A primary that was cut off from its group still reads, and takes seconds to notice. But
+// it commits nothing: so the question is a transaction that writes a row and deletes it again.
+func (s *Store) Confirm() func(context.Context) error {
+	if s.group == nil {
+		return func(context.Context) error { return nil }
+	}
+	before := s.group.current()
+	return func(ctx context.Context) error {
+		err := s.group.confirm(ctx, func(ctx context.Context) error {
+			unrecorded := order.WithRequests(ctx, func() []context.Context { return nil }) // it is no step of one of them
+			return s.inTx(unrecorded, func(t *tx) error {
+				mark := &order.Draft{Order: order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}}
+				return cmp.Or(t.insertKeys(mark), t.freeKey(mark))
+			})
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: the refusal is not confirmed: %s", order.ErrBusy, err.Error())
+		case s.group.current() != before:
+			return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
+		}
+		return nil
+	}
 }
 
 // inTx runs fn in a transaction, again after a deadlock, and in a group again on another connection if the primary
