@@ -284,8 +284,8 @@ func TestLanes_earlyInVain(t *testing.T) {
 	}
 }
 
-// The outcome of an early transaction is the answer of its own buyers, and of nobody who joined the queue while it was
-// committed.
+// The outcome of an early transaction answers the buyers of that transaction, not those who join the queue while it
+// commits.
 func TestLanes_earlyFails(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -468,7 +468,8 @@ func TestLanes_fairToCarts(t *testing.T) {
 	})
 }
 
-// "One that a batch has taken waits for the result [...]; it is left out if its ctx has ended before the units are locked."
+// "One that a batch has taken waits for the result [...]. An order is left out if the ctx of its buyer has ended before
+// the units are locked".
 func TestLanes_goneWhileServed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -90,8 +90,8 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// confirmed returns err, after the question of Store.Confirm if it says that something is not there. What has happened
-// once, as that an order has ended, needs no question.
+// confirmed returns err, or that of confirm if err says that something is not there: a replaced server may lack it. An
+// order's end is final, so that an old server cannot be wrong about it.
 func confirmed(ctx context.Context, err error, confirm func(context.Context) error) error {
 	for _, absent := range []error{ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound} {
 		if errors.Is(err, absent) {

@@ -22,8 +22,8 @@ type Store interface {
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
-	// Confirm returns the question whether all that was read since Confirm was true, to be asked before a buyer is refused:
-	// ErrBusy if a server may have answered that was replaced and does not know it.
+	// Confirm returns a function to be called before a buyer is refused because of what was read since Confirm. Its error is
+	// ErrBusy if these reads may have been answered by a server that had been replaced without noticing.
 	Confirm() func(context.Context) error
 
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.

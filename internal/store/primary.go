@@ -47,7 +47,7 @@ type group struct {
 	confirming sync.Mutex // held while one runs
 }
 
-// confirmation is one transaction for all who asked before it began.
+// confirmation is one commit, shared by the calls of confirm that came before it began.
 type confirmation struct {
 	done chan struct{}
 	err  error

@@ -66,7 +66,7 @@ func (l Log) Unsettled() bool {
 // Summary is a log in figures, as in the JSON of a report.
 type Summary struct {
 	Acknowledged      int64     `json:"acknowledged"` // orders that were answered as placed
-	Refused           int64     `json:"refused"`      // buyers who were answered that it is sold out
+	Refused           int64     `json:"refused"`      // orders that were answered as sold out
 	Errors            int64     `json:"errors"`       // buyers with another answer or none
 	Unknown           int64     `json:"unknown"`      // of the errors, those who may have an order
 	Unsent            int64     `json:"unsent"`       // of the errors, orders that found no buyer free to send them

@@ -67,8 +67,8 @@ func answerText(a shopclient.Answer, err error) string {
 // recordingName is the name of a try's recording.
 func (r *request) recordingName(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
 
-// recordingNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time may call
-// it.
+// recordingNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time
+// may call it.
 func (r *request) recordingNow(ctx context.Context) (latest shopclient.Recording, answered bool) {
 	select {
 	case <-r.answered:

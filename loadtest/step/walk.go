@@ -71,7 +71,7 @@ type progress struct {
 	wrote    bool // in this transaction: it has locked a row of the stock
 }
 
-// progressOf reads a recording. polls is whether a buyer who was refused a lock asks again by itself.
+// progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
 func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {

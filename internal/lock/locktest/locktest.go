@@ -13,9 +13,9 @@
 //		})
 //	}
 //
-// A rule about what is not set is skipped. Each call of Connect stands for another process. Rules of the store alone call its Backend; the others put a Locker
-// on each and let them contend. Races are made with signals, by a Tap around the backend. What a Locker promises
-// whatever its store is, package locksim checks.
+// A rule about what is not set is skipped. Each call of Connect stands for another process. Rules of the store alone
+// call its Backend; the others put a Locker on each and let them contend. Races are made with signals, by a Tap around
+// the backend. What a Locker promises whatever its store is, package locksim checks.
 package locktest
 
 import (

@@ -30,8 +30,8 @@ const (
 	batchTimeout = 30 * time.Second
 )
 
-// serve sells to the head of a queue: one batch, from the lease to the answers. Its error is for the buyers of the
-// batch who have no answer; if it is nil, their orders are sold one by one.
+// serve sells to the head of a queue: one batch, from the lease to the answers. Its error is the answer of the buyers
+// that have none yet; if it is nil, lead has these sell their orders by themselves.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	// Traces show the batch under its first buyer, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
@@ -65,7 +65,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 	}
 	var done bool
 	var err error
-	if early { // its outcome is not that of buyers who join only now
+	if early { // before more buyers are taken: the outcome is not theirs
 		done, err = l.conclude(b, earlyErr)
 	}
 	if !done {

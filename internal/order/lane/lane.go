@@ -20,9 +20,9 @@
 // two batches the lease is given back, so that other instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed. One that a batch has taken waits for the
-// result, until the latest deadline of those who waited when the batch began at most; it is left out if its ctx has
-// ended before the units are locked. Its client may have asked another instance meanwhile, and been refused there. An
-// order of several SKUs is sold by itself, under the same leases.
+// result; the batch has the latest deadline of the buyers in the queue at its begin. An order is left out if the ctx of
+// its buyer has ended before the units are locked: the client may have sent the request to another instance meanwhile,
+// and been refused there. An order of several SKUs is sold by itself, under the same leases.
 //
 // Where the last batch found nothing left, the next one reads stock and keys before it asks for the lease, and refuses
 // all of its buyers if that is still so: refusing a crowd costs two reads for each 256 buyers.

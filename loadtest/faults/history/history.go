@@ -38,8 +38,8 @@ const (
 	Rejected  Outcome = "rejected" // any other final answer, which no correct client should get
 )
 
-// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any, and each is
-// sent after the answer to the one before it.
+// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any,
+// and each is sent after the answer to the one before it.
 type Operation struct {
 	Kind     Kind              `json:"kind"`
 	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
