@@ -73,7 +73,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 			testserver.Must(t, m.Do(t.Context(), testserver.Kill))
 		}
 	}
-	waiting := make(chan answer, 3)
+	waiting := make(chan answer, 4)
 	go func() { waiting <- buy(t, shop, "waits") }()
 	// Its reads do not wait; but what it does not have, another primary may have.
 	go func() {
@@ -82,12 +82,13 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	go func() {
 		waiting <- call(t, http.MethodGet, shop.URL()+"/v1/orders/01900000-0000-7000-8000-000000000000", "")
 	}()
+	go func() { waiting <- call(t, http.MethodGet, shop.URL()+"/v1/skus/pen", "") }()
 	testserver.Until(t, "/readyz says why", failoverLimit, func() bool {
 		a := call(t, http.MethodGet, shop.URL()+"/readyz", "")
 		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, primary.Addr()+": it has no majority: it reaches 1 of ")
 	})
 	began := time.Now()
-	for _, a := range []answer{buy(t, shop, "too late"), <-waiting, <-waiting, <-waiting} {
+	for _, a := range []answer{buy(t, shop, "too late"), <-waiting, <-waiting, <-waiting, <-waiting} {
 		if a.want(t, http.StatusServiceUnavailable); !strings.Contains(a.body, `"retry_safe":true`) {
 			t.Errorf("got %s, want an answer that may be repeated", a.body)
 		}

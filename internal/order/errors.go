@@ -48,6 +48,9 @@ func (e *LockedError) Error() string {
 // Unwrap makes it an ErrBusy as well.
 func (e *LockedError) Unwrap() error { return ErrBusy }
 
+// ErrBehind means that an order is over a limit if the orders before it in the same transaction are placed.
+var ErrBehind = errors.New("over a limit, behind other orders of the buyer")
+
 func isLocked(err error) bool {
 	_, locked := errors.AsType[*LockedError](err)
 	return locked

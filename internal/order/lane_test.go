@@ -405,7 +405,7 @@ func TestLanes_limits(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				l := stand(t, db, func(o *config) { o.maxOpen = c.maxOpen })
 				l.reset(t)
-				l.supply(t, "mug", 4)
+				l.supply(t, "mug", 6)
 				l.limit(t, "mug", c.perBuyer)
 				l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
 				l.begun.Store(0)
@@ -415,13 +415,32 @@ func TestLanes_limits(t *testing.T) {
 					l.join(t.Context(), t, mugs(buyers[i], key, 1)) // the last one is a replay, and no new order
 				}
 				l.serve(t)
-				for i, want := range []error{c.want, nil, c.want, nil, nil, order.ErrSoldOut, nil} {
+				for i, want := range []error{c.want, nil, c.want, nil, nil, nil, nil} {
 					l.want(t, i, buyers[i], want)
 				}
-				l.wantBegun(t, 2)
-				l.wantLevel(t, "mug", 0, 4)
+				l.wantBegun(t, 3) // bob's second is sold by itself
+				l.wantLevel(t, "mug", 1, 5)
 			})
 		}
+	})
+}
+
+// "(and sold by itself if it is over it only with others of the batch, which may yet fail)".
+func TestLanes_limitsBehindOneGone(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := stand(t, db, func(c *config) { c.maxOpen = 1 })
+		l.supply(t, "mug", 5)
+		l.limit(t, "mug", 1)
+		l.hold(t)
+		gone, leave := context.WithCancel(t.Context())
+		l.spy.aroundTx = func(tx order.Tx) order.Tx { leave(); return tx }
+		l.join(gone, t, mugs("ann", "first", 1))
+		l.join(t.Context(), t, mugs("ann", "second", 1))
+		l.serve(t)
+		l.want(t, 0, "ann", context.Canceled)
+		l.want(t, 1, "ann", nil)
+		l.wantLevel(t, "mug", 4, 1)
 	})
 }
 

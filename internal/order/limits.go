@@ -33,9 +33,9 @@ func (l Limits) Lock(tx Tx, orders ...Order) error {
 	return tx.LockBuyers(buyers(orders)...)
 }
 
-// Check returns the errors of the orders that are over a limit, by their index. The orders are inserted before, and an
-// order within its limits counts for those behind it. Check comes after the units are taken: from then on no other
-// transaction takes units of the same SKUs.
+// Check returns the errors of the orders that are over a limit, by their index. ErrBehind is that of an order that is over
+// it only with those before it, which may yet fail. The orders are inserted before. Check comes after the units are taken:
+// from then on no other transaction takes units of the same SKUs.
 func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	open := map[string]OpenOrders{}
 	if l.MaxOpen > 0 {
@@ -64,9 +64,16 @@ func (l Limits) Check(tx Tx, orders ...Order) (over map[int]error, err error) {
 	for i, o := range orders {
 		if err := l.over(o, open[o.Buyer], bought); err != nil {
 			over[i] = err
-			continue
 		}
-		count(o, 1)
+	}
+	for i, o := range orders {
+		switch {
+		case over[i] != nil:
+		case l.over(o, open[o.Buyer], bought) != nil:
+			over[i] = ErrBehind
+		default:
+			count(o, 1)
+		}
 	}
 	return over, nil
 }

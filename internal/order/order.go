@@ -126,6 +126,8 @@ func (r Request) Validate() error {
 		switch {
 		case line.SKU == "":
 			return ErrInvalid.with("line %d: sku is missing", i+1)
+		case !stock.ValidName(line.SKU):
+			return fmt.Errorf("sku %.80q: %w", line.SKU, ErrUnknownSKU)
 		case line.Units < 1:
 			return ErrInvalid.with("line %d: quantity is less than 1", i+1)
 		case line.Units > MaxUnits:

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/stock"
 )
 
 // Strategy is a way to sell under concurrency.
@@ -85,14 +84,14 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 		err = s.sell(ctx, offer.Strategy, d)
 	}
 	if err != nil {
-		return Order{}, false, confirmed(ctx, err, confirm)
+		return Order{}, false, Confirmed(ctx, err, confirm)
 	}
 	return d.Order, d.Replayed, nil
 }
 
-// confirmed returns err, or that of confirm if err says that something is not there: a replaced server may lack it. An
-// order's end is final, so that an old server cannot be wrong about it.
-func confirmed(ctx context.Context, err error, confirm func(context.Context) error) error {
+// Confirmed returns err, or that of Store.Confirm's function if err says that something is not there: a replaced server may
+// lack it. An order's end is final, so that an old server cannot be wrong about it.
+func Confirmed(ctx context.Context, err error, confirm func(context.Context) error) error {
 	for _, absent := range []error{ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound} {
 		if errors.Is(err, absent) {
 			return cmp.Or(confirm(ctx), err)
@@ -128,9 +127,6 @@ func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
 func (s *Service) checkNames(ctx context.Context, d *Draft) error {
 	var unknown []string
 	for _, name := range d.SKUs() {
-		if !stock.ValidName(name) {
-			return fmt.Errorf("sku %.80q: %w", name, ErrUnknownSKU)
-		}
 		if _, ok := s.known.Load(name); !ok {
 			unknown = append(unknown, name)
 		}
@@ -216,7 +212,7 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Order{}, fmt.Errorf("order %.40q: %w", id, confirmed(ctx, err, confirm))
+		return Order{}, fmt.Errorf("order %.40q: %w", id, Confirmed(ctx, err, confirm))
 	}
 	return o, nil
 }

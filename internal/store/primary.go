@@ -43,6 +43,7 @@ type group struct {
 	found   chan struct{} // closed while there is a primary
 	wake    chan struct{} // closed to have all members asked now, and replaced
 	next    *confirmation // that has not begun; nil for none
+	closed  bool
 
 	confirming sync.Mutex // held while one runs
 }
@@ -94,6 +95,9 @@ func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 
 func (g *group) close() {
 	g.stop()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
 	g.watching.Wait()
 }
 
@@ -112,10 +116,14 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 		}
 		conn, err := m.open(ctx, m.pool)
 		if err == nil {
-			if err = m.ask(ctx, conn); err == nil {
+			err = m.ask(ctx, conn)
+			if err == nil && g.current() == m {
 				return conn, nil
 			}
 			_ = conn.Close()
+		}
+		if err == nil {
+			continue // another has become the primary meanwhile
 		}
 		if number := mysqlNumber(err); ctx.Err() != nil || number == 1040 || number == 1203 {
 			return nil, withCause(ctx, err) // that the caller gave up, or there are too many connections, says nothing of it
@@ -239,6 +247,10 @@ func (g *group) current() *member {
 // any number of refusals.
 func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
 	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return net.ErrClosed
+	}
 	mine := g.next
 	if mine == nil {
 		mine = &confirmation{done: make(chan struct{})}

@@ -58,8 +58,9 @@ func (deliveryRow) TableName() string { return "deliveries" }
 
 // SKU returns the SKU called name as it is now, or order.ErrUnknownSKU.
 func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
+	confirm := s.Confirm()
 	sku, err := readSKU(s.db.WithContext(ctx), name)
-	return sku, explain(ctx, fmt.Sprintf("read sku %q", name), err)
+	return sku, order.Confirmed(ctx, explain(ctx, fmt.Sprintf("read sku %q", name), err), confirm)
 }
 
 func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
@@ -149,6 +150,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
 	}
+	confirm := s.Confirm()
 	err = s.inTx(ctx, func(t *tx) error {
 		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
 			return err
@@ -156,7 +158,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		after, err = readSKU(t.db, sku)
 		return err
 	})
-	return after, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err)
+	return after, order.Confirmed(ctx, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err), confirm)
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
@@ -165,6 +167,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 // stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the
 // outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
+	confirm := s.Confirm()
 	err = s.inTx(ctx, func(t *tx) error {
 		// The key comes first: the statement waits for a transaction with the same key that still runs.
 		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: newMovementID(), Units: d.Units}
@@ -178,7 +181,8 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 		}
 		return err
 	})
-	return after, replayed && err == nil, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err)
+	err = order.Confirmed(ctx, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err), confirm)
+	return after, replayed && err == nil, err
 }
 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the

@@ -170,7 +170,7 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		return false, nil
 	case errors.As(err, &leftOut):
 		for i, err := range leftOut.orders {
-			b.orders[i].reply(answer{err: err})
+			b.orders[i].reply(answer{err: err, single: errors.Is(err, order.ErrBehind)})
 		}
 		b.dropAnswered()
 		return false, nil

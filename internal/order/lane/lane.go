@@ -15,9 +15,10 @@
 // with one writer, the lease comes first.
 //
 // A lone buyer is served at once: no batch waits to be filled, but a millisecond where all was sold. One failed order
-// does not fail the batch: a repeated key is answered with its order, an order over a limit is left out, and so is one
-// whose buyer's row another transaction has locked: order.Service waits for the row and sells that order again. Between
-// two batches the lease is given back, so that other instances can take it.
+// does not fail the batch: a repeated key is answered with its order, an order over a limit is left out (and sold by itself
+// if it is over it only with others of the batch, which may yet fail), and so is one whose buyer's row another transaction
+// has locked: order.Service waits for the row and sells that order again. Between two batches the lease is given back, so
+// that other instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed. One that a batch has taken waits for the
 // result; the batch has the latest deadline of the buyers in the queue at its begin. An order is left out if the ctx of
