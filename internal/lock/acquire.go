@@ -107,6 +107,7 @@ func (w *waiter) acquireLoop() error {
 			if !w.wait {
 				return cmp.Or(w.reason(), ErrNoAnswer)
 			}
+			w.startTimer()
 			continue
 		}
 		if !w.wait {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,9 @@ type leaseKey struct {
 // Key returns the key that is locked.
 func (e *Lease) Key() string { return e.key }
 
-// Context returns a child of the context given to Acquire. It ends when the lease ends: context.Cause is then an
-// ErrReleased, ErrLost or ErrClosed, or that of the ctx given to Acquire. All that runs under this context counts as
+// Context returns a child of the context given to Acquire. It ends when the lease ends, or, of the first lease of a holder
+// that has taken the key several times, when the last does: context.Cause is then an ErrReleased, ErrLost or ErrClosed, or
+// that of the ctx given to Acquire. All that runs under this context counts as
 // the holder of the key: see Locker.Acquire.
 func (e *Lease) Context() context.Context { return e.ctx }
 
@@ -50,8 +52,8 @@ func (e *Lease) Fence() int64 {
 }
 
 // Remaining returns for how long the lease is trusted if it is not renewed any more, 0 if it is over. It reads the
-// clock, and so notices that the lease ran out while the process was paused, even before the context ends. Call it last
-// before a commit.
+// monotonic clock, and so notices that the lease ran out while the process was paused, even before the context ends; not
+// that the machine was suspended, if its clock stood still as well, as Linux' does. Call it last before a commit.
 func (e *Lease) Remaining() time.Duration {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()
@@ -150,6 +152,7 @@ func (e *Lease) doRelease() {
 		return
 	case handedOver:
 		outer.cancel(ErrReleased)
+		e.cancel(ErrReleased)
 	case toStore:
 		e.returnToStore(outer, c)
 	}
@@ -177,6 +180,7 @@ func (e *Lease) returnToStore(outer *Lease, c Claim) {
 		l.wakeNextLocked(e.tenure.queue, "")
 	}()
 	outer.cancel(ErrReleased)
+	e.cancel(ErrReleased) // its context may be no child of the outer one's
 }
 
 // Leases are the leases on several keys, taken together.
@@ -195,10 +199,15 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 		return nil, fmt.Errorf("lock: %w: %w: want at least one", ErrNotAcquired, ErrKey)
 	}
 	all := &Leases{ctx: ctx}
+	defer func() {
+		if len(all.sorted) < len(keys) { // also after a panic
+			_ = all.Release()
+		}
+	}()
 	for _, key := range keys {
 		lease, err := l.Acquire(all.ctx, key)
 		if err != nil {
-			return nil, errors.Join(err, all.Release())
+			return nil, err
 		}
 		// Each context is a child of the one before: the last ends with any.
 		all.sorted, all.ctx = append(all.sorted, lease), lease.Context()
@@ -221,11 +230,17 @@ func (a *Leases) Lease(key string) *Lease {
 
 // Release gives all keys back at the same time, each as Lease.Release does. Its error joins those of the leases.
 func (a *Leases) Release() error {
-	errs := make([]error, len(a.sorted))
+	errs, panics := make([]error, len(a.sorted)), make([]any, len(a.sorted))
 	var all sync.WaitGroup
 	for i, lease := range a.sorted {
-		all.Go(func() { errs[i] = lease.Release() })
+		all.Go(func() {
+			defer func() { panics[i] = recover() }() // of the Observer
+			errs[i] = lease.Release()
+		})
 	}
 	all.Wait()
+	if p := cmp.Or(panics...); p != nil {
+		panic(p)
+	}
 	return errors.Join(errs...)
 }

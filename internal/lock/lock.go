@@ -226,6 +226,8 @@ func (l *Locker) retry(c Claim) {
 	select {
 	case l.retries <- struct{}{}:
 		defer func() { <-l.retries }()
+	case <-time.After(c.TTL):
+		return
 	case <-l.open.Done():
 		return
 	}

@@ -233,6 +233,26 @@ func TestLocker_WithTTL(t *testing.T) {
 	})
 }
 
+// late is a Backend whose grants come too late for a short TTL.
+type late struct{ lock.Backend }
+
+func (b late) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	time.Sleep(900 * time.Millisecond)
+	return b.Backend.Acquire(ctx, c)
+}
+
+// The same while no answer comes in time.
+func TestLocker_MaxWaitLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, late{lock.NewMemory()}, lock.Options{TTL: 300 * time.Millisecond, MaxWait: 2 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := locker.Acquire(ctx, "key"); !errors.Is(err, lock.ErrTimeout) {
+			t.Errorf("got %v, want ErrTimeout", err)
+		}
+	})
+}
+
 // WithMaxWait is "for calls that may wait for another time than Options.MaxWait".
 func TestLocker_WithMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -400,6 +420,81 @@ func TestLocker_Panics(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The same for several keys: one that AcquireAll has already is free after a panic at the next one, and a panic of a release
+// reaches the caller.
+func TestLeases_Panics(t *testing.T) {
+	for _, in := range []string{"Contended", "Held"} {
+		t.Run(in, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := lock.NewMemory()
+				locker := newLocker(t, store, lock.Options{Observer: panicky{in: in}})
+				other := newLocker(t, store, lock.Options{})
+				held := mustAcquire(t, other, "key")
+				done := make(chan any)
+				go func() {
+					defer func() { done <- recover() }()
+					if leases, err := locker.AcquireAll(t.Context(), "a", "key"); err == nil {
+						_ = leases.Release()
+					}
+				}()
+				synctest.Wait()
+				mustRelease(t, held)
+				if v := <-done; v != in {
+					t.Errorf("recovered %v, want %s", v, in)
+				}
+				for _, key := range []string{"a", "key"} {
+					lease, err := other.TryAcquire(t.Context(), key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					mustRelease(t, lease)
+				}
+			})
+		})
+	}
+}
+
+// deadlinePanics is a context that panics when its deadline is asked for.
+type deadlinePanics struct{ context.Context }
+
+func (deadlinePanics) Deadline() (time.Time, bool) { panic("Deadline") }
+
+// The same for a caller in the queue.
+func TestLocker_PanicsInQueue(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	held := mustAcquire(t, locker, "key")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nothing panicked")
+			}
+		}()
+		_, _ = locker.Acquire(deadlinePanics{t.Context()}, "key")
+	}()
+	if n := locker.Queued(); n != 0 {
+		t.Errorf("%d callers wait", n)
+	}
+	mustRelease(t, held)
+	mustRelease(t, mustAcquire(t, locker, "key"))
+}
+
+// "Context [...] ends when the lease ends", also that of an inner lease that is no child of the outer one's.
+func TestLease_detachedContext(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	outer := mustAcquire(t, locker, "key")
+	inner, err := locker.Acquire(context.WithoutCancel(outer.Context()), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, outer)
+	mustRelease(t, inner)
+	for _, lease := range []*lock.Lease{outer, inner} {
+		if err := context.Cause(lease.Context()); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("got %v, want ErrReleased", err)
+		}
 	}
 }
 

@@ -59,7 +59,9 @@ func (o Options) checked() (Options, error) {
 
 // Observer is called when something happens to the leases of a Locker, for metrics. Its methods are called by many
 // goroutines at once, while callers may wait for the key: they return quickly and do not call the Locker. One that
-// panics in Waited, Contended, Held or HandedOver makes the call panic that it was about, and leaves no key held.
+// panics in Waited, Contended, Held or HandedOver makes the call panic that it was about, and leaves no key held. (A
+// caller that leaves at the moment when it is handed a lease has it released in the background: a panic there ends the
+// process.)
 type Observer interface {
 	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease.
 	Waited(key string, d time.Duration, err error)

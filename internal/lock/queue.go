@@ -91,33 +91,39 @@ func (w *waiter) enqueueLocked(outer *Lease) error {
 	return nil
 }
 
-// await waits until the waiter is woken: granted if it was handed the lease. ok is false if the call has to return
-// first; a wake-up in the same instant is then passed on.
+// await waits until the waiter is woken: granted if it was handed the lease. ok is false if the call has to return first.
 func (w *waiter) await() (granted, ok bool) {
 	select {
 	case granted = <-w.woken:
 		return granted, true
 	default:
-		w.startTimer()
 	}
+	defer func() {
+		if !ok { // also if a context panics
+			w.leave()
+		}
+	}()
+	w.startTimer()
 	select {
 	case granted = <-w.woken:
 		return granted, true
 	case <-w.ctx.Done():
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.element != nil {
-		w.queue.waiting.Remove(w.element)
 		return false, false
 	}
-	granted = <-w.woken
-	if granted {
+}
+
+// leave ends the wait, and passes a wake-up on that has come meanwhile.
+func (w *waiter) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.element != nil:
+		w.queue.waiting.Remove(w.element)
+	case <-w.woken: // it was handed the lease
 		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
-	} else {
+	default:
 		w.wakeNextLocked(w.queue, w.owner)
 	}
-	return false, false
 }
 
 // wakeNextLocked lets the next waiter ask the store. owner is in the store's queue already, and so passed on; it may be

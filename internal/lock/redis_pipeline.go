@@ -102,7 +102,7 @@ func (p *pipeline) next() []*pipelined {
 }
 
 // exchange sends a batch, and waits for its answers until the latest deadline of its requests. A request whose ctx has
-// ended is not sent.
+// ended is not sent; where the client repeats a batch after a network error, it repeats all of it.
 func (p *pipeline) exchange(batch []*pipelined) {
 	pipe := p.client.Pipeline()
 	var end time.Time

@@ -10,7 +10,7 @@
 // Each key has a row in the table locks: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR
 // UPDATE NOWAIT of the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal
 // is the same, and a release is one UPDATE, on the condition that the owner still holds the key. If another transaction
-// has locked the row, the key counts as held: no server thread waits for the row. A missing row is inserted before the
+// has locked the row, the key counts as held: no server thread waits for the row to take or renew it. A missing row is inserted before the
 // transaction, as a free one. No connection is kept while a lease is held.
 //
 // The transaction is READ COMMITTED, set for this transaction only. At REPEATABLE READ, the SELECT of a key without a
