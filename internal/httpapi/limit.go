@@ -81,7 +81,8 @@ func (l *Limiter) take(buyer string) error {
 	return nil
 }
 
-// count takes a token from the bucket in Redis. While Redis does not answer, only the bucket of this instance limits.
+// count takes a token from the bucket in Redis. While Redis does not answer, only the bucket of this instance limits. After
+// Redis' clock stepped back, a buyer's bucket there begins anew.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	l.mu.Lock()
 	away := time.Now().Before(l.away)
@@ -102,6 +103,8 @@ func (l *Limiter) count(ctx context.Context, buyer string) error {
 			l.log.Warn("requests of buyers cannot be counted in redis", "error", err)
 			l.away = now.Add(countPause)
 		}
+	case result.RetryAfter > time.Second: // a token takes less
+		_ = l.rate.Reset(counting, "buyer:"+buyer)
 	case result.Allowed == 0:
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}
 	}

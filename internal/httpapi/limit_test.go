@@ -145,6 +145,22 @@ func (g gate) hold() {
 	<-g.open
 }
 
+// "After Redis' clock stepped back, a buyer's bucket there begins anew."
+func TestLimiter_clock(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	s := newShop(t, func(c *httpapi.Config) {
+		c.Limiter = limiterOn(t, server, 20, c.Log)
+		c.Orders = failing(order.ErrSoldOut)
+	})
+	for _, ahead := range []time.Duration{time.Hour, 0, -time.Hour} {
+		server.SetTime(time.Now().Add(ahead))
+		if w := s.buy(t, "key", goodOrder); w.Code != http.StatusConflict {
+			t.Errorf("Redis %v ahead: got %d, want it through", ahead, w.Code)
+		}
+	}
+}
+
 // "Config.MaxInFlight bounds the requests below /v1/ that run or wait." A busy shop writes no line for each
 // request that it turns away.
 func TestMaxInFlight(t *testing.T) {
