@@ -59,8 +59,8 @@ func parseDaily(at string) (time.Duration, error) {
 }
 
 // reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs differences and
-// changes nothing: an operator has to decide what is right. A row in the database claims the day, so that no day is
-// audited twice or skipped if instances change or Redis loses its data.
+// changes nothing: an operator has to decide what is right. A row in the database says that the day's audit was made, so that
+// another instance makes one that was not finished, and none that was.
 func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 	const name = "reconcile"
 	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
@@ -69,13 +69,13 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 			return 0, err
 		}
 		day := now.Add(-at).Format(time.DateOnly)
-		claimed, err := db.ClaimDay(ctx, name, day)
-		if err != nil || !claimed {
+		made, err := db.HasRun(ctx, name, day)
+		if err != nil || made {
 			return 0, err
 		}
 		differences, err = audit(ctx, db, log.With("job", name))
-		if err != nil { // another run has to follow
-			err = errors.Join(err, db.UnclaimDay(context.WithoutCancel(ctx), name, day))
+		if err == nil {
+			err = db.NoteRun(context.WithoutCancel(ctx), name, day)
 		}
 		return differences, err
 	}}

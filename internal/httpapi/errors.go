@@ -55,7 +55,7 @@ type row struct {
 type retry int
 
 const (
-	never   retry = iota // it is refused again
+	never   retry = iota // as things are, it is refused again
 	safe                 // it may succeed, and never happens twice
 	later                // as safe, and the answer has a Retry-After
 	crowded              // as later, and under load it is too frequent for a warning in the log

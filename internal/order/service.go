@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,13 +56,14 @@ type Service struct {
 	Config
 	known sync.Map              // names of SKUs that exist
 	turns *lock.Locker          // one at a time of a buyer's orders waits for the buyer's row
+	seed  maphash.Seed          // of their keys
 	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
 }
 
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
-	return &Service{Config: c, turns: lock.New(lock.NewMemory(), lock.Options{})}
+	return &Service{Config: c, turns: lock.New(lock.NewMemory(), lock.Options{}), seed: maphash.MakeSeed()}
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was: replayed means
@@ -107,7 +109,7 @@ func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
 	if !isLocked(err) {
 		return err
 	}
-	turn, err := s.turns.Acquire(ctx, "buyer:"+d.Buyer)
+	turn, err := s.turns.Acquire(ctx, fmt.Sprintf("buyer:%x", maphash.String(s.seed, d.Buyer))) // errors name it, and not the buyer
 	if err != nil {
 		return err
 	}

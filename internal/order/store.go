@@ -13,8 +13,8 @@ type Store interface {
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx failed. Errors come back as
-	// they are, after a rollback. A deadlock runs fn again, a few times. The COMMIT does not heed the cancellation of
-	// ctx. ErrBusy: nothing was changed.
+	// they are, after a rollback. A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
+	// cancellation of ctx; on SQLite, one that is cancelled is rolled back. ErrBusy: nothing was changed.
 	//
 	// placed is the order, or one of the orders, that the transaction places; nil if it places none. If the answer to
 	// the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find out whether it

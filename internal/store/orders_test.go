@@ -79,7 +79,7 @@ func TestStore_readsFail(t *testing.T) {
 			"List":      func(ctx context.Context, s shop) error { _, err := s.List(ctx, "", 10); return err },
 			"Movements": func(ctx context.Context, s shop) error { _, err := s.Movements(ctx, "mug", "", 10); return err },
 			"Now":       func(ctx context.Context, s shop) error { _, err := s.Now(ctx); return err },
-			"ClaimDay":  func(ctx context.Context, s shop) error { _, err := s.ClaimDay(ctx, "job", "day"); return err },
+			"HasRun":    func(ctx context.Context, s shop) error { _, err := s.HasRun(ctx, "job", "day"); return err },
 			"Pending":   func(ctx context.Context, s shop) error { _, err := s.Pending(ctx); return err },
 		} {
 			if err := read(ctx, s); !errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy) {
@@ -413,23 +413,22 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	})
 }
 
-// "It reports whether the day was free. UnclaimDay lets the job of this day be claimed again."
-func TestStore_ClaimDay(t *testing.T) {
+// "HasRun reports whether a daily job has run for a day [...]. A second time changes nothing."
+func TestStore_runs(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		for i, c := range []struct {
-			job, day string
-			want     bool
-		}{{"a", "2026-01-01", true}, {"a", "2026-01-01", false}, {"a", "2026-01-02", true}, {"b", "2026-01-01", true}} {
-			if got, err := s.ClaimDay(t.Context(), c.job, c.day); got != c.want || err != nil {
-				t.Errorf("%d: got %v, %v, want %v", i, got, err, c.want)
+		for range 2 {
+			if err := s.NoteRun(t.Context(), "a", "2026-01-01"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if err := s.UnclaimDay(t.Context(), "a", "2026-01-01"); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.ClaimDay(t.Context(), "a", "2026-01-01"); !got || err != nil {
-			t.Errorf("given up: got %v, %v, want it claimed", got, err)
+		for _, c := range []struct {
+			job, day string
+			want     bool
+		}{{"a", "2026-01-01", true}, {"a", "2026-01-02", false}, {"b", "2026-01-01", false}} {
+			if got, err := s.HasRun(t.Context(), c.job, c.day); got != c.want || err != nil {
+				t.Errorf("job %s, %s: got %v, %v, want %v", c.job, c.day, got, err, c.want)
+			}
 		}
 	})
 }

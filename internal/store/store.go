@@ -13,8 +13,8 @@
 //
 // Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.
 //
-// A transaction is repeated after a deadlock and rolled back after a lock wait timeout. Cancellation does not interrupt
-// its COMMIT (tx.go).
+// A transaction is repeated after a deadlock and rolled back after a lock wait timeout. On MySQL, cancellation does not
+// interrupt its COMMIT (tx.go).
 package store
 
 import (
@@ -89,19 +89,19 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now.Time, explain(ctx, "read the database's clock", err)
 }
 
-// ClaimDay claims a day, such as 2026-11-23, for one run of a daily job. It reports whether the day was free.
-func (s *Store) ClaimDay(ctx context.Context, job, day string) (claimed bool, err error) {
-	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
-	if classify(err) == duplicate {
-		return false, nil
-	}
-	return err == nil, explain(ctx, "claim the day of job "+job, err)
+// HasRun reports whether a daily job has run for a day, such as 2026-11-23.
+func (s *Store) HasRun(ctx context.Context, job, day string) (has bool, err error) {
+	err = s.db.WithContext(ctx).Raw("SELECT COUNT(*) > 0 FROM job_runs WHERE job = ? AND day = ?", job, day).Row().Scan(&has)
+	return has, explain(ctx, "read the runs of job "+job, err)
 }
 
-// UnclaimDay lets the job of this day be claimed again, as after a run that failed.
-func (s *Store) UnclaimDay(ctx context.Context, job, day string) error {
-	err := s.db.WithContext(ctx).Exec("DELETE FROM job_runs WHERE job = ? AND day = ?", job, day).Error
-	return explain(ctx, "give up the day of job "+job, err)
+// NoteRun notes that a daily job has run for a day. A second time changes nothing.
+func (s *Store) NoteRun(ctx context.Context, job, day string) error {
+	err := s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
+	if classify(err) == duplicate {
+		return nil
+	}
+	return explain(ctx, "note the run of job "+job, err)
 }
 
 // dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,
