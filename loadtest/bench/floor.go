@@ -41,7 +41,7 @@ func (r *run) floor(ctx context.Context, f *fleet, sku string) (round, error) {
 		{table: "orders", key: "id"}, {table: "order_lines", key: "order_id"},
 		{table: "idempotency_keys", key: "order_id"}, {table: "movements", key: "order_id"},
 	} {
-		if err := p.read(ctx, db, answer.OrderID); err != nil {
+		if err := p.read(ctx, db, answer.Order.ID); err != nil {
 			return round{}, fmt.Errorf("%s: %w", p.table, err)
 		}
 		patterns = append(patterns, p)

@@ -88,7 +88,7 @@ func (r *run) try(ctx context.Context, strategy string) error {
 		return err
 	}
 	answer, err := r.buyOne(ctx, r.own, strategy, sku)
-	if err == nil && answer.OrderID == "" {
+	if err == nil && answer.Order.ID == "" {
 		err = fmt.Errorf("a first order: answer %d: %v", answer.Status, answer.Problem)
 	}
 	return err

@@ -29,7 +29,7 @@ type Process struct {
 
 // Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
 // threads for it. It returns when the program prints a line that begins with ready, the rest of which is its address. Its
-// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone. Of this environment's variables
+// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone, which programs may heed. Of this environment's variables
 // those of a shop are left out.
 func Start(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs

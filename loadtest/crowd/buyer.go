@@ -97,7 +97,7 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 		switch meaningOf(answer, err) {
 		case placed:
 			record.Outcome, record.Reason = Ordered, ""
-			record.OrderID, record.Trace = answer.OrderID, answer.Trace
+			record.OrderID, record.Trace = answer.Order.ID, answer.Trace
 			return record, answered
 		case soldOut:
 			record.Outcome, record.Reason, record.Trace = Refused, "", answer.Trace
@@ -166,7 +166,7 @@ func meaningOf(a shopclient.Answer, err error) meaning {
 	switch {
 	case err != nil:
 		return unclear
-	case a.OrderID != "":
+	case a.Order.ID != "":
 		return placed
 	case a.Status == http.StatusConflict && a.Problem.SoldOut():
 		return soldOut

@@ -24,6 +24,7 @@ const (
 	before  = 400 * time.Millisecond // of traffic, at most, before the fault
 	after   = 300 * time.Millisecond // of traffic when all shops sell again
 	waitFor = time.Minute            // for a shop that does not sell
+	expiry  = 10 * time.Second       // the longest until the last orders have expired
 )
 
 // runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
@@ -122,8 +123,11 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 	if err == nil {
 		err = r.breakUnderLoad(ctx, f, h)
 	}
-	if err == nil {
+	for end := time.Now().Add(expiry); err == nil; shopclient.Pause(ctx, 200*time.Millisecond) {
 		err = h.Read(ctx, r.system.DB)
+		if !h.AnyPending() || time.Now().After(end) {
+			break
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
@@ -132,7 +136,11 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
 		return h, r.close()
 	}
-	return h, r.system.AwaitReady(ctx)
+	if err := r.system.AwaitReady(ctx); err != nil {
+		h.Violations = append(h.Violations, history.Violation{Check: "recovery", Detail: err.Error()})
+		return h, errors.Join(ctx.Err(), r.close())
+	}
+	return h, nil
 }
 
 func (r *runner) supply(ctx context.Context, h *history.History) error {
@@ -157,11 +165,12 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		t.Shops = append(t.Shops, shop.URL)
 	}
 	target := &fault.Target{System: r.system, History: h, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017))}
+	sellers := system.Instances * len(t.Strategies)
 	h.Begin()
 	end := t.Start(ctx)
-	sold, err := await(ctx, h, 0)
+	sold, err := await(ctx, h, 0, sellers)
 	if err == nil && sold == 0 {
-		err = fmt.Errorf("before the fault, not all shops have sold within %v", waitFor)
+		err = fmt.Errorf("before the fault, not all shops have sold by all strategies within %v", waitFor)
 	}
 	if err == nil {
 		shopclient.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
@@ -170,20 +179,20 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.H
 		h.Healed = h.Now()
 	}
 	if err == nil {
-		_, err = await(ctx, h, h.Healed)
+		_, err = await(ctx, h, h.Healed, sellers)
 		shopclient.Pause(ctx, after)
 	}
 	h.Ended = h.Now()
 	end()
 	h.Commits = int(target.Commits.Load())
-	h.End(system.Instances)
+	h.End(sellers)
 	return err
 }
 
-// await returns when each shop has sold something that it was asked for after that time; 0 if one did not within waitFor.
-func await(ctx context.Context, h *history.History, since time.Duration) (at time.Duration, err error) {
+// await returns when n sellers have sold something that they were asked for after that time; 0 if one did not within waitFor.
+func await(ctx context.Context, h *history.History, since time.Duration, n int) (at time.Duration, err error) {
 	for end := time.Now().Add(waitFor); at == 0 && ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 5*time.Millisecond) {
-		at = h.SoldSince(since, system.Instances)
+		at = h.SoldSince(since, n)
 	}
 	return at, ctx.Err()
 }

@@ -41,7 +41,7 @@ func TestClient_Buy_answer(t *testing.T) {
 	}{
 		{
 			name: "placed", status: 201, body: `{"id":"o-1"}`,
-			want: shopclient.Answer{Status: 201, OrderID: "o-1"},
+			want: shopclient.Answer{Status: 201, Order: shopclient.Order{ID: "o-1"}},
 		},
 		{
 			name: "refused", status: 409, body: `{"type":"/problems/sold-out","title":"Sold out","detail":"none left"}`,

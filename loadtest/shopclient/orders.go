@@ -27,7 +27,7 @@ type Purchase struct {
 type Answer struct {
 	At         time.Time // when its last byte had come
 	Status     int
-	OrderID    string        // of the order, if it was placed
+	Order      Order         // if it was placed
 	Problem    Problem       // why no order was placed
 	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
 	Trace      *Trace        // when the request took which step; nil if the shop does not report it
@@ -41,9 +41,10 @@ type Line struct {
 
 // Order is an order as the shop shows it to its buyer.
 type Order struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
-	Lines  []Line `json:"lines"`
+	ID        string    `json:"id"`
+	Status    string    `json:"status"`
+	Lines     []Line    `json:"lines"`
+	ExpiresAt time.Time `json:"expires_at"` // if it is not paid before, by the database's clock
 }
 
 // What the Status of an order can be, besides pending and paid.
@@ -77,11 +78,9 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	if !r.good() {
 		return a, nil
 	}
-	var o Order
-	if err := json.Unmarshal(r.body, &o); err != nil {
+	if err := json.Unmarshal(r.body, &a.Order); err != nil {
 		return Answer{}, fmt.Errorf("answer %d without an order: %w", r.status, err)
 	}
-	a.OrderID = o.ID
 	return a, nil
 }
 

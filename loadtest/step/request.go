@@ -57,7 +57,7 @@ func answerText(a shopclient.Answer, err error) string {
 	switch {
 	case err != nil:
 		return "no answer: the connection broke"
-	case a.OrderID != "":
+	case a.Order.ID != "":
 		return fmt.Sprintf("%d: order placed", a.Status)
 	default:
 		return fmt.Sprintf("%d: %s", a.Status, strings.ToLower(a.Problem.Title))

@@ -204,8 +204,8 @@ func fences(r *record) (broken []string) {
 const never = time.Duration(math.MaxInt64)
 
 // refusals counts, for the time of each refused request, the units that other orders may have held at any moment: an
-// order may hold its units from the first request for it until the answer that it is cancelled. An expired one
-// may have held them to the end, and units that were brought in count from the answer on. Whatever is free by that
+// order may hold its units from the first request for it until the first answer that it is cancelled or has expired. One of
+// which nobody was told may have held them to the end, and units that were brought in count from the answer on. Whatever is free by that
 // count was free.
 func refusals(r *record) (broken []string) {
 	type change struct {
@@ -213,15 +213,15 @@ func refusals(r *record) (broken []string) {
 		units int64
 	}
 	changes := map[string][]change{}
-	cancelled := map[string]time.Duration{}
+	ended := map[string]time.Duration{}
 	for _, o := range r.Operations {
 		if o.Outcome == history.Restocked {
 			changes[o.Lines[0].SKU] = append(changes[o.Lines[0].SKU], change{o.Last().Answered, o.Lines[0].Units})
 		}
-		if o.Outcome == history.Cancelled {
-			at, again := cancelled[o.OrderID]
+		if o.Outcome == history.Cancelled || o.Outcome == history.Expired {
+			at, again := ended[o.OrderID]
 			if !again || o.Last().Answered < at {
-				cancelled[o.OrderID] = o.Last().Answered
+				ended[o.OrderID] = o.Last().Answered
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func refusals(r *record) (broken []string) {
 			if len(from.Requests) > 0 {
 				changes[sku] = append(changes[sku], change{from.Sent(), -units})
 			}
-			if until, ended := cancelled[id]; ended {
+			if until, told := ended[id]; told {
 				changes[sku] = append(changes[sku], change{until, units})
 			}
 		}
@@ -280,7 +280,18 @@ func ends(r *record) (broken []string) {
 		}
 	}
 	kinds := map[string]string{"paid": "sell", "cancelled": "release", "expired": "release"}
+	wanted := map[string]history.Kind{"paid": history.Pay, "cancelled": history.Cancel}
+	asked := map[string]bool{}
+	for _, o := range r.Operations {
+		asked[string(o.Kind)+o.OrderID] = true
+	}
 	for id, kept := range r.Orders {
+		if kind := wanted[kept.Status]; kind != "" && !asked[string(kind)+id] {
+			broken = append(broken, fmt.Sprintf("order %s is %s, and nobody asked for that", id, kept.Status))
+		}
+		if kept.Status == "pending" {
+			broken = append(broken, fmt.Sprintf("order %s has not expired", id))
+		}
 		want := map[string]int{}
 		for sku := range kept.Units {
 			if kind := kinds[kept.Status]; kind != "" {

@@ -42,6 +42,16 @@ func (l Level) Plus(m Level) Level {
 // readLimit is for a database that has just recovered.
 const readLimit = 30 * time.Second
 
+// AnyPending reports whether an order is neither paid nor cancelled nor expired.
+func (b Books) AnyPending() bool {
+	for _, o := range b.Orders {
+		if o.Status == "pending" {
+			return true
+		}
+	}
+	return false
+}
+
 // Read reads the books.
 func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)

@@ -20,6 +20,7 @@ const (
 	Buy     Kind = "buy"
 	Pay     Kind = "pay"
 	Cancel  Kind = "cancel"
+	Look    Kind = "look"
 	Restock Kind = "restock"
 )
 
@@ -35,6 +36,7 @@ const (
 	Cancelled Outcome = "cancelled"
 	Expired   Outcome = "expired" // the order to pay or cancel was not paid in time
 	Restocked Outcome = "restocked"
+	Pending   Outcome = "pending"  // an order that was looked at
 	Rejected  Outcome = "rejected" // any other final answer, which no correct client should get
 )
 
@@ -46,7 +48,8 @@ type Operation struct {
 	Key      string            `json:"key,omitempty"`
 	Strategy string            `json:"strategy,omitempty"`
 	Lines    []shopclient.Line `json:"lines,omitempty"`
-	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended
+	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended or looked at
+	Expires  time.Time         `json:"expires,omitzero"`   // of that order, as it was acknowledged
 	Outcome  Outcome           `json:"outcome"`
 	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has
 	Requests []Request         `json:"requests"`
@@ -141,15 +144,21 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-// SoldSince returns when each of n shops had acknowledged an order that it was asked for after that time; 0 if one has not.
+// SoldSince returns when n sellers, a shop with a strategy each, had acknowledged an order that they were asked for after
+// that time; 0 if one has not.
 func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := map[int]time.Duration{}
+	type seller struct {
+		shop     int
+		strategy string
+	}
+	first := map[seller]time.Duration{}
 	for _, o := range h.Operations {
 		if last := o.Last(); o.Outcome == Placed && !o.Replay && last.Sent >= after {
-			if earlier, sold := first[last.Shop]; !sold || last.Answered < earlier {
-				first[last.Shop] = last.Answered
+			by := seller{last.Shop, o.Strategy}
+			if earlier, sold := first[by]; !sold || last.Answered < earlier {
+				first[by] = last.Answered
 			}
 		}
 	}
@@ -162,7 +171,7 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	return at
 }
 
-// End sorts the operations and counts the sales of n shops, once all clients have ended.
+// End sorts the operations and counts the sales of n sellers, once all clients have ended.
 func (h *History) End(n int) {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	var sales []time.Duration

@@ -44,13 +44,15 @@ func (s *Shop) URL() string {
 	return ""
 }
 
-// Start starts the process, in teaching mode, and returns when it serves. Orders expire within a history, and a load balancer
-// has time to see that an instance is about to end.
+// Start starts the process, in teaching mode but with limits for buyers, which none of them reaches, and returns when it
+// serves. Orders expire within a history, and a load balancer has time to see that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	flags := []string{"--log-level=error", "--reconcile-at=off", "--drain-delay=300ms", "--pay-within=1s"}
-	if !s.patient {
-		flags = append(flags, "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
+	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--max-open-orders=1000", "--rate-limit=100000"}
+	if s.patient {
+		flags = append(flags, "--drain-delay=2s")
+	} else {
+		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
 	s.process, err = child.StartShop(ctx, Instances, s.program, env, flags...)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, ask again with
-// the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a final answer,
+// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at them, ask
+// again with the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a final answer,
 // as a correct client does, and record each request.
 package traffic
 
@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,10 +108,9 @@ func (c *client) shop() {
 	if o.Outcome != history.Placed {
 		return
 	}
-	if c.dice.IntN(5) == 0 { // a client that sends the same request again
-		again := o
-		again.Requests, again.Replay = nil, true
-		c.insist(&again, c.askToBuy(&again))
+	again := c.dice.IntN(10)
+	if again == 0 {
+		c.replay(o)
 	}
 	switch c.dice.IntN(10) {
 	case 0, 1: // forgotten: it expires
@@ -123,6 +123,12 @@ func (c *client) shop() {
 		both.Wait()
 	default:
 		c.end(history.Cancel, o)
+	}
+	switch again {
+	case 1:
+		c.replay(o) // the answer is still the order as it was placed
+	case 2, 3:
+		c.look(o)
 	}
 }
 
@@ -159,8 +165,25 @@ func (c *client) askToBuy(o *history.Operation) func(*shopclient.Client) (shopcl
 	}
 }
 
+// replay sends the request for an order again.
+func (c *client) replay(o history.Operation) {
+	o.Requests, o.Replay = nil, true
+	c.insist(&o, c.askToBuy(&o))
+}
+
+func (c *client) look(placed history.Operation) {
+	o := history.Operation{Kind: history.Look, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
+	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
+		order, err := shop.Order(c.asking, c.name, o.OrderID)
+		if errors.Is(err, shopclient.ErrNotFound) {
+			return shopclient.Answer{Status: http.StatusNotFound}, nil
+		}
+		return shopclient.Answer{Status: http.StatusOK, Order: order}, err
+	})
+}
+
 func (c *client) end(kind history.Kind, placed history.Operation) {
-	o := history.Operation{Kind: kind, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID}
+	o := history.Operation{Kind: kind, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
 	if c.keys%2 == 0 { // the other half goes without
 		o.Key = string(kind) + "-" + placed.Key
 	}
@@ -194,8 +217,12 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		answer, err := ask(shopclient.New(url, c.conns))
 		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
-		if o.Outcome == history.Placed {
-			o.OrderID = answer.OrderID
+		switch {
+		case o.Outcome == history.Placed && (answer.Order.Status != "pending" || !slices.Equal(answer.Order.Lines, o.Lines)),
+			o.Outcome == history.Expired && time.Now().Before(o.Expires):
+			o.Outcome = history.Rejected
+		case o.Outcome == history.Placed:
+			o.OrderID, o.Expires = answer.Order.ID, answer.Order.ExpiresAt
 		}
 		if o.Outcome == history.Unknown {
 			shopclient.Pause(c.asking, pause)
@@ -213,6 +240,8 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	switch {
 	case err != nil || !good && a.Problem.RetrySafe:
 		return history.Unknown
+	case good && kind == history.Look:
+		return history.Outcome(a.Order.Status)
 	case good:
 		return map[history.Kind]history.Outcome{
 			history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
