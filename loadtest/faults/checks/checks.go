@@ -29,10 +29,10 @@ func All() []Check {
 		{"levels", "the levels are what the ledger and the orders add up to, and none is negative", levels},
 		{"fences", "no order was placed with a lower fence than the order before it", fences},
 		{"refusals", "no final refusal while enough units were free for the whole request", refusals},
-		{"ends", "each order ends at most once, as its buyer was answered", ends},
+		{"ends", "each order ends, and once, as its buyer asked and was answered", ends},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU have an order in which they are all true (linearizability)", linearizable},
-		{"recovery", "each shop sells again within 5 s of another server's takeover, and of the healed fault", recovery},
+		{"recovery", "each shop sells again, by each strategy, within 5 s of another server's takeover, and of the healed fault", recovery},
 		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
 	}
 }
@@ -333,7 +333,7 @@ func recovery(r *record) []string {
 	if r.Recovery <= within {
 		return nil
 	}
-	return []string{fmt.Sprintf("not every shop sold again within %v", within)}
+	return []string{fmt.Sprintf("not every shop sold again by every strategy within %v", within)}
 }
 
 func unnoticed(r *record) (broken []string) {
