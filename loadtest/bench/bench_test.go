@@ -44,7 +44,7 @@ func TestCommand_usage(t *testing.T) {
 		"hot-512":          {"--cases=warm"},
 		"mariadb":          {"--database=oracle"},
 		"--database mysql": {"--mysql=a:b@tcp(c)/d"},
-		"--cases floor":    {"--cases=floor"},
+		"--aged 0":         {"--aged=0"},
 		"its own":          {"--redis=127.0.0.1:1", "--against=x"},
 	} {
 		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
@@ -100,18 +100,6 @@ func TestCommand_cases(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
 		}
-	}
-}
-
-// The rows of floor are those of orders: the audit holds for them.
-func TestCommand_floor(t *testing.T) {
-	testserver.NotUnderRace(t)
-	if os.Getenv("SHOP_TEST_MYSQL_IMAGE") == "" {
-		t.Skip("needs Docker and SHOP_TEST_MYSQL_IMAGE")
-	}
-	held, out := bench(t, "--database=mysql", "--cases=floor", "--buyers=2", "--time=100ms", "--rounds=1", "--strategies=conditional")
-	if floor := held[0].rows[1].rounds[0]; floor.Acknowledged < floorBatch || floor.Wrong != "" || !strings.Contains(out, "to floor") {
-		t.Errorf("got %+v\n%s", floor, out)
 	}
 }
 

@@ -18,7 +18,6 @@ type contest struct {
 	skus   int   // 0 for one
 	byP50  bool  // compared by p50, not by answers per second
 	crowds []int // grow: so many buyers at once, one number after the other, on one fresh shop
-	floor  bool  // beside the same rows without a shop
 	aged   bool  // beside shops whose tables are full
 
 	rows []*row // what came of it
@@ -32,8 +31,7 @@ func allCases() []contest {
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: 1, units: plenty, byP50: true},
 		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, crowds: []int{10, 100, 1_000, 10_000}},
 		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: 64, units: plenty, skus: 64},
-		{name: "floor", about: "hot-512, beside a program that writes the same rows, 256 orders in a commit, without HTTP and lock", buyers: 512, units: plenty, floor: true},
-		{name: "aged", about: "hot-512, beside shops with 1,000,000 orders in their tables (--aged)", buyers: 512, units: plenty, aged: true},
+		{name: "aged", about: "hot-512, beside shops with many orders in their tables (--aged)", buyers: 512, units: plenty, aged: true},
 	}
 }
 
@@ -50,15 +48,12 @@ func (c contest) with(buyers int) contest {
 	return c
 }
 
-const (
-	nothing   = "nothing" // the handler that does nothing
-	floorName = "floor"
-)
+const nothing = "nothing" // the handler that does nothing
 
 // row is a contestant of a case, and its rounds.
 type row struct {
 	name     string
-	strategy string           // that shops are asked for; empty: nothing or floor
+	strategy string           // that shops are asked for; empty: nothing
 	shops    *fleet           // with the books; nil for nothing
 	procs    []*child.Process // that the buyers send their orders to
 	base     string           // the row that this one is compared with beyond the usual; empty: none
@@ -78,16 +73,12 @@ func (r *run) lineup(c contest) []*row {
 		case c.aged:
 			add(s, s, r.own, "")
 			add(s+", aged", s, r.aged, s)
-		case r.other != nil && !c.floor:
+		case r.other != nil:
 			add(s, s, r.own, s+", other")
 			add(s+", other", s, r.other, "")
 		default:
 			add(s, s, r.own, "")
 		}
-	}
-	if c.floor {
-		add(floorName, "", r.own, "")
-		return all
 	}
 	return append(all, &row{name: nothing, procs: r.handlers, buyers: c.buyers})
 }

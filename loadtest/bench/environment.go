@@ -108,7 +108,6 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 // fleet is shops of one program on one database and one Redis.
 type fleet struct {
 	program   string
-	database  *mysql.Config // nil for SQLite and for a group
 	variables []string
 	procs     []*child.Process
 }
@@ -166,17 +165,17 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
 		return err
 	}
-	f.database = e.sql.Clone()
+	database := e.sql.Clone()
 	if name != "" {
-		f.database.DBName += name + time.Now().UTC().Format("_150405")
-		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+f.database.DBName); err != nil {
+		database.DBName += name + time.Now().UTC().Format("_150405")
+		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+database.DBName); err != nil {
 			return err
 		}
 		e.later(func() error {
-			_, err := e.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+f.database.DBName)
+			_, err := e.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+database.DBName)
 			return err
 		})
 	}
-	f.variables = append(f.variables, "SHOP_MYSQL="+f.database.FormatDSN())
+	f.variables = append(f.variables, "SHOP_MYSQL="+database.FormatDSN())
 	return nil
 }

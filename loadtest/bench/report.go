@@ -51,7 +51,7 @@ func (c *contest) print(out io.Writer) {
 func (c *contest) table() string {
 	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
 	var others []string
-	for _, name := range []string{nothing, floorName, "redis", "conditional"} {
+	for _, name := range []string{nothing, "redis", "conditional"} {
 		if c.name != "grow" && c.figures(name) != nil {
 			others = append(others, name)
 			header = append(header, "to "+name)
@@ -74,7 +74,10 @@ func (c *contest) table() string {
 			r.name, humanize.Comma(int64(r.buyers)),
 			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
 			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
-			percent((spread.Greatest - spread.Least) / spread.Median),
+			"-",
+		}
+		if len(mine) > 1 {
+			cells[len(cells)-1] = percent((spread.Greatest - spread.Least) / spread.Median)
 		}
 		for _, other := range others {
 			cells = append(cells, stats.Ratio(mine, c.figures(other)))

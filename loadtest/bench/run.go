@@ -206,12 +206,7 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 		}
 	}
 	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
-	if who.name == floorName {
-		one, err = r.floor(ctx, who.shops, skus[0])
-	} else {
-		one, err = race(ctx, who, skus, length)
-	}
-	if err != nil {
+	if one, err = race(ctx, who, skus, length); err != nil {
 		return round{}, err
 	}
 	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())

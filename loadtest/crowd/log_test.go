@@ -95,6 +95,11 @@ func TestLog_timeline(t *testing.T) {
 		left := seen - 1
 		return shopclient.Trace{Begun: at - 1, Read: at, Seen: seen, Wrote: &left}
 	}
+	committed := func(at, seen int64) shopclient.Trace {
+		trace := wrote(at, seen)
+		trace.Committed = at + 1
+		return trace
+	}
 	subtracted := func(at, seen int64) shopclient.Trace {
 		return shopclient.Trace{Begun: at - 1, Read: at, Seen: seen}
 	}
@@ -108,6 +113,8 @@ func TestLog_timeline(t *testing.T) {
 		"the first":              {[]shopclient.Trace{wrote(5, 10), wrote(6, 10), wrote(7, 10), wrote(8, 9), wrote(9, 9)}, []int64{1, 2, 3, 4}, []int{0, 1}},
 		"in the middle":          {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 7), wrote(6, 6)}, []int64{1, 2, 3, 4}, []int{2, 3}},
 		"far apart":              {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 6), wrote(6, 10)}, []int64{1, 6}, []int{0, 1}},
+		"a unit came back":       {[]shopclient.Trace{committed(5, 10), wrote(7, 10)}, []int64{1, 3}, nil},
+		"before the commit":      {[]shopclient.Trace{committed(5, 10), wrote(6, 10)}, []int64{1, 2}, []int{0, 1}},
 		"at the end":             {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 10)}, []int64{1, 2, 3, 4}, []int{0, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

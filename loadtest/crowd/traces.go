@@ -68,7 +68,7 @@ func firstPair(byRead []Request) (from, to int, found bool) {
 			continue
 		}
 		earlier, met := first[r.Seen]
-		if !met {
+		if !met || byRead[earlier].Committed > 0 && r.Read > byRead[earlier].Committed { // the units may have come back since
 			first[r.Seen] = i
 		} else if *byRead[earlier].Wrote == *r.Wrote {
 			return earlier, i, true

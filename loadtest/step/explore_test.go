@@ -163,6 +163,8 @@ func TestExplore_Validate(t *testing.T) {
 	for want, change := range map[string]func(*Explore){
 		"name a strategy": func(c *Explore) { c.Name = "" },
 		"or a --schedule": func(c *Explore) { c.Schedule = "none:ABab" },
+		"--units 2":       func(c *Explore) { c.Units = 2 },
+		"more buyers":     func(c *Explore) { c.Name, c.Schedule = "", "redis*2:Axab" },
 		"--units 3":       func(c *Explore) { c.Units = 3 },
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
 		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },

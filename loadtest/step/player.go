@@ -14,7 +14,7 @@
 //   - A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
 //     right strategy that passes in it.
 //   - Every wait has a bound. No schedule depends on how long anything takes, but for the act that is about just that: other
-//     locks live for 5 s, and a schedule takes a small part of that.
+//     locks live for 10 s, and a schedule takes a small part of that.
 package step
 
 import (

@@ -67,14 +67,14 @@ func Pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, *
 		known = append(known, s.Name)
 	}
 	var chosen []shopclient.Strategy
-	for i, name := range names {
+	for _, name := range names {
 		at := slices.Index(known, strings.TrimSpace(name))
 		switch {
 		case at < 0:
 			return nil, &Problem{"strategies", fmt.Sprintf("%.80q is not one of %s", name, strings.Join(known, ", "))}
 		case !table[at].Available:
 			return nil, &Problem{"strategies", name + " cannot be run: " + table[at].Reason}
-		case !slices.Contains(names[:i], name):
+		case !slices.ContainsFunc(chosen, func(s shopclient.Strategy) bool { return s.Name == table[at].Name }):
 			chosen = append(chosen, table[at])
 		}
 	}
