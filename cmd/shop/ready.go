@@ -27,6 +27,9 @@ func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return usageError{fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL)}
 	}
+	if r.Timeout <= 0 {
+		return usageError{fmt.Errorf("--timeout %v: want more than 0", r.Timeout)}
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("readyz").String(), nil)
 	if err != nil {
 		return usageError{err}

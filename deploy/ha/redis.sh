@@ -1,12 +1,17 @@
 #!/bin/sh
-# redis.sh COMMAND...: starts a Redis as a replica of the master that the Sentinels name; of redis1 if none answers, as
-# at the very first start. So a master that comes back does not pretend to be one for the seconds until a Sentinel sees it.
+# redis.sh COMMAND...: starts a Redis as a replica of the master that two Sentinels name; of redis1 if they name none for a
+# while. So a master that comes back does not pretend to be one for the seconds until a Sentinel sees it.
 set -eu
 
 name=$(hostname) master=''
-for sentinel in sentinel1 sentinel2 sentinel3; do
-    master=$(timeout 2 redis-cli -h "$sentinel" -p 26379 sentinel get-master-addr-by-name main 2>/dev/null | head -n 1)
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    master=$(
+        for sentinel in sentinel1 sentinel2 sentinel3; do
+            timeout 2 redis-cli -h "$sentinel" -p 26379 sentinel get-master-addr-by-name main 2>/dev/null | head -n 1
+        done | sort | uniq -d
+    )
     if [ -n "$master" ]; then break; fi
+    sleep 0.5
 done
 : "${master:=redis1}"
 if [ "$master" != "$name" ]; then set -- "$@" --replicaof "$master" 6379; fi

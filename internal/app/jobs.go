@@ -29,12 +29,15 @@ const expiryJob = "expiry"
 
 // expiry expires the orders that were not paid in time.
 func expiry(every time.Duration, orders *order.Service) job {
-	const atOnce = 512
+	const (
+		atOnce = 512
+		most   = 10 * time.Second // of one run, so that its success is seen; the next follows soon
+	)
 	return job{expiryJob, every, func(ctx context.Context) (expired int, err error) {
-		for {
+		for began := time.Now(); ; {
 			n, err := orders.ExpireDue(ctx, atOnce)
 			expired += n
-			if err != nil || n < atOnce {
+			if err != nil || n < atOnce || time.Since(began) > most {
 				return expired, err
 			}
 		}

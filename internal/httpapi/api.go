@@ -70,7 +70,7 @@ type Config struct {
 
 // New returns the handler of the buyers' API.
 func New(c Config) http.Handler {
-	a := &api{Config: c, ready: readiness{checks: c.Checks}}
+	a := &api{Config: c, ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
 	a.reads = make(chan struct{}, readsPerCPU*runtime.GOMAXPROCS(0))
 	inPages := []string{"cursor", "limit"}
 	routes := []route{

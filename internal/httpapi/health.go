@@ -54,7 +54,7 @@ type Check struct {
 
 const (
 	readyTimeout = 2 * time.Second // of a round
-	readyEvery   = time.Second     // from the beginning of a round to that of the next
+	readyEvery   = time.Second     // from the end of a round to the beginning of the next
 )
 
 // readiness runs the checks in one round at a time and one round in a second, whose result concurrent requests share:
@@ -62,19 +62,18 @@ const (
 type readiness struct {
 	checks []Check
 
-	mu     sync.Mutex
-	began  time.Time // of the last round
-	failed []string  // in the last round
+	turn   chan struct{} // of capacity 1; who has an element in it may use the rest
+	ended  time.Time     // the last round
+	failed []string      // in the last round
 }
 
 // failing returns the names of the checks that fail. A round goes on if the client that began it disconnects.
 func (r *readiness) failing(ctx context.Context) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.began) < readyEvery {
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	if time.Since(r.ended) < readyEvery {
 		return r.failed
 	}
-	r.began, r.failed = time.Now(), nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	errs := make([]error, len(r.checks))
@@ -83,6 +82,7 @@ func (r *readiness) failing(ctx context.Context) []string {
 		wait.Go(func() { errs[i] = check.Ping(ctx) })
 	}
 	wait.Wait()
+	r.ended, r.failed = time.Now(), nil
 	for i, err := range errs {
 		if err != nil {
 			r.failed = append(r.failed, r.checks[i].Name)

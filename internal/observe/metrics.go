@@ -147,20 +147,28 @@ func (m *Metrics) Queue(name string, length func() int) {
 	}, func() float64 { return float64(length()) })
 }
 
-// Redis observes the connections of a client. Call it once.
+// Redis observes the connections of a client, those for pipelines included. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 	with := promauto.With(m.registry)
+	stats := func() redis.PoolStats {
+		all := *client.PoolStats()
+		if p := all.PipelineStats; p != nil {
+			all.Timeouts, all.WaitDurationNs = all.Timeouts+p.Timeouts, all.WaitDurationNs+p.WaitDurationNs
+			all.TotalConns, all.IdleConns = all.TotalConns+p.TotalConns, all.IdleConns+p.IdleConns
+		}
+		return all
+	}
 	of := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help}
 	}
 	with.NewCounterFunc(prometheus.CounterOpts(of("timeouts_total", "Waits for a free connection that took too long.")),
-		func() float64 { return float64(client.PoolStats().Timeouts) })
+		func() float64 { return float64(stats().Timeouts) })
 	with.NewCounterFunc(prometheus.CounterOpts(of("wait_seconds_total", "Time spent waiting for a free connection.")),
-		func() float64 { return float64(client.PoolStats().WaitDurationNs) / 1e9 })
+		func() float64 { return float64(stats().WaitDurationNs) / 1e9 })
 	with.NewGaugeFunc(prometheus.GaugeOpts(of("connections", "Open connections, without those of subscriptions.")),
-		func() float64 { return float64(client.PoolStats().TotalConns) })
+		func() float64 { return float64(stats().TotalConns) })
 	with.NewGaugeFunc(prometheus.GaugeOpts(of("idle_connections", "Open connections that are not in use.")),
-		func() float64 { return float64(client.PoolStats().IdleConns) })
+		func() float64 { return float64(stats().IdleConns) })
 }
 
 // Job is the metrics of one scheduled job.

@@ -72,6 +72,11 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	case kind != "" && kind != "otlp":
 		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp, console or none", kind)
 	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
+			return nil, fmt.Errorf("traces: %s=%s: want http/protobuf", name, protocol)
+		}
+	}
 	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
 	if variable != "" {
 		u, err := url.Parse(os.Getenv(variable))
