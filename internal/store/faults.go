@@ -26,7 +26,7 @@ const (
 	other       fault = "other"       // a wrong statement, a violated constraint, or no error of the database
 	duplicate   fault = "duplicate"   // a row with this key exists; the transaction is still open
 	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
-	interrupted fault = "interrupted" // the statement was stopped, usually because its context ended
+	interrupted fault = "interrupted" // the statement was stopped: its context ended, or an operator or the server did it
 
 	// The connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was sent.
 	lost fault = "lost"
@@ -118,7 +118,7 @@ func sqliteFault(code int) fault {
 
 // unavailable reports whether the database cannot answer now and may do so later.
 func unavailable(err error) bool {
-	return slices.Contains([]fault{lost, refused, conflict, lockWait}, classify(err))
+	return slices.Contains([]fault{lost, refused, conflict, lockWait, interrupted}, classify(err))
 }
 
 // explain turns an error of the database into order.ErrBusy if the database may answer later, or into the reason why
