@@ -62,7 +62,7 @@ const (
 type readiness struct {
 	checks []Check
 
-	turn   chan struct{} // of capacity 1; who has an element in it may use the rest
+	turn   chan struct{} // capacity 1: it is full while a request runs a round or reads the last one
 	ended  time.Time     // the last round
 	failed []string      // in the last round
 }

@@ -31,7 +31,8 @@ type Backend interface {
 
 	// Release frees the key and wakes at most one owner in the store's queue. The store remembers that fences up to
 	// c.Fence were used. If the owner does not hold the key, it is removed from the queue and the error is ErrLost. If
-	// a driver repeats requests by itself, a repeated release returns nil again, unless another owner has released the key since.
+	// a driver repeats requests by itself, a repeated release returns nil again, unless another owner has released the
+	// key since.
 	Release(ctx context.Context, c Claim) error
 
 	// Close frees what the backend itself has opened. It does not close a client that it was given.

@@ -39,8 +39,7 @@ func (e *Lease) Key() string { return e.key }
 
 // Context returns a child of the context given to Acquire. It ends when the lease ends, or, of the first lease of a holder
 // that has taken the key several times, when the last does: context.Cause is then an ErrReleased, ErrLost or ErrClosed, or
-// that of the ctx given to Acquire. All that runs under this context counts as
-// the holder of the key: see Locker.Acquire.
+// that of the ctx given to Acquire. All that runs under this context counts as the holder of the key: see Locker.Acquire.
 func (e *Lease) Context() context.Context { return e.ctx }
 
 // Fence returns the lease's fencing token: higher than that of every earlier lease on the key. It is 0 if the backend

@@ -86,20 +86,9 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 		err = s.sell(ctx, offer.Strategy, d)
 	}
 	if err != nil {
-		return Order{}, false, Confirmed(ctx, err, confirm)
+		return Order{}, false, confirm(ctx, err)
 	}
 	return d.Order, d.Replayed, nil
-}
-
-// Confirmed returns err, or that of Store.Confirm's function if err says that something is not there: a replaced server may
-// lack it. An order's end is final, so that an old server cannot be wrong about it.
-func Confirmed(ctx context.Context, err error, confirm func(context.Context) error) error {
-	for _, absent := range []error{ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound} {
-		if errors.Is(err, absent) {
-			return cmp.Or(confirm(ctx), err)
-		}
-	}
-	return err
 }
 
 // sell sells by a strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
@@ -214,7 +203,7 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Order{}, fmt.Errorf("order %.40q: %w", id, Confirmed(ctx, err, confirm))
+		return Order{}, fmt.Errorf("order %.40q: %w", id, confirm(ctx, err))
 	}
 	return o, nil
 }

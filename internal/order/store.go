@@ -22,9 +22,11 @@ type Store interface {
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 
-	// Confirm returns a function to be called before a buyer is refused because of what was read since Confirm. Its error is
-	// ErrBusy if these reads may have been answered by a server that had been replaced without noticing.
-	Confirm() func(context.Context) error
+	// Confirm returns a function that returns the error of what is read between the two calls. An error that says that
+	// something is not there (ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound) becomes ErrBusy
+	// if the answer may be that of a server that had been replaced without noticing. The end of an order is final: an old
+	// server cannot be wrong about it.
+	Confirm() func(ctx context.Context, err error) error
 
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error

@@ -60,7 +60,7 @@ func (deliveryRow) TableName() string { return "deliveries" }
 func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
 	confirm := s.Confirm()
 	sku, err := readSKU(s.db.WithContext(ctx), name)
-	return sku, order.Confirmed(ctx, explain(ctx, fmt.Sprintf("read sku %q", name), err), confirm)
+	return sku, confirm(ctx, explain(ctx, fmt.Sprintf("read sku %q", name), err))
 }
 
 func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
@@ -158,7 +158,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		after, err = readSKU(t.db, sku)
 		return err
 	})
-	return after, order.Confirmed(ctx, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err), confirm)
+	return after, confirm(ctx, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
@@ -181,8 +181,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 		}
 		return err
 	})
-	err = order.Confirmed(ctx, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err), confirm)
-	return after, replayed && err == nil, err
+	return after, replayed && err == nil, confirm(ctx, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err))
 }
 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the

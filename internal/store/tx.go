@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,12 +97,16 @@ func (t *tx) isPlaced(d *order.Draft) (placed bool, err error) {
 
 // Confirm implements order.Store. A primary that was cut off from its group goes on answering reads for the seconds that
 // it takes to notice. But it commits nothing, and isPlaced commits, also for an order that never was.
-func (s *Store) Confirm() func(context.Context) error {
+func (s *Store) Confirm() func(context.Context, error) error {
 	if s.group == nil {
-		return func(context.Context) error { return nil }
+		return func(_ context.Context, err error) error { return err }
 	}
 	before := s.group.current()
-	return func(ctx context.Context) error {
+	absences := []error{order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound}
+	return func(ctx context.Context, refusal error) error {
+		if !slices.ContainsFunc(absences, func(absence error) bool { return errors.Is(refusal, absence) }) {
+			return refusal
+		}
 		err := s.group.confirm(ctx, func(ctx context.Context) error {
 			unrecorded := order.WithRequests(ctx, func() []context.Context { return nil }) // it is no step of a purchase
 			never := &order.Draft{Order: order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}}
@@ -114,7 +119,7 @@ func (s *Store) Confirm() func(context.Context) error {
 		case s.group.current() != before:
 			return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
 		}
-		return nil
+		return refusal
 	}
 }
 

@@ -204,9 +204,9 @@ func fences(r *record) (broken []string) {
 const never = time.Duration(math.MaxInt64)
 
 // refusals counts, for the time of each refused request, the units that other orders may have held at any moment: an
-// order may hold its units from the first request for it until the first answer that it is cancelled or has expired. One of
-// which nobody was told may have held them to the end, and units that were brought in count from the answer on. Whatever is free by that
-// count was free.
+// order may hold its units from the first request for it until the first answer that it is cancelled or has expired. An
+// order without such an answer may have held them to the end, and units that were brought in count from the answer on.
+// Whatever is free by that count was free.
 func refusals(r *record) (broken []string) {
 	type change struct {
 		at    time.Duration
