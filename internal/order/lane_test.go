@@ -405,27 +405,27 @@ func TestLanes_limits(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				l := stand(t, db, func(o *config) { o.maxOpen = c.maxOpen })
 				l.reset(t)
-				l.supply(t, "mug", 6)
+				l.supply(t, "mug", 8)
 				l.limit(t, "mug", c.perBuyer)
 				l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
 				l.begun.Store(0)
 				l.hold(t)
-				buyers := []string{"ann", "bob", "bob", "eve", "zoe", "max", "ann"}
-				for i, key := range []string{"second", "first", "second", "first", "first", "first", "first"} {
+				buyers := []string{"ann", "bob", "bob", "bob", "eve", "zoe", "max", "ann"}
+				for i, key := range []string{"second", "first", "second", "third", "first", "first", "first", "first"} {
 					l.join(t.Context(), t, mugs(buyers[i], key, 1)) // the last one is a replay, and no new order
 				}
 				l.serve(t)
-				for i, want := range []error{c.want, nil, c.want, nil, nil, nil, nil} {
+				for i, want := range []error{c.want, nil, c.want, c.want, nil, nil, nil, nil} {
 					l.want(t, i, buyers[i], want)
 				}
-				l.wantBegun(t, 3) // bob's second is sold by itself
-				l.wantLevel(t, "mug", 1, 5)
+				l.wantBegun(t, 3) // bob's others wait for the next batch
+				l.wantLevel(t, "mug", 3, 5)
 			})
 		}
 	})
 }
 
-// "(and sold by itself if it is over it only with others of the batch, which may yet fail)".
+// "(and is the next batch's if it is over it only with others of the batch, which may yet fail)".
 func TestLanes_limitsBehindOneGone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

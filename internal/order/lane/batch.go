@@ -169,8 +169,13 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		b.dropAnswered()
 		return false, nil
 	case errors.As(err, &leftOut):
-		for i, err := range leftOut.orders {
-			b.orders[i].reply(answer{err: err, single: errors.Is(err, order.ErrBehind)})
+		for i, w := range b.orders {
+			switch err := leftOut.orders[i]; {
+			case errors.Is(err, order.ErrBehind):
+				b.behind = append(b.behind, w)
+			case err != nil:
+				w.reply(answer{err: err})
+			}
 		}
 		b.dropAnswered()
 		return false, nil

@@ -15,10 +15,10 @@
 // with one writer, the lease comes first.
 //
 // A lone buyer is served at once: no batch waits to be filled, but a millisecond where all was sold. One failed order
-// does not fail the batch: a repeated key is answered with its order, an order over a limit is left out (and sold by itself
-// if it is over it only with others of the batch, which may yet fail), and so is one whose buyer's row another transaction
-// has locked: order.Service waits for the row and sells that order again. Between two batches the lease is given back, so
-// that other instances can take it.
+// does not fail the batch: a repeated key is answered with its order, an order over a limit is left out (and is the next
+// batch's if it is over it only with others of the batch, which may yet fail), and so is one whose buyer's row another
+// transaction has locked: order.Service waits for the row and sells that order again. Between two batches the lease is
+// given back, so that other instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed. One that a batch has taken waits for the
 // result; the batch has the latest deadline of the buyers in the queue at its begin. An order is left out if the ctx of
@@ -36,6 +36,7 @@ import (
 	"embed"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -220,6 +221,16 @@ func (l *Lanes) lead(q *queue) {
 		b := &batch{sku: q.sku}
 		err := l.guard(q.sku, func() error { return l.serve(q, b, first) })
 		b.replyRest(answer{err: err, single: err == nil})
+		l.putBack(q, b.behind)
+	}
+}
+
+// putBack puts buyers back at the head of a queue.
+func (l *Lanes) putBack(q *queue, buyers []*buyer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range slices.Backward(buyers) {
+		w.place = q.PushFront(w)
 	}
 }
 

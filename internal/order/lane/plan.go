@@ -12,6 +12,7 @@ import (
 type batch struct {
 	sku    string
 	buyers []*buyer // taken from the queue, in the order of arrival; grows under Lanes.mu
+	behind []*buyer // taken back: the next batch decides, when the orders before theirs are placed or have failed
 
 	// The plan.
 	levels  order.Levels
@@ -111,5 +112,5 @@ func (b *batch) replyRest(a answer) {
 }
 
 func (b *batch) dropAnswered() {
-	b.buyers = slices.DeleteFunc(b.buyers, func(w *buyer) bool { return w.answered })
+	b.buyers = slices.DeleteFunc(b.buyers, func(w *buyer) bool { return w.answered || slices.Contains(b.behind, w) })
 }
