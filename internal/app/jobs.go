@@ -62,8 +62,9 @@ func parseDaily(at string) (time.Duration, error) {
 }
 
 // reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs differences and
-// changes nothing: an operator has to decide what is right. A row in the database says that the day's audit was made, so that
-// another instance makes one that was not finished, and none that was.
+// changes nothing: an operator has to decide what is right. Rows in the database say that the day's audit was begun in this
+// hour, and that it was made: one that failed is made again in the next hour, by any instance, since the server may still be
+// at its statements.
 func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 	const name = "reconcile"
 	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
@@ -71,9 +72,17 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 		if err != nil {
 			return 0, err
 		}
-		day := now.Add(-at).Format(time.DateOnly)
+		now = now.Add(-at)
+		day, try := now.Format(time.DateOnly), name+now.Format(", hour 15")
 		made, err := db.HasRun(ctx, name, day)
 		if err != nil || made {
+			return 0, err
+		}
+		begun, err := db.HasRun(ctx, try, day)
+		if begun {
+			return 0, errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
+		}
+		if err := cmp.Or(err, db.NoteRun(ctx, try, day)); err != nil {
 			return 0, err
 		}
 		differences, err = audit(ctx, db, log.With("job", name))

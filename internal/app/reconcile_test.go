@@ -49,10 +49,25 @@ func TestShop_reconciles(t *testing.T) {
 	// The next night, and the accounts were tampered with.
 	change(t, s, "UPDATE job_runs SET day = '2026-01-01'")
 	change(t, s, "UPDATE skus SET sold = 1")
-	_, book = begin()
+	third, book := begin()
 	await(book, `level=ERROR msg="accounts compared" job=reconcile skus=1 differences=3 took_ms=`)
 	await(book, `level=ERROR msg="accounts differ" job=reconcile invariant=I5 sku=mug order_id="" detail="level says`)
 	await(book, `msg="job ran" job=reconcile items=3 took_ms=`)
+	end(third)
+
+	// "A run that failed [...] is repeated in the next hour."
+	change(t, s, "UPDATE job_runs SET day = '2026-01-02' WHERE day > '2026-01-01'")
+	change(t, s, "ALTER TABLE movements RENAME TO away")
+	fourth, book := begin()
+	await(book, `msg="job fails here" job=reconcile errors=1 error="audit: `)
+	end(fourth)
+	change(t, s, "ALTER TABLE away RENAME TO movements")
+	fifth, book := begin()
+	await(book, `msg="job fails here" job=reconcile errors=1 error="the audit that was begun in this hour`)
+	end(fifth)
+	change(t, s, "UPDATE job_runs SET job = 'reconcile, another hour' WHERE day > '2026-01-02'")
+	_, book = begin()
+	await(book, ran+`" job=reconcile`)
 }
 
 // "or off".

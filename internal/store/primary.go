@@ -308,7 +308,7 @@ func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, err
 }
 
 // primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
-// such groups nor this table, skips the comments that begin with /*!80000.
+// such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on its read_only is a word.
 //
 // Those that are not unreachable must be more than half; one that recovers counts. A primary without a majority still
 // answers, and is not read-only; only its commits wait, for ever. A member that was started again and has not joined yet has
@@ -321,7 +321,7 @@ const primaryQuestion = `SELECT CASE
 	WHEN 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') <= COUNT(*)
 		THEN CONCAT('it has no majority: it reaches ', SUM(MEMBER_STATE <> 'UNREACHABLE'), ' of ', COUNT(*), ' members')
 	*/
-	WHEN @@global.read_only /*!80000 OR @@global.super_read_only */ THEN 'it is read-only'
+	WHEN CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF') /*!80000 OR @@global.super_read_only */ THEN 'it is read-only'
 	ELSE '' END
 	/*!80000 FROM performance_schema.replication_group_members */`
 

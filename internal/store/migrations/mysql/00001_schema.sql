@@ -105,6 +105,6 @@ CREATE TABLE IF NOT EXISTS deliveries (
 CREATE TABLE IF NOT EXISTS buyers (buyer VARCHAR(64) NOT NULL PRIMARY KEY)
     /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- The days on which a daily job has run, or runs: the instance that inserts the row runs it.
+-- The days on which a daily job has run, and the hours in which it was begun.
 CREATE TABLE IF NOT EXISTS job_runs (job VARCHAR(64) NOT NULL, day CHAR(10) NOT NULL, PRIMARY KEY (job, day))
     /*!80017 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
