@@ -29,7 +29,7 @@ func TestClassify(t *testing.T) {
 		{refused, []error{server(1226), server(1114), server(1021), server(3100), server(3101)}},
 		{interrupted, []error{server(1317), server(1969), server(3024)}},
 		{lost, []error{
-			server(1040), server(1053), server(1927), server(4031), mysql.ErrInvalidConn, driver.ErrBadConn, io.ErrUnexpectedEOF,
+			server(1040), server(1053), server(1158), server(1927), server(4031), mysql.ErrInvalidConn, driver.ErrBadConn, io.ErrUnexpectedEOF,
 			&net.OpError{Op: "dial", Err: errors.New("refused")},
 			notPrimaryError("it is read-only"), noPrimaryError{hosts: []string{"db1"}, reasons: []error{server(1142)}},
 		}},

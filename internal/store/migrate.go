@@ -43,8 +43,8 @@ func (s *Store) goose() (*goose.Provider, error) {
 }
 
 // Migrate applies the migrations that the database lacks and returns how many. Several may run at once, from several
-// processes: one migrates, the others wait, a minute at most, and find nothing to do. A migration that was interrupted
-// can be run again.
+// processes: one migrates, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one
+// that has begun: the server would go on with its statement. A migration that was interrupted can be run again.
 //
 // MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
 // migration and the row of its version are one transaction: if two processes apply the same migration, the second is
@@ -60,7 +60,7 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 		return 0, err
 	}
 	for {
-		results, err := provider.Up(ctx)
+		results, err := provider.Up(context.WithoutCancel(ctx))
 		var partial *goose.PartialError
 		if !errors.As(err, &partial) {
 			return applied + len(results), explain(ctx, "migrate", err)

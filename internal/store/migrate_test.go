@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,6 +75,23 @@ func TestStore_Migrate_atOnce(t *testing.T) {
 			t.Errorf("applied: got %d together, want %d", got, files)
 		}
 		wantPending(t, database.Open(t), false)
+	})
+}
+
+// "The end of ctx does not interrupt one that has begun".
+func TestStore_Migrate_interrupted(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		s := kind.New(t, "").Through(t, func(statement string) testserver.Fate {
+			if strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS skus") {
+				interrupt()
+			}
+			return testserver.Pass
+		}).Open(t)
+		if got, err := s.Migrate(ctx); err != nil || got != files || ctx.Err() == nil {
+			t.Errorf("got %d, %v, want %d; interrupted: %v", got, err, files, ctx.Err())
+		}
 	})
 }
 
