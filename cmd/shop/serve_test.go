@@ -106,15 +106,23 @@ func TestServe_secondSignal(t *testing.T) {
 	}
 }
 
-// "A second shop on a folder whose locks are in the process of the first is refused", until the first has ended.
+// "A second shop on a folder is refused if the locks of one of the two are in its process", until the first has ended.
 func TestServe_folderInUse(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
+	data, withRedis := t.TempDir(), append(withSecret(t), "--redis", lockServer(t))
+	refused := func(args ...string) {
+		t.Helper()
+		args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)
+		shop(t, args...).want(t, exitFailed, "another shop serves "+data, "--redis")
+	}
 	first := startShop(t, "--data", data)
-	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, exitFailed, "another shop serves "+data, "--redis")
+	refused()
+	refused(withRedis...)
 	first.signal(t, syscall.SIGKILL)
 	first.wait(t)
-	startShop(t, "--data", data)
+	startShop(t, append(withRedis, "--data", data)...)
+	startShop(t, append(withRedis, "--data", data)...)
+	refused()
 }
 
 // "timeout(1) sends one to the process and one to its group": no reason to cut anything off.

@@ -69,8 +69,8 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 // waited for a connection behind thousands of orders would fail, and take all busy instances out of the load balancer.
 // Several hosts are asked over connections of the store's own, so that the check needs none.
 func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
-	if s.MySQL == "" && s.Redis == "" {
-		release, err := keepFolder(ctx, s.Data)
+	if s.MySQL == "" {
+		release, err := keepFolder(s.Data, s.Redis != "")
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,12 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"example.com/shop/internal/store"
 )
@@ -81,22 +82,19 @@ func (s DatabaseSettings) announce(server string) (over func()) {
 	return func() { t.Stop() }
 }
 
-// keepFolder refuses a second shop on a folder, which would have other locks and rate limits, until the first has
-// called release or its process has ended. It holds a transaction on a separate SQLite file, because SQLite's file
-// locks work on every system and end with the process.
-func keepFolder(ctx context.Context, data string) (release func() error, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	file, err := store.SQLite(ctx, filepath.Join(data, "serving.db"), store.Options{})
-	if err != nil {
+// keepFolder refuses a second shop on a folder if the locks and rate limits of one of the two are in its process, until the
+// first has called release or its process has ended.
+func keepFolder(data string, shared bool) (release func() error, err error) {
+	file := flock.New(filepath.Join(data, "serving"), flock.SetPermissions(0o600))
+	try := file.TryLock
+	if shared {
+		try = file.TryRLock
+	}
+	switch ok, err := try(); {
+	case err != nil:
 		return nil, fmt.Errorf("data folder: %w", err)
+	case !ok:
+		return nil, fmt.Errorf("another shop serves %s, and one of the two has locks of its own: give both one --redis, or stop it", data)
 	}
-	conn, err := file.DB().Conn(ctx)
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("another shop serves %s, with locks of its own: give both one --redis, or stop it (%w)", data, err), file.Close())
-	}
-	return func() error { return errors.Join(conn.Close(), file.Close()) }, nil
+	return file.Close, nil
 }

@@ -15,7 +15,7 @@
 //     check, and leaves nothing open.
 //   - Settings that require TLS get it: Start refuses a database or Redis that speaks plaintext, or whose certificate
 //     is not to be trusted.
-//   - A second shop on a folder whose locks are in the process of the first is refused.
+//   - A second shop on a folder is refused if the locks of one of the two are in its process.
 //   - Shutdown lets readiness fail before it refuses connections, finishes the orders in flight, and then closes the
 //     operator's API and every component, the last one opened first.
 //   - Buyers are known by a token, except in teaching mode. The operator's API has a listener of its own, only if it

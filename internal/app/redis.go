@@ -65,7 +65,7 @@ func readRedis(address string) (*redisServers, error) {
 		return nil, errors.New("redis: cluster: want true, or leave it out")
 	case query.Has("master_name"):
 		options, err := redis.ParseFailoverURL(u.String())
-		if err != nil || cluster != "" {
+		if err != nil || cluster != "" || options.MasterName == "" {
 			return nil, errForm
 		}
 		if options.ReplicaOnly || options.RouteByLatency || options.RouteRandomly {
@@ -162,7 +162,7 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) is right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name in it are right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
 	client := servers.open(true)
 	c.onClose("redis", client.Close)

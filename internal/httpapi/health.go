@@ -109,7 +109,7 @@ func (a *api) metrics(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
-// profile answers the requests of `go tool pprof`, below /debug/pprof/. It does not serve the command line, which may
+// profile answers with what `go tool pprof` reads, below /debug/pprof/. It does not serve the command line, which may
 // contain the database's password. A profile moves the write deadline of its own connection as far as it needs.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -72,10 +73,9 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	case kind != "" && kind != "otlp":
 		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp, console or none", kind)
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
-		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, fmt.Errorf("traces: %s=%s: want http/protobuf", name, protocol)
-		}
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
+	if protocol != "http/protobuf" {
+		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_PROTOCOL=%s: want http/protobuf", protocol)
 	}
 	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
 	if variable != "" {

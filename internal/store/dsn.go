@@ -51,6 +51,9 @@ func splitHosts(dsn string) []string {
 	}
 	var dsns []string
 	for host := range strings.SplitSeq(hosts, ",") {
+		if strings.TrimSpace(host) == "" && strings.Contains(hosts, ",") {
+			return []string{""} // cannot be read; the driver would take 127.0.0.1
+		}
 		dsns = append(dsns, dsn[:at]+network+"("+strings.TrimSpace(host)+dsn[slash-1:])
 	}
 	return dsns

@@ -137,8 +137,11 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 		return h, r.close()
 	}
 	if err := r.system.AwaitReady(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), r.close())
+		}
 		h.Violations = append(h.Violations, history.Violation{Check: "recovery", Detail: err.Error()})
-		return h, errors.Join(ctx.Err(), r.close())
+		return h, r.close()
 	}
 	return h, nil
 }

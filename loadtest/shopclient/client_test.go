@@ -117,6 +117,7 @@ func TestClient_Cancel(t *testing.T) {
 				t.Errorf("asked for %s", got)
 			}
 			w.WriteHeader(status)
+			_, _ = w.Write([]byte("{}"))
 		})
 		if got, err := client.Cancel(t.Context(), "ann", "o-1", ""); got.Status != status || err != nil {
 			t.Errorf("got %+v, %v; want status %d", got, err, status)

@@ -73,15 +73,9 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := r.answer()
+	a, err := r.order()
 	a.Trace = parseTrace(r.header.Get("Shop-Trace"), p.Lines[0].SKU)
-	if !r.good() {
-		return a, nil
-	}
-	if err := json.Unmarshal(r.body, &a.Order); err != nil {
-		return Answer{}, fmt.Errorf("answer %d without an order: %w", r.status, err)
-	}
-	return a, nil
+	return a, err
 }
 
 // Order returns the buyer's order with this id, or ErrNotFound.
@@ -93,24 +87,41 @@ func (c *Client) Order(ctx context.Context, buyer, id string) (o Order, err erro
 // Cancel asks for the end of an order, once, with an idempotency key unless that is empty. The status is 200 if it was
 // cancelled. An error means that the outcome is unknown.
 func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, error) {
-	return c.end(ctx, "cancel", buyer, id, key)
+	return c.ask(ctx, http.MethodPost, buyer, id, "/cancel", key)
 }
 
 // Pay is Cancel for an order that is to be paid.
 func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
-	return c.end(ctx, "pay", buyer, id, key)
+	return c.ask(ctx, http.MethodPost, buyer, id, "/pay", key)
 }
 
-func (c *Client) end(ctx context.Context, how, buyer, id, key string) (Answer, error) {
+// Look is Cancel for an order that is only looked at.
+func (c *Client) Look(ctx context.Context, buyer, id string) (Answer, error) {
+	return c.ask(ctx, http.MethodGet, buyer, id, "", "")
+}
+
+func (c *Client) ask(ctx context.Context, method, buyer, id, how, key string) (Answer, error) {
 	header := http.Header{"Shop-Buyer": {buyer}}
 	if key != "" {
 		header["Idempotency-Key"] = []string{key}
 	}
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(id)+"/"+how, header, nil)
+	r, err := c.do(ctx, method, "/v1/orders/"+url.PathEscape(id)+how, header, nil)
 	if err != nil {
 		return Answer{}, err
 	}
-	return r.answer(), nil
+	return r.order()
+}
+
+// order returns an answer with its order, unless that was refused.
+func (r response) order() (Answer, error) {
+	a := r.answer()
+	if !r.good() {
+		return a, nil
+	}
+	if err := json.Unmarshal(r.body, &a.Order); err != nil {
+		return Answer{}, fmt.Errorf("answer %d without an order: %w", r.status, err)
+	}
+	return a, nil
 }
 
 func (r response) answer() Answer {

@@ -174,11 +174,7 @@ func (c *client) replay(o history.Operation) {
 func (c *client) look(placed history.Operation) {
 	o := history.Operation{Kind: history.Look, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		order, err := shop.Order(c.asking, c.name, o.OrderID)
-		if errors.Is(err, shopclient.ErrNotFound) {
-			return shopclient.Answer{Status: http.StatusNotFound}, nil
-		}
-		return shopclient.Answer{Status: http.StatusOK, Order: order}, err
+		return shop.Look(c.asking, c.name, o.OrderID)
 	})
 }
 
@@ -218,7 +214,9 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {
-		case o.Outcome == history.Placed && (answer.Order.Status != "pending" || !slices.Equal(answer.Order.Lines, o.Lines)),
+		case o.Outcome == history.Placed && answer.Order.Status != "pending",
+			answer.Order.ID != "" && !slices.Equal(answer.Order.Lines, o.Lines),
+			answer.Order.ID != "" && o.OrderID != "" && answer.Order.ID != o.OrderID,
 			o.Outcome == history.Expired && time.Now().Before(o.Expires):
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
