@@ -79,10 +79,13 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 			return 0, err
 		}
 		begun, err := db.HasRun(ctx, try, day)
-		if begun {
-			return 0, errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
+		if err == nil && begun {
+			err = errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
 		}
-		if err := cmp.Or(err, db.NoteRun(ctx, try, day)); err != nil {
+		if err == nil {
+			err = db.NoteRun(ctx, try, day)
+		}
+		if err != nil {
 			return 0, err
 		}
 		differences, err = audit(ctx, db, log.With("job", name))

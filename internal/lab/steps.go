@@ -164,7 +164,7 @@ func (t tracedTx) Take(mode stock.TakeMode, take stock.Take) error {
 	err := t.Tx.Take(mode, take)
 	if err == nil {
 		written := step{name: stepWritten, sku: take.SKU}
-		if mode == stock.Overwrite {
+		if mode == stock.Overwrite || mode == stock.Optimistic {
 			left := take.Seen.Available - take.Units
 			written.units = &left
 		}

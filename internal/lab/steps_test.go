@@ -55,7 +55,8 @@ func TestTrace_steps(t *testing.T) {
 		{"release-before-commit", 2, "begun, lock-asked, lock-held, read mug 5, writing, written mug 3, released, committed", nil},
 		{"read-before-lock", 2, "begun, read mug 5, lock-asked, lock-held, writing, written mug 3, committed, released", nil},
 		{"conditional", 2, "begun, read mug 5, writing, written mug, committed", nil},
-		{"for-update", 2, "begun, read mug 5, writing, read mug 5, written mug 3, committed", nil},
+		{"optimistic", 2, "begun, read mug 5, writing, written mug 3, committed", nil},
+		{"for-update", 2, "begun, writing, read mug 5, written mug 3, committed", nil},
 		{"redis", 6, "begun, lock-asked, lock-held, read mug 5, released", order.ErrSoldOut},
 		{"conditional", 6, "begun, read mug 5, writing", order.ErrSoldOut},
 	} {

@@ -24,7 +24,7 @@ type Trace struct {
 	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex
-	steps     []string // as in Header
+	steps     []taken // the latest of each name and SKU
 	recording Recording
 	stepped   bool          // it stops before each step
 	inside    bool          // of a step that has several commands, which do not stop
@@ -36,6 +36,12 @@ type Trace struct {
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
 	asked []string      // keys of the locks that it has asked for last
 	store inspector     // of these; nil if they do not end by time
+}
+
+// taken is a step that was taken, as in Header.
+type taken struct {
+	step
+	header string
 }
 
 type traceKey struct{}
@@ -55,7 +61,11 @@ func (t *Trace) recorded() bool { return t.name != "" }
 func (t *Trace) Header() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(t.steps, ", ")
+	all := make([]string, len(t.steps))
+	for i, s := range t.steps {
+		all[i] = s.header
+	}
+	return strings.Join(all, ", ")
 }
 
 // End says that the request was answered. What it does afterwards is recorded, and stepped, too.
@@ -80,7 +90,8 @@ func (t *Trace) step(s step) {
 		units = plural(*s.units, "unit")
 	}
 	t.mu.Lock()
-	t.steps = append(t.steps, header)
+	t.steps = slices.DeleteFunc(t.steps, func(earlier taken) bool { return earlier.name == s.name && earlier.sku == s.sku })
+	t.steps = append(t.steps, taken{s, header})
 	t.mu.Unlock()
 	if t.recorded() {
 		t.add(KindStep, s.name, units)

@@ -233,6 +233,31 @@ func TestLocker_WithTTL(t *testing.T) {
 	})
 }
 
+// Lease.Context: "of the first lease of a holder that has taken the key several times, [it ends] when the last does [...]. All
+// that runs under this context counts as the holder of the key".
+func TestLocker_Acquire_againAfterTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{})
+		first := mustAcquire(t, locker, "key")
+		under := func() *lock.Lease {
+			t.Helper()
+			lease, err := locker.TryAcquire(first.Context(), "key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lease
+		}
+		second := under()
+		mustRelease(t, first)
+		third := under()
+		mustRelease(t, second)
+		mustRelease(t, third)
+		if _, err := locker.TryAcquire(first.Context(), "key"); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("got %v, want ErrReleased", err)
+		}
+	})
+}
+
 // late is a Backend whose grants come too late for a short TTL.
 type late struct{ lock.Backend }
 

@@ -55,10 +55,11 @@ func (w *waiter) startTimer() {
 
 // reason returns why the call has to return, nil if it has not.
 func (w *waiter) reason() error {
+	own := context.Cause(w.ctx) // read first: if it is the caller's, the caller's has an error by now
 	err, cause := w.caller.Err(), context.Cause(w.caller)
 	switch {
 	case err == nil:
-		return context.Cause(w.ctx) // ErrTimeout or ErrClosed
+		return own // ErrTimeout or ErrClosed
 	case errors.Is(cause, err):
 		return cause
 	}

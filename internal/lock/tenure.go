@@ -60,7 +60,7 @@ func (t *tenure) admitLocked(outer *Lease) {
 
 // reenterLocked makes inner another lease of outer's holder.
 func (t *tenure) reenterLocked(outer, inner *Lease) bool {
-	if outer == nil || outer.tenure != t || !outer.currentLocked() {
+	if outer == nil || outer != t.outer && !slices.Contains(t.leases, outer) || !t.liveLocked() {
 		return false
 	}
 	inner.tenure, inner.fence = t, t.claim.Fence

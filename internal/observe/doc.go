@@ -10,16 +10,16 @@
 // NewMetrics lists the metrics, each with its help. A Metrics has its own registry: several shops in one process do not
 // add to each other's numbers, except for those of the process and of Go.
 //
-// Labels have few values, all of them this program's: no key, no SKU, no buyer, no path that a client made up. All
-// counters of a lock and a job exist from the beginning, at 0, so that their first increase is noticed. Names and types
-// follow the conventions of Prometheus.
+// Labels have few values, all of them this program's: no key, no SKU, no buyer, no path that a client made up. Lost
+// leases and failed runs of a job are counted from 0 on, so that the first increase is noticed. Names and types follow
+// the conventions of Prometheus.
 //
 // # Traces
 //
 // Tracing is off, and costs nothing, unless one of OpenTelemetry's standard variables asks for it:
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318   or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
-//	OTEL_TRACES_EXPORTER=otlp                           or console; none switches it off
+//	OTEL_TRACES_EXPORTER=console                        or otlp, with an endpoint; none switches it off
 //
 // OTEL_SDK_DISABLED=true switches it off, too. Traces are sent as OTLP over HTTP, in protobuf.
 // OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME (default "shop"), OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and

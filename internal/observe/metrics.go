@@ -54,7 +54,7 @@ func NewMetrics(b Build) *Metrics {
 		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
 		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
 		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due; only on the instance that runs the job.", "job"),
-		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; before the first, when the instance started.", "job"),
+		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
 		locks:           newLocks(with),
 		batches:         with.histogram("lane_batch_orders", "Orders that a lane placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
 		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the operator's token.").WithLabelValues(),
@@ -179,8 +179,8 @@ type Job struct {
 
 // Job returns the metrics of the job with this name.
 func (m *Metrics) Job(name string) *Job {
-	m.jobLastSuccess.WithLabelValues(name).SetToCurrentTime()
-	m.jobRuns.WithLabelValues(name, "failed") // starts at 0
+	m.jobLastSuccess.WithLabelValues(name) // both start at 0
+	m.jobRuns.WithLabelValues(name, "failed")
 	return &Job{m, name}
 }
 

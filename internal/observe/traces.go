@@ -78,11 +78,9 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_PROTOCOL=%s: want http/protobuf", protocol)
 	}
 	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
-	if variable != "" {
-		u, err := url.Parse(os.Getenv(variable))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", variable)
-		}
+	u, err := url.Parse(os.Getenv(variable))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", cmp.Or(variable, "OTEL_EXPORTER_OTLP_ENDPOINT"))
 	}
 	return otlptracehttp.New(ctx)
 }

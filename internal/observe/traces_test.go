@@ -22,15 +22,17 @@ func TestStartTraces(t *testing.T) {
 		"endpoint":                   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, true, ""},
 		"endpoint of traces":         {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true, ""},
 		"another endpoint":           {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": endpoint}, false, ""},
-		"exporter":                   {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
+		"exporter":                   {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: want"},
 		"console":                    {map[string]string{"OTEL_TRACES_EXPORTER": "console"}, true, ""},
 		"none, whatever the rest":    {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
 		"disabled":                   {map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
+		"protocol of traces":         {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, true, ""},
+		"another protocol":           {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, "PROTOCOL=grpc: want http/protobuf"},
 		"unknown exporter":           {map[string]string{"OTEL_TRACES_EXPORTER": "pigeon"}, false, "OTEL_TRACES_EXPORTER"},
 		"endpoint without scheme":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: want a URL with its scheme, such as http://localhost:4318"},
 		"address without scheme":     {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318"}, false, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: want"},
 		"endpoint that is not used":  {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT": "localhost"}, true, ""},
-		"attributes without a value": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_RESOURCE_ATTRIBUTES": "a"}, false, "OTEL_RESOURCE_ATTRIBUTES"},
+		"attributes without a value": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_RESOURCE_ATTRIBUTES": "a"}, false, "OTEL_RESOURCE_ATTRIBUTES"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for variable, value := range c.variables {

@@ -410,15 +410,15 @@ func TestLanes_limits(t *testing.T) {
 				l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
 				l.begun.Store(0)
 				l.hold(t)
-				buyers := []string{"ann", "bob", "bob", "bob", "eve", "zoe", "max", "ann"}
-				for i, key := range []string{"second", "first", "second", "third", "first", "first", "first", "first"} {
+				buyers := []string{"ann", "ann", "bob", "bob", "bob", "eve", "zoe", "max", "ann"}
+				for i, key := range []string{"second", "second", "first", "second", "third", "first", "first", "first", "first"} {
 					l.join(t.Context(), t, mugs(buyers[i], key, 1)) // the last one is a replay, and no new order
 				}
 				l.serve(t)
-				for i, want := range []error{c.want, nil, c.want, c.want, nil, nil, nil, nil} {
+				for i, want := range []error{c.want, c.want, nil, c.want, c.want, nil, nil, nil, nil} {
 					l.want(t, i, buyers[i], want)
 				}
-				l.wantBegun(t, 3) // bob's others wait for the next batch
+				l.wantBegun(t, 3) // bob's others, and ann's second when it is repeated, wait for the next batch
 				l.wantLevel(t, "mug", 3, 5)
 			})
 		}

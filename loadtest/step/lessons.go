@@ -63,10 +63,22 @@ func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(
 // firstOversold returns the index of the write that sold more than was there; -1 if none did.
 func firstOversold(events []Event, units int64) int {
 	var sold int64
+	written := map[string]int{} // by buyer, not committed yet
 	for i, e := range events {
-		if e.Kind == SQL && strings.HasPrefix(e.Text, "UPDATE skus") && e.Answer == "1 row" {
+		switch {
+		case e.Kind != SQL:
+		case strings.HasPrefix(e.Text, "UPDATE skus") && e.Answer == "1 row":
+			written[e.Actor] = i
+		case e.Text == "ROLLBACK":
+			delete(written, e.Actor)
+		case e.Text == "COMMIT" && e.Answer == "OK":
+			at, wrote := written[e.Actor]
+			delete(written, e.Actor)
+			if !wrote {
+				continue
+			}
 			if sold++; sold > units {
-				return i
+				return at
 			}
 		}
 	}

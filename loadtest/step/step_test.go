@@ -193,6 +193,15 @@ func TestPlayer_Position(t *testing.T) {
 	}
 }
 
+// "Wrong is the write that sells one unit too many", and not one that was rolled back.
+func TestPlayer_Position_wrong(t *testing.T) {
+	t.Parallel()
+	got, err := newPlayer(t, shops.Instances{}).Position(t.Context(), "none:ABCAAxabc")
+	if err != nil || got.Wrong < 0 || got.Events[got.Wrong].Actor != "C" {
+		t.Errorf("got %d of %v, %v, want an event of C", got.Wrong, got.Events, err)
+	}
+}
+
 // The lock's store is asked who has it, whatever the buyers believe.
 func TestPlayer_Position_lock(t *testing.T) {
 	t.Parallel()

@@ -121,11 +121,13 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	reading := r.Begun
 	if r.LockHeld > 0 {
 		add("wait", "waits for the lock", r.LockAsked, r.LockHeld)
-		reading = r.LockHeld
+	}
+	if r.LockHeld < r.Read { // else it read before
+		reading = max(r.Begun, r.LockHeld)
 	}
 	add("read", "reads", reading, r.Read)
 	if r.Writing > 0 {
-		add("think", "thinks", r.Read, r.Writing)
+		add("think", "thinks", max(r.Read, r.LockHeld), r.Writing)
 		add("write", "writes and commits", r.Writing, max(r.Written, r.Committed))
 	}
 	if r.Released > 0 && r.LockHeld > 0 {

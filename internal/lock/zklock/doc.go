@@ -46,7 +46,7 @@
 //
 // # What is promised
 //
-//   - First come, first served, in all processes.
+//   - First come, first served, in all processes, but for a Locker's hand-offs within one.
 //   - A release wakes one waiter. A waiter that is not woken checks the queue once a TTL.
 //   - After a lost connection, an unwanted node exists no longer than until the next connection, or the end of the session.
 //   - Any text is a key and an owner: names are escaped as in URLs.

@@ -171,11 +171,14 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	case errors.As(err, &leftOut):
 		for i, w := range b.orders {
 			switch err := leftOut.orders[i]; {
+			case err == nil:
+				continue
 			case errors.Is(err, order.ErrBehind):
 				b.behind = append(b.behind, w)
-			case err != nil:
+			default:
 				w.reply(answer{err: err})
 			}
+			b.behind = append(b.behind, b.twins[i]...)
 		}
 		b.dropAnswered()
 		return false, nil

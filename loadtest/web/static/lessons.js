@@ -8,7 +8,7 @@ import { autoplay, keepPlace, onKeys } from "./views.js";
 const at = (id) => document.getElementById(id);
 const [view, slider, back, next, pick, question, end] =
   ["lesson", "lesson-at", "lesson-back", "lesson-next", "lesson-pick", "question", "lesson-end"].map(at);
-const scores = JSON.parse(sessionStorage.getItem("scores") ?? "{}"); // by lesson: whether the answer was right
+const scores = {}; // by lesson: whether the answer was right
 const board = new Board(at("lesson-boards"));
 const remedy = new Board(at("lesson-boards"));
 const play = autoplay("lesson", async () => whole && step < last() && (await attempt(step + 1)) && step < last());
@@ -109,7 +109,6 @@ function conclude() {
   const right = answer === lesson.right;
   if (answer >= 0) {
     scores[lesson.name] ??= right;
-    sessionStorage.setItem("scores", JSON.stringify(scores));
     showScore(lessons);
   }
   const verdict = end.querySelector(".verdict");

@@ -20,7 +20,6 @@ export function showRows(state) {
   document.querySelector(".key.live").hidden = state.result;
   // Races that are over are shown in the result.
   const { stock, buyers } = state.choice;
-  for (const race of state.races) measure(state.run, race, buyers);
   show(state.races.filter((r) => !(state.result && r.phase === "done")), stock, buyers);
 }
 
@@ -34,37 +33,8 @@ function show(races, supplied, buyers) {
   list.hidden = races.length === 0;
 }
 
-let paces = {}; // how fast the races of a run are, by name
-let measured = 0; // the run
-
-// measure notes how many buyers have an answer now.
-function measure(run, { name, phase, orders, refused, errors }, buyers) {
-  if (measured !== run) [paces, measured] = [{}, run];
-  if (phase !== "racing") return;
-  const [now, answers] = [performance.now() / 1000, orders + refused + errors];
-  const pace = paces[name] ??= { began: now, latest: now, answers, points: [{ at: 0, rate: 0 }], top: 1 };
-  if (now === pace.latest) return;
-  const rate = (answers - pace.answers) / (now - pace.latest);
-  pace.points.push({ at: now - pace.began, rate });
-  pace.top = Math.max(pace.top, rate);
-  if (answers >= buyers / 2) pace.half ??= now - pace.began;
-  [pace.latest, pace.answers] = [now, answers];
-}
-
-function drawPace(item, pace) {
-  const line = item.querySelector(".pace");
-  line.hidden = !pace || pace.points.length < 3;
-  if (line.hidden) return;
-  const end = pace.points.at(-1).at;
-  line.querySelector("polyline").setAttribute("points", pace.points.map(({ at, rate }) => `${100 * at / end},${100 - 100 * rate / pace.top}`).join(" "));
-  const values = { top: number.format(Math.round(pace.top)), end: end.toFixed(1), half: pace.half?.toFixed(1) };
-  text(item, ".pace span", t("Answers per second over {end} s, at most {top}.", values)
-    + (pace.half ? ` ${t("Half of the buyers had one after {half} s.", values)}` : ""));
-}
-
 function fill(item, race, supplied, most, buyers) {
   const { lesson, promises } = describe(race.name);
-  drawPace(item, paces[race.name]);
   const over = race.orders - supplied;
   text(item, ".name strong", race.name);
   text(item, ".promises", promises ? t("designed to be correct") : t("broken on purpose"));
