@@ -78,19 +78,16 @@ func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
 		if err != nil || made {
 			return 0, err
 		}
-		begun, err := db.HasRun(ctx, try, day)
-		if err == nil && begun {
+		first, err := db.NoteRun(ctx, try, day)
+		if err == nil && !first {
 			err = errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
-		}
-		if err == nil {
-			err = db.NoteRun(ctx, try, day)
 		}
 		if err != nil {
 			return 0, err
 		}
 		differences, err = audit(ctx, db, log.With("job", name))
 		if err == nil {
-			err = db.NoteRun(context.WithoutCancel(ctx), name, day)
+			_, err = db.NoteRun(context.WithoutCancel(ctx), name, day)
 		}
 		return differences, err
 	}}

@@ -65,8 +65,7 @@ const (
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
 	detailSlower    = "You ask for more changes in a second than one buyer may. Nothing was changed. Wait as Retry-After says and send the same request again."
-	detailLost      = "The request may have been carried out. Send it again with the same Idempotency-Key: the answer says so, and nothing is done twice."
-	detailNoKeyLost = "It may have been carried out. Send it again: nothing is done twice."
+	detailLost      = "The request may have been carried out. Send it again, with the same Idempotency-Key if it has one: nothing is done twice."
 	detailNoToken   = "Send the header Authorization once, with Bearer, a blank, and a token."
 	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID, one for each request that is not a repeat."
 	detailReused    = "This Idempotency-Key came with another request before. Use a new one for each request that is not a repeat."
@@ -168,11 +167,8 @@ func (a *api) fail(c *call, err error) {
 		Type: "/problems/" + r.slug, Title: r.title, Status: r.status, Detail: r.detail,
 		RetrySafe: r.retry != never, RequestID: observe.Request(ctx),
 	}
-	switch {
-	case p.Detail == "":
+	if p.Detail == "" {
 		p.Detail = err.Error()
-	case p.Detail == detailLost && c.value(headerKey) == "":
-		p.Detail = detailNoKeyLost
 	}
 	var wait time.Duration
 	if r.retry >= later {

@@ -32,6 +32,8 @@ type step struct {
 	// units are those that were read as available or, where the strategy writes back what it computed, those that were
 	// written; nil for neither.
 	units *int64
+
+	at int64 // when it was taken, in microseconds since 1970
 }
 
 // mark adds a step to the traces of all requests that ctx works for.
@@ -53,7 +55,7 @@ func tracesIn(ctx context.Context) (all []*Trace) {
 
 func markRead(ctx context.Context, levels order.Levels) {
 	for _, sku := range levels.SKUs {
-		mark(ctx, step{stepRead, sku.Name, &sku.Level.Available})
+		mark(ctx, step{name: stepRead, sku: sku.Name, units: &sku.Level.Available})
 	}
 }
 

@@ -24,7 +24,7 @@ type Trace struct {
 	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex
-	steps     []taken // the latest of each name and SKU
+	steps     []step // the latest of each name and SKU
 	recording Recording
 	stepped   bool          // it stops before each step
 	inside    bool          // of a step that has several commands, which do not stop
@@ -36,12 +36,6 @@ type Trace struct {
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
 	asked []string      // keys of the locks that it has asked for last
 	store inspector     // of these; nil if they do not end by time
-}
-
-// taken is a step that was taken, as in Header.
-type taken struct {
-	step
-	header string
 }
 
 type traceKey struct{}
@@ -63,7 +57,13 @@ func (t *Trace) Header() string {
 	defer t.mu.Unlock()
 	all := make([]string, len(t.steps))
 	for i, s := range t.steps {
-		all[i] = s.header
+		all[i] = fmt.Sprintf("%s;at=%d", s.name, s.at)
+		if s.sku != "" {
+			all[i] += ";sku=" + s.sku
+		}
+		if s.units != nil {
+			all[i] += fmt.Sprintf(";units=%d", *s.units)
+		}
 	}
 	return strings.Join(all, ", ")
 }
@@ -81,19 +81,16 @@ func (t *Trace) End() {
 
 // step adds a step that the request has taken.
 func (t *Trace) step(s step) {
-	header, units := fmt.Sprintf("%s;at=%d", s.name, time.Now().UnixMicro()), ""
-	if s.sku != "" {
-		header += ";sku=" + s.sku
-	}
-	if s.units != nil {
-		header += fmt.Sprintf(";units=%d", *s.units)
-		units = plural(*s.units, "unit")
-	}
+	s.at = time.Now().UnixMicro()
 	t.mu.Lock()
-	t.steps = slices.DeleteFunc(t.steps, func(earlier taken) bool { return earlier.name == s.name && earlier.sku == s.sku })
-	t.steps = append(t.steps, taken{s, header})
+	t.steps = slices.DeleteFunc(t.steps, func(earlier step) bool { return earlier.name == s.name && earlier.sku == s.sku })
+	t.steps = append(t.steps, s)
 	t.mu.Unlock()
 	if t.recorded() {
+		units := ""
+		if s.units != nil {
+			units = plural(*s.units, "unit")
+		}
 		t.add(KindStep, s.name, units)
 	}
 }

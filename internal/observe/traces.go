@@ -75,7 +75,7 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	}
 	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	if protocol != "http/protobuf" {
-		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_PROTOCOL=%s: want http/protobuf", protocol)
+		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, or else OTEL_EXPORTER_OTLP_PROTOCOL, is %s: want http/protobuf", protocol)
 	}
 	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
 	u, err := url.Parse(os.Getenv(variable))

@@ -95,13 +95,13 @@ func (s *Store) HasRun(ctx context.Context, job, day string) (has bool, err erro
 	return has, explain(ctx, "read the runs of job "+job, err)
 }
 
-// NoteRun notes that a daily job has run for a day. A second time changes nothing.
-func (s *Store) NoteRun(ctx context.Context, job, day string) error {
-	err := s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
+// NoteRun notes that a daily job has run for a day, and reports whether that was not noted before.
+func (s *Store) NoteRun(ctx context.Context, job, day string) (first bool, err error) {
+	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
 	if classify(err) == duplicate {
-		return nil
+		return false, nil
 	}
-	return explain(ctx, "note the run of job "+job, err)
+	return err == nil, explain(ctx, "note the run of job "+job, err)
 }
 
 // dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,

@@ -95,7 +95,7 @@ func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error)
 	return c.ask(ctx, http.MethodPost, buyer, id, "/pay", key)
 }
 
-// Look is Cancel for an order that is only looked at.
+// Look asks for an order as Order does, and returns whatever the answer is.
 func (c *Client) Look(ctx context.Context, buyer, id string) (Answer, error) {
 	return c.ask(ctx, http.MethodGet, buyer, id, "", "")
 }

@@ -72,14 +72,12 @@ func firstOversold(events []Event, units int64) int {
 		case e.Text == "ROLLBACK":
 			delete(written, e.Actor)
 		case e.Text == "COMMIT" && e.Answer == "OK":
-			at, wrote := written[e.Actor]
+			if at, wrote := written[e.Actor]; wrote {
+				if sold++; sold > units {
+					return at
+				}
+			}
 			delete(written, e.Actor)
-			if !wrote {
-				continue
-			}
-			if sold++; sold > units {
-				return at
-			}
 		}
 	}
 	return -1

@@ -178,7 +178,7 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 			default:
 				w.reply(answer{err: err})
 			}
-			b.behind = append(b.behind, b.twins[i]...)
+			b.behind = append(b.behind, b.twins[i]...) // one of them may be placed instead
 		}
 		b.dropAnswered()
 		return false, nil

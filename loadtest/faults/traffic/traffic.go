@@ -4,6 +4,7 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,8 +216,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {
 		case o.Outcome == history.Placed && answer.Order.Status != "pending",
-			answer.Order.ID != "" && !slices.Equal(answer.Order.Lines, o.Lines),
-			answer.Order.ID != "" && o.OrderID != "" && answer.Order.ID != o.OrderID,
+			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
 			o.Outcome == history.Expired && time.Now().Before(o.Expires):
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
