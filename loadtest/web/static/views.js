@@ -12,9 +12,9 @@ export function wireViews() {
   show();
 }
 
-// keepPlace puts the place within the view into the address.
+// keepPlace puts the place within the view into the address, unless that leads to another view by now.
 export function keepPlace(view, place) {
-  if (!document.getElementById(view).hidden) history.replaceState(null, "", `#${view}/${place}`);
+  if (location.hash.split("/")[0] === `#${view}`) history.replaceState(null, "", `#${view}/${place}`);
 }
 
 function show() {
