@@ -163,6 +163,12 @@ func TestUI_game(t *testing.T) {
 	g.awaitText("#game-boards .board:last-child .sold", "1 sold of 1")
 	g.awaitText("#tried", "You tried 1 of ")
 	g.check("found", screens()...)
+	// Whoever follows the link to that schedule, while another one plays itself, is shown its end.
+	g.do(chromedp.Click("#game-play"))
+	g.await(`document.getElementById("game-end").hidden`)
+	g.text(`location.hash = "#game/none:Aba"; document.querySelector("#tried a").click(); ""`)
+	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1")
+	g.await(`document.getElementById("game-play").getAttribute("aria-pressed") === "false"`)
 
 	g.do(chromedp.Navigate(ui.url+"#game/get-then-del:"), chromedp.Focus("#faults"), chromedp.KeyEvent(" "))
 	g.await(`document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "get-then-del:"`)
@@ -199,6 +205,8 @@ func TestUI_lesson(t *testing.T) {
 		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true })); ""`)
 	browser.await(`document.getElementById("lesson-said").textContent.startsWith("No request") && document.getElementById("lesson").hidden`)
 	browser.await(`location.hash.startsWith("#game/")`)
+	browser.text(`location.hash = "#strategy-1"; ""`) // a place in the race
+	browser.await(`document.getElementById("game").hidden && !document.getElementById("race").hidden`)
 
 	browser.do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
 	browser.await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)

@@ -87,7 +87,7 @@ func (s screen) compare(before, after result.Report) error {
 	for _, x := range before.Strategies {
 		y, found := find(after, x.Name)
 		if !found {
-			rows = append(rows, table.Row{x.Name, "verdict", x.Verdict, "-", ""})
+			rows = append(rows, table.Row{x.Name, "verdict", s.verdict(x), "-", ""})
 			ok = false
 			continue
 		}
@@ -95,7 +95,7 @@ func (s screen) compare(before, after result.Report) error {
 		if y.Verdict.Compare(x.Verdict) > 0 {
 			ok, note = false, "worse"
 		}
-		rows = append(rows, table.Row{x.Name, "verdict", x.Verdict, s.verdict(y), note})
+		rows = append(rows, table.Row{x.Name, "verdict", s.verdict(x), s.verdict(y), note})
 		for _, c := range columns {
 			rows = append(rows, table.Row{"", c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
 		}

@@ -22,7 +22,7 @@ import (
 
 // raceCommand holds one race per strategy and round.
 type raceCommand struct {
-	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, and wrong ones that their race does not catch are then played step by step."`
+	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, but reentrant, and wrong ones that their race does not catch are then played step by step."`
 	crowd.Load
 	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
 	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
@@ -108,13 +108,14 @@ func (c *raceCommand) Validate() error {
 		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
 		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
-		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests) > c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
+		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests) > 0.9*c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
 		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
 		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
 		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
 		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
 		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
 		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
+		{c.Skew != 0 && c.SKUs == 1, "skew", "for several SKUs, with --skus"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL(c.Target), "target", wantURL},
@@ -146,6 +147,9 @@ func isURL(target string) bool {
 func checkFile(flag, file string) error {
 	if file == "" || file == "-" && flag == "json" {
 		return nil
+	}
+	if file == "-" {
+		return &flagError{flag, "want the name of a file; only --json writes to stdout"}
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
 	if err != nil {
@@ -189,6 +193,10 @@ func (c *raceCommand) command() string {
 		switch f.Name {
 		case "json", "html", "svg", "ui", "help":
 			continue
+		case "instances":
+			if c.Target != "" {
+				continue
+			}
 		case "mysql", "redis", "redlock", "zookeeper":
 			if c.From == shops.Docker { // these have addresses of their own once they run
 				continue

@@ -203,7 +203,7 @@ redis     verdict                         correct                       correct
 	}
 	for _, want := range []string{
 		"These two runs cannot be compared by speed:\n  SKUs: 1 before, 3 after\n  CPUs: 2 before, 64 after\n", "\x1b[31mundersold\x1b[0m",
-		"\nnone      verdict  oversold          -\n", "\nmutex     verdict         -   \x1b[31moversold\x1b[0m\n", "worse\n",
+		"\nnone      verdict  \x1b[31moversold\x1b[0m          -\n", "\nmutex     verdict         -   \x1b[31moversold\x1b[0m\n", "worse\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())

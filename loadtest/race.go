@@ -156,7 +156,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	defer conns.CloseIdleConnections()
 	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
 	if errors.Is(err, shopclient.ErrNotLab) {
-		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", set.URLs[0], err)
+		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", withoutPassword(set.URLs[0]), err)
 	}
 	if err != nil {
 		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
@@ -234,14 +234,13 @@ func freshSKUs(strategy string, n int) []string {
 }
 
 // errUnsettled means that the books keep changing after the race.
-var errUnsettled = errors.New("the books still change, though nobody buys any more")
+var errUnsettled = errors.New("the books still change, though nobody here buys any more")
 
 // audits asks for the books of each SKU, until two audits in a row are alike where orders or cancellations may still be
 // on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, errUnsettled)
-	defer cancel()
 	var before []shopclient.Audit
+	var deadline time.Time
 	for {
 		var books []shopclient.Audit
 		for _, sku := range skus {
@@ -253,6 +252,11 @@ func audits(ctx context.Context, operator *shopclient.Client, skus []string, set
 		}
 		if !settle || reflect.DeepEqual(books, before) {
 			return books, nil
+		}
+		if before == nil {
+			deadline = time.Now().Add(settleLimit)
+		} else if time.Now().After(deadline) {
+			return nil, errUnsettled
 		}
 		before = books
 		if !shopclient.Pause(ctx, settlePause) {
@@ -272,7 +276,8 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	m.DatabaseVersion, m.RedisVersion = shop.Database, shop.Redis
 	m.Database, m.Redis = l.Stores()
 	if l.Target != "" {
-		m.Database, m.Redis = "behind "+l.Target, "behind "+l.Target
+		where := "behind " + withoutPassword(l.Target)
+		m.Database, m.Redis = where, where
 	}
 	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: l.asked()}
 }

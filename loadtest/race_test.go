@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
 )
 
@@ -242,7 +244,7 @@ func TestFlags_command(t *testing.T) {
 		},
 		{[]string{"--servers", "docker"}, "go run ./loadtest --servers docker"},
 		{
-			[]string{"--target", "http://me:secret@shop", "--strategies", "all", "--think", "0s"},
+			[]string{"--target", "http://me:secret@shop", "--strategies", "all", "--think", "0s", "--instances", "2"},
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
 		{
@@ -253,6 +255,9 @@ func TestFlags_command(t *testing.T) {
 		f := parse(t, tt.args...)
 		if got := f.command(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+		if report := fmt.Sprintf("%+v", (loadTest{raceCommand: *f}).report(shopclient.Lab{})); strings.Contains(report, "secret") {
+			t.Errorf("a password is in %s", report)
 		}
 	}
 }

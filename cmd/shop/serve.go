@@ -31,7 +31,7 @@ Without --mysql and --redis the shop makes both secrets and prints the tokens; w
 
 GET /v1/strategies of a shop in teaching mode says which strategies it has the servers for: mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
 
-The nightly audit leaves MySQL two minutes for each statement: for a large shop add readTimeout=1h to the DSN. One that fails is tried again.
+The nightly audit leaves MySQL two minutes for each statement: a large shop has --reconcile-at off, and runs shop audit from a timer, with readTimeout=1h in its DSN. One that fails is tried again.
 
 OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there, by OTLP over HTTP; OpenTelemetry's other standard variables (OTEL_) count as well.
 

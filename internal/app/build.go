@@ -131,10 +131,10 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 
 func (c *components) openLockers(ctx context.Context, s Settings) error {
 	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
-	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
 	if c.lab == nil { // the other locks are for teaching mode
 		return nil
 	}
+	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
 	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
 	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openOwnerlessRow, c.openZooKeeper} {
 		if err := step(ctx, s); err != nil {

@@ -73,7 +73,8 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 			testserver.Must(t, m.Do(t.Context(), testserver.Kill))
 		}
 	}
-	waiting := make(chan answer, 4)
+	const readers = 64 // more than the pool has connections
+	waiting := make(chan answer, 4+readers)
 	go func() { waiting <- buy(t, shop, "waits") }()
 	// Its reads do not wait; but what it does not have, another primary may have.
 	go func() {
@@ -88,7 +89,16 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, primary.Addr()+": it has no majority: it reaches 1 of ")
 	})
 	began := time.Now()
-	for _, a := range []answer{buy(t, shop, "too late"), <-waiting, <-waiting, <-waiting, <-waiting} {
+	for range readers {
+		go func() {
+			waiting <- call(t, http.MethodGet, shop.URL()+"/v1/orders/01900000-0000-7000-8000-000000000000", "")
+		}()
+	}
+	answers := []answer{buy(t, shop, "too late")}
+	for range 4 + readers {
+		answers = append(answers, <-waiting)
+	}
+	for _, a := range answers {
 		if a.want(t, http.StatusServiceUnavailable); !strings.Contains(a.body, `"retry_safe":true`) {
 			t.Errorf("got %s, want an answer that may be repeated", a.body)
 		}

@@ -64,7 +64,6 @@ func TestShop_Metrics(t *testing.T) {
 		`shop_lane_batch_orders_sum 2`,
 		`shop_lock_lost_total{kind="sku",lock="redis"} 0`,
 		`shop_queue_length{queue="redis"} 0`,
-		`shop_queue_length{queue="memory"} 0`,
 		`shop_queue_length{queue="lanes"} 0`,
 		`shop_job_leader{job="expiry"} 1`,
 		`shop_job_runs_total{job="expiry",result="failed"} 0`,

@@ -120,7 +120,7 @@ func errorTable() []row {
 		{lock.ErrQueueFull, 503, "queue-full", "Too many buyers wait", detailUnchanged, crowded},
 		{lock.ErrClosed, 503, "shutting-down", "Shutting down", detailUnchanged, later},
 		{lock.ErrNoAnswer, 503, "lock-no-answer", "Lock's store does not answer", detailUnchanged, later},
-		{lock.ErrTimeout, 503, "lock-wait", "Waited too long", detailUnchanged, later},
+		{lock.ErrTimeout, 503, "lock-wait", "Waited too long", detailUnchanged, crowded},
 		{lock.ErrNotAcquired, 503, "lock-unavailable", "Lock not available", detailUnchanged, later},
 		{lock.ErrLost, 503, "lock-lost", "Lock lost", detailUnchanged, later},
 		{lock.ErrReleased, 503, "lock-lost", "Lock lost", detailUnchanged, later},

@@ -241,6 +241,9 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", query, w.Body, want)
 		}
 	}
+	if w := s.operate(t, "GET /v1/audit?sku=", ""); w.Code != http.StatusNotFound {
+		t.Errorf("an empty SKU: got %d, want 404: it is not all of them", w.Code)
+	}
 	type report struct {
 		OK, Truncated bool
 		SKUs          []struct{ Oversold int }

@@ -127,7 +127,11 @@ type movementJSON struct {
 
 // audit answers GET /v1/audit. The status is 200 also if there are differences.
 func (a *api) audit(c *call) (int, any, error) {
-	report, err := Audit(c.Request.Context(), a.Stock, c.Query("sku"))
+	sku, one := c.GetQuery("sku")
+	if one && sku == "" {
+		return 0, nil, errNoSKU
+	}
+	report, err := Audit(c.Request.Context(), a.Stock, sku)
 	return http.StatusOK, report, err
 }
 

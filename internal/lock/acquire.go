@@ -112,13 +112,11 @@ func (w *waiter) acquireLoop() error {
 		}
 		if !w.wait {
 			w.owner = "" // it is not in the store's queue
+			return cmp.Or(w.reason(), ErrHeld)
 		}
 		if !contended {
 			contended = true
 			w.observe(func(o Observer) { o.Contended(w.queue.key) })
-		}
-		if !w.wait {
-			return cmp.Or(w.reason(), ErrHeld)
 		}
 		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {

@@ -5,7 +5,7 @@
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
 // A Strategy (package strategy; the default, lanes, is package lane) decides which lock is held and how units are
-// taken. The transaction of a single order writes, in this sequence:
+// taken. The transaction of a single order locks, writes or checks, in this sequence:
 //
 //	buyer, idempotency key, units, order and lines, limits, movements
 //

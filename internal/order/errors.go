@@ -9,7 +9,7 @@ import (
 // Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below
 // matches all errors of its kind. Unless its text says otherwise, nothing was changed.
 type Error struct {
-	Code string // also the last part of the problem's type over HTTP
+	Code string // of its kind
 	Text string
 
 	Status Status        // of ErrState and ErrExpired: how the order ended

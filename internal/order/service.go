@@ -209,7 +209,8 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 }
 
 // Orders returns at most limit of the buyer's orders, the latest first: those placed before the one with the id before,
-// or from the latest on if that is empty. No order with that id need exist. New orders do not shift the later pages.
+// or from the latest on if that is empty. No order with that id need exist. New orders do not shift the later pages; one
+// that was asked for before the first page was read, and placed afterwards, may be on none.
 func (s *Service) Orders(ctx context.Context, buyer, before string, limit int) ([]Order, error) {
 	return s.Store.OfBuyer(ctx, buyer, before, limit)
 }

@@ -112,10 +112,11 @@ func complete(c *mysql.Config, secure *tls.Config) {
 		"sql_mode":   "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 		"time_zone":  "'+00:00'",
 	}
-	if c.Params == nil {
-		c.Params = map[string]string{}
+	given := c.Params
+	c.Params = map[string]string{}
+	for name, value := range given {
+		c.Params[strings.ToLower(name)] = value
 	}
-	maps.DeleteFunc(c.Params, func(name, _ string) bool { return fixed[strings.ToLower(name)] != "" })
 	maps.Copy(c.Params, fixed)
 	c.Params["innodb_lock_wait_timeout"] = cmp.Or(c.Params["innodb_lock_wait_timeout"], "5") // seconds; the server's default is 50
 	// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is longer

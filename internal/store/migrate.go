@@ -85,7 +85,7 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	sources := provider.ListSources() // by version
 	db := s.db.WithContext(ctx)
 	var version int64
-	err = db.Raw("SELECT MAX(version_id) FROM " + goose.DefaultTablename + " WHERE is_applied").Row().Scan(&version)
+	err = db.Raw("SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied").Row().Scan(&version)
 	if classify(err) == other && ctx.Err() == nil && !db.Migrator().HasTable(goose.DefaultTablename) {
 		return true, nil
 	}

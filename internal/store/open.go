@@ -141,7 +141,7 @@ func sqliteConnector(path string) (driver.Connector, error) {
 }
 
 // sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own one imports a
-// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's and are not used: goose migrates.
+// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's: goose migrates.
 type sqliteDialect struct {
 	gorm.Dialector // MySQL's
 	pool           *sql.DB

@@ -110,7 +110,7 @@ func TestMySQL_waits(t *testing.T) {
 // wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
-	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
+	const users = "Innodb_Lock_Wait_Timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, users)
 		s := database.Open(t)

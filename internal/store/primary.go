@@ -20,8 +20,7 @@ import (
 const (
 	askEvery   = time.Second            // while there is a primary
 	searchPace = 100 * time.Millisecond // while there is none
-	// awaitPrimary is how long a new connection waits for a primary. The question after a lost COMMIT tries five times,
-	// so that it outlasts an election.
+	// awaitPrimary is how long new connections wait for a primary after the last one was lost.
 	awaitPrimary = 2 * time.Second
 )
 
@@ -40,6 +39,7 @@ type group struct {
 	primary *member       // nil for none
 	last    *member       // the last primary
 	changes int           // of the last primary
+	lost    time.Time     // when there was none any more
 	found   chan struct{} // closed while there is a primary
 	wake    chan struct{} // closed to have all members asked now, and replaced
 	next    *confirmation // that has not begun; nil for none
@@ -66,7 +66,7 @@ type member struct {
 
 // newGroup watches the hosts until close.
 func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
-	g := &group{found: make(chan struct{}), wake: make(chan struct{})}
+	g := &group{lost: time.Now(), found: make(chan struct{}), wake: make(chan struct{})}
 	for _, config := range configs {
 		m := &member{
 			host: config.Addr, timeout: config.Timeout, reason: notPrimaryError("was not asked yet"),
@@ -104,10 +104,17 @@ func (g *group) close() {
 // Driver implements driver.Connector.
 func (g *group) Driver() driver.Driver { return g.members[0].pool.Driver() }
 
-// Connect implements driver.Connector. It waits for a primary for a short time, so that a planned change of the primary
-// goes unnoticed, and fails with a noPrimaryError.
+// Connect implements driver.Connector. It waits for a primary for a short time, so that transactions do not notice a
+// planned change of the primary, and then fails at once with a noPrimaryError: the pool opens connections for those who
+// wait for one, one after the other.
 func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
-	waiting, cancel := context.WithTimeout(ctx, awaitPrimary)
+	g.mu.Lock()
+	began := time.Now()
+	if g.primary == nil {
+		began = g.lost
+	}
+	g.mu.Unlock()
+	waiting, cancel := context.WithDeadline(ctx, began.Add(awaitPrimary))
 	defer cancel()
 	for {
 		m, err := g.await(waiting)
@@ -222,7 +229,7 @@ func (g *group) note(m *member, reason error) {
 		g.primary, g.last = m, m
 		close(g.found)
 	case reason != nil && g.primary == m:
-		g.primary = nil
+		g.primary, g.lost = nil, time.Now()
 		g.found = make(chan struct{})
 		g.askNowLocked()
 	}

@@ -54,11 +54,14 @@ var (
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
 // after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
 // order exists or it does not. isPlaced tries again after a lost connection, or while the first transaction still holds
-// its locks. Like the COMMIT, it ignores the cancellation of ctx.
+// its locks, and waits for a primary: it outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
+		if s.group != nil {
+			_, _ = s.group.await(ctx) // without one, Connect says why
+		}
 		err = s.inTx(ctx, func(t *tx) (err error) {
 			placed, err = t.isPlaced(d)
 			return err
@@ -101,7 +104,7 @@ func (s *Store) Confirm() func(context.Context, error) error {
 	if s.group == nil {
 		return func(_ context.Context, err error) error { return err }
 	}
-	before := s.group.current()
+	_, before, _ := s.group.state()
 	absences := []error{order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound}
 	return func(ctx context.Context, refusal error) error {
 		if !slices.ContainsFunc(absences, func(absence error) bool { return errors.Is(refusal, absence) }) {
@@ -113,10 +116,11 @@ func (s *Store) Confirm() func(context.Context, error) error {
 			_, err := s.isPlaced(unrecorded, never)
 			return err
 		})
+		_, after, _ := s.group.state()
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w: the refusal is not confirmed: %s", order.ErrBusy, err.Error())
-		case s.group.current() != before:
+		case after != before:
 			return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
 		}
 		return refusal

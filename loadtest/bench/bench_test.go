@@ -151,6 +151,13 @@ func TestContest_print(t *testing.T) {
 			t.Errorf("by p50 %v: got\n%s\nwant %s", byP50, got, want)
 		}
 	}
+	c.byP50 = false
+	for _, buyers := range []int{10, 100} {
+		c.rows = append(c.rows, &row{name: "lanes", buyers: buyers, rounds: rates(float64(buyers))}, &row{name: "lanes, other", base: "lanes", buyers: buyers, rounds: rates(5)})
+	}
+	if got, want := printed(c), "lanes, other 100 5 0 - - - - 0.05 "; !strings.Contains(got, want) {
+		t.Errorf("by the row of as many buyers: got\n%s\nwant %s", got, want)
+	}
 	c.rows[0].rounds[1] = round{Summary: crowd.Summary{Errors: 3}, Wrong: "9 orders in the books", Problem: "answer 503"}
 	if got, want := printed(c), "redis: WRONG: 9 orders in the books redis: answer 503"; !strings.Contains(got, want) || !c.broken() {
 		t.Errorf("got broken %v and\n%s\nwant %q", c.broken(), got, want)

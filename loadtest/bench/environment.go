@@ -49,7 +49,8 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 	if e.Redis != "" {
 		return e.Redis, nil
 	}
-	if server, err := testserver.OpenRedis(ctx); err == nil {
+	server, unavailable := testserver.OpenRedis(ctx)
+	if unavailable == nil {
 		e.later(server.Close)
 		return server.Addr(), nil
 	}
@@ -57,7 +58,7 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	e.say("no --redis and no Docker: Redis is embedded in this process, slower than Redis, and its work counts as the client's")
+	e.say(fmt.Sprintf("no --redis, and no container (%v): Redis is embedded in this process, slower than Redis, and its work counts as the client's", unavailable))
 	e.later(stop)
 	return addrs[0], nil
 }

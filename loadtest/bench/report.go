@@ -52,7 +52,7 @@ func (c *contest) table() string {
 	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
 	var others []string
 	for _, name := range []string{nothing, "redis", "conditional"} {
-		if c.name != "grow" && c.figures(name) != nil {
+		if c.name != "grow" && c.figures(name, c.buyers) != nil {
 			others = append(others, name)
 			header = append(header, "to "+name)
 		}
@@ -80,10 +80,10 @@ func (c *contest) table() string {
 			cells[len(cells)-1] = percent((spread.Greatest - spread.Least) / spread.Median)
 		}
 		for _, other := range others {
-			cells = append(cells, stats.Ratio(mine, c.figures(other)))
+			cells = append(cells, stats.Ratio(mine, c.figures(other, r.buyers)))
 		}
 		if base != "" {
-			cells = append(cells, stats.Ratio(mine, c.figures(r.base)))
+			cells = append(cells, stats.Ratio(mine, c.figures(r.base, r.buyers)))
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
@@ -94,9 +94,9 @@ func (c *contest) table() string {
 }
 
 // figures are what the row of that name is compared by; nil if it is not there.
-func (c *contest) figures(name string) []float64 {
+func (c *contest) figures(name string, buyers int) []float64 {
 	for _, r := range c.rows {
-		if r.name == name {
+		if r.name == name && r.buyers == buyers {
 			return r.figures(c.byP50)
 		}
 	}

@@ -23,27 +23,24 @@ type Process struct {
 	*os.Process
 	Addr string // where it says that it serves
 
-	stdin io.Closer
 	ended chan struct{} // closed when it is gone
 }
 
 // Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
 // threads for it. It returns when the program prints a line that begins with ready, the rest of which is its address. Its
-// stderr goes to this one's. Its stdin is open until Stop, or until this process is gone, which programs may heed. Of this environment's variables
-// those of a shop are left out.
+// stderr goes to this one's. Of this environment's variables those of a shop are left out.
 func Start(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
 	cmd.Stderr = os.Stderr
-	stdin, inErr := cmd.StdinPipe()
-	stdout, outErr := cmd.StdoutPipe()
-	if err := errors.Join(inErr, outErr); err != nil {
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &Process{Process: cmd.Process, stdin: stdin, ended: make(chan struct{})}
+	p := &Process{Process: cmd.Process, ended: make(chan struct{})}
 	addr := make(chan string, 1)
 	go func() {
 		defer close(p.ended)
@@ -68,11 +65,10 @@ func Start(ctx context.Context, n int, ready, program string, variables []string
 	}
 }
 
-// Stop asks the process to end, by SIGTERM and the end of its stdin, and waits until it has. One that has ended
-// already, as Ctrl-C ends a whole group, is as good.
+// Stop asks the process to end, by SIGTERM, and waits until it has. One that has ended already, as Ctrl-C ends a whole
+// group, is as good.
 func (p *Process) Stop() error {
 	_ = p.Signal(syscall.SIGTERM)
-	_ = p.stdin.Close()
 	select {
 	case <-p.ended:
 		return nil

@@ -49,7 +49,7 @@ func (b *buyer) order(ctx context.Context, number int64, due time.Time) {
 		b.cancel(ctx, &record)
 	}
 	b.records = append(b.records, record)
-	if record.Outcome == Failed && b.run.Pace != (Pace{}) {
+	if (record.Outcome == Failed || record.Outcome == Unknown) && b.run.Pace != (Pace{}) {
 		shopclient.Pause(ctx, b.run.Retry.Base) // a shop that fails at once is not asked without a pause
 	}
 }

@@ -151,7 +151,7 @@ func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tr
 	return nil
 }
 
-// find returns after how many histories which check has found the mistake; empty if none did. Recovery counts for nothing: a
+// find returns after how many histories which checks have found the mistake; empty if none did. Recovery counts for nothing: a
 // slow machine breaks it as well.
 func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int) (string, error) {
 	if err := r.close(); err != nil {
@@ -171,11 +171,15 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		if err != nil {
 			return "", err
 		}
+		var by []string
 		for _, v := range h.Violations {
-			if v.Check != "recovery" {
+			if v.Check != "recovery" && !slices.Contains(by, v.Check) {
 				r.report(fmt.Sprintf("%s: %s", v.Check, v.Detail))
-				return fmt.Sprintf("found after %d: %s", n+1, v.Check), nil
+				by = append(by, v.Check)
 			}
+		}
+		if by != nil {
+			return fmt.Sprintf("found after %d: %s", n+1, strings.Join(by, ", ")), nil
 		}
 	}
 	return "", nil

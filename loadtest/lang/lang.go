@@ -25,9 +25,9 @@ var chinese = sync.OnceValue(func() (texts map[string]string) { //nolint:gocheck
 	return texts
 })
 
-// Flag is the language of a command's explanations. Tables and timelines are in English.
+// Flag is the language of a command's explanations and verdicts. Tables and timelines are in English, and so are files.
 type Flag struct {
-	Lang string `enum:"en,zh" default:"en" help:"Language of the explanations: en, or zh for Chinese."`
+	Lang string `enum:"en,zh" default:"en" help:"Language of what is printed: en, or zh for Chinese."`
 }
 
 // Text returns a text in a language, with its values as by fmt.Sprintf if it has any. What has no translation is English.

@@ -85,16 +85,16 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	var encoded []byte
 	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
+		if encoded, err = json.Marshal(body); err != nil {
 			return response{}, err
 		}
-		// Without GetBody the transport cannot send the request a second time on its own account, which it does for one
-		// with an Idempotency-Key.
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 		req.Header.Set("Content-Type", "application/json")
 	}
+	// With a body, empty or not, but without GetBody, the transport cannot send the request a second time on its own account,
+	// which it does for a GET and for one with an Idempotency-Key.
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 	resp, err := c.conns.Do(req)
 	if err != nil {
 		return response{}, err

@@ -89,23 +89,29 @@ func TestClient_Buy_answer(t *testing.T) {
 
 // doc.go: "It sends each request once". net/http would by itself send one with an Idempotency-Key again when a
 // connection breaks that was used before.
-func TestClient_Buy_once(t *testing.T) {
+func TestClient_once(t *testing.T) {
 	t.Parallel()
-	var orders atomic.Int64
+	var requests atomic.Int64
 	client := connect(t, func(_ http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			orders.Add(1)
+		if r.URL.Path != "/healthz" {
+			requests.Add(1)
 			panic(http.ErrAbortHandler)
 		}
 	})
-	if err := client.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Buy(t.Context(), shopclient.Purchase{Key: "k", Lines: []shopclient.Line{{SKU: "mug", Units: 1}}}); err == nil {
-		t.Error("error: got nil, want that the connection broke")
-	}
-	if got := orders.Load(); got != 1 {
-		t.Errorf("requests: got %d, want 1", got)
+	for name, ask := range map[string]func() (shopclient.Answer, error){
+		"Buy": func() (shopclient.Answer, error) {
+			return client.Buy(t.Context(), shopclient.Purchase{Key: "k", Lines: []shopclient.Line{{SKU: "mug", Units: 1}}})
+		},
+		"Pay":  func() (shopclient.Answer, error) { return client.Pay(t.Context(), "ann", "o-1", "k") },
+		"Look": func() (shopclient.Answer, error) { return client.Look(t.Context(), "ann", "o-1") },
+	} {
+		if err := client.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		requests.Store(0)
+		if _, err := ask(); err == nil || requests.Load() != 1 {
+			t.Errorf("%s: got error %v and %d requests, want that the connection broke, and 1", name, err, requests.Load())
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"encoding/json"
 	"html/template"
 	"io"
 	"slices"
@@ -53,13 +52,7 @@ func WriteBars(w io.Writer, r result.Report) error {
 }
 
 func execute(w io.Writer, name string, data any) error {
-	functions := template.FuncMap{
-		"comma": humanize.Comma, "has": slices.Contains[[]string],
-		"json": func(v any) (string, error) {
-			text, err := json.Marshal(v)
-			return string(text), err
-		},
-	}
+	functions := template.FuncMap{"comma": humanize.Comma, "has": slices.Contains[[]string]}
 	t, err := template.New("").Funcs(functions).ParseFS(templates, "html/*")
 	if err != nil {
 		return err
@@ -164,6 +157,9 @@ func facts(r result.Report, language string) []fact {
 		{"CPU", r.Machine.CPUModel},
 		{"Go", r.Machine.Go},
 		{"Commit", r.Machine.Commit},
+	}
+	for _, n := range r.NotRun {
+		all = append(all, fact{"Not run", n.Name + ": " + n.Reason})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }

@@ -172,12 +172,15 @@ func percentage(t *testing.T, s string) float64 {
 // The page says of each strategy what the report does.
 func TestWrite_says(t *testing.T) {
 	t.Parallel()
-	root, err := html.Parse(bytes.NewReader(write(t, example())))
+	r := example()
+	r.NotRun = []result.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}}
+	root, err := html.Parse(bytes.NewReader(write(t, r)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := words(root)
 	for _, want := range []string{
+		"Not run zookeeper: it needs a ZooKeeper",
 		"1,000 buyers want one of 100 units each, all at once, from 3 shop instances.",
 		"As expected, redis was correct.",
 		"✕ oversold by 331 431 sold of 100", "✓ correct 100 sold of 100", "− undersold by 40 60 sold of 100",

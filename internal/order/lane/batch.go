@@ -183,7 +183,7 @@ func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 		b.dropAnswered()
 		return false, nil
 	case errors.Is(err, order.ErrInProgress):
-		return true, nil // one by one, only the buyer of the locked key waits for it
+		return true, nil // one by one, the locked key fails the order of its own buyer alone
 	case errors.Is(err, order.ErrKeyTaken), errors.Is(err, order.ErrSoldOut), errors.Is(err, order.ErrChanged), errors.Is(err, errStale):
 		return false, nil
 	}
@@ -305,6 +305,7 @@ func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	if err != nil && !errors.Is(err, order.ErrUnknownSKU) {
 		return err
 	}
+	since := l.snapshots.now()
 	if err := l.replyReplays(ctx, b.buyers); err != nil {
 		return err
 	}
@@ -312,7 +313,7 @@ func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	l.snapshots.put(levels)
+	l.snapshots.put(levels, since)
 	b.plan(levels)
 	return nil
 }

@@ -34,6 +34,7 @@ import (
 	"container/list"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -167,7 +168,11 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 
 // leftQueue is the error of a buyer whose ctx ended in the queue.
 func (w *buyer) leftQueue() error {
-	return fmt.Errorf("lane of sku %q: %w: %w: %w", w.draft.Lines[0].SKU, lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
+	err := fmt.Errorf("lane of sku %q: %w: %w: %w", w.draft.Lines[0].SKU, lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", lock.ErrTimeout, err)
+	}
+	return err
 }
 
 // Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more

@@ -25,8 +25,8 @@ type snapshot struct {
 	since time.Time // the same moment by the clock of this process
 }
 
-// put stores the levels of one SKU, which were read just now.
-func (s *snapshots) put(levels order.Levels) {
+// put stores the levels of one SKU, which were read at that moment.
+func (s *snapshots) put(levels order.Levels, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sku := levels.SKUs[0]
@@ -36,7 +36,7 @@ func (s *snapshots) put(levels order.Levels) {
 			break
 		}
 	}
-	s.bySKU[sku.Name] = snapshot{sku, levels.At, s.now()}
+	s.bySKU[sku.Name] = snapshot{sku, levels.At, since}
 }
 
 // subtract takes the units that a lane of this instance has sold from a snapshot.

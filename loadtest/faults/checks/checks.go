@@ -231,7 +231,7 @@ func refusals(r *record) (broken []string) {
 			if len(from.Requests) > 0 {
 				changes[sku] = append(changes[sku], change{from.Sent(), -units})
 			}
-			if until, told := ended[id]; told {
+			if until, answered := ended[id]; answered {
 				changes[sku] = append(changes[sku], change{until, units})
 			}
 		}
@@ -318,7 +318,7 @@ func outcomes(r *record) (broken []string) {
 			broken = append(broken, fmt.Sprintf("%s, after %d requests: %v", o.Outcome, len(o.Requests), o))
 		}
 		for _, request := range o.Requests {
-			if strings.HasPrefix(request.Answer, "500") {
+			if strings.HasPrefix(request.Answer, "500") || strings.HasPrefix(request.Answer, "429") { // nobody reaches a limit
 				broken = append(broken, fmt.Sprintf("shop %d answered %s: %v", request.Shop+1, request.Answer, o))
 			}
 		}

@@ -144,8 +144,8 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-// SoldSince returns when n sellers, a shop with a strategy each, had acknowledged an order that they were asked for after
-// that time; 0 if one has not.
+// SoldSince returns when n sellers, a shop with a strategy each, had acknowledged an order of Deep that they were asked for
+// after that time; 0 if one has not.
 func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +155,7 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	}
 	first := map[seller]time.Duration{}
 	for _, o := range h.Operations {
-		if last := o.Last(); o.Outcome == Placed && !o.Replay && last.Sent >= after {
+		if last := o.Last(); o.Outcome == Placed && !o.Replay && o.Units(h.SKUs.Deep) > 0 && last.Sent >= after {
 			by := seller{last.Shop, o.Strategy}
 			if earlier, sold := first[by]; !sold || last.Answered < earlier {
 				first[by] = last.Answered

@@ -76,12 +76,12 @@ func Open(ctx context.Context, kind Kind, program string, patient bool) (s *Syst
 
 // Close stops all: the shops together, then the rest, the last first.
 func (s *System) Close() error {
+	errs := make([]error, len(s.Shops))
 	var all sync.WaitGroup
-	for _, shop := range s.Shops {
-		all.Go(func() { _ = shop.Stop(s.ctx) })
+	for i, shop := range s.Shops {
+		all.Go(func() { errs[i] = shop.Stop(s.ctx) })
 	}
 	all.Wait()
-	var errs []error
 	for _, undo := range slices.Backward(s.undo) {
 		errs = append(errs, undo())
 	}

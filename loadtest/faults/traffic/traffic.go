@@ -39,7 +39,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
-	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few
+	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few, and one pays too late
 	Strategies []string
 	Seed       uint64
 	Patient    bool
@@ -60,10 +60,12 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
-	for i := range t.Buyers + fewBuyers + 1 {
+	for i := range t.Buyers + fewBuyers + 2 {
 		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
 		work := c.shop
 		switch {
+		case i == t.Buyers+fewBuyers+1:
+			work = c.payLate
 		case i == t.Buyers+fewBuyers:
 			work = c.restock
 		case i >= t.Buyers:
@@ -142,6 +144,14 @@ func (c *client) takeFew() {
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
+// payLate buys something, and pays when it has expired.
+func (c *client) payLate() {
+	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
+	if o.Outcome == history.Placed && shopclient.Pause(c.asking, time.Until(o.Expires)+50*time.Millisecond) {
+		c.end(history.Pay, o)
+	}
+}
+
 // restock brings hot units in.
 func (c *client) restock() {
 	shopclient.Pause(c.asking, restockEvery)
@@ -199,7 +209,7 @@ func (c *client) key() string {
 
 // insist asks one shop after the other until the answer is final, and records the operation.
 func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
-	turn, pause := c.keys, retryPause
+	turn, pause, late := c.keys, retryPause, time.Now().After(o.Expires)
 	if o.Kind == history.Pay {
 		turn++ // another shop than that of a cancellation at the same time
 	}
@@ -217,7 +227,8 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		switch {
 		case o.Outcome == history.Placed && answer.Order.Status != "pending",
 			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
-			o.Outcome == history.Expired && time.Now().Before(o.Expires):
+			o.Outcome == history.Expired && time.Now().Before(o.Expires),
+			o.Outcome == history.Paid && o.Kind == history.Pay && late:
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
 			o.OrderID, o.Expires = answer.Order.ID, answer.Order.ExpiresAt
@@ -238,16 +249,18 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	switch {
 	case err != nil || !good && a.Problem.RetrySafe:
 		return history.Unknown
-	case good && kind == history.Look:
-		return history.Outcome(a.Order.Status)
-	case good:
+	case good && kind != history.Look:
 		return map[history.Kind]history.Outcome{
 			history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
 		}[kind]
 	case kind == history.Buy && a.Problem.SoldOut():
 		return history.SoldOut
 	}
-	if status := history.Outcome(a.Problem.OrderStatus); status == history.Paid || status == history.Cancelled || status == history.Expired {
+	status := history.Outcome(a.Problem.OrderStatus)
+	if good {
+		status = history.Outcome(a.Order.Status)
+	}
+	if status == history.Paid || status == history.Cancelled || status == history.Expired || good && status == history.Pending {
 		return status
 	}
 	return history.Rejected

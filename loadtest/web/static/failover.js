@@ -9,6 +9,7 @@ export function wireFailover() {
     if (button.getAttribute("aria-disabled") === "true") return;
     button.setAttribute("aria-disabled", "true");
     complain(view, null);
+    receipts.replaceChildren();
     const began = Date.now();
     const ticking = setInterval(() => {
       const n = Math.round((Date.now() - began) / 1000);

@@ -60,6 +60,7 @@ export function openRace(place) {
 
 async function begin() {
   clear(form);
+  run.setAttribute("aria-disabled", "true");
   const number = (name) => {
     const field = form.elements[name];
     return field && field.value !== "" ? Number(field.value) : 0;
@@ -69,6 +70,7 @@ async function begin() {
     ...Object.fromEntries(numbers.map((name) => [name, number(name)])),
     together: form.elements.together.checked,
   }, form);
+  if (!begun) run.setAttribute("aria-disabled", "false");
   const track = document.querySelector(".track");
   const top = track.getBoundingClientRect().top;
   if (begun && (top < 0 || top > innerHeight / 2)) track.scrollIntoView();

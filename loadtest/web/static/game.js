@@ -31,6 +31,7 @@ export function allowFaults(allow) {
 // openGame opens a game at a schedule, or goes on with the one that is open.
 export async function openGame(schedule) {
   if (schedule === "" && position) return keepPlace("game", position.schedule);
+  play.stop();
   const [what, letters = ""] = (schedule || start()).split(":");
   [strategy.value, units.value] = `${what}*1`.split("*");
   faults.checked ||= /[xtw]/.test(letters);
@@ -110,9 +111,9 @@ function shortest(all) {
 
 // exploreAll lets the lab play all schedules of the choice, once.
 function exploreAll() {
-  const [chosen, asked] = [choice(), { strategy: strategy.value, crash: faults.checked }];
+  const [chosen, one, asked] = [choice(), units.value === "1", { strategy: strategy.value, crash: faults.checked }];
   return exploring = exploring.then(async () => {
-    if (units.value !== "1" || explored[chosen]) return explored[chosen];
+    if (!one || explored[chosen]) return explored[chosen];
     at("tried").textContent = t("All schedules are being played.");
     try {
       explored[chosen] = await ask("/explore", asked);
@@ -149,7 +150,7 @@ function byHand(act) {
 
 async function doAct(act) {
   const done = position?.acts ?? [];
-  if (act === "r" || !position) return to(start());
+  if (act === "r" || !position?.schedule.startsWith(start())) return to(start());
   const game = `${position.schedule.split(":")[0]}:`;
   if (act === "u") return done.length > 0 && to(game + done.slice(0, -1).join(""));
   if (position.next.includes(act.length > 1 ? act : act.toUpperCase())) return to(game + done.join("") + act);

@@ -66,7 +66,7 @@ async function begin(chosen) {
   if (lesson !== chosen) return;
   whole = all;
   slider.max = whole.acts.length;
-  reached.set(whole.acts.length, whole);
+  reached.set(whole.acts.length, Promise.resolve(whole));
 }
 
 // last is how far one can go: to the question, until it is answered.
@@ -79,9 +79,12 @@ async function go(n) {
   const mine = ++going;
   const to = Math.min(Math.max(n, 0), last());
   const name = `${lesson.schedule.split(":")[0]}:${whole.acts.slice(0, to).join("")}`;
-  const there = reached.get(to) ?? await ask("/schedule", { name });
+  if (!reached.has(to)) reached.set(to, ask("/schedule", { name }));
+  const there = await reached.get(to).catch((problem) => {
+    reached.delete(to);
+    throw problem;
+  });
   if (mine !== going) return false;
-  reached.set(to, there);
   step = to;
   keepPlace("lesson", `${lesson.name}/${step}`);
   board.show(there, t("With {strategy}", there), whole.buyers.map((buyer) => buyer.name), actor(whole.acts[step] ?? whole.acts.at(-1)));
@@ -139,7 +142,8 @@ async function attempt(n) {
 
 async function goByHand(n) {
   play.stop();
-  if (whole && await attempt(n) && !question.hidden) question.querySelector("input").focus();
+  if (!whole) return openLesson(lesson?.name ?? "");
+  if (await attempt(n) && !question.hidden) question.querySelector("input").focus();
 }
 
 export function wireLessons() {

@@ -1,6 +1,7 @@
 // The views of the page, by the fragment of the address: #race, #lesson/none/3, #game/none:Ab. Other fragments are
-// places within a view.
+// places within the race.
 const views = {};
+let here = ""; // the address that is shown
 
 // addView lets open show what the fragment says behind the view's name, and a slash.
 export function addView(name, open) {
@@ -12,22 +13,24 @@ export function wireViews() {
   show();
 }
 
-// keepPlace puts the place within the view into the address, unless that leads to another view by now.
+// keepPlace puts the place within the view into the address, unless that leads elsewhere by now.
 export function keepPlace(view, place) {
-  if (location.hash.split("/")[0] === `#${view}`) history.replaceState(null, "", `#${view}/${place}`);
+  if (location.hash !== here || here.split("/")[0] !== `#${view}`) return;
+  history.replaceState(null, "", `#${view}/${place}`);
+  here = location.hash;
 }
 
 function show() {
-  const [asked, place] = location.hash.slice(1).split(/\/(.*)/s);
-  if (asked !== "" && !(asked in views)) return;
+  here = location.hash;
+  const [asked, place] = here.slice(1).split(/\/(.*)/s);
+  const view = asked in views ? asked : "race";
   for (const name of Object.keys(views)) {
-    const here = name === (asked || "race");
-    document.getElementById(name).hidden = !here;
+    document.getElementById(name).hidden = name !== view;
     const link = document.querySelector(`nav a[href="#${name}"]`);
-    if (here) link?.setAttribute("aria-current", "page");
+    if (name === view) link?.setAttribute("aria-current", "page");
     else link?.removeAttribute("aria-current");
   }
-  views[asked || "race"](place ?? "");
+  views[view](view === asked ? place ?? "" : "");
 }
 
 // Autoplay takes a step every so often, until it is stopped, the view is left, or step reports that it was the last.
