@@ -160,7 +160,7 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
-	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 16), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
+	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 14), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
 	if len(t.Strategies) == 0 {
 		t.Strategies = []string{"lanes", "redis"}
 	}

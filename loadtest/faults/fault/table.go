@@ -22,7 +22,7 @@ type Fault struct {
 	About string
 
 	Strategies []string // by which clients buy; nil for lanes and redis
-	Buyers     int      // 0 for 16
+	Buyers     int      // 0 for 14
 	Unnoticed  bool     // no request may fail or be repeated
 	MovesClock bool     // needs shops whose clocks can be moved
 	Loses      bool     // what was acknowledged may be lost: a control

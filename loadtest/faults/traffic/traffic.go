@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	fewBuyers = 4 // more at once would be more sequences of events than Porcupine can try
+	fewBuyers  = 4 // more at once would be more sequences of events than Porcupine can try
+	deepBuyers = 2 // they go to all shops with all strategies
 
 	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
 	patience     = 20 * time.Second      // of patient clients
@@ -39,7 +40,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
-	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few, and one pays too late
+	Buyers     int             // of Deep, Hot and Cold; more buy Few or Deep alone, and one pays too late
 	Strategies []string
 	Seed       uint64
 	Patient    bool
@@ -60,15 +61,17 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
-	for i := range t.Buyers + fewBuyers + 2 {
+	for i := range t.Buyers + fewBuyers + deepBuyers + 2 {
 		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
 		work := c.shop
-		switch {
-		case i == t.Buyers+fewBuyers+1:
+		switch n := i - t.Buyers; {
+		case n == fewBuyers+deepBuyers+1:
 			work = c.payLate
-		case i == t.Buyers+fewBuyers:
+		case n == fewBuyers+deepBuyers:
 			work = c.restock
-		case i >= t.Buyers:
+		case n >= fewBuyers:
+			work, c.keys = c.takeDeep, n*len(t.Shops)
+		case n >= 0:
 			work = c.takeFew
 		}
 		running.Go(func() {
@@ -144,6 +147,11 @@ func (c *client) takeFew() {
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
+// takeDeep buys from the next shop, and when it has been to all by the next strategy. It forgets its orders.
+func (c *client) takeDeep() {
+	c.buyBy(c.Strategies[c.keys/len(c.Shops)%len(c.Strategies)], []shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
+}
+
 // payLate buys something, and pays when it has expired.
 func (c *client) payLate() {
 	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
@@ -162,7 +170,11 @@ func (c *client) restock() {
 }
 
 func (c *client) buy(lines []shopclient.Line) history.Operation {
-	o := history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: c.Strategies[c.dice.IntN(len(c.Strategies))]}
+	return c.buyBy(c.Strategies[c.dice.IntN(len(c.Strategies))], lines)
+}
+
+func (c *client) buyBy(strategy string, lines []shopclient.Line) history.Operation {
+	o := history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: strategy}
 	c.insist(&o, c.askToBuy(&o))
 	return o
 }
