@@ -65,7 +65,7 @@ func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.
 	movements := make([]stock.Movement, len(o.Lines))
 	for i, line := range o.Sorted() {
 		movements[i] = stock.Movement{
-			ID: newID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
+			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
 		}
 		if fence != nil {
 			movements[i].Fence = fence(line.SKU)
@@ -74,8 +74,8 @@ func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.
 	return movements
 }
 
-// newID returns an id that sorts by time. It cannot fail: crypto/rand ends a program that gets no random bytes.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
+// NewID returns an id that sorts by time. It cannot fail: crypto/rand ends a program that gets no random bytes.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Limits of a request.
 const (
@@ -205,7 +205,7 @@ type Draft struct {
 func newDraft(r Request, think, hold time.Duration) *Draft {
 	lines := r.merged()
 	return &Draft{
-		Order:       Order{ID: newID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
+		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
 		Fingerprint: Fingerprint(lines),
 		Think:       cmp.Or(r.Think, think),
 		hold:        hold,

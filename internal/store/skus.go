@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -133,7 +132,7 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 				return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
 			}
 			if err == nil {
-				err = t.Record(stock.Movement{ID: newMovementID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt})
+				err = t.Record(stock.Movement{ID: order.NewID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt})
 			}
 			if err != nil {
 				return err
@@ -170,7 +169,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 	confirm := s.Confirm()
 	err = s.inTx(ctx, func(t *tx) error {
 		// The key comes first: the statement waits for a transaction with the same key that still runs.
-		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: newMovementID(), Units: d.Units}
+		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: order.NewID(), Units: d.Units}
 		err := t.db.Create(&booked).Error
 		replayed = classify(err) == duplicate
 		switch {
@@ -222,9 +221,6 @@ func replayDelivery(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
 	then.Level = first.After
 	return then, err
 }
-
-// newMovementID returns an id that sorts by time.
-func newMovementID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Record implements order.Tx.
 func (t *tx) Record(movements ...stock.Movement) error {

@@ -151,8 +151,13 @@ type leftOutError struct{ orders map[int]error }
 
 func (e *leftOutError) Error() string { return fmt.Sprintf("%d orders are left out", len(e.orders)) }
 
-// conclude answers buyers by the outcome of a transaction. If it is not done, the remaining buyers have to be planned
-// again; if it is, its error is that of serve.
+// conclude answers buyers by the outcome of a transaction. What becomes of the others:
+//
+//	committed                                there are none: done
+//	rows of buyers locked, orders left out   planned again
+//	stale plan, key taken, sold out          planned again
+//	a key in progress                        sold one by one: done, without an error
+//	any other error                          refused with it: done
 func (l *Lanes) conclude(b *batch, err error) (done bool, _ error) {
 	var leftOut *leftOutError
 	var locked *order.LockedError
