@@ -17,7 +17,7 @@ test: ## all tests; those that need Docker skip without it
 race: ## all tests under the race detector
 	go test -race ./...
 
-integration: ## all tests, and a test that lacks its server fails
+integration: ## all tests under the race detector; one that lacks its server fails
 	CI=true go test -race ./...
 
 lint: ## formatting, vet, and the import rules of the layout; needs golangci-lint v2
