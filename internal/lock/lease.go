@@ -189,7 +189,8 @@ type Leases struct {
 }
 
 // AcquireAll waits for the leases of all keys, all or none. Duplicates count once. The keys are taken in sorted order,
-// so that two callers never wait for each other; in a cluster each may be in another slot.
+// so that two callers that hold no other key never wait for each other; in a cluster each may be in another slot. Each
+// key has its own MaxWait.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {

@@ -9,8 +9,8 @@ import (
 
 // Options of a Locker. The zero value is a good one.
 type Options struct {
-	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key. It
-	// is renewed every third of it. Default 10 s, at least 100 ms, a whole number of milliseconds.
+	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key
+	// (longer if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s, at least 100 ms, a whole number of milliseconds.
 	TTL time.Duration
 
 	// Margin is how much earlier than the store a lease's holder stops trusting it: room for clocks that run at
@@ -61,12 +61,12 @@ func (o Options) checked() (Options, error) {
 // goroutines at once, while callers may wait for the key: they return quickly and do not call the Locker. One that
 // panics in Waited, Contended, Held or HandedOver makes the call panic that it was about, and leaves no key held. (A
 // caller that leaves at the moment when it is handed a lease has it released in the background: a panic there ends the
-// process.)
+// process, as one in Renewed or Lost does.)
 type Observer interface {
 	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease.
 	Waited(key string, d time.Duration, err error)
 
-	// Contended: another process holds the key. Called once each time that this process begins to wait.
+	// Contended: another process holds the key. Called once for each caller that has to wait for it.
 	Contended(key string)
 
 	// Held: a lease was released after d.

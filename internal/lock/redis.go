@@ -47,7 +47,7 @@ func newScript(source string) *redis.Script {
 type Script struct {
 	Name   string // what it is for: acquire, renew or release
 	Hash   string // how EVALSHA and a server's slow log call it
-	Source string
+	Source string // without its constants
 }
 
 // Scripts returns the scripts of the Redis backend.
@@ -66,7 +66,7 @@ func Scripts() []Script {
 // process's channel.
 //
 // The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
-// that are held, as if it had lost its memory.
+// that are held, as if it had lost its memory. A full server renews and releases none, so keep memory free.
 //
 // With access control lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe,
 // waiters are not in the queue, and ask again every tenth of the TTL.

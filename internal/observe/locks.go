@@ -28,7 +28,7 @@ func newLocks(with families) locks {
 		hold:         with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
 		acquisitions: counter("acquisitions_total", "Ends of the wait for a lease.", "result"),
 		renewals:     counter("renewals_total", "Renewals of a lease.", "result"),
-		contended:    counter("contended_total", "Times that this process began to wait for another one."),
+		contended:    counter("contended_total", "Callers that had to wait for another process."),
 		handovers:    counter("handovers_total", "Leases passed on in this process without asking the store."),
 		lost:         counter("lost_total", "Leases that ended before they were given back."),
 	}

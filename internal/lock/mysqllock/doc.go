@@ -40,11 +40,12 @@
 // time since the last lease.
 //
 // The row of a free key stays, for its fence. Where keys are many, a daily job can delete those that have been free for
-// a day:
+// a day, in READ COMMITTED: else the statement keeps all rows locked that it reads, those of leases too. Again until it
+// finds none:
 //
 //	DELETE FROM locks
 //	 WHERE deadline < UTC_TIMESTAMP(6) - INTERVAL 1 DAY
-//	   AND fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 86400000000
+//	   AND fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 86400000000 LIMIT 1000
 //
 // # The pool
 //
@@ -56,8 +57,7 @@
 // the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions of the
 // locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The driver's
 // COMMIT and ROLLBACK take no contexts: set readTimeout and writeTimeout in the DSN to more than the time limit of a
-// request (a third of the TTL, or a second if that is longer). Pools that package store opens have all of these.
-// Statement-based replication cannot replicate READ COMMITTED.
+// request (a third of the TTL, or a second if that is longer). Statement-based replication cannot replicate READ COMMITTED.
 //
 // The sources: MySQL Reference Manual, "InnoDB Locking" and "Transaction Isolation Levels"; for the fence's clock,
 // hybrid logical clocks (Kulkarni et al., 2014).

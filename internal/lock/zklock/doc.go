@@ -33,7 +33,8 @@
 // So a holder that crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A server with the
 // default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
-// A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it.
+// A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it. A
+// server that falls silent is noticed after two thirds of the session's timeout only, which is later.
 // Grant.Lost of all leases of a session is closed when a server reports that it has expired. Waiters create a node in
 // the next session, at the queue's end. The loss of a leader ends no session.
 //

@@ -25,7 +25,7 @@ func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
 	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
 	now := b.now().id
-	p.doubt = retryable(err)
+	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // which is of requests that were never sent
 	switch {
 	case now != p.session:
 		// The library sends in the next session what it could not send before, so the node may belong to that one.
