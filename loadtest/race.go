@@ -234,7 +234,7 @@ func freshSKUs(strategy string, n int) []string {
 }
 
 // errUnsettled means that the books keep changing after the race.
-var errUnsettled = errors.New("the books still change, though nobody here buys any more")
+var errUnsettled = errors.New("the books still change, though the load test buys nothing any more")
 
 // audits asks for the books of each SKU, until two audits in a row are alike where orders or cancellations may still be
 // on their way.

@@ -9,8 +9,9 @@ import (
 
 // Options of a Locker. The zero value is a good one.
 type Options struct {
-	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key
-	// (longer if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s, at least 100 ms, a whole number of milliseconds.
+	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key (longer
+	// if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s, at least 100 ms, a
+	// whole number of milliseconds.
 	TTL time.Duration
 
 	// Margin is how much earlier than the store a lease's holder stops trusting it: room for clocks that run at

@@ -50,7 +50,7 @@ func TestStore_Claims(t *testing.T) {
 		if got, err := s.Claims(t.Context()); err != nil || len(got) != 0 {
 			t.Errorf("no keys: got %v, %v", got, err)
 		}
-		if _, err := s.Order(t.Context(), newID()); !errors.Is(err, order.ErrNotFound) {
+		if _, err := s.Order(t.Context(), order.NewID()); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("order: got %v, want ErrNotFound", err)
 		}
 		s.wantClean(t)
@@ -70,7 +70,7 @@ func TestStore_readsFail(t *testing.T) {
 				_, err := s.Claims(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
 				return err
 			},
-			"Order":     func(ctx context.Context, s shop) error { _, err := s.Order(ctx, newID()); return err },
+			"Order":     func(ctx context.Context, s shop) error { _, err := s.Order(ctx, order.NewID()); return err },
 			"OfBuyer":   func(ctx context.Context, s shop) error { _, err := s.OfBuyer(ctx, "ann", "", 1); return err },
 			"Due":       func(ctx context.Context, s shop) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
 			"Audit":     func(ctx context.Context, s shop) error { return s.Audit(ctx, "", ignoreAccount, ignoreDifference) },
@@ -141,7 +141,7 @@ func TestStore_OfBuyer(t *testing.T) {
 			want   []order.Order
 		}{
 			{"", 100, anns}, {"", 5, anns}, {"", 2, anns[:2]}, {anns[1].ID, 2, anns[2:4]}, {anns[3].ID, 2, anns[4:]},
-			{anns[4].ID, 2, []order.Order{}}, {newID(), 1, anns[:1]}, // of no order
+			{anns[4].ID, 2, []order.Order{}}, {order.NewID(), 1, anns[:1]}, // of no order
 		} {
 			got, err := s.OfBuyer(t.Context(), "ann", c.before, c.limit)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
@@ -220,7 +220,7 @@ func TestTx_Move(t *testing.T) {
 				t.Errorf("%+v: read %s, %v", c, read.Status, err)
 			}
 		}
-		if _, _, err := s.move(t, newID(), paid); !errors.Is(err, order.ErrNotFound) {
+		if _, _, err := s.move(t, order.NewID(), paid); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("no such order: got %v, want ErrNotFound", err)
 		}
 	})

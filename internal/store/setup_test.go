@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/order"
@@ -47,7 +46,7 @@ func newShop(t testing.TB, s *store.Store, units int64, names ...string) shop {
 // draft is an order of two units of each SKU.
 func draft(buyer, key string, skus ...string) *order.Draft {
 	d := &order.Draft{Order: order.Order{
-		ID: newID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: stock.Money{Currency: price.Currency},
+		ID: order.NewID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: stock.Money{Currency: price.Currency},
 	}}
 	for _, sku := range skus {
 		d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
@@ -56,8 +55,6 @@ func draft(buyer, key string, skus ...string) *order.Draft {
 	d.Fingerprint = order.Fingerprint(d.Lines)
 	return d
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 func one(sku string) stock.Take { return stock.Take{SKU: sku, Units: 1} }
 
@@ -78,7 +75,7 @@ func write(tx order.Tx, drafts ...*order.Draft) error {
 }
 
 func moved(kind stock.Kind, d *order.Draft, line order.Line) stock.Movement {
-	return stock.Movement{ID: newID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Change: kind.Change(line.Units)}
+	return stock.Movement{ID: order.NewID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Change: kind.Change(line.Units)}
 }
 
 func (s shop) place(ctx context.Context, drafts ...*order.Draft) error {

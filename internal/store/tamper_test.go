@@ -64,7 +64,7 @@ func TestStore_Audit_seesEachDifference(t *testing.T) {
 			}
 			ann, bob := draft("ann", "k1", "mug", "hat"), draft("bob", "k1", "mug")
 			s.mustPlace(t, ann, bob)
-			fill := strings.NewReplacer("{ann}", ann.ID, "{bob}", bob.ID, "{none}", newID(), "{then}", "'2026-01-01 00:00:00.000000'",
+			fill := strings.NewReplacer("{ann}", ann.ID, "{bob}", bob.ID, "{none}", order.NewID(), "{then}", "'2026-01-01 00:00:00.000000'",
 				"{move}", s.movementOf(t, bob, "mug"), "{move-hat}", s.movementOf(t, ann, "hat"))
 			for _, statement := range c.damage {
 				storetest.Exec(t, st, fill.Replace(statement))

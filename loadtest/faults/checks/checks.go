@@ -318,7 +318,8 @@ func outcomes(r *record) (broken []string) {
 			broken = append(broken, fmt.Sprintf("%s, after %d requests: %v", o.Outcome, len(o.Requests), o))
 		}
 		for _, request := range o.Requests {
-			if strings.HasPrefix(request.Answer, "500") || strings.HasPrefix(request.Answer, "429") { // nobody reaches a limit
+			// The clients stay below each limit that is answered with 429.
+			if strings.HasPrefix(request.Answer, "500") || strings.HasPrefix(request.Answer, "429") {
 				broken = append(broken, fmt.Sprintf("shop %d answered %s: %v", request.Shop+1, request.Answer, o))
 			}
 		}

@@ -7,9 +7,9 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// SoldSince returns when each shop had sold units of Deep, and the shop that only replays an order has not; Gap lasts to the end, and so
-// does Recovery if one has not sold. Otherwise it is the longer of that after another server's takeover and that after the
-// end of the fault.
+// SoldSince returns when each shop had sold units of Deep, and the shop that only replays an order has not; Gap lasts to the
+// end, and so does Recovery if one has not sold. Otherwise it is the longer of that after another server's takeover and that
+// after the end of the fault.
 func TestHistory_SoldSince(t *testing.T) {
 	t.Parallel()
 	h := &History{SKUs: SKUs{Deep: "deep", Few: "few"}}

@@ -20,8 +20,7 @@ import (
 )
 
 const (
-	fewBuyers  = 4 // more at once would be more sequences of events than Porcupine can try
-	deepBuyers = 2 // they go to all shops with all strategies
+	fewBuyers = 4 // more at once would be more sequences of events than Porcupine can try
 
 	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
 	patience     = 20 * time.Second      // of patient clients
@@ -40,7 +39,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
-	Buyers     int             // of Deep, Hot and Cold; more buy Few or Deep alone, and one pays too late
+	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few, one pays too late, and one for each strategy buys Deep
 	Strategies []string
 	Seed       uint64
 	Patient    bool
@@ -57,26 +56,22 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	if t.Patient {
 		limit = patience
 	}
-	t.conns = shopclient.NewConnections(t.Buyers, limit)
+	works := slices.Concat(
+		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
+		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
+		[]func(*client){(*client).payLate, (*client).restock})
+	for _, strategy := range t.Strategies {
+		works = append(works, func(c *client) { c.buyBy(strategy, []shopclient.Line{{SKU: t.History.SKUs.Deep, Units: 1}}) })
+	}
+	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
-	for i := range t.Buyers + fewBuyers + deepBuyers + 2 {
+	for i, work := range works {
 		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
-		work := c.shop
-		switch n := i - t.Buyers; {
-		case n == fewBuyers+deepBuyers+1:
-			work = c.payLate
-		case n == fewBuyers+deepBuyers:
-			work = c.restock
-		case n >= fewBuyers:
-			work, c.keys = c.takeDeep, n*len(t.Shops)
-		case n >= 0:
-			work = c.takeFew
-		}
 		running.Go(func() {
 			for sending.Err() == nil {
-				work()
+				work(c)
 			}
 		})
 	}
@@ -145,11 +140,6 @@ func (c *client) takeFew() {
 		c.end(history.Cancel, o)
 	}
 	shopclient.Pause(c.asking, 30*time.Millisecond)
-}
-
-// takeDeep buys from the next shop, and when it has been to all by the next strategy. It forgets its orders.
-func (c *client) takeDeep() {
-	c.buyBy(c.Strategies[c.keys/len(c.Shops)%len(c.Strategies)], []shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
 }
 
 // payLate buys something, and pays when it has expired.
@@ -221,7 +211,7 @@ func (c *client) key() string {
 
 // insist asks one shop after the other until the answer is final, and records the operation.
 func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
-	turn, pause, late := c.keys, retryPause, time.Now().After(o.Expires)
+	turn, pause, late := c.keys, retryPause, o.Kind == history.Pay && time.Now().After(o.Expires)
 	if o.Kind == history.Pay {
 		turn++ // another shop than that of a cancellation at the same time
 	}
@@ -240,7 +230,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		case o.Outcome == history.Placed && answer.Order.Status != "pending",
 			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
 			o.Outcome == history.Expired && time.Now().Before(o.Expires),
-			o.Outcome == history.Paid && o.Kind == history.Pay && late:
+			o.Outcome == history.Paid && late:
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
 			o.OrderID, o.Expires = answer.Order.ID, answer.Order.ExpiresAt
@@ -268,10 +258,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	case kind == history.Buy && a.Problem.SoldOut():
 		return history.SoldOut
 	}
-	status := history.Outcome(a.Problem.OrderStatus)
-	if good {
-		status = history.Outcome(a.Order.Status)
-	}
+	status := history.Outcome(cmp.Or(a.Problem.OrderStatus, a.Order.Status))
 	if status == history.Paid || status == history.Cancelled || status == history.Expired || good && status == history.Pending {
 		return status
 	}
