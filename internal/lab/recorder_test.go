@@ -104,6 +104,40 @@ func TestRecorder_redis(t *testing.T) {
 	}
 }
 
+// "It ends by a Move, with the request's own context": by the move where both come before the request has noticed either,
+// as when it dies, which ends its context.
+func TestRecorder_diesAtOnce(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder()
+	for i := range 20 {
+		name := fmt.Sprint("a", i)
+		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		trace.stop(&dyingContext{ctx, func() {
+			if seen := until(t, r, name, Stopped); r.Do(ctx, Die, name) != nil {
+				t.Errorf("got %+v, want it to die", seen)
+			}
+		}, 0}, "redis GET key")
+		trace.End()
+		if got := lines(until(t, r, name, Ended)); !slices.Equal(got, []string{"step begun = ", "stop dies = "}) {
+			t.Errorf("got %q, want it to die and nothing more", got)
+		}
+	}
+}
+
+// dyingContext dies when its end is looked at for the second time: while the request has stopped.
+type dyingContext struct {
+	context.Context
+	die   func()
+	looks int
+}
+
+func (c *dyingContext) Done() <-chan struct{} {
+	if c.looks++; c.looks == 2 {
+		c.die()
+	}
+	return c.Context.Done()
+}
+
 // "COMMIT included." "A statement about the stock, a BEGIN or COMMIT." "Its transaction is rolled back."
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()

@@ -108,8 +108,14 @@ func (t *Trace) command(ctx context.Context, kind, text string, stops bool) (ans
 }
 
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.addLocked(kind, text, answer)
+}
+
+func (t *Trace) addLocked(kind, text, answer string) (answered func(string)) {
 	i := -1
-	t.change(func() {
+	t.changeLocked(func() {
 		if len(t.recording.Events) < maxEvents {
 			i = len(t.recording.Events)
 			t.recording.Events = append(t.recording.Events, Event{time.Now().UnixMicro(), kind, text, answer})
@@ -145,16 +151,20 @@ func (t *Trace) stop(ctx context.Context, next string) {
 	t.mu.Unlock()
 	bound := time.NewTimer(Longest)
 	defer bound.Stop()
+	why := ""
 	select {
 	case <-gate:
 	case <-ctx.Done():
-		t.add(KindStop, "goes on: its context has ended", "")
+		why = "goes on: its context has ended"
 	case <-bound.C:
-		t.add(KindStop, "goes on by itself: no step for "+Longest.String(), "")
+		why = "goes on by itself: no step for " + Longest.String()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.openLocked()
+	if t.gate == gate { // no move has ended the stop
+		t.addLocked(KindStop, why, "")
+		t.openLocked()
+	}
 }
 
 // sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
