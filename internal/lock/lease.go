@@ -59,7 +59,7 @@ func (e *Lease) Remaining() time.Duration {
 	if !e.currentLocked() {
 		return 0
 	}
-	return time.Until(e.tenure.deadline)
+	return max(0, time.Until(e.tenure.deadline))
 }
 
 // currentLocked reports whether the lease can be trusted.

@@ -132,22 +132,18 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 // drain ends all waiting. No lease begins after it.
 func (l *Locker) drain() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.draining = true
-	var waiting []*Lease
 	for _, q := range l.queues {
 		if q.asking != nil {
-			waiting = append(waiting, q.asking.lease)
+			q.asking.lease.cancel(ErrClosed)
 		}
 		for e := q.waiting.Front(); e != nil; e = e.Next() {
-			waiting = append(waiting, e.Value.(*waiter).lease)
+			e.Value.(*waiter).lease.cancel(ErrClosed)
 		}
 	}
 	if len(l.queues) == 0 {
 		l.drained()
-	}
-	l.mu.Unlock()
-	for _, lease := range waiting {
-		lease.cancel(ErrClosed)
 	}
 }
 

@@ -37,8 +37,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// servers are those that the suite runs against: all that people run. Nothing else uses them while it does, for it
-// flushes them.
+// servers are those that the suite runs against: all that people run. Tests that use them beside it, for it flushes them,
+// are not parallel.
 var servers = map[string]func(t testing.TB) dial{
 	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
@@ -213,10 +213,12 @@ func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	holder := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
 	backend := lock.NewRedis(connect(t, server.Addr()))
 	t.Cleanup(func() { _ = backend.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for _, key := range []string{"sku:42", "a{b}c", "a}b", "{", "{}", "ünï côde"} {
 		lease := mustAcquire(t, holder, key)
 		waiter := lock.Claim{Key: key, Owner: "waiter", TTL: time.Second, Queue: true}
-		if g, err := backend.Acquire(t.Context(), waiter); err != nil || !g.Held {
+		if g, err := backend.Acquire(ctx, waiter); err != nil || !g.Held {
 			t.Fatalf("Acquire(%q) by another: %+v, %v", key, g, err)
 		}
 		keys := server.Keys()
@@ -385,7 +387,6 @@ func TestRedis_LineOfDifferentTTLs(t *testing.T) {
 // "A number that leaves no room for those to come is refused", and the lease is what it was. The highest that is not
 // refused is followed by higher ones.
 func TestLease_Raise_range(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		backend lock.Backend
 		most    int64
@@ -394,7 +395,6 @@ func TestLease_Raise_range(t *testing.T) {
 		"memory": {lock.NewMemory(), 1<<62 - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			locker := newLocker(t, c.backend, lock.Options{})
 			lease := mustAcquire(t, locker, t.Name())
 			first := lease.Fence()

@@ -36,7 +36,7 @@ type wakeups struct {
 }
 
 const (
-	listenTime    = 500 * time.Millisecond // for the first answer to SUBSCRIBE
+	listenTime    = 3 * time.Second        // for the first answer to SUBSCRIBE, at most
 	checkTime     = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
 	reconnectTime = 100 * time.Millisecond // between a failed subscription and the next
 )
@@ -75,7 +75,7 @@ func (w *wakeups) forget(owner string) {
 	delete(w.waiters, owner)
 }
 
-// listen opens the subscription, once, and gives Redis some time to confirm it.
+// listen opens the subscription, once, and gives Redis half of the time that there is to confirm it.
 func (w *wakeups) listen(ctx context.Context) {
 	w.once.Do(func() { w.work.Go(w.subscribe) })
 	select {
@@ -83,9 +83,10 @@ func (w *wakeups) listen(ctx context.Context) {
 		return
 	default:
 	}
+	end, _ := ctx.Deadline()
 	select {
 	case <-w.tried:
-	case <-time.After(listenTime):
+	case <-time.After(min(listenTime, time.Until(end)/2)):
 	case <-ctx.Done():
 	}
 }

@@ -34,7 +34,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 			if fail != nil {
 				fail(t, servers, nodes)
 			}
-			timeout := time.Second
+			timeout := 2 * time.Second
 			if fail == nil {
 				timeout = patience
 			}
@@ -117,18 +117,19 @@ func TestBackend_MajorityDown(t *testing.T) {
 // Holder: "ErrNoQuorum: too few nodes answered", also where those that do not may make a quorum for an owner.
 func TestBackend_HolderUnknown(t *testing.T) {
 	servers := startNodes(t)
-	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
+	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
 	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
 	mustGrant(t, b, mine)
 	if h, err := b.Holder(bounded(t), "key"); err != nil || h.Owner != "me" {
 		t.Errorf("Holder: %+v, %v; want me", h, err)
 	}
-	for _, s := range servers[:2] { // they lose their memory
+	for _, s := range servers {
 		for ctx := bounded(t); len(s.Keys()) == 0 && ctx.Err() == nil; {
 			time.Sleep(time.Millisecond) // a grant does not wait for the last nodes
 		}
-		s.FlushAll()
 	}
+	servers[0].FlushAll()
+	servers[1].FlushAll()
 	servers[2].Close()
 	if h, err := b.Holder(bounded(t), "key"); !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Errorf("Holder: %+v, %v; want ErrNoQuorum", h, err)
@@ -140,7 +141,7 @@ func TestBackend_HolderUnknown(t *testing.T) {
 func TestBackend_MajorityHangs(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
-	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: 2 * time.Second})
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	mustGrant(t, b, mine)
 	for _, g := range gates[:3] {
@@ -210,7 +211,7 @@ func TestBackend_LateRequests(t *testing.T) {
 	for _, late := range [][]string{{"release"}, {"acquire", "release"}} {
 		t.Run(strings.Join(late, " and "), func(t *testing.T) {
 			nodes := addrs(startNodes(t)[:3])
-			b, gates := newBackend(t, nodes, redlock.Options{Delay: time.Millisecond})
+			b, gates := newBackend(t, nodes, redlock.Options{Delay: time.Millisecond, NodeTimeout: patience})
 			c := lock.Claim{Key: "key", Owner: "me", TTL: long, Queue: true}
 			other := lock.Claim{Key: "key", Owner: "other", TTL: long}
 			second, _ := newBackend(t, nodes[1:2], redlock.Options{NodeTimeout: patience})

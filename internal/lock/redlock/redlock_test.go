@@ -40,7 +40,7 @@ func TestRedlock(t *testing.T) {
 					Connect: func(t testing.TB) lock.Backend {
 						clients, _ := connect(t, nodes)
 						// Every node answers here: on a busy machine a slow one is no outage.
-						return redlock.New(clients, redlock.Options{NodeTimeout: time.Second})
+						return redlock.New(clients, redlock.Options{NodeTimeout: patience})
 					},
 					Expires: true,
 					Forget: func(t testing.TB) {

@@ -129,7 +129,9 @@ func TestBackend_CreateSentInNextSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
 	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
+	// A busy machine is no reason to give up a request.
+	b := connect(t, proxy.addr, zklock.Options{Root: root, SessionTimeout: 30 * time.Minute})
+	locker := newLocker(t, b, lock.Options{TTL: 10 * time.Minute})
 	warmUp(t, locker, "key")
 
 	proxy.expireAndShut(t)
@@ -363,7 +365,7 @@ func TestBackend_NoServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		locker := lock.New(b, lock.Options{MaxWait: 50 * time.Millisecond})
+		locker := lock.New(b, lock.Options{TTL: time.Second, MaxWait: 50 * time.Millisecond})
 		if _, err := locker.Acquire(t.Context(), "key"); !errors.Is(err, lock.ErrTimeout) {
 			t.Errorf("Acquire: %v, want ErrTimeout", err)
 		}

@@ -41,12 +41,12 @@ func TestBackend_SessionExpiresInLine(t *testing.T) {
 func TestBackend_TTLTooLong(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	b := connect(t, addr, zklock.Options{Root: root, SessionTimeout: 3 * time.Second})
-	_, err := newLocker(t, b, lock.Options{TTL: 1001 * time.Millisecond}).Acquire(bounded(t), "key")
+	b := connect(t, addr, zklock.Options{Root: root, SessionTimeout: 30 * time.Minute})
+	_, err := newLocker(t, b, lock.Options{TTL: 10*time.Minute + time.Millisecond}).Acquire(bounded(t), "key")
 	if !errors.Is(err, zklock.ErrTTL) || !errors.Is(err, lock.ErrNotAcquired) {
 		t.Errorf("Acquire: %v, want ErrTTL and ErrNotAcquired", err)
 	}
-	for _, says := range []string{"1.001s", "3s"} {
+	for _, says := range []string{"10m0.001s", "30m0s"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error %q does not say %s", err, says)
 		}
@@ -146,12 +146,19 @@ func TestBackend_ReconnectsWithWatches(t *testing.T) {
 	holder := connect(t, addr, zklock.Options{Root: root})
 	mustGrant(t, holder, "key")
 	var link link
-	b := connect(t, addr, zklock.Options{Root: root, Dial: link.dial})
+	watching := make(chan struct{})
+	watches := sync.OnceFunc(func() { close(watching) })
+	b := connect(t, addr, zklock.Options{Root: root, Dial: link.dial, Trace: func(command, _, _ string) {
+		if command == "watch" {
+			watches()
+		}
+	}})
 	second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second, Queue: true}
 	g := ask(t, b, second, true)
 	g.Retry = time.Hour // no safety net in this test
 	woken := make(chan error, 1)
 	go func() { woken <- b.Wait(t.Context(), second, g) }()
+	wait(t, "watch", watching)
 
 	const keys = 40 // more than the library takes before it has a connection
 	for i := range keys {
