@@ -119,7 +119,8 @@ func download(t *testing.T, address string) {
 
 // The page says when the lab is gone, in mid-run, and finds it when it is back.
 func TestUI_server_gone(t *testing.T) {
-	ui, browser := visitUI(t, "--strategies", "none", "--buyers", "50", "--stock", "1000", "--think", "1s")
+	ui, browser := visitUI(t, "--strategies", "none", "--buyers", "50", "--stock", "1000", "--think", "1s",
+		"--ui", "127.0.0.2:0") // where nobody else gets its port meanwhile
 	browser.await(`document.querySelectorAll("#rows li").length === 1`)
 	browser.do(chromedp.Click("#run"))
 	browser.await(`document.getElementById("stop").getAttribute("aria-disabled") === "false"`)
@@ -167,6 +168,7 @@ func TestUI_game(t *testing.T) {
 	g.do(chromedp.Click("#game-play"))
 	g.await(`document.getElementById("game-end").hidden`)
 	g.text(`document.querySelector("#tried a").click(); ""`)
+	g.await(`!document.getElementById("game-end").hidden`)
 	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1")
 	g.await(`document.getElementById("game-play").getAttribute("aria-pressed") === "false"`)
 

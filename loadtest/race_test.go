@@ -194,7 +194,7 @@ func TestRun_late(t *testing.T) {
 		stderr string
 	}{
 		"an order": {
-			true, []string{"--timeout", "1s"}, crowd.Summary{Acknowledged: 5, Errors: 1}, 6, 6,
+			true, []string{"--timeout", "5s"}, crowd.Summary{Acknowledged: 5, Errors: 1}, 6, 6,
 			exitBroken, "slow (which left 1 buyer without an answer).",
 		},
 		"cancellations": {false, []string{"--cancel", "1"}, crowd.Summary{Acknowledged: 6, Cancelled: 6}, 6, 0, exitOK, "As expected, slow was correct."},

@@ -39,7 +39,7 @@ func startBrowser(t *testing.T, allowed func(url string) bool) *tab {
 		t.Skip("no Chromium: apt-get install chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("force-prefers-reduced-motion", true), // a click must not miss what still moves
 		chromedp.WSURLReadTimeout(time.Minute),              // a loaded machine starts slowly

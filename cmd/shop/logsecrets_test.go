@@ -26,7 +26,7 @@ func TestServe_logsNoSecret(t *testing.T) {
 			locks.RequireAuth("geheim-redis")
 			path := secretFile(t, 0o600)
 			shop := startShop(t, append(database(t), "--log-level", "debug", "--log-format", "json", "--token-secret-file", path,
-				"--redis", "redis://:geheim-redis@"+locks.Addr(), "--lock-ttl", "200ms", "--lock-wait", "2s")...)
+				"--redis", "redis://:geheim-redis@"+locks.Addr(), "--lock-ttl", "2s", "--lock-wait", "3s")...)
 			token := mint(t, path)
 			signed := "Authorization: Bearer " + token
 

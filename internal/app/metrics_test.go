@@ -31,7 +31,7 @@ func TestShop_Metrics(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 2)
 	withOperator(t, &s)
-	s.PayWithin, s.SweepEvery = time.Second, 10*time.Millisecond
+	s.PayWithin, s.SweepEvery = 5*time.Second, 10*time.Millisecond
 	log := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
@@ -79,9 +79,7 @@ func TestShop_Metrics(t *testing.T) {
 			t.Errorf("want the line %s in\n%s", line, text)
 		}
 	}
-	if !log.Has(`msg="job ran" job=expiry items=`) {
-		t.Errorf("got log %s, want what the job did", log)
-	}
+	testserver.Until(t, "the log has what the job did", patience, func() bool { return log.Has(`msg="job ran" job=expiry items=`) })
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)

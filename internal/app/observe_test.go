@@ -86,7 +86,7 @@ func TestDashboard(t *testing.T) {
 	program(t, "prometheus")
 	s := embedded(t, 1_000_000)
 	withOperator(t, &s)
-	s.PayWithin, s.SweepEvery = time.Second, 100*time.Millisecond
+	s.PayWithin, s.SweepEvery = 10*time.Second, 100*time.Millisecond
 	shop := start(t, s)
 	prometheus := startPrometheus(t, shop)
 	call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"rare","units":1}`, "Content-Type: application/json").want(t, http.StatusCreated)

@@ -28,7 +28,7 @@ func TestStart_serverDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := embedded(t, 1)
-			s.StartTimeout = 2 * time.Second // a busy machine migrates before it asks ZooKeeper
+			s.StartTimeout = 5 * time.Second // a busy machine migrates before it asks ZooKeeper
 			c.change(&s)
 			began := time.Now()
 			_, err := app.Start(t.Context(), s)

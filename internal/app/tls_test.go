@@ -66,7 +66,7 @@ func TestStart_redisTLS(t *testing.T) {
 			s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
 			s.Redis, s.RedisCA, s.RedisCert, s.RedisKey = c.host+":"+port, c.ca, c.cert, c.key
 			if c.want != "" {
-				s.StartTimeout = 3 * time.Second
+				s.StartTimeout = 5 * time.Second
 			}
 			shop, err := app.Start(t.Context(), s)
 			if c.want == "" {

@@ -41,7 +41,6 @@ func (u unread) Read([]byte) (int, error) {
 // "Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them." A
 // token comes first, reading is not limited, nor is another buyer.
 func TestLimiter(t *testing.T) {
-	t.Parallel()
 	server := miniredis.RunT(t)
 	server.SetTime(time.Now()) // it stands still
 	s := newShop(t, func(c *httpapi.Config) { withTokens(t)(c); c.Limiter = limiterOn(t, server, 1, c.Log) })

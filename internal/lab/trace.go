@@ -101,10 +101,12 @@ func (t *Trace) command(ctx context.Context, kind, text string, stops bool) (ans
 	if stops {
 		t.stop(ctx, kind+" "+text)
 	}
-	if t.died() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dead {
 		return nil, ErrDied
 	}
-	return t.add(kind, text, ""), nil
+	return t.addLocked(kind, text, ""), nil
 }
 
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
@@ -137,7 +139,7 @@ func (t *Trace) stop(ctx context.Context, next string) {
 		return
 	}
 	t.mu.Lock()
-	if !t.stepped || t.inside || t.dead {
+	if !t.stepped || t.inside || t.dead || ctx.Err() != nil {
 		t.mu.Unlock()
 		return
 	}
@@ -211,9 +213,9 @@ func (t *Trace) resume() {
 }
 
 func (t *Trace) die() {
-	t.add(KindStop, "dies", "")
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.addLocked(KindStop, "dies", "")
 	t.dead = true
 	t.openLocked()
 	t.cancel(ErrDied)

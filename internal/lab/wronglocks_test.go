@@ -184,7 +184,7 @@ func TestOwnerlessRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	row, err := OwnerlessRow(t.Context(), db.DB(), time.Second) // an INSERT may take a while on a busy machine
+	row, err := OwnerlessRow(t.Context(), db.DB(), 5*time.Second) // an INSERT may take a while on a busy machine
 	if err != nil {
 		t.Fatal(err)
 	}

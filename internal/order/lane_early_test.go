@@ -354,7 +354,7 @@ func TestLanes_earlyEnds(t *testing.T) {
 	}{
 		"waited too long": {5 * time.Second, time.Hour, func(*testing.T, *early) {}, lock.ErrTimeout},
 		"closed":          {time.Hour, time.Hour, func(_ *testing.T, e *early) { e.lanes.Close() }, lock.ErrClosed},
-		"too old": {time.Hour, 5 * time.Second, func(t *testing.T, e *early) {
+		"too old": {time.Hour, 10 * time.Second, func(t *testing.T, e *early) {
 			e.over <- <-e.over // the transaction has ended
 			e.serve(t)
 		}, nil},

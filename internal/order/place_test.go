@@ -628,7 +628,7 @@ func TestService_Place_leaseMissing(t *testing.T) {
 			if !errors.Is(err, lock.ErrTimeout) {
 				t.Errorf("Place: %v, want ErrTimeout", err)
 			}
-			hat, err := b.shared.TryAcquire(ctx, "sku:hat")
+			hat, err := b.shared.Acquire(ctx, "sku:hat") // it is given back in the background
 			if err != nil {
 				return fmt.Errorf("the lease of the other line: %w", err)
 			}

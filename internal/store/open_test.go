@@ -62,7 +62,7 @@ func TestMySQL_refusesDSN(t *testing.T) {
 // long, and why. "An answer such as access denied is an error at once. No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	t.Cleanup(cancel)
 	const address = "127.0.0.1:1" // nothing listens there
 	_, err := store.MySQL(ctx, "shop:s3cret@tcp("+address+")/shop", store.Options{})

@@ -134,7 +134,7 @@ func openRueidislock(addr string) (client, error) {
 		NoLoopTracking: true,
 		// Until it gives up on a request and tries the next Redis. There is none, and on a busy machine the default of
 		// 20 ms passes: it then hangs although the key is free.
-		TryNextAfter: time.Second,
+		TryNextAfter: ttl,
 	})
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		_, cancel, err := locker.WithContext(ctx, key)

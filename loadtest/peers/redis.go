@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,13 +23,8 @@ var errNoRedis = errors.New("neither redis-server nor docker is on PATH")
 // startRedis starts a Redis that forgets everything when stop is called: a redis-server process or, where that program
 // is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
 func startRedis(ctx context.Context) (addr, kind string, stop func(), err error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", nil, err
-	}
-	addr = listener.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	_ = listener.Close() // a free port
+	port := strconv.Itoa(20_000 + rand.IntN(10_000)) // not one that the system gives to others meanwhile
+	addr = "127.0.0.1:" + port
 	var args []string
 	program, err := exec.LookPath("redis-server")
 	if err == nil {
@@ -88,7 +84,7 @@ func redisInfo(ctx context.Context, addr, section string) (map[string]string, er
 		return nil, err
 	}
 	_ = conn.Close()
-	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Minute})
 	defer func() { _ = client.Close() }()
 	text, err := client.Info(ctx, section).Result()
 	info := map[string]string{}

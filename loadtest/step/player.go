@@ -132,8 +132,8 @@ type instances struct {
 }
 
 const (
-	patientTTL = 10 * time.Second       // of locks, which so run out only where the schedule says so
-	quickTTL   = 400 * time.Millisecond // of locks, in a schedule that is about time
+	patientTTL = 10 * time.Second // of locks, which so run out only where the schedule says so
+	quickTTL   = 2 * time.Second  // of locks, in a schedule that is about time
 )
 
 func (p *Player) open(ctx context.Context, k kind) (*instances, error) {

@@ -272,7 +272,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 		return err
 	}
 	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
-	shopclient.Pause(ctx, 3*w.shops.ttl)
+	shopclient.Pause(ctx, w.shops.ttl*3/2)
 	if !w.renews() && w.endsByTime() {
 		w.expireAll()
 	}

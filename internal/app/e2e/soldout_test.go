@@ -19,7 +19,7 @@ func soldOutAndBack(t *testing.T, k kind) {
 	s := k.open(t, func(i int, settings *app.Settings) {
 		settings.SweepEvery = 20 * time.Millisecond
 		if i == hasty { // which sells the first order alone: it expires late in the test
-			settings.PayWithin = 10 * time.Second
+			settings.PayWithin = 20 * time.Second
 		}
 	})
 	s.create(0, "mug", 1)

@@ -95,12 +95,11 @@ export class Board {
     for (const [other, card] of Object.entries(this.cards)) {
       card.querySelector(".focus").setAttribute("aria-pressed", String(other === name));
     }
-    const shown = this.position;
-    const buyer = buyerOf(shown, name);
+    const buyer = this.focused = buyerOf(this.position, name);
     const figure = this.find(".code");
     const [path, line] = (buyer.line ?? "").split(":");
     const text = path ? await load(`/source/${path}`) : "";
-    if (shown !== this.position) return;
+    if (buyer !== this.focused) return;
     figure.hidden = text === "";
     figure.querySelector("figcaption").textContent = t("{name} is at {line}", { name, line: buyer.line });
     const lines = text.replaceAll("\t", "    ").split("\n").map((code, i) =>

@@ -59,7 +59,7 @@ async function to(name) {
   try {
     position = await ask("/schedule", { name });
     complain(view, null);
-    show(position);
+    if (position.schedule.startsWith(start())) show(position); // or another choice waits for its turn
   } catch (problem) {
     play.stop();
     complain(view, problem);
@@ -97,7 +97,7 @@ async function conclude(shown) {
   end.querySelector(".reason").hidden = shown.passed;
   short.replaceChildren();
   if (shown.passed) return;
-  const still = () => shown === position;
+  const still = () => shown === position && shown.schedule.startsWith(start());
   lessons ??= await ask("/lessons");
   await remedy.showRemedy(shown.schedule, lessons.find(({ name }) => name === shown.strategy)?.remedy ?? "redis", still);
   const all = still() && await exploreAll();

@@ -27,8 +27,7 @@ export async function openLesson(place) {
   try {
     lessons ??= await load();
     const wanted = lessons.find((one) => one.name === name) ?? lesson ?? lessons[0];
-    if (wanted !== lesson || !whole) await begin(wanted);
-    if (wanted !== lesson || !whole) return;
+    if ((wanted !== lesson || !whole) && !(await begin(wanted))) return;
     const to = name ? Number(acts) || 0 : step;
     if (to > lesson.ask) answer ??= -1;
     await go(to);
@@ -45,8 +44,9 @@ async function load() {
   return all;
 }
 
+// begin reports whether the lesson is still the latest.
 async function begin(chosen) {
-  going++;
+  const mine = ++going;
   play.stop();
   [lesson, whole, reached, step, answer] = [chosen, undefined, new Map(), 0, undefined];
   board.root.hidden = remedy.root.hidden = question.hidden = end.hidden = true;
@@ -63,10 +63,11 @@ async function begin(chosen) {
     return label;
   }));
   const all = await ask("/schedule", { name: lesson.schedule });
-  if (lesson !== chosen) return;
+  if (mine !== going) return false;
   whole = all;
   slider.max = whole.acts.length;
   reached.set(whole.acts.length, Promise.resolve(whole));
+  return true;
 }
 
 // last is how far one can go: to the question, until it is answered.
