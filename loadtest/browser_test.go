@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -71,10 +72,12 @@ func startUI(t *testing.T, args ...string) uiRun {
 	return uiRun{url: string(found), end: end}
 }
 
-// visitUI opens its page.
+// visitUI starts the UI, on a port that nothing else takes while the UI is down, and opens its page.
 func visitUI(t *testing.T, args ...string) (uiRun, *tab) {
 	t.Helper()
-	ui := startUI(t, append([]string{"--ui", "127.0.0.1:0"}, args...)...)
+	ports, err := testserver.FreePorts(1)
+	testserver.Must(t, err)
+	ui := startUI(t, append([]string{"--ui", fmt.Sprintf("127.0.0.1:%d", ports[0])}, args...)...)
 	browser := startBrowser(t, func(url string) bool { return strings.HasPrefix(url, ui.url) })
 	browser.do(chromedp.Navigate(ui.url))
 	return ui, browser
@@ -119,8 +122,7 @@ func download(t *testing.T, address string) {
 
 // The page says when the lab is gone, in mid-run, and finds it when it is back.
 func TestUI_server_gone(t *testing.T) {
-	ui, browser := visitUI(t, "--strategies", "none", "--buyers", "50", "--stock", "1000", "--think", "1s",
-		"--ui", "127.0.0.2:0") // where nobody else gets its port meanwhile
+	ui, browser := visitUI(t, "--strategies", "none", "--buyers", "50", "--stock", "1000", "--think", "1s")
 	browser.await(`document.querySelectorAll("#rows li").length === 1`)
 	browser.do(chromedp.Click("#run"))
 	browser.await(`document.getElementById("stop").getAttribute("aria-disabled") === "false"`)

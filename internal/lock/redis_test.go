@@ -37,8 +37,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// servers are those that the suite runs against: all that people run. Tests that use them beside it, for it flushes them,
-// are not parallel.
+// servers are those that the suite runs against: all that people run. The suite flushes them, so that other tests that use
+// them are not parallel.
 var servers = map[string]func(t testing.TB) dial{
 	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
 	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },

@@ -113,7 +113,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 				}
 				through.Link.LetGo()
 				again, replayed, err := cut.Place(t.Context(), r)
-				// What hung holds the rows until the server has noticed.
+				// A transaction that was cut off holds its rows until the server has noticed.
 				for end := time.Now().Add(time.Minute); time.Now().Before(end) &&
 					(errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrInProgress)); {
 					again, replayed, err = cut.Place(t.Context(), r)

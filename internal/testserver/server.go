@@ -121,7 +121,7 @@ func (s *Server) run(ctx context.Context) (err error) {
 	// Not bound by ctx: a start that is cut off may leave a container that the client does not know.
 	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
-	if s.ports, err = freePorts(max(1, s.kind.processes)); err != nil {
+	if s.ports, err = FreePorts(max(1, s.kind.processes)); err != nil {
 		return err
 	}
 	s.container, err = testcontainers.Run(starting, s.kind.imageName(), s.options()...)
@@ -137,10 +137,10 @@ func (s *Server) run(ctx context.Context) (err error) {
 	return errors.Join(err, s.Close())
 }
 
-// freePorts returns TCP ports that nothing listens on. They are below 32768, where Linux begins to take the ports of
+// FreePorts returns TCP ports that nothing listens on. They are below 32768, where Linux begins to take the ports of
 // outgoing connections and Docker those that it chooses: neither takes one before the server binds it, or while what
 // listened there is killed. They are above 12000, for a Redis Cluster's buses below.
-func freePorts(n int) (ports []int, err error) {
+func FreePorts(n int) (ports []int, err error) {
 	for range 100 * n { // most are free
 		port := 12000 + rand.IntN(20000)
 		listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))

@@ -23,7 +23,7 @@ var errNoRedis = errors.New("neither redis-server nor docker is on PATH")
 // startRedis starts a Redis that forgets everything when stop is called: a redis-server process or, where that program
 // is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
 func startRedis(ctx context.Context) (addr, kind string, stop func(), err error) {
-	port := strconv.Itoa(20_000 + rand.IntN(10_000)) // not one that the system gives to others meanwhile
+	port := strconv.Itoa(10_000 + rand.IntN(2_000)) // below those that Linux gives to programs that name none
 	addr = "127.0.0.1:" + port
 	var args []string
 	program, err := exec.LookPath("redis-server")

@@ -149,7 +149,7 @@ func (v tree) awaitCount(path string, n int) []string {
 		var names []string
 		var changed <-chan zk.Event
 		err := v.repeat(func() (err error) { names, _, changed, err = v.ChildrenW(path); return err })
-		if err != nil && (n > 0 || !errors.Is(err, zk.ErrNoNode)) { // the server removes a node that has none, some day
+		if err != nil && (n > 0 || !errors.Is(err, zk.ErrNoNode)) { // ZooKeeper deletes an empty container node
 			v.t.Fatalf("children of %s: %v", path, err)
 		}
 		if len(names) == n {

@@ -49,6 +49,11 @@ function buyers(letters = "") {
   return units.value === "1" && !/c/i.test(letters) ? ["A", "B"] : ["A", "B", "C"];
 }
 
+// isChosen reports whether a position is of the choice that the reader has made last.
+function isChosen(shown) {
+  return shown.schedule.startsWith(start());
+}
+
 // choice is what schedules are counted by.
 function choice() {
   return `${start()}${faults.checked}`;
@@ -59,7 +64,7 @@ async function to(name) {
   try {
     position = await ask("/schedule", { name });
     complain(view, null);
-    if (position.schedule.startsWith(start())) show(position); // or another choice waits for its turn
+    if (isChosen(position)) show(position); // or another choice waits for its turn
   } catch (problem) {
     play.stop();
     complain(view, problem);
@@ -97,7 +102,7 @@ async function conclude(shown) {
   end.querySelector(".reason").hidden = shown.passed;
   short.replaceChildren();
   if (shown.passed) return;
-  const still = () => shown === position && shown.schedule.startsWith(start());
+  const still = () => shown === position && isChosen(shown);
   lessons ??= await ask("/lessons");
   await remedy.showRemedy(shown.schedule, lessons.find(({ name }) => name === shown.strategy)?.remedy ?? "redis", still);
   const all = still() && await exploreAll();
@@ -150,7 +155,7 @@ function byHand(act) {
 
 async function doAct(act) {
   const done = position?.acts ?? [];
-  if (act === "r" || !position?.schedule.startsWith(start())) return to(start());
+  if (act === "r" || !position || !isChosen(position)) return to(start());
   const game = `${position.schedule.split(":")[0]}:`;
   if (act === "u") return done.length > 0 && to(game + done.slice(0, -1).join(""));
   if (position.next.includes(act.length > 1 ? act : act.toUpperCase())) return to(game + done.join("") + act);
