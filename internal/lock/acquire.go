@@ -98,14 +98,14 @@ func (w *waiter) acquireLoop() error {
 			return cmp.Or(w.reason(), err)
 		}
 		if !grant.Held {
-			if w.beginTenure(sent, grant) {
+			if err = w.beginTenure(sent, grant); err == nil {
 				return nil
 			}
 			// The caller has gone, or the answer came too late for the lease to be trusted. The next request goes to
 			// the end of the store's queue, so that another process with faster answers can get the key.
 			w.abandon()
-			if !w.wait {
-				return cmp.Or(w.reason(), ErrNoAnswer)
+			if !w.wait || errors.Is(err, ErrClosed) {
+				return cmp.Or(w.reason(), err)
 			}
 			w.startTimer()
 			continue
@@ -160,15 +160,18 @@ func (w *waiter) send(c Claim) (Grant, error) {
 	return grant, noAnswer(ctx, err)
 }
 
-// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted.
-func (w *waiter) beginTenure(sent time.Time, g Grant) bool {
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open.
+func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.draining || w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
-		return false
+	if w.draining {
+		return ErrClosed
+	}
+	if w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
+		return ErrNoAnswer
 	}
 	w.beginLocked(w.queue, w.claim(), g, sent, w.lease)
-	return true
+	return nil
 }
 
 // newOwner returns a name for one acquisition.

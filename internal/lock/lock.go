@@ -132,18 +132,22 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 // drain ends all waiting. No lease begins after it.
 func (l *Locker) drain() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.draining = true
+	var waiting []*Lease
 	for _, q := range l.queues {
 		if q.asking != nil {
-			q.asking.lease.cancel(ErrClosed)
+			waiting = append(waiting, q.asking.lease)
 		}
 		for e := q.waiting.Front(); e != nil; e = e.Next() {
-			e.Value.(*waiter).lease.cancel(ErrClosed)
+			waiting = append(waiting, e.Value.(*waiter).lease)
 		}
 	}
 	if len(l.queues) == 0 {
 		l.drained()
+	}
+	l.mu.Unlock()
+	for _, e := range waiting {
+		e.cancel(ErrClosed) // which may run code of the caller's context
 	}
 }
 

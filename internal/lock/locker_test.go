@@ -144,15 +144,26 @@ func TestLocker_CloseTwice(t *testing.T) {
 	}
 }
 
+// asking is a context that uses the Locker when it is asked for a value.
+type asking struct {
+	context.Context
+	locker *lock.Locker
+}
+
+func (a asking) Value(key any) any {
+	a.locker.Queued()
+	return a.Context.Value(key)
+}
+
 // Shutdown "ends all waiting with ErrClosed, waits until each lease is released by its holder [...] Meanwhile leases are
-// renewed", and can be taken again under their contexts.
+// renewed", and can be taken again under their contexts. It holds no lock while code of a context runs.
 func TestLocker_Shutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
 		lease := mustAcquire(t, locker, "key")
 		answers := make(chan error, 2)
 		go func() {
-			_, err := locker.Acquire(t.Context(), "key")
+			_, err := locker.Acquire(asking{t.Context(), locker}, "key")
 			answers <- err
 		}()
 		synctest.Wait()

@@ -83,22 +83,24 @@ const redisPrefix = "lock:"
 // NewRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
 // Locker.
 //
-// It panics on a client whose options have no ContextTimeoutEnabled: its requests would outlast the time that a lease
-// has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
+// It panics on a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its requests
+// would outlast the time that a lease has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
 // without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks masters. A Ring, which
 // spreads keys over independent servers, is refused by a panic as well. Any other type counts as a cluster.
 func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {
-	case *redis.Client:
-		heedsContext, single = c.Options().ContextTimeoutEnabled, true
+	case *redis.Client: // which keeps -2 as -1
+		o := c.Options()
+		heedsContext, single = o.ContextTimeoutEnabled && min(o.ReadTimeout, o.WriteTimeout) >= 0, true
 	case *redis.ClusterClient:
-		heedsContext = c.Options().ContextTimeoutEnabled
+		o := c.Options()
+		heedsContext = o.ContextTimeoutEnabled && min(o.ReadTimeout, o.WriteTimeout) >= 0
 	case *redis.Ring:
 		panic("lock: NewRedis: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
 	}
 	if !heedsContext {
-		panic("lock: NewRedis: set ContextTimeoutEnabled in the client's options")
+		panic("lock: NewRedis: in the client's options, set ContextTimeoutEnabled, and no negative ReadTimeout or WriteTimeout")
 	}
 	r := &Redis{client: client, cluster: !single}
 	r.wake = newWakeups(client, r.reloadMasters)

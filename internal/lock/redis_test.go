@@ -318,6 +318,8 @@ func TestNewRedis_Refuses(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{
 		"client without ContextTimeoutEnabled":  redis.NewClient(&redis.Options{}),
 		"cluster without ContextTimeoutEnabled": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
+		"client without a read timeout":         redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}),
+		"cluster without a write timeout":       redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true, WriteTimeout: -2}),
 		"Ring":                                  redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}}),
 	} {
 		func() {

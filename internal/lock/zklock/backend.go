@@ -77,8 +77,8 @@ func New(servers []string, o Options) (*Backend, error) {
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
-	if o.SessionTimeout < time.Millisecond {
-		return nil, fmt.Errorf("zklock: SessionTimeout %v: want at least 1ms", o.SessionTimeout)
+	if o.SessionTimeout < time.Millisecond || o.SessionTimeout > 24*time.Hour {
+		return nil, fmt.Errorf("zklock: SessionTimeout %v: want 1ms to 24h", o.SessionTimeout)
 	}
 	b := &Backend{
 		opt:        o,

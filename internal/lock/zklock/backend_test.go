@@ -342,9 +342,11 @@ func TestNew_options(t *testing.T) {
 			t.Errorf("%+v: %v", good, err)
 		}
 	}
-	_, err := zklock.New([]string{"localhost"}, zklock.Options{SessionTimeout: -1})
-	if err == nil || !strings.Contains(err.Error(), "SessionTimeout") {
-		t.Errorf("got %v, want an error that names SessionTimeout", err)
+	for _, bad := range []time.Duration{-1, 1000 * time.Hour} { // the library would make 1000 h a negative time
+		_, err := zklock.New([]string{"localhost"}, zklock.Options{SessionTimeout: bad})
+		if err == nil || !strings.Contains(err.Error(), "SessionTimeout") {
+			t.Errorf("%v: got %v, want an error that names SessionTimeout", bad, err)
+		}
 	}
 	if _, err := zklock.New(nil, zklock.Options{}); err == nil {
 		t.Error("New takes no servers")
