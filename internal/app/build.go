@@ -87,7 +87,7 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if c.lab != nil {
 		o.Through = c.lab.recorder.Database(o.Through)
 	}
-	if c.database, err = openDatabase(ctx, s.DatabaseSettings, o); err != nil {
+	if c.database, err = openStore(ctx, s.DatabaseSettings, o); err != nil {
 		return err
 	}
 	c.onClose("database", c.database.Close)
@@ -99,7 +99,7 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if len(c.database.Hosts()) > 1 {
 		return nil
 	}
-	if c.probe, err = openDatabase(ctx, s.DatabaseSettings, store.Options{MaxConns: 1}); err != nil {
+	if c.probe, err = openStore(ctx, s.DatabaseSettings, store.Options{MaxConns: 1}); err != nil {
 		return err
 	}
 	c.onClose("the database's probe", c.probe.Close)
@@ -247,7 +247,11 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
 	}
 	if rate := s.limit(s.RateLimit, rateLimit); rate > 0 {
-		config.Limiter = httpapi.NewLimiter(c.redis, rate, c.log)
+		var shared redis.UniversalClient
+		if s.Redis != "" { // the embedded server never forgets that a key was there
+			shared = c.redis
+		}
+		config.Limiter = httpapi.NewLimiter(shared, rate, c.log)
 	}
 	if !s.TokenSecret.IsZero() {
 		config.Buyers = auth.New(s.TokenSecret)

@@ -14,10 +14,10 @@ import (
 
 // OpenDatabase waits until the database answers or ctx or s.StartTimeout ends.
 func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error) {
-	return openDatabase(ctx, s, store.Options{})
+	return openStore(ctx, s, store.Options{})
 }
 
-func openDatabase(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
+func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
 	if s.MySQL == "" {

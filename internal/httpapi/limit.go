@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// burstSeconds is the size of a bucket, in seconds of requests: a program that sends one order fifty times at once
-	// gets no 429.
+	// burstSeconds is the size of a bucket, in seconds of requests: with ten per second, a program that sends one order fifty times
+	// at once gets no 429.
 	burstSeconds = 5
 
 	countTimeout = 500 * time.Millisecond // for an answer of Redis
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
-// Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a burst costs no round
+// Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a flood costs no round
 // trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. It may be
 // used by many goroutines at once. A nil Limiter limits nothing.
 type Limiter struct {
 	limit    redis_rate.Limit
-	interval time.Duration // in which a bucket fills by one token
-	rate     *redis_rate.Limiter
+	interval time.Duration       // in which a bucket fills by one token
+	rate     *redis_rate.Limiter // nil: this instance is alone
 	log      *slog.Logger
 
 	mu    sync.Mutex
@@ -34,16 +34,19 @@ type Limiter struct {
 	away  time.Time            // until then Redis is not asked, since it failed
 }
 
-// NewLimiter returns a Limiter that counts in this Redis. Over all instances, a buyer may send perSecond requests per
-// second, and five times as many in a burst.
+// NewLimiter returns a Limiter that counts in this Redis, or, without one, in this instance alone. Over all instances, a
+// buyer may send perSecond requests per second, and five times as many in a burst.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
-	return &Limiter{
+	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
 		interval: time.Second / time.Duration(perSecond),
-		rate:     redis_rate.NewLimiter(client),
 		log:      log,
 		full:     map[string]time.Time{},
 	}
+	if client != nil {
+		l.rate = redis_rate.NewLimiter(client)
+	}
+	return l
 }
 
 // allow takes a token from both of the buyer's buckets, or returns an errRateLimit if one of them has none.
@@ -51,7 +54,7 @@ func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	if l == nil {
 		return nil
 	}
-	if err := l.take(buyer); err != nil {
+	if err := l.take(buyer); err != nil || l.rate == nil {
 		return err
 	}
 	return l.count(ctx, buyer)
