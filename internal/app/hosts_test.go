@@ -108,7 +108,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	}
 }
 
-// "Several addr mean Cluster; a one-seed cluster is told by a word of ours."
+// "Of a Cluster with ?addr=HOST:PORT or ?cluster=true".
 func TestShop_redisCluster(t *testing.T) {
 	t.Parallel()
 	group := testserver.StartRedisCluster(t)

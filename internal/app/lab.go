@@ -93,8 +93,8 @@ func (c *components) openMySQLLock(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// openOwnerlessRow keeps SQLite's in a file of its own, so that taking a lock does not wait for those who sell: nor does it
-// in MySQL.
+// openOwnerlessRow opens the table of the lock. With SQLite it is in a file of its own: in the shop's, taking the lock would
+// wait for transactions that sell, as it does not in MySQL.
 func (c *components) openOwnerlessRow(ctx context.Context, s Settings) (err error) {
 	rows := c.database
 	if s.MySQL == "" {

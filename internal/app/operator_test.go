@@ -88,7 +88,7 @@ func TestShop_operator(t *testing.T) {
 	}
 }
 
-// "A profile must not keep the shop from closing."
+// "A profile must not delay the end."
 func TestShutdown_profile(t *testing.T) {
 	t.Parallel()
 	shop := start(t, operated(t))

@@ -13,7 +13,7 @@ import (
 // closedPort is an address at which nobody listens, or begins to.
 const closedPort = "127.0.0.1:1"
 
-// "an error that names the server which did not and what to check"
+// "An error that names the server which did not and what to check, and leaves nothing open": goleak looks for it.
 func TestStart_serverDown(t *testing.T) {
 	t.Parallel()
 	const addr = closedPort

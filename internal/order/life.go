@@ -216,6 +216,9 @@ const (
 	sweepPage     = 256 // orders that are looked up at a time, and expired in one transaction
 	sweepFailures = 100 // orders that a sweep fails to expire before it gives up
 
+	// dueTimeout is for one look at the database. An instance that cannot reach it must fail, for another to sweep.
+	dueTimeout = 10 * time.Second
+
 	// sweepTimeouts is how many waits for a locked row time out before a sweep gives up: each takes as long as the
 	// database's lock wait timeout.
 	sweepTimeouts = 5
@@ -237,7 +240,9 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stayed locked
 	timeouts := 0
 	for expired < limit {
-		page, err := s.Store.Due(ctx, after, min(sweepPage, limit-expired))
+		looking, cancel := context.WithTimeout(ctx, dueTimeout)
+		page, err := s.Store.Due(looking, after, min(sweepPage, limit-expired))
+		cancel()
 		if err != nil {
 			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)
 		}

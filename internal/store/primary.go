@@ -132,7 +132,7 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 		if err == nil {
 			continue // another has become the primary meanwhile
 		}
-		if number := mysqlNumber(err); ctx.Err() != nil || number == 1040 || number == 1203 {
+		if ctx.Err() != nil || slices.Contains([]uint16{1040, 1203, 1226}, mysqlNumber(err)) {
 			return nil, withCause(ctx, err) // that the caller gave up, or there are too many connections, says nothing of it
 		}
 		g.note(m, err)
@@ -317,7 +317,7 @@ func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, err
 // primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
 // such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on its read_only is a word.
 //
-// Those that are not unreachable must be more than half; one that recovers counts. A primary without a majority still
+// More than half of the members must be reachable; one that recovers counts. A primary without a majority still
 // answers, and is not read-only; only its commits wait, for ever. A member that was started again and has not joined yet has
 // no id, and may take writes that the group never gets.
 const primaryQuestion = `SELECT CASE

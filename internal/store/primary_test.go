@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Split the hosts before the driver parses the DSN": each has its own address, and its own name in the certificate. A
+// "A host is split off where the driver looks for it": each has its own address, and its own name in the certificate. A
 // password may look like a list of hosts.
 func TestReadDSN_hosts(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ type Store struct {
 	clock string
 }
 
-// Close closes all connections, one that a transaction uses when that ends.
+// Close closes all connections; one that a transaction uses is closed when that ends.
 func (s *Store) Close() error {
 	err := s.pool.Close()
 	if s.group != nil {

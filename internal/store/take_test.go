@@ -86,8 +86,8 @@ func TestTx_Take_refusals(t *testing.T) {
 	})
 }
 
-// "A plain SELECT in MySQL answers from the snapshot of the transaction's first plain SELECT": the reason for a
-// refusal must be the row's present.
+// "Another transaction may be changing the row, and a plain SELECT would not wait for that": the reason for a refusal
+// must be the row's present.
 func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

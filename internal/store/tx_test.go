@@ -18,8 +18,8 @@ import (
 )
 
 // Whatever ends a transaction before its COMMIT changes no row and leaves no lock: an error of fn, which comes back as
-// it is, a panic, a refusal or failure that fn dropped, and a context that ends: "the error then holds ctx.Err() and
-// its cause".
+// it is, a panic, a refusal or failure that fn dropped, and a context that ends, whose error and cause are then in the
+// error.
 func TestStore_InTx_rollsBack(t *testing.T) {
 	t.Parallel()
 	mine, lost := errors.New("mine"), errors.New("lease lost")
@@ -281,7 +281,7 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 	})
 }
 
-// "A transaction whose client vanished is rolled back by the server": here, after three seconds.
+// The server rolls back a transaction whose client has vanished, after wait_timeout: here, after three seconds.
 func TestStore_InTx_clientVanishes(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
