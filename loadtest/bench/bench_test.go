@@ -44,7 +44,6 @@ func TestCommand_usage(t *testing.T) {
 		"hot-512":          {"--cases=warm"},
 		"mariadb":          {"--database=oracle"},
 		"--database mysql": {"--mysql=a:b@tcp(c)/d"},
-		"--aged 0":         {"--aged=0"},
 		"its own":          {"--redis=127.0.0.1:1", "--against=x"},
 	} {
 		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
@@ -78,9 +77,9 @@ func bench(t *testing.T, args ...string) ([]contest, string) {
 // Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many orders as
 // acknowledged.
 func TestCommand_cases(t *testing.T) {
-	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64,aged", "--aged=10", "--buyers=2", "--time=50ms", "--rounds=1",
+	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64", "--buyers=2", "--time=50ms", "--rounds=1",
 		"--strategies=redis", "--against=SHOP")
-	rows := map[string]int{"hot-64": 3, "hot-512": 3, "soldout": 3, "lone": 3, "grow": 3, "skus-64": 3, "aged": 3}
+	rows := map[string]int{"hot-64": 3, "hot-512": 3, "soldout": 3, "lone": 3, "grow": 3, "skus-64": 3}
 	for _, c := range held {
 		if len(c.rows) != rows[c.name] {
 			t.Errorf("%s: got %d rows, want %d", c.name, len(c.rows), rows[c.name])
@@ -96,7 +95,7 @@ func TestCommand_cases(t *testing.T) {
 	if len(rows) > 0 {
 		t.Errorf("cases that are missing: %v", rows)
 	}
-	for _, want := range []string{"SQLite", "to nothing", "to other", "to fresh", "redis, other", "redis, aged"} {
+	for _, want := range []string{"SQLite", "to nothing", "to other", "redis, other"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
 		}

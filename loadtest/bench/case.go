@@ -18,7 +18,6 @@ type contest struct {
 	skus   int   // 0 for one
 	byP50  bool  // compared by p50, not by answers per second
 	crowds []int // grow: so many buyers at once, one number after the other, on one fresh shop
-	aged   bool  // beside shops whose tables are full
 
 	rows []*row // what came of it
 }
@@ -31,7 +30,6 @@ func allCases() []contest {
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: 1, units: plenty, byP50: true},
 		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, crowds: []int{10, 100, 1_000, 10_000}},
 		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: 64, units: plenty, skus: 64},
-		{name: "aged", about: "hot-512, beside shops with many orders in their tables (--aged)", buyers: 512, units: plenty, aged: true},
 	}
 }
 
@@ -69,16 +67,12 @@ func (r *run) lineup(c contest) []*row {
 		all = append(all, &row{name: name, strategy: strategy, shops: shops, procs: shops.procs, base: base, buyers: c.buyers})
 	}
 	for _, s := range r.Strategies {
-		switch {
-		case c.aged:
+		if r.other == nil {
 			add(s, s, r.own, "")
-			add(s+", aged", s, r.aged, s)
-		case r.other != nil:
-			add(s, s, r.own, s+", other")
-			add(s+", other", s, r.other, "")
-		default:
-			add(s, s, r.own, "")
+			continue
 		}
+		add(s, s, r.own, s+", other")
+		add(s+", other", s, r.other, "")
 	}
 	return append(all, &row{name: nothing, procs: r.handlers, buyers: c.buyers})
 }

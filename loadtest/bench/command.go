@@ -27,11 +27,10 @@ type Command struct {
 	MySQL      string        `name:"mysql" placeholder:"DSN" help:"Use this server for --database mysql or mariadb: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests. Without it a container is started."`
 	Redis      string        `placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL. Without it: a container, or the embedded one."`
 	Strategies []string      `default:"lanes,redis,conditional" help:"Which to compare."`
-	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,aged" help:"Which cases; skus-64 and aged only where they are named."`
+	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64" help:"Which cases; skus-64 only where it is named."`
 	Rounds     int           `default:"3" help:"Rounds of each case but grow, which has one: 1 to 1000."`
 	Time       time.Duration `default:"1.5s" help:"For each strategy in each round: 10ms to 1m. Before that, each buyer had an answer, and a fifth of this time has passed."`
 	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`
-	Aged       int           `placeholder:"N" default:"1000000" help:"Orders in the tables before the case aged begins; 1000000 if not given."`
 	Shop       string        `placeholder:"PATH" help:"The shop to measure: a built program, or the folder of a checkout to build it from. Without it, that of this checkout."`
 	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own. The word group is the same shop on a MySQL group of three, in containers."`
 	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
@@ -65,8 +64,6 @@ func (c *Command) Validate() error {
 		return errors.New("--against: each shop needs a Redis of its own: leave out --redis")
 	case c.Against == onGroup && c.Database == "sqlite":
 		return errors.New("--against group: needs --database mysql or mariadb")
-	case c.Aged < 1:
-		return fmt.Errorf("--aged %d: want 1 or more", c.Aged)
 	}
 	return nil
 }

@@ -57,13 +57,9 @@ func (c *contest) table() string {
 			header = append(header, "to "+name)
 		}
 	}
-	base := ""
-	if slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" }) {
-		base = "to other"
-		if c.name == "aged" {
-			base = "to fresh"
-		}
-		header = append(header, base)
+	against := slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" })
+	if against {
+		header = append(header, "to other")
 	}
 	header = append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right")
 	var rows []table.Row
@@ -76,13 +72,13 @@ func (c *contest) table() string {
 			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
 			"-",
 		}
-		if len(mine) > 1 {
+		if len(mine) > 1 && spread.Median > 0 {
 			cells[len(cells)-1] = percent((spread.Greatest - spread.Least) / spread.Median)
 		}
 		for _, other := range others {
 			cells = append(cells, stats.Ratio(mine, c.figures(other, r.buyers)))
 		}
-		if base != "" {
+		if against {
 			cells = append(cells, stats.Ratio(mine, c.figures(r.base, r.buyers)))
 		}
 		rows = append(rows, append(cells,

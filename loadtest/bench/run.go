@@ -22,7 +22,6 @@ type run struct {
 	lab      shopclient.Lab
 	own      *fleet
 	other    *fleet           // nil without --against
-	aged     *fleet           // nil until the case of that name
 	handlers []*child.Process // that do nothing
 	conns    *http.Client
 	loads    int // so far: makes names that are new
@@ -32,7 +31,7 @@ type run struct {
 func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	conns := shopclient.NewConnections(instances, time.Minute)
 	e.later(func() error { conns.CloseIdleConnections(); return nil })
-	r = &run{environment: e, name: time.Now().UTC().Format("bench-150405"), conns: conns}
+	r = &run{environment: e, name: time.Now().UTC().Format("bench-20060102-150405"), conns: conns}
 	e.say("starting Redis, the database and the shops")
 	if err := e.openDatabase(ctx); err != nil {
 		return nil, err
@@ -102,11 +101,6 @@ func (r *run) buyOne(ctx context.Context, f *fleet, strategy, sku string) (shopc
 
 // hold runs a case.
 func (r *run) hold(ctx context.Context, c *contest) error {
-	if c.aged {
-		if err := r.age(ctx, *c); err != nil {
-			return fmt.Errorf("fill the tables: %w", err)
-		}
-	}
 	if c.crowds != nil {
 		return r.grow(ctx, c)
 	}
@@ -122,27 +116,6 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 				c.name, n+1, r.Rounds, who.name, whole(one.AnswersPerSecond), millis(one.LatencyMS.P50), one.Errors))
 			who.rounds = append(who.rounds, one)
 		}
-	}
-	return nil
-}
-
-// age starts shops on a database and a Redis of their own and sells as many orders there as --aged says, by the first
-// of the strategies.
-func (r *run) age(ctx context.Context, c contest) (err error) {
-	if r.aged, err = r.startFleet(ctx, "_aged", r.own.program); err != nil {
-		return err
-	}
-	who := &row{strategy: r.Strategies[0], shops: r.aged, procs: r.aged.procs, buyers: c.buyers}
-	for sold := int64(0); sold < int64(r.Aged); {
-		one, err := r.measure(ctx, who, c, min(5*time.Second, 4*r.Time))
-		if err != nil {
-			return err
-		}
-		if one.Wrong != "" || one.Acknowledged == 0 {
-			return errors.New(cmp.Or(one.Wrong, one.Problem))
-		}
-		sold += one.Acknowledged
-		r.say(fmt.Sprintf("aged: %d of %d orders", sold, r.Aged))
 	}
 	return nil
 }
