@@ -258,6 +258,8 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--servers", "docker", "--target", "http://x"}, "--target is a shop that runs already"},
 		{[]string{"--rate", "NaN", "--duration", "1s"}, "--rate: want 0.1 to 20000"},
 		{[]string{"--rate", "5"}, "say when it ends, with --duration or --requests"},
+		{[]string{"--rate", "0.1", "--duration", "1s"}, "--duration: want time for ten orders at this --rate"},
+		{[]string{"--rate", "1", "--requests", "100", "--timeout", "112s"}, "--requests: too many at this --rate"},
 		{[]string{"--duration", "1h"}, "--duration: want 100ms to 10m"},
 		{[]string{"--requests=-1"}, "--requests: want 1 to 1000000"},
 		{[]string{"--skus", "101"}, "--skus: want 1 to 100"},

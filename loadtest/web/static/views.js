@@ -23,7 +23,7 @@ export function keepPlace(view, place) {
 function show() {
   here = location.hash;
   const [asked, place] = here.slice(1).split(/\/(.*)/s);
-  const view = asked in views ? asked : "race";
+  const view = Object.hasOwn(views, asked) ? asked : "race";
   for (const name of Object.keys(views)) {
     document.getElementById(name).hidden = name !== view;
     const link = document.querySelector(`nav a[href="#${name}"]`);
