@@ -99,7 +99,7 @@ func allControls() []control {
 			edits: []edit{{single, "d.Movements(stock.Reserve, fence, d.CreatedAt)...", "d.Movements(stock.Reserve, fence, d.CreatedAt)[:1]..."}}},
 		{name: "delivery-counted-twice", on: system.MySQL, fault: "commit-not-answered",
 			about: "a delivery that is sent again counts again",
-			edits: []edit{{skus, "IdempotencyKey: d.Key, MovementID", "IdempotencyKey: newMovementID(), MovementID"}}},
+			edits: []edit{{skus, "IdempotencyKey: d.Key, MovementID", "IdempotencyKey: order.NewID(), MovementID"}}},
 		{name: "sold-out-from-memory", on: system.Embedded, fault: "shop-paused",
 			about: "buyers are refused by what was read a while ago",
 			edits: []edit{{batch, "return ok && len(b.refused) == 0", "return ok"}}},

@@ -19,12 +19,12 @@ import (
 
 // Failover is what became of the buyers' receipts where the primary was killed.
 type Failover struct {
-	Servers  string
-	Sold     int           // acknowledged orders
-	Lost     int           // those of them without a row on the new primary
-	Gap      time.Duration // the longest time without a sale
-	Receipts []Receipt     // the last ones before it
-	Broken   []history.Violation
+	Servers    string
+	Sold       int           // acknowledged orders
+	Lost       int           // those of them without a row on the new primary
+	Gap        time.Duration // the longest time without a sale
+	Receipts   []Receipt     // the last ones before it
+	Violations []history.Violation
 }
 
 // Receipt is an acknowledged order beside its row.
@@ -35,7 +35,7 @@ type Receipt struct {
 	Row    string // the same of the row; empty if there is none
 }
 
-// KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails half a second before. With
+// KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails 0.3 to 0.6 s before. With
 // compare it then does so on a MySQL with an asynchronous replica. Each needs Docker, and takes about a minute.
 func KillPrimary(ctx context.Context, compare bool, seed uint64, progress func(line string)) (all []Failover, err error) {
 	err = withRunner(progress, func(r *runner) error {
@@ -71,7 +71,7 @@ func newFailover(servers string, h *history.History) Failover {
 		}
 	}
 	slices.SortFunc(sales, func(a, b history.Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
-	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Broken: h.Violations}
+	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Violations: h.Violations}
 	until, longest := 0, time.Duration(0) // sales before the longest gap that ended after the fault had begun
 	for i, o := range sales {
 		if _, kept := h.Orders[o.OrderID]; !kept {
@@ -113,11 +113,11 @@ func writeFailovers(out io.Writer, all []Failover) error {
 		}
 		text += fmt.Sprintf("\n%s: the last receipts, and the rows of the new primary\n%s", f.Servers, stats.Table(table.Row{"answered", "order", "receipt", "row"}, rows, 1, 1))
 	}
-	for _, v := range all[0].Broken {
+	for _, v := range all[0].Violations {
 		text += fmt.Sprintf("\n%s: %s: %s\n", all[0].Servers, v.Check, v.Detail)
 	}
 	_, err := io.WriteString(out, text)
-	if err == nil && len(all[0].Broken) > 0 {
+	if err == nil && len(all[0].Violations) > 0 {
 		err = ErrBroken
 	}
 	return err

@@ -31,7 +31,7 @@ func All() []Check {
 		{"refusals", "no final refusal while enough units were free for the whole request", refusals},
 		{"ends", "each order ends, and once, as its buyer asked and was answered", ends},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
-		{"porcupine", "the answers about one SKU have an order in which they are all true (linearizability)", linearizable},
+		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
 		{"recovery", "each shop sells again, by each strategy, within 5 s of another server's takeover, and of the healed fault", recovery},
 		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
 	}
@@ -128,7 +128,7 @@ func keys(r *record) (broken []string) {
 		case twice:
 			broken = append(broken, fmt.Sprintf("key %s has two orders, %s and %s", kept.Key, id, other))
 		case !asked:
-			broken = append(broken, fmt.Sprintf("order %s has the key %s, with which nobody asked for one", id, kept.Key))
+			broken = append(broken, fmt.Sprintf("order %s has the key %s, which no request had", id, kept.Key))
 		case o.Outcome == history.SoldOut || o.Outcome == history.Rejected:
 			broken = append(broken, fmt.Sprintf("order %s is there, and its buyer was refused: %v", id, o))
 		}
@@ -173,13 +173,13 @@ func levels(r *record) (broken []string) {
 			broken = append(broken, fmt.Sprintf("%s has %+v, and its orders hold %+v", sku, l, held[sku]))
 		}
 		if l.Supplied != supplied[sku] {
-			broken = append(broken, fmt.Sprintf("%s has %+v, and %d units were brought in", sku, l, supplied[sku]))
+			broken = append(broken, fmt.Sprintf("%s has %+v, and %d units were supplied", sku, l, supplied[sku]))
 		}
 	}
 	return broken
 }
 
-// fences reads the reservations of the ledger in the order of their ids. Each was made while its transaction had the row of
+// fences reads the reservations of the ledger in the order of their ids. Each id was made while its transaction had the row of
 // the SKU locked, and begins with the time in milliseconds.
 func fences(r *record) (broken []string) {
 	if r.ClocksApart {
@@ -287,7 +287,7 @@ func ends(r *record) (broken []string) {
 	}
 	for id, kept := range r.Orders {
 		if kind := wanted[kept.Status]; kind != "" && !asked[string(kind)+id] {
-			broken = append(broken, fmt.Sprintf("order %s is %s, and nobody asked for that", id, kept.Status))
+			broken = append(broken, fmt.Sprintf("order %s is %s, which no request asked for", id, kept.Status))
 		}
 		if kept.Status == "pending" {
 			broken = append(broken, fmt.Sprintf("order %s has not expired", id))
@@ -334,7 +334,7 @@ func recovery(r *record) []string {
 	if r.Recovery <= within {
 		return nil
 	}
-	return []string{fmt.Sprintf("not every shop sold again by every strategy within %v", within)}
+	return []string{fmt.Sprintf("each shop sold again by each strategy after %v, want within %v", r.Recovery.Round(time.Millisecond), within)}
 }
 
 func unnoticed(r *record) (broken []string) {

@@ -12,7 +12,7 @@ import (
 // judgeLimit ends a search that takes too long, which is no violation.
 const judgeLimit = 5 * time.Second
 
-// linearizable has Porcupine look for an order of the operations on the SKU Few, each at one moment between its request
+// linearizable has Porcupine look for a sequence of the operations on the SKU Few, each at one moment between its request
 // and its answer, in which every answer is true of a plain counter.
 func linearizable(r *record) []string {
 	few := r.SKUs.Few
@@ -56,7 +56,7 @@ func linearizable(r *record) []string {
 			if o.Outcome == history.Unknown {
 				add(o.Sent(), never, -units, false)
 			}
-			if kept.Status == "expired" && !ended[id] {
+			if (kept.Status == "expired" || kept.Status == "cancelled") && !ended[id] {
 				add(o.Sent(), never, units, false)
 			}
 		}
@@ -64,7 +64,7 @@ func linearizable(r *record) []string {
 	result := porcupine.CheckOperationsTimeout(model, all, judgeLimit)
 	r.Undecided = result == porcupine.Unknown
 	if result == porcupine.Illegal {
-		return []string{fmt.Sprintf("no order of the %d operations on %s explains their answers", len(all), few)}
+		return []string{fmt.Sprintf("no sequence of the %d operations on %s explains their answers", len(all), few)}
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ func loseMajority(ctx context.Context, t *Target) error {
 			}
 		}
 	}
+	t.History.Kills++ // of the primary, by Rejoin
 	return t.Group.Rejoin(ctx)
 }
 

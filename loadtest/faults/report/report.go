@@ -112,9 +112,9 @@ type Line struct {
 
 const (
 	pixels    = 1000.0 // in all
-	lanes     = 24     // of requests at once, for each shop
-	laneSize  = 3.0
-	shopSize  = lanes*laneSize + 8
+	rows      = 24     // of requests at once, for each shop
+	rowSize   = 3.0
+	shopSize  = rows*rowSize + 8
 	salesSize = 60.0
 	slice     = 50 * time.Millisecond
 )
@@ -148,8 +148,8 @@ func draw(h *history.History) Drawing {
 			}
 			free[request.Shop][lane] = request.Answered
 			d.Lines = append(d.Lines, Line{
-				X: x(request.Sent), Width: max(1.5, x(request.Answered-request.Sent)), Height: laneSize - 1,
-				Y:     salesSize + float64(request.Shop)*shopSize + float64(lane%lanes)*laneSize,
+				X: x(request.Sent), Width: max(1.5, x(request.Answered-request.Sent)), Height: rowSize - 1,
+				Y:     salesSize + float64(request.Shop)*shopSize + float64(lane%rows)*rowSize,
 				Class: class, Title: fmt.Sprintf("%s %s: %s", o.Kind, o.Key, request.Answer),
 			})
 		}
