@@ -12,7 +12,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Buyers, tokens and idempotency keys are in none" of the log's lines, nor is a password or the secret: at level
+// Buyers, tokens and idempotency keys are in none of the log's lines, nor is a password or the secret: at level
 // debug, through refusals, twins, and the loss of the lock server.
 func TestServe_logsNoSecret(t *testing.T) {
 	t.Parallel()

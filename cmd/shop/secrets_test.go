@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// "Serve refuses known demo secrets", one that would protect nothing, and to start on servers without; and says what to
-// do.
+// Serve refuses known demo secrets, one that would protect nothing, and to start on servers without; and says what to do.
 func TestServe_secrets(t *testing.T) {
 	t.Parallel()
 	const buyers, operator = "SHOP_TOKEN_SECRET=" + testSecret, "SHOP_OPERATOR_TOKEN=" + testToken

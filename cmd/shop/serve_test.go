@@ -60,7 +60,7 @@ func TestServe_data(t *testing.T) {
 	}
 }
 
-// "SIGTERM: readiness fails first, in-flight orders finish, exit 0."
+// "SIGTERM ends an instance": readiness fails first, requests in progress finish, and the exit code is 0.
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
@@ -83,7 +83,7 @@ func TestServe_terminated(t *testing.T) {
 	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }
 
-// "A second one cuts them off": it kills the process.
+// "A second one kills the process".
 func TestServe_secondSignal(t *testing.T) {
 	t.Parallel()
 	locks := lockServer(t)

@@ -3,7 +3,9 @@ package observe_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +44,30 @@ func TestHandler(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { log.LogAttrs(c.ctx, slog.LevelDebug, "m") }); n != 0 {
 			t.Errorf("%s: got %v allocations for a line below the level, want 0", name, n)
 		}
+	}
+}
+
+// "The first, the second, the fourth time, and so on, with the number of errors so far; and when it is over."
+func TestOutage(t *testing.T) {
+	var text bytes.Buffer
+	o := observe.Outage{Log: slog.New(slog.NewTextHandler(&text, nil)), Message: "redis is away"}
+	for range 7 {
+		o.Note(t.Context(), errors.New("refused"))
+	}
+	o.Note(t.Context(), nil)
+	o.Note(t.Context(), nil)
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		_, line, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		got = append(got, line)
+	}
+	want := []string{
+		`level=WARN msg="redis is away" errors=1 error=refused`,
+		`level=WARN msg="redis is away" errors=2 error=refused`,
+		`level=WARN msg="redis is away" errors=4 error=refused`,
+		`level=INFO msg="redis is away: over" errors=7`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "An order is pending until it expires": 15 minutes, by the database's clock.
+// "From then on it cannot be paid": 15 minutes later, by the database's clock.
 func TestService_Place_expiresAt(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -440,7 +440,7 @@ func TestService_end_keyUnanswered(t *testing.T) {
 	})
 }
 
-// "Once it is purged, it may be used again and makes a new order; until then it counts, however old it is."
+// "That holds for as long as the key is kept": once it is purged it makes a new order; until then it counts, however old it is.
 func TestService_Place_purgedKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

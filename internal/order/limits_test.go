@@ -24,7 +24,7 @@ func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words st
 	}
 }
 
-// "A buyer has at most Config.MaxOpen pending orders." "How an order ends makes room." "A replay is no new order."
+// "No buyer exceeds a limit": of pending orders, Config.MaxOpen. An order that ends makes room. "A replay is no new order."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -69,7 +69,7 @@ func TestService_maxOpen(t *testing.T) {
 	})
 }
 
-// "A buyer has, of each SKU, at most its LimitPerBuyer units in orders that are pending or paid." What is cancelled or
+// "No buyer exceeds a limit": of each SKU, LimitPerBuyer units in orders that are pending or paid. What is cancelled or
 // expired may be bought again.
 func TestService_purchaseLimit(t *testing.T) {
 	t.Parallel()

@@ -223,7 +223,7 @@ func Fingerprint(lines []Line) string {
 
 // Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid.
 func (d *Draft) Price(levels Levels) error {
-	lines := slices.Clone(d.Lines) // a lane may price a draft again while a transaction still reads the former lines
+	lines := slices.Clone(d.Lines) // an error changes nothing
 	total := stock.Money{Currency: levels.Of(lines[0].SKU).Price.Currency}
 	for i := range lines {
 		price := levels.Of(lines[i].SKU).Price

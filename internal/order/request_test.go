@@ -55,8 +55,8 @@ func TestRequest_Validate(t *testing.T) {
 	}
 }
 
-// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers
-// what is bought, "not how the shop goes about it".
+// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers what is bought, and not the
+// strategy.
 func TestRequest_merged(t *testing.T) {
 	t.Parallel()
 	sent := []RequestLine{{"mug", 1}, {"hat", 2}, {"mug", 3}, {"cup", 4}, {"hat", 5}}

@@ -108,8 +108,8 @@ func (k kind) start(ctx context.Context) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		// Another process may have taken a port that was free. A server that says so of a port inside writes a capital
-		// A.
+		// Another process may have taken a port that was free. (Servers report a port inside the container as "Address
+		// already in use", which trying again would not change.)
 		taken := strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "address already in use")
 		if try == 3 || !taken {
 			return nil, fmt.Errorf("start %s from %s: %w; %s names another image", k.name, k.imageName(), err, k.variable)

@@ -18,8 +18,8 @@
 //
 // # Without Docker
 //
-// The test skips and says what it needs. With CI=true it fails instead: there, a skipped test is a test that nobody
-// ran. -short skips too, except with CI=true.
+// The test skips and says what it needs. With CI=true it fails instead, so that no test is skipped
+// unnoticed. -short skips too, except with CI=true.
 //
 // # Images
 //

@@ -51,7 +51,7 @@ func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
 		}
 	}
 	lease := l.acquireLease(ctx, q, b)
-	defer lease.release() // after the answers
+	defer lease.release() // after the answers about what was committed
 
 	var earlyErr error
 	left, early := l.planEarly(q, b)
@@ -373,7 +373,7 @@ func (a *lease) release() {
 		<-a.acquired
 	}
 	if a.leases != nil {
-		_ = a.leases.Release() // the orders are committed and answered
+		_ = a.leases.Release() // what is committed stays
 	}
 	a.cancel()
 }

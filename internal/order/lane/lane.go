@@ -14,14 +14,14 @@
 // and writes its orders, rows that no other transaction waits for, and those of buyers who arrive meanwhile. On a store
 // with one writer, the lease comes first.
 //
-// A lone buyer is served at once: no batch waits to be filled, but a millisecond where all was sold. One failed order
+// A lone buyer is served at once: no batch waits to be filled, except for a millisecond where all units were sold. One failed order
 // does not fail the batch: a repeated key is answered with its order, an order over a limit is left out (and is the next
 // batch's if it is over it only with others of the batch, which may yet fail), and so is one whose buyer's row another
 // transaction has locked: order.Service waits for the row and sells that order again. Between two batches the lease is
 // given back, so that other instances can take it.
 //
 // A buyer whose ctx ends in the queue leaves it, and nothing was changed. One that a batch has taken waits for the
-// result; the batch has the latest deadline of the buyers in the queue at its begin. An order is left out if the ctx of
+// result; the batch has the latest deadline of the buyers in the queue when it begins. An order is left out if the ctx of
 // its buyer has ended before the units are locked: the client may have sent the request to another instance meanwhile,
 // and been refused there. An order of several SKUs is sold by itself, under the same leases.
 //

@@ -92,7 +92,8 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	return tx.Record(d.Movements(stock.Reserve, fence, d.CreatedAt)...)
 }
 
-// InTime is the last check before a COMMIT. It returns order.ErrTooLate if less than the margin is left of a lease.
+// InTime is the last check before a COMMIT. It returns order.ErrTooLate if a lease does not last for another
+// CommitTime.
 func (s Shop) InTime(leases Leases) error {
 	if leases.Remaining() < s.CommitTime {
 		return order.ErrTooLate
@@ -116,12 +117,11 @@ func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []
 		if leases.Fence(Key(sku.Name)) > sku.Fence {
 			continue
 		}
-		err := leases.Raise(ctx, Key(sku.Name), sku.Fence)
-		if err != nil && !errors.Is(err, lock.ErrLost) { // nothing was written: repeating the request is safe
-			return fmt.Errorf("sku %q: %w: %w", sku.Name, lock.ErrNoAnswer, err)
-		}
-		if err != nil {
+		switch err := leases.Raise(ctx, Key(sku.Name), sku.Fence); {
+		case errors.Is(err, lock.ErrLost):
 			return err
+		case err != nil: // nothing was written: repeating the request is safe
+			return fmt.Errorf("sku %q: %w: %w", sku.Name, lock.ErrNoAnswer, err)
 		}
 	}
 	return sell()
