@@ -23,7 +23,7 @@ import (
 
 // raceCommand holds one race per strategy and round.
 type raceCommand struct {
-	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows, but reentrant, and wrong ones that their race does not catch are then played step by step."`
+	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant; a wrong one that its race does not catch is then played step by step."`
 	crowd.Load
 	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
 	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`

@@ -36,7 +36,7 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 		fmt.Fprintf(&text, "Its data is kept in %s\n", s.Data)
 	}
 	if s.Redis == "" {
-		text.WriteString("Its locks are in this process: for a second instance, give both one --redis.\n")
+		text.WriteString("Its locks are in this process: a second shop on its data needs a --redis that both share.\n")
 	}
 	if g.madeToken || g.madeSecret {
 		text.WriteString("\nThe tokens of the operator and, for a day, of the buyer ann, as in the session of docs/api.md:\n")

@@ -38,6 +38,8 @@ watch() {
             complete
         elif [[ " ${seat[*]} " == *' joining '* ]]; then
             say 'no member is online yet, one recovers' # that ends, in ONLINE or in ERROR
+        elif ((${#absent[@]} == ${#members[@]})); then
+            say 'no member answers yet'
         elif ((${#absent[@]})); then
             say "no majority; waiting for ${absent[*]}: acknowledged orders may be there alone" \
                 "(if lost for good: group.sh without ${absent[*]})"
@@ -199,6 +201,10 @@ case ${1:-} in
 watch) watch ;;
 without)
     shift
+    if (($# == 0 || $# >= ${#members[@]})); then
+        echo 'group.sh without: want one or two members' >&2
+        exit 2
+    fi
     for m; do
         if [[ " ${members[*]} " != *" $m "* ]]; then
             echo "$m is none of ${members[*]}" >&2
