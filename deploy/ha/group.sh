@@ -38,8 +38,8 @@ watch() {
             complete
         elif [[ " ${seat[*]} " == *' joining '* ]]; then
             say 'no member is online yet, one recovers' # that ends, in ONLINE or in ERROR
-        elif ((${#absent[@]} == ${#members[@]})); then
-            say 'no member answers yet'
+        elif ((${#absent[@]} && SECONDS < 120)); then
+            say "waiting for ${absent[*]}: they may be starting"
         elif ((${#absent[@]})); then
             say "no majority; waiting for ${absent[*]}: acknowledged orders may be there alone" \
                 "(if lost for good: group.sh without ${absent[*]})"

@@ -87,7 +87,6 @@ func TestSettings_Check(t *testing.T) {
 		"redis cluster":          {func(s *app.Settings) { s.Redis = "redis://cache:6379?addr=b:6379" }, ""},
 		"redis cluster, a seed":  {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true" }, ""},
 		"redis cluster, a word":  {func(s *app.Settings) { s.Redis = plainURL + "?cluster=yes" }, "redis: cluster: want true"},
-		"redis read timeout":     {func(s *app.Settings) { s.Redis = plainURL + "?read_timeout=-2ns" }, "redis: read_timeout, write_timeout: want no"},
 		"redis no master":        {func(s *app.Settings) { s.Redis = plainURL + "?master_name=" }, wantURL},
 		"redis both":             {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true&master_name=main" }, wantURL},
 		"redis node, no port":    {func(s *app.Settings) { s.Redis = plainURL + "?addr=geheim" }, wantURL},

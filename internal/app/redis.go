@@ -61,8 +61,6 @@ func readRedis(address string) (*redisServers, error) {
 	query.Del("cluster") // a word of the shop's own
 	u.RawQuery = query.Encode()
 	switch {
-	case strings.HasPrefix(query.Get("read_timeout"), "-"), strings.HasPrefix(query.Get("write_timeout"), "-"):
-		return nil, errors.New("redis: read_timeout, write_timeout: want no negative time")
 	case cluster != "" && cluster != "true":
 		return nil, errors.New("redis: cluster: want true, or leave it out")
 	case query.Has("master_name"):

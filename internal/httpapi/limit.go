@@ -20,8 +20,8 @@ const (
 )
 
 // Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a flood costs no round
-// trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. It may be
-// used by many goroutines at once. A nil Limiter limits nothing.
+// trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. Without a
+// Redis there is only the first. It may be used by many goroutines at once. A nil Limiter limits nothing.
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
@@ -34,8 +34,8 @@ type Limiter struct {
 	away  time.Time            // until then Redis is not asked, since it failed
 }
 
-// NewLimiter returns a Limiter that counts in this Redis, or, without one, in this instance alone. Over all instances, a
-// buyer may send perSecond requests per second, and five times as many in a burst.
+// NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
+// instance alone. A buyer may send perSecond requests per second, and five times as many in a burst.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
@@ -49,7 +49,7 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 	return l
 }
 
-// allow takes a token from both of the buyer's buckets, or returns an errRateLimit if one of them has none.
+// allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	if l == nil {
 		return nil

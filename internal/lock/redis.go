@@ -83,10 +83,11 @@ const redisPrefix = "lock:"
 // NewRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
 // Locker.
 //
-// It panics on a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its requests
-// would outlast the time that a lease has for them. A cluster needs a ClusterClient with its MaxRedirects, 3 by default, and Sentinel a FailoverClient
-// without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks masters. A Ring, which
-// spreads keys over independent servers, is refused by a panic as well. Any other type counts as a cluster.
+// It panics on a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its
+// requests would outlast the time that a lease has for them. (-1 is allowed.) A cluster needs a ClusterClient with its
+// MaxRedirects, 3 by default, and Sentinel a FailoverClient without ReplicaOnly. Options that route reads to replicas do
+// no harm: the lock only asks masters. A Ring, which spreads keys over independent servers, is refused by a panic as
+// well. Any other type counts as a cluster.
 func NewRedis(client redis.UniversalClient) *Redis {
 	heedsContext, single := true, false
 	switch c := client.(type) {
@@ -100,7 +101,7 @@ func NewRedis(client redis.UniversalClient) *Redis {
 		panic("lock: NewRedis: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
 	}
 	if !heedsContext {
-		panic("lock: NewRedis: in the client's options, set ContextTimeoutEnabled, and no negative ReadTimeout or WriteTimeout")
+		panic("lock: NewRedis: in the client's options, set ContextTimeoutEnabled, and no ReadTimeout or WriteTimeout of -2")
 	}
 	r := &Redis{client: client, cluster: !single}
 	r.wake = newWakeups(client, r.reloadMasters)

@@ -87,7 +87,7 @@ type readCommitted struct{ driver.Connector }
 func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if isContext(err) && ctx.Err() == nil { // that of the DSN's timeout, not the caller's
-		return nil, fmt.Errorf("no answer: %w", os.ErrDeadlineExceeded)
+		return nil, fmt.Errorf("%s: %w", err.Error(), os.ErrDeadlineExceeded)
 	}
 	if err != nil {
 		return nil, err

@@ -128,7 +128,7 @@ func TestCommand_controlNotFound(t *testing.T) {
 // Each control changes the source as it is today, in a way that compiles, and is found under a fault that there is.
 func TestControls_apply(t *testing.T) {
 	t.Parallel()
-	var edits []edit // no two change the same words
+	var edits []edit // all in one copy: an edit leaves the words that a later one looks for
 	for _, c := range append(allControls(), control{name: "clocks", edits: movableClock(), fault: "clocks-apart"}) {
 		if c.name != "clocks" { // it would compile all of Go's library anew
 			edits = append(edits, c.edits...)

@@ -334,7 +334,7 @@ func recovery(r *record) []string {
 	if r.Recovery <= within {
 		return nil
 	}
-	return []string{fmt.Sprintf("each shop sold again by each strategy after %v, want within %v", r.Recovery.Round(time.Millisecond), within)}
+	return []string{fmt.Sprintf("not every shop sold again by every strategy within %v, but after %v, or not at all", within, r.Recovery.Round(time.Millisecond))}
 }
 
 func unnoticed(r *record) (broken []string) {
