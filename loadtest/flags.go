@@ -109,6 +109,7 @@ func (c *raceCommand) Validate() error {
 		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
 		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
+		// Arrivals are random: four standard deviations make room for that, and a tenth of the time for the last answers.
 		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests)+4*math.Sqrt(float64(c.Requests)) > 0.9*c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
 		{c.Duration != 0 && c.Rate != 0 && c.Rate*c.Duration.Seconds() < 10, "duration", "want time for ten orders at this --rate"},
 		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},

@@ -38,7 +38,7 @@ watch() {
             complete
         elif [[ " ${seat[*]} " == *' joining '* ]]; then
             say 'no member is online yet, one recovers' # that ends, in ONLINE or in ERROR
-        elif ((${#absent[@]} && SECONDS < 120)); then
+        elif ((${#absent[@]} && SECONDS < 120)); then # no server takes longer to start
             say "waiting for ${absent[*]}: they may be starting"
         elif ((${#absent[@]})); then
             say "no majority; waiting for ${absent[*]}: acknowledged orders may be there alone" \

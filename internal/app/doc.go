@@ -20,8 +20,8 @@
 //     operator's API and every component, the last one opened first.
 //   - Buyers are known by a token, except in teaching mode. The operator's API has a listener of its own, only if it
 //     has an address, and needs another token.
-//   - Of all instances, one expires the orders that were not paid in time. When it shuts down, it does so until the
-//     drain delay is over, and another goes on within two seconds; when it is killed, within the lock's TTL and a second.
+//   - Of all instances, one expires the orders that were not paid in time. When it shuts down, another goes on within
+//     two seconds; when it is killed, within the lock's TTL and a second.
 //   - One makes the nightly reconciliation, which audits all SKUs, logs differences and changes nothing. It runs once a
 //     day, also if Redis loses its data or instances change; if no instance ran at that time, it runs later. A run that
 //     failed, or whose instance ended, is repeated in the next hour.

@@ -108,9 +108,9 @@ func (s *Shop) Err() error {
 	return s.failure
 }
 
-// Shutdown lets readiness fail, waits for load balancers to notice, ends the jobs, finishes the orders in flight, and closes
-// the operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it cuts off the rest and
-// returns an error with the cause. A job that hangs is cut off as well, which is no error.
+// Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the
+// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it cuts off the rest and
+// returns an error with the cause. Jobs are ended at once; one that hangs is cut off as well, which is no error.
 // Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
@@ -120,8 +120,8 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 func (s *Shop) shutdown(ctx context.Context) error {
 	s.log.Info("shop closes")
 	s.draining.Store(true)
-	_ = order.Pause(ctx, s.settings.DrainDelay)
 	s.stopJobs() // another instance goes on with them
+	_ = order.Pause(ctx, s.settings.DrainDelay)
 
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
 	defer cancel()

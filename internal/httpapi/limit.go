@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// burstSeconds is the size of a bucket, in seconds of requests: with ten per second, a program that sends one order fifty times
-	// at once gets no 429.
+	// burstSeconds is the size of a bucket, in seconds of requests: with ten per second, a program that sends one order
+	// fifty times at once gets no 429.
 	burstSeconds = 5
 
 	countTimeout = 500 * time.Millisecond // for an answer of Redis

@@ -101,8 +101,8 @@ func (w *waiter) acquireLoop() error {
 			if err = w.beginTenure(sent, grant); err == nil {
 				return nil
 			}
-			// The caller has gone, or the answer came too late for the lease to be trusted. The next request goes to
-			// the end of the store's queue, so that another process with faster answers can get the key.
+			// The caller has gone, the Locker closes, or the answer came too late for the lease to be trusted. The next
+			// request goes to the end of the store's queue, so that another process with faster answers can get the key.
 			w.abandon()
 			if !w.wait || errors.Is(err, ErrClosed) {
 				return cmp.Or(w.reason(), err)
