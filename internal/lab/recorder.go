@@ -285,29 +285,24 @@ func (r *Recorder) ZooKeeper(command, path, answer string) {
 // randomName matches that of an owner, by rand.Text.
 var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
-// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next.
-func (r *Recorder) Lock(next lock.Observer) lock.Observer { return lockObserver{next, r} }
-
-type lockObserver struct {
-	lock.Observer
-	recorder *Recorder
-}
-
-// Contended implements lock.Observer.
-func (o lockObserver) Contended(key string) {
-	o.note(key, stepContended, "held by another")
-	o.Observer.Contended(key)
-}
-
-// Lost implements lock.Observer.
-func (o lockObserver) Lost(key string, cause error) {
-	o.note(key, "lock-lost", "")
-	o.Observer.Lost(key, cause)
+// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next, whose
+// functions are all set.
+func (r *Recorder) Lock(next lock.Observer) lock.Observer {
+	o := next
+	o.Contended = func(key string) {
+		r.note(key, stepContended, "held by another")
+		next.Contended(key)
+	}
+	o.Lost = func(key string, cause error) {
+		r.note(key, "lock-lost", "")
+		next.Lost(key, cause)
+	}
+	return o
 }
 
 // note never stops: an observer must return quickly.
-func (o lockObserver) note(key, step, detail string) {
-	t, _ := o.recorder.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
+func (r *Recorder) note(key, step, detail string) {
+	t, _ := r.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
 	if t != nil {
 		t.add(KindStep, step, detail)
 	}

@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,9 +9,8 @@ import (
 )
 
 // acquire is one call of Acquire or TryAcquire.
-func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, error) {
-	w := l.newWaiter(ctx, key, wait)
-	observed := false
+func (w *waiter) acquire() (*Lease, error) {
+	key, observed := w.lease.key, false
 	defer func() {
 		if w.stop != nil {
 			w.stop()
@@ -24,14 +22,14 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 			_ = w.lease.Release()
 		}
 	}()
-	err := l.obtain(w)
+	err := w.obtain()
 	switch {
 	case errors.Is(err, ErrNotAcquired):
 		err = fmt.Errorf("lock %q: %w", key, err)
 	case err != nil:
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
-	l.observe(func(o Observer) { o.Waited(key, time.Since(w.began), err) })
+	w.opt.Observer.Waited(key, time.Since(w.began), err)
 	observed = true
 	if err != nil {
 		return nil, err
@@ -40,19 +38,22 @@ func (l *Locker) acquire(ctx context.Context, key string, wait bool) (*Lease, er
 }
 
 // obtain gets the waiter its lease: from the holder in this process, by hand-off, or from the store.
-func (l *Locker) obtain(w *waiter) error {
+func (w *waiter) obtain() error {
 	key := w.lease.key
-	if err := cmp.Or(checkKey(key), w.reason()); err != nil {
+	if err := checkKey(key); err != nil {
 		return err
 	}
-	outer, _ := w.caller.Value(leaseKey{l.shared, key}).(*Lease)
-	l.mu.Lock()
+	if err := w.reason(); err != nil {
+		return err
+	}
+	outer, _ := w.caller.Value(leaseKey{w.shared, key}).(*Lease)
+	w.mu.Lock()
 	err := w.enqueueLocked(outer)
-	l.mu.Unlock()
+	w.mu.Unlock()
 	if w.queue == nil {
 		return err
 	}
-	defer l.work.Done()
+	defer w.work.Done()
 	granted, ok := w.await()
 	switch {
 	case !ok:
@@ -95,7 +96,7 @@ func (w *waiter) acquireLoop() error {
 			if w.owner != "" {
 				w.abandon() // it may have been granted
 			}
-			return cmp.Or(w.reason(), err)
+			return w.failed(err)
 		}
 		if !grant.Held {
 			if err = w.beginTenure(sent, grant); err == nil {
@@ -105,40 +106,59 @@ func (w *waiter) acquireLoop() error {
 			// request goes to the end of the store's queue, so that another process with faster answers can get the key.
 			w.abandon()
 			if !w.wait || errors.Is(err, ErrClosed) {
-				return cmp.Or(w.reason(), err)
+				return w.failed(err)
 			}
 			w.startTimer()
 			continue
 		}
 		if !w.wait {
 			w.owner = "" // it is not in the store's queue
-			return cmp.Or(w.reason(), ErrHeld)
+			return w.failed(ErrHeld)
 		}
 		if !contended {
 			contended = true
-			w.observe(func(o Observer) { o.Contended(w.queue.key) })
+			w.opt.Observer.Contended(w.queue.key)
 		}
 		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {
-			return cmp.Or(w.reason(), err)
+			return w.failed(err)
 		}
 	}
 }
 
-// ask sends one request. It does not end with the caller's context: the key is given back only after the answer, so
-// that the release does not overtake the request. It runs in the caller's goroutine if it is sure to end before the
-// caller's time does: a second goroutine would cost more than all else that an uncontended call does in this process.
+// failed returns why the call returns after an error: the reason, if there is one, or the error itself. A request may end
+// at the same deadline as the caller's time, whose timer may be later.
+func (w *waiter) failed(err error) error {
+	if reason := w.reason(); reason != nil {
+		return reason
+	}
+	end, ok := w.ctx.Deadline()
+	if !ok || time.Now().Before(end) {
+		return err
+	}
+	if callers, ok := w.caller.Deadline(); ok && !callers.After(end) {
+		return fmt.Errorf("%w: %w", ErrTimeout, context.DeadlineExceeded)
+	}
+	return ErrTimeout
+}
+
+// shortest is the least time that a request has for its answer.
+const shortest = 250 * time.Millisecond
+
+// ask sends one request. It does not end when the caller's context is cancelled: the key is given back only after the
+// answer, so that the release does not overtake the request. It runs in the caller's goroutine unless the caller's time may
+// end before a request can: a second goroutine would cost more than all else that an uncontended call does in this process.
 func (w *waiter) ask() (Grant, error) {
 	claim := w.claim()
-	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) > w.requestTimeout() {
-		return w.send(claim)
+	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) >= shortest {
+		return w.send(claim, end)
 	}
 	answered := make(chan struct{})
 	var grant Grant
 	var err error
 	w.work.Go(func() {
 		defer close(answered)
-		grant, err = w.send(claim)
+		grant, err = w.send(claim, time.Time{})
 	})
 	select {
 	case <-answered:
@@ -153,8 +173,13 @@ func (w *waiter) ask() (Grant, error) {
 	}
 }
 
-func (w *waiter) send(c Claim) (Grant, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.caller), w.requestTimeout())
+// send sends one request, which has until the end, if that is not zero, and not longer than a request's time limit.
+func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
+	limit := time.Now().Add(w.requestTimeout())
+	if !end.IsZero() && end.Before(limit) {
+		limit = end
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(w.caller), limit)
 	defer cancel()
 	grant, err := w.backend.Acquire(ctx, c)
 	return grant, noAnswer(ctx, err)

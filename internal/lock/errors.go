@@ -17,7 +17,8 @@ var (
 	// ErrReleased is the cause of a lease's context after Release.
 	ErrReleased = errors.New("lease released")
 
-	// ErrTimeout means that Options.MaxWait passed.
+	// ErrTimeout means that the time for the wait was over: Options.MaxWait, or the deadline of the caller's context, whose
+	// error is then joined.
 	ErrTimeout = errors.New("waited too long")
 
 	// ErrNoAnswer means that the store did not answer a request in time.

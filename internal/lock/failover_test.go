@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,8 +27,57 @@ const (
 func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
 	t.Parallel()
 	nodes := testserver.StartRedisCluster(t)
+	t.Run("SlotMigrates", func(t *testing.T) { slotMigrates(t, newShard(t, nodes, 2), nodes.Addrs[0]) })
 	t.Run("MasterDies", func(t *testing.T) { masterDies(t, newShard(t, nodes, 0)) })
 	t.Run("MasterDiesAhead", func(t *testing.T) { masterDiesAhead(t, newShard(t, nodes, 1)) })
+}
+
+// slotMigrates: "In a Cluster, a request names one key unless a caller has to wait, so that a slot that migrates fails
+// nothing": a key that is held, a key that nobody has used, and callers that wait, while some keys of the slot have moved
+// and others have not.
+func slotMigrates(t *testing.T, s shard, target string) {
+	source, dest := connect(t, s.master), connect(t, target)
+	client := connectCluster(t, s.cluster.Addrs)
+	slot := client.ClusterKeySlot(t.Context(), "{"+s.key+"}").Val()
+	set := func(server *redis.Client, args ...any) {
+		t.Helper()
+		if err := server.Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, args...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := func(server *redis.Client) any { return server.Do(t.Context(), "CLUSTER", "MYID").Val() }
+
+	tap := locktest.NewTap(lock.NewRedis(s.connect(t)))
+	waiter := newLocker(t, tap, lock.Options{TTL: time.Second})
+	locker := newLocker(t, lock.NewRedis(s.connect(t)), lock.Options{TTL: time.Second})
+	lease := mustAcquire(t, locker, s.key)
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), s.key, nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+
+	set(dest, "IMPORTING", id(source))
+	set(source, "MIGRATING", id(dest))
+	host, port, _ := net.SplitHostPort(target)
+	if err := source.Do(t.Context(), "MIGRATE", host, port, "lock:{"+s.key+"}", 0, 5000).Err(); err != nil {
+		t.Fatal(err) // its queue stays where it was
+	}
+	mustPass(t, lease, served)
+	for range 3 {
+		if err := locker.Do(t.Context(), s.key, nothing); err != nil && !paused(err) {
+			t.Errorf("Do: %v", err)
+		}
+	}
+	fresh := strings.Repeat("f", 9)
+	for i := 0; client.ClusterKeySlot(t.Context(), fresh).Val() != slot; i++ {
+		fresh = fmt.Sprint("fresh", i)
+	}
+	lease = mustAcquire(t, locker, fresh)
+	go func() { served <- waiter.Do(t.Context(), fresh, nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, tap.Count(locktest.Wait)+1))
+	mustPass(t, lease, served)
+
+	set(source, "STABLE") // as it was: what has moved is not missed
+	set(dest, "STABLE")
 }
 
 // masterDies: a lease that the replica knows of outlives its master, and those who wait have the key after its holder,

@@ -22,7 +22,9 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	tenure *tenure // set once, when the lease is granted
+	outer  *Lease  // under which it was taken; nil for the first lease of a holder
 	fence  int64   // guarded by Locker.mu
+	done   bool    // no lease is taken under it any more; guarded by Locker.mu
 
 	release sync.Once
 	err     error // of Release
@@ -128,6 +130,30 @@ func (e *Lease) Release() error {
 	return e.err
 }
 
+// releaseAll releases the lease and all those that were taken under it.
+func (e *Lease) releaseAll() error {
+	for _, inner := range e.takenUnder() {
+		_ = inner.Release() // which frees no key: e is still held, or all of them are lost
+	}
+	return e.Release()
+}
+
+// takenUnder returns the leases that were taken under this one and not released, and lets no more be taken.
+func (e *Lease) takenUnder() []*Lease {
+	e.locker.mu.Lock()
+	defer e.locker.mu.Unlock()
+	e.done = true
+	var under []*Lease
+	for _, inner := range e.tenure.leases {
+		for outer := inner.outer; outer != nil; outer = outer.outer {
+			if outer == e {
+				under = append(under, inner)
+			}
+		}
+	}
+	return under
+}
+
 // doRelease ends the lease, passes the key on, and sets err.
 func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
@@ -156,9 +182,9 @@ func (e *Lease) doRelease() {
 		e.returnToStore(outer, c)
 	}
 	// The Observer comes last, because it may panic.
-	l.observe(func(o Observer) { o.Held(e.key, held) })
+	l.opt.Observer.Held(e.key, held)
 	if after == handedOver {
-		l.observe(func(o Observer) { o.HandedOver(e.key) })
+		l.opt.Observer.HandedOver(e.key)
 	}
 }
 
@@ -171,7 +197,7 @@ func (e *Lease) returnToStore(outer *Lease, c Claim) {
 		if err := l.release(c); err != nil {
 			e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
 			if !errors.Is(err, ErrLost) {
-				l.work.Go(func() { l.retry(c) })
+				l.retry(c)
 			}
 		}
 		l.mu.Lock()
@@ -188,9 +214,10 @@ type Leases struct {
 	ctx    context.Context
 }
 
-// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. The keys are taken in sorted order,
-// so that two callers that hold no other key never wait for each other; in a cluster each may be in another slot. Each
-// key has its own MaxWait.
+// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. All keys are asked for at once. If some
+// are held, those before the first held one, in sorted order, are kept, the others given back, and the rest is taken one
+// after the other in sorted order, so that two callers that hold no other key never wait for each other; in a cluster each
+// may be in another slot. Each key has its own MaxWait.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
@@ -204,16 +231,53 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 			_ = all.Release()
 		}
 	}()
-	for _, key := range keys {
+	if len(keys) > 1 {
+		if err := all.tryAll(l, keys); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range keys[len(all.sorted):] {
 		lease, err := l.Acquire(all.ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		// Each context is a child of the one before: the last ends with any.
-		all.sorted, all.ctx = append(all.sorted, lease), lease.Context()
+		all.add(lease)
 	}
 	return all, nil
 }
+
+// tryAll asks for all keys at once, and keeps those before the first one that is held. The error is not ErrHeld.
+func (a *Leases) tryAll(l *Locker, keys []string) error {
+	tries, errs := make([]*waiter, len(keys)), make([]error, len(keys))
+	ctx := a.ctx
+	for i, key := range keys {
+		tries[i] = l.newWaiter(ctx, key, false)
+		ctx = tries[i].lease.ctx
+	}
+	defer func() { // also after a panic
+		var others Leases
+		for _, w := range tries[len(a.sorted):] {
+			if w.lease.tenure != nil {
+				others.add(w.lease)
+			}
+		}
+		_ = others.Release()
+	}()
+	together(len(keys), func(i int) { _, errs[i] = tries[i].acquire() })
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, ErrHeld):
+			return nil
+		case err != nil:
+			return err
+		}
+		a.add(tries[i].lease)
+	}
+	return nil
+}
+
+// add adds a lease whose context is a child of the one before: the last ends with any.
+func (a *Leases) add(lease *Lease) { a.sorted, a.ctx = append(a.sorted, lease), lease.Context() }
 
 // Context ends when any of the leases ends.
 func (a *Leases) Context() context.Context { return a.ctx }
@@ -228,19 +292,33 @@ func (a *Leases) Lease(key string) *Lease {
 	return nil
 }
 
+// Fence returns the fence of the lease on one of the keys, as Lease.Fence does, 0 for any other key.
+func (a *Leases) Fence(key string) int64 {
+	if e := a.Lease(key); e != nil {
+		return e.Fence()
+	}
+	return 0
+}
+
 // Release gives all keys back at the same time, each as Lease.Release does. Its error joins those of the leases.
 func (a *Leases) Release() error {
-	errs, panics := make([]error, len(a.sorted)), make([]any, len(a.sorted))
+	errs := make([]error, len(a.sorted))
+	together(len(errs), func(i int) { errs[i] = a.sorted[i].Release() })
+	return errors.Join(errs...)
+}
+
+// together calls f for 0 to n-1 at the same time, and returns when all calls have. It panics if one did.
+func together(n int, f func(i int)) {
+	panics := make([]any, n)
 	var all sync.WaitGroup
-	for i, lease := range a.sorted {
+	for i := range n {
 		all.Go(func() {
-			defer func() { panics[i] = recover() }() // of the Observer
-			errs[i] = lease.Release()
+			defer func() { panics[i] = recover() }() // of the Observer or a context
+			f(i)
 		})
 	}
 	all.Wait()
 	if p := cmp.Or(panics...); p != nil {
 		panic(p)
 	}
-	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,30 +24,47 @@ type Locker struct {
 type shared struct {
 	backend Backend
 
-	open    context.Context // ends with Close
-	shut    context.CancelFunc
-	work    sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
-	retries chan struct{}  // capacity 1: has an element while a release is retried
-	closing sync.Once
-	closed  error         // of the backend
-	idle    chan struct{} // closed by drained
-	drained func()        // called when the last queue has ended after drain
+	open     context.Context // ends with Close
+	shut     context.CancelFunc
+	work     sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
+	closing  sync.Once
+	closed   chan struct{} // closed when closeErr is set
+	closeErr error         // of the backend
+	idle     chan struct{} // closed by drained
+	drained  func()        // called when the last queue has ended after drain
 
 	mu       sync.Mutex        // never held during I/O, nor while user code runs
 	queues   map[string]*queue // of the keys that this process holds or asks for
 	draining bool              // no lease begins any more
+	overdue  []overdue         // releases that have failed
+	retrying bool              // a goroutine repeats them
 }
 
-// New returns a Locker over the backend, which it closes in Close. It panics if an option is invalid.
-func New(b Backend, o Options) *Locker {
+// overdue is a release to be repeated until its lease has run out.
+type overdue struct {
+	claim Claim
+	until time.Time
+}
+
+// Open returns a Locker over the backend, which the Locker closes in Close. The error names the option that is invalid.
+func Open(b Backend, o Options) (*Locker, error) {
 	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	s := &shared{backend: b, queues: make(map[string]*queue), idle: make(chan struct{}), closed: make(chan struct{})}
+	s.open, s.shut = context.WithCancel(context.Background())
+	s.drained = sync.OnceFunc(func() { close(s.idle) })
+	return &Locker{o, s}, nil
+}
+
+// New is Open for options that are known to be valid: it panics where Open returns an error.
+func New(b Backend, o Options) *Locker {
+	l, err := Open(b, o)
 	if err != nil {
 		panic(err)
 	}
-	s := &shared{backend: b, queues: make(map[string]*queue), retries: make(chan struct{}, 1), idle: make(chan struct{})}
-	s.open, s.shut = context.WithCancel(context.Background())
-	s.drained = sync.OnceFunc(func() { close(s.idle) })
-	return &Locker{o, s}
+	return l
 }
 
 // WithTTL returns a Locker for calls that need another TTL. It shares all else with l: queues, leases and Close. Margin
@@ -77,24 +95,26 @@ func (l *Locker) with(o Options) *Locker {
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
 // ctx.
 //
-// The error is an ErrNotAcquired. If ctx ended, errors.Is holds for ctx.Err() as well, and what the store may have
-// granted is given back in the background. Acquire returns at once when ctx ends, but if ctx is cancelled, or the Locker
-// closed, while a request to the store is under way, it returns when that is answered or has timed out: after a third of
-// the TTL, at least a second.
+// The error is an ErrNotAcquired. It is an ErrTimeout as well if the time was over, whether MaxWait or the deadline of ctx
+// has set it. If ctx ended, errors.Is holds for ctx.Err() as well, and what the store may have granted is given back in the
+// background. Acquire returns at once when ctx ends, but if ctx is cancelled, or the Locker closed, while a request to the
+// store is under way, it returns when the request is answered or has timed out: after a third of the TTL, at least a
+// second, and not after the deadline of ctx.
 //
 // Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
 // goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, true)
+	return l.newWaiter(ctx, key, true).acquire()
 }
 
 // TryAcquire asks once. If another caller holds the key, or asks for it in this process, the error is ErrHeld.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, key, false)
+	return l.newWaiter(ctx, key, false).acquire()
 }
 
-// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics. The ctx given to fn is the
-// lease's: it ends with a cause the moment the lease can no longer be trusted, and fn should return then.
+// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics, together with all leases on the
+// key that were taken under it. The ctx given to fn is the lease's: it ends with a cause the moment the lease can no longer
+// be trusted, and fn should return then.
 //
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
 // not mean that fn's work was undone: what it committed stays, and only fn knows. A key that cannot be given back at
@@ -104,29 +124,58 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	defer lease.Release() //nolint:errcheck // for a panic in fn; a second call does nothing
+	defer lease.releaseAll() //nolint:errcheck // for a panic in fn; a second call does nothing
 	err = fn(lease.Context(), lease)
-	if lost := lease.Release(); errors.Is(lost, ErrLost) {
+	if lost := lease.releaseAll(); errors.Is(lost, ErrLost) {
 		return errors.Join(err, lost)
 	}
 	return err
 }
 
+// lastMoment is how long Shutdown waits, after its ctx has ended, for keys to be given back: a store that answers takes
+// less, and another one is not worth waiting for.
+const lastMoment = 250 * time.Millisecond
+
 // Shutdown ends all waiting with ErrClosed, waits until each lease is released by its holder, and then does what Close
-// does. Meanwhile leases are renewed. If ctx ends first, Close ends the leases that are left, and the error is ctx's.
+// does. Meanwhile leases are renewed. If ctx ends first, Shutdown ends the leases that are left, and returns when their
+// keys are given back, at most a quarter of a second later. The error is then ctx's, and names the keys. What a silent
+// store has not answered by then goes on in the background, until its requests time out.
 func (l *Locker) Shutdown(ctx context.Context) error {
 	l.drain()
 	var cut error
 	select {
 	case <-l.idle:
 	case <-ctx.Done():
-		select {
-		case <-l.idle: // as well
-		default:
-			cut = fmt.Errorf("lock: leases were ended that are held: %w", context.Cause(ctx))
+		if keys := l.heldKeys(); len(keys) > 0 {
+			cut = fmt.Errorf("lock: leases were ended that are held, on %q: %w", keys, context.Cause(ctx))
 		}
 	}
-	return errors.Join(cut, l.Close())
+	l.beginClose()
+	select {
+	case <-l.closed:
+		return errors.Join(cut, l.closeErr)
+	case <-ctx.Done():
+	}
+	select {
+	case <-l.closed:
+		return errors.Join(cut, l.closeErr)
+	case <-time.After(lastMoment):
+		return errors.Join(cut, fmt.Errorf("lock: shutdown: %w: %w", ErrNoAnswer, context.Cause(ctx)))
+	}
+}
+
+// heldKeys returns the keys that are held or being given back, in sorted order.
+func (l *Locker) heldKeys() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []string
+	for key, q := range l.queues {
+		if q.asking == nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // drain ends all waiting. No lease begins after it.
@@ -155,6 +204,13 @@ func (l *Locker) drain() {
 // finish. It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for
 // the first, and return what it does.
 func (l *Locker) Close() error {
+	l.beginClose()
+	<-l.closed
+	return l.closeErr
+}
+
+// beginClose ends all waiting and all leases. The rest is done in the background, and l.closed closed after it.
+func (l *Locker) beginClose() {
 	l.closing.Do(func() {
 		l.drain()
 		l.mu.Lock()
@@ -165,10 +221,12 @@ func (l *Locker) Close() error {
 			}
 		}
 		l.mu.Unlock()
-		l.work.Wait()
-		l.closed = l.backend.Close()
+		go func() {
+			l.work.Wait()
+			l.closeErr = l.backend.Close()
+			close(l.closed)
+		}()
 	})
-	return l.closed
 }
 
 // Queued returns how many callers of this process wait in queues, for all keys together.
@@ -180,14 +238,6 @@ func (l *Locker) Queued() int {
 		n += q.waiting.Len()
 	}
 	return n
-}
-
-// observe calls the Observer, if there is one. The Observer may panic: the caller does not hold mu, and has nothing
-// left to undo.
-func (l *Locker) observe(event func(Observer)) {
-	if l.opt.Observer != nil {
-		event(l.opt.Observer)
-	}
 }
 
 // requestTimeout is the time limit of a request to the store.
@@ -219,26 +269,60 @@ func (l *Locker) releaseWithRetry(c Claim) {
 	})
 }
 
-// retry repeats a release until it succeeds or the lease's TTL has passed. One claim at a time is retried, so that a
-// store that comes back after a failure does not get all of them at once.
+// maxOverdue is how many failed releases are remembered. The keys of others are free when their TTL has passed.
+const maxOverdue = 10_000
+
+// retry has a release repeated, in the background, until it succeeds or the lease's TTL has passed. It is called by what
+// l.work counts.
 func (l *Locker) retry(c Claim) {
-	end := time.Now().Add(c.TTL)
-	select {
-	case l.retries <- struct{}{}:
-		defer func() { <-l.retries }()
-	case <-time.After(c.TTL):
-		return
-	case <-l.open.Done():
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.overdue) >= maxOverdue {
 		return
 	}
-	for nap := 10 * time.Millisecond; time.Now().Before(end); nap = min(2*nap, time.Second) {
-		if err := l.release(c); err == nil || errors.Is(err, ErrLost) {
+	l.overdue = append(l.overdue, overdue{c, time.Now().Add(c.TTL)})
+	if !l.retrying {
+		l.retrying = true
+		l.work.Go(l.releaseOverdue)
+	}
+}
+
+// releaseOverdue repeats the failed releases, one at a time, so that a store that comes back after a failure does not get
+// all of them at once.
+func (l *Locker) releaseOverdue() {
+	nap := 10 * time.Millisecond
+	for {
+		next, ok := l.nextOverdue()
+		if !ok {
 			return
 		}
+		if err := l.release(next.claim); err == nil || errors.Is(err, ErrLost) {
+			nap = 10 * time.Millisecond
+			continue
+		}
+		l.mu.Lock()
+		l.overdue = append(l.overdue, next)
+		l.mu.Unlock()
 		select {
 		case <-time.After(nap):
 		case <-l.open.Done():
-			return
+		}
+		nap = min(2*nap, time.Second)
+	}
+}
+
+// nextOverdue takes the first release whose time is not over. If there is none, or the Locker closes, it returns false,
+// and the repeating ends.
+func (l *Locker) nextOverdue() (overdue, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for now := time.Now(); len(l.overdue) > 0 && l.open.Err() == nil; {
+		next := l.overdue[0]
+		l.overdue = l.overdue[1:]
+		if now.Before(next.until) {
+			return next, true
 		}
 	}
+	l.overdue, l.retrying = nil, false
+	return overdue{}, false
 }

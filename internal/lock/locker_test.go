@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +39,46 @@ func TestLocker_MaxWait(t *testing.T) {
 			t.Errorf("Acquire: %v blames the caller's context", err)
 		}
 	})
+}
+
+// "It is an ErrTimeout as well if the time was over, whether MaxWait or the deadline of ctx has set it", also where the
+// store is silent.
+func TestLocker_Acquire_deadline(t *testing.T) {
+	for name, left := range map[string]time.Duration{"little": 50 * time.Millisecond, "enough for a request": 2 * time.Second} {
+		for what, store := range map[string]lock.Backend{"held": lock.NewMemory(), "silent": silent{lock.NewMemory()}} {
+			t.Run(name+" left, "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					locker := newLocker(t, store, lock.Options{})
+					if what == "held" {
+						mustAcquire(t, locker, "key")
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), left)
+					defer cancel()
+					began := time.Now()
+					_, err := locker.Acquire(ctx, "key")
+					if !errors.Is(err, lock.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Acquire: %v, want ErrTimeout and DeadlineExceeded", err)
+					}
+					if took := time.Since(began); took != left {
+						t.Errorf("Acquire took %v, want %v", took, left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// silent is a Backend that answers no request but Close.
+type silent struct{ lock.Backend }
+
+func (silent) Acquire(ctx context.Context, _ lock.Claim) (lock.Grant, error) {
+	<-ctx.Done()
+	return lock.Grant{}, ctx.Err()
+}
+
+func (silent) Release(ctx context.Context, _ lock.Claim) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // Queued is "how many callers of this process wait in queues, for all keys together".
@@ -212,6 +254,31 @@ func TestLocker_Shutdown_cutOff(t *testing.T) {
 	})
 }
 
+// "Shutdown ends the leases that are left, and returns when their keys are given back, at most a quarter of a second later. The
+// error is then ctx's, and names the keys."
+func TestLocker_Shutdown_silentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(mute{lock.NewMemory()}, lock.Options{TTL: time.Minute})
+		mustAcquire(t, locker, "a key")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		err := locker.Shutdown(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"a key"`) {
+			t.Errorf("Shutdown: %v, want DeadlineExceeded and the key's name", err)
+		}
+		if took := time.Since(began); took > 1250*time.Millisecond {
+			t.Errorf("Shutdown took %v", took)
+		}
+		_ = locker.Close() // ends when the request has timed out
+	})
+}
+
+// mute is a Backend that answers no release.
+type mute struct{ lock.Backend }
+
+func (m mute) Release(ctx context.Context, c lock.Claim) error { return silent(m).Release(ctx, c) }
+
 // WithTTL "shares all else with l: queues, leases and Close. Margin keeps its share of the TTL"; and "a lease that is
 // taken under another one on the same key has that one's TTL".
 func TestLocker_WithTTL(t *testing.T) {
@@ -269,6 +336,140 @@ func TestLocker_Acquire_againAfterTheFirst(t *testing.T) {
 	})
 }
 
+// "Do [...] releases it afterwards, also if fn panics, together with all leases on the key that were taken under it", and
+// none that its caller had before.
+func TestLocker_Do_endsAllTakenUnderIt(t *testing.T) {
+	store := lock.NewMemory()
+	locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
+	outer := mustAcquire(t, locker, "key")
+	var forgotten *lock.Lease
+	err := locker.Do(outer.Context(), "key", func(ctx context.Context, _ *lock.Lease) (err error) {
+		forgotten, err = locker.Acquire(ctx, "key")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cause := context.Cause(forgotten.Context()); !errors.Is(cause, lock.ErrReleased) {
+		t.Errorf("cause %v, want ErrReleased", cause)
+	}
+	if outer.Remaining() == 0 {
+		t.Error("Do ended a lease that its caller had before")
+	}
+	mustRelease(t, outer)
+	mustRelease(t, mustAcquire(t, other, "key"))
+}
+
+// "A lease is renewed for as long as one of its contexts has not ended", and once more, since a COMMIT may be under way;
+// with MaxHold, "a lease that was held for this long is not renewed any more, and so ends at most a TTL later".
+func TestLocker_forgottenLease(t *testing.T) {
+	const ttl = 3 * time.Second
+	for name, c := range map[string]struct {
+		options        lock.Options
+		cancel         bool
+		atLeast, until time.Duration
+	}{
+		"context ended":  {lock.Options{TTL: ttl}, true, ttl, 2 * ttl},
+		"MaxHold":        {lock.Options{TTL: ttl, MaxHold: 10 * ttl}, false, 10 * ttl, 11 * ttl},
+		"MaxHold unused": {lock.Options{TTL: ttl, MaxHold: 10 * ttl}, true, ttl, 2 * ttl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := lock.NewMemory()
+				locker, other := newLocker(t, store, c.options), newLocker(t, store, lock.Options{MaxWait: time.Hour})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if _, err := locker.Acquire(ctx, "key"); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if c.cancel {
+					cancel()
+				}
+				mustAcquire(t, other, "key")
+				if took := time.Since(began); took < c.atLeast || took > c.until {
+					t.Errorf("the key was free after %v, want %v to %v", took, c.atLeast, c.until)
+				}
+			})
+		})
+	}
+}
+
+// gathering is a Backend that answers acquisitions when n of them have come.
+type gathering struct {
+	lock.Backend
+	all *sync.WaitGroup
+}
+
+func (g gathering) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	g.all.Done()
+	g.all.Wait()
+	return g.Backend.Acquire(ctx, c)
+}
+
+// "All keys are asked for at once." Leases.Fence "returns the fence of the lease on one of the keys".
+func TestLocker_AcquireAll_atOnce(t *testing.T) {
+	var all sync.WaitGroup
+	all.Add(3)
+	locker := newLocker(t, gathering{lock.NewMemory(), &all}, lock.Options{})
+	leases, err := locker.AcquireAll(t.Context(), "b", "c", "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		if f := leases.Fence(key); f == 0 || f != leases.Lease(key).Fence() {
+			t.Errorf("fence %d of %s", f, key)
+		}
+	}
+	if f := leases.Fence("d"); f != 0 {
+		t.Errorf("fence %d of a key that is not held", f)
+	}
+	again, err := locker.TryAcquire(leases.Context(), "a")
+	if err != nil {
+		t.Fatalf("a key of the leases, taken again: %v", err)
+	}
+	mustRelease(t, again)
+	if err := leases.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// "If some are held, those before the first held one, in sorted order, are kept, the others given back".
+func TestLocker_AcquireAll_held(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lock.NewMemory()
+		locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
+		held := mustAcquire(t, other, "b")
+		got := make(chan *lock.Leases)
+		go func() {
+			leases, err := locker.AcquireAll(t.Context(), "a", "b", "c")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- leases
+		}()
+		synctest.Wait()
+		if _, err := other.TryAcquire(t.Context(), "a"); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("the key before the held one: %v, want ErrHeld", err)
+		}
+		after, err := other.TryAcquire(t.Context(), "c")
+		if err != nil {
+			t.Fatalf("the key after the held one: %v", err)
+		}
+		mustRelease(t, after)
+		mustRelease(t, held)
+		leases := <-got
+		for _, key := range []string{"a", "b", "c"} {
+			if leases.Lease(key).Remaining() == 0 {
+				t.Errorf("%s is not held", key)
+			}
+		}
+		if err := leases.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // late is a Backend whose grants come too late for a short TTL.
 type late struct{ lock.Backend }
 
@@ -319,6 +520,8 @@ func TestLocker_Holder_unsupported(t *testing.T) {
 func TestNew_Options(t *testing.T) {
 	for name, o := range map[string]lock.Options{
 		"TTL":      {TTL: time.Millisecond},
+		"year":     {TTL: math.MaxInt64 / 1e6 * 1e6},
+		"MaxHold":  {MaxHold: -1},
 		"whole":    {TTL: time.Second + time.Microsecond},
 		"Margin":   {TTL: time.Second, Margin: 600 * time.Millisecond},
 		"MaxQueue": {MaxQueue: -1},
@@ -382,24 +585,20 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// panicky is an Observer that panics in one of its methods.
-type panicky struct {
-	lock.Observer
-	in string
-}
-
-func (p panicky) event(name string) {
-	if p.in == name {
-		panic(name)
+// panicky returns an Observer that panics in one of its functions.
+func panicky(in string) lock.Observer {
+	event := func(name string) {
+		if in == name {
+			panic(name)
+		}
+	}
+	return lock.Observer{
+		Waited:     func(string, time.Duration, error) { event("Waited") },
+		Contended:  func(string) { event("Contended") },
+		Held:       func(string, time.Duration) { event("Held") },
+		HandedOver: func(string) { event("HandedOver") },
 	}
 }
-
-func (p panicky) Waited(string, time.Duration, error) { p.event("Waited") }
-func (p panicky) Contended(string)                    { p.event("Contended") }
-func (p panicky) Held(string, time.Duration)          { p.event("Held") }
-func (p panicky) HandedOver(string)                   { p.event("HandedOver") }
-func (panicky) Renewed(string, time.Duration, error)  {}
-func (panicky) Lost(string, error)                    {}
 
 // panickyContext panics when its end is asked for, once it is armed.
 type panickyContext struct {
@@ -420,7 +619,7 @@ func TestLocker_Panics(t *testing.T) {
 		t.Run(in, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := lock.NewMemory()
-				locker := newLocker(t, store, lock.Options{HandoffTime: time.Hour, Observer: panicky{in: in}})
+				locker := newLocker(t, store, lock.Options{HandoffTime: time.Hour, Observer: panicky(in)})
 				other := newLocker(t, store, lock.Options{})
 				held := mustAcquire(t, other, "key")
 				ctx := &panickyContext{Context: t.Context()}
@@ -466,7 +665,7 @@ func TestLeases_Panics(t *testing.T) {
 		t.Run(in, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := lock.NewMemory()
-				locker := newLocker(t, store, lock.Options{Observer: panicky{in: in}})
+				locker := newLocker(t, store, lock.Options{Observer: panicky(in)})
 				other := newLocker(t, store, lock.Options{})
 				held := mustAcquire(t, other, "key")
 				done := make(chan any)
@@ -548,6 +747,9 @@ func TestLocker_FailingStore(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		if n := runtime.NumGoroutine(); n > 50 {
+			t.Errorf("%d goroutines after %d failed calls", n, calls)
+		}
 		before := tap.Count(locktest.Release)
 		time.Sleep(5 * time.Second)
 		if n := tap.Count(locktest.Release) - before; n > 20 {

@@ -13,7 +13,7 @@ import (
 	"example.com/shop/internal/lock/locktest"
 )
 
-// record is an Observer that counts what it was told.
+// record counts what an Observer is told.
 type record struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -25,17 +25,15 @@ func (r *record) note(event string) {
 	r.counts[event]++
 }
 
-func (r *record) Waited(_ string, _ time.Duration, err error) {
-	r.note(fmt.Sprint("waited, acquired ", err == nil))
-}
-func (r *record) Contended(string)               { r.note("contended") }
-func (r *record) Held(_ string, _ time.Duration) { r.note("held") }
-func (r *record) HandedOver(string)              { r.note("handed over") }
-func (r *record) Lost(_ string, cause error) {
-	r.note(fmt.Sprint("lost ", errors.Is(cause, lock.ErrLost)))
-}
-func (r *record) Renewed(_ string, _ time.Duration, err error) {
-	r.note(fmt.Sprint("renewed ", err == nil))
+func (r *record) observer() lock.Observer {
+	return lock.Observer{
+		Waited:     func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("waited, acquired ", err == nil)) },
+		Contended:  func(string) { r.note("contended") },
+		Held:       func(string, time.Duration) { r.note("held") },
+		HandedOver: func(string) { r.note("handed over") },
+		Renewed:    func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("renewed ", err == nil)) },
+		Lost:       func(_ string, cause error) { r.note(fmt.Sprint("lost ", errors.Is(cause, lock.ErrLost))) },
+	}
 }
 
 // The Observer is told of each thing that happens to a lease.
@@ -43,7 +41,7 @@ func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &record{counts: make(map[string]int)}
 		tap := locktest.NewTap(lock.NewMemory())
-		locker := newLocker(t, tap, lock.Options{TTL: time.Second, HandoffTime: time.Minute, Observer: told})
+		locker := newLocker(t, tap, lock.Options{TTL: time.Second, HandoffTime: time.Minute, Observer: told.observer()})
 		other := newLocker(t, tap, lock.Options{})
 
 		held := mustAcquire(t, other, "key")

@@ -10,8 +10,8 @@ import (
 // Options of a Locker. The zero value is a good one.
 type Options struct {
 	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key (longer
-	// if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s, at least 100 ms, a
-	// whole number of milliseconds.
+	// if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s; 100 ms to a year,
+	// a whole number of milliseconds.
 	TTL time.Duration
 
 	// Margin is how much earlier than the store a lease's holder stops trusting it: room for clocks that run at
@@ -20,6 +20,10 @@ type Options struct {
 
 	// MaxWait bounds the wait for a key, beside the caller's context. Default 30 s; negative: the context alone.
 	MaxWait time.Duration
+
+	// MaxHold ends a lease whose holder hangs: a lease that was held for this long is not renewed any more, and so ends at
+	// most a TTL later. Default 0: a lease is renewed for as long as one of its contexts has not ended.
+	MaxHold time.Duration
 
 	// MaxQueue is how many callers of this process may wait for one key. Default 10,000.
 	MaxQueue int
@@ -32,7 +36,7 @@ type Options struct {
 	// and _.@-; several Lockers may have the same.
 	Identity string
 
-	// Observer is called when something happens; nil for none.
+	// Observer is called when something happens.
 	Observer Observer
 }
 
@@ -45,11 +49,14 @@ func (o Options) checked() (Options, error) {
 	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
 	o.MaxQueue = cmp.Or(o.MaxQueue, 10_000)
 	o.HandoffTime = cmp.Or(o.HandoffTime, 50*time.Millisecond)
+	o.Observer = o.Observer.withDefaults()
 	switch {
-	case o.TTL < 100*time.Millisecond || o.TTL%time.Millisecond != 0:
-		return o, fmt.Errorf("lock: TTL %v: want whole milliseconds, at least 100ms", o.TTL)
+	case o.TTL < 100*time.Millisecond || o.TTL > 365*24*time.Hour || o.TTL%time.Millisecond != 0:
+		return o, fmt.Errorf("lock: TTL %v: want whole milliseconds, 100ms to a year", o.TTL)
 	case o.Margin < 0 || o.Margin > o.TTL/2:
 		return o, fmt.Errorf("lock: Margin %v: want 0 to half of the TTL %v", o.Margin, o.TTL)
+	case o.MaxHold < 0:
+		return o, fmt.Errorf("lock: MaxHold %v: want 0 for no limit, or more", o.MaxHold)
 	case o.MaxQueue < 0:
 		return o, fmt.Errorf("lock: MaxQueue %d: want 0 for the default, or more", o.MaxQueue)
 	case !identityForm.MatchString(o.Identity):
@@ -58,27 +65,50 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Observer is called when something happens to the leases of a Locker, for metrics. Its methods are called by many
-// goroutines at once, while callers may wait for the key: they return quickly and do not call the Locker. One that
-// panics in Waited, Contended, Held or HandedOver makes the call panic that it was about, and leaves no key held. (A
-// caller that leaves at the moment when it is handed a lease has it released in the background: a panic there ends the
-// process, as one in Renewed or Lost does.)
-type Observer interface {
+// Observer is a set of functions that are called when something happens to the leases of a Locker, for metrics; those that
+// are nil are left out. They are called by many goroutines at once, while callers may wait for the key: they return quickly
+// and do not call the Locker. If Waited, Contended, Held or HandedOver panics, the call that triggered the event panics, and
+// no key stays held. (The lease of a caller that leaves at the moment when it is handed the lease is released in the
+// background: a panic there ends the process, as a panic in Renewed or Lost does.)
+type Observer struct {
 	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease.
-	Waited(key string, d time.Duration, err error)
+	Waited func(key string, d time.Duration, err error)
 
 	// Contended: another process holds the key. Called once for each caller that has to wait for it.
-	Contended(key string)
+	Contended func(key string)
 
 	// Held: a lease was released after d.
-	Held(key string, d time.Duration)
+	Held func(key string, d time.Duration)
 
 	// HandedOver: it went to the next waiter of this process, without asking the store.
-	HandedOver(key string)
+	HandedOver func(key string)
 
 	// Renewed: a renewal has ended after d, with the store's error if it failed.
-	Renewed(key string, d time.Duration, err error)
+	Renewed func(key string, d time.Duration, err error)
 
 	// Lost: a lease ended before it was released. The cause is that of the lease's context.
-	Lost(key string, cause error)
+	Lost func(key string, cause error)
+}
+
+// withDefaults returns the observer with functions that do nothing where it has none.
+func (o Observer) withDefaults() Observer {
+	if o.Waited == nil {
+		o.Waited = func(string, time.Duration, error) {}
+	}
+	if o.Contended == nil {
+		o.Contended = func(string) {}
+	}
+	if o.Held == nil {
+		o.Held = func(string, time.Duration) {}
+	}
+	if o.HandedOver == nil {
+		o.HandedOver = func(string) {}
+	}
+	if o.Renewed == nil {
+		o.Renewed = func(string, time.Duration, error) {}
+	}
+	if o.Lost == nil {
+		o.Lost = func(string, error) {}
+	}
+	return o
 }

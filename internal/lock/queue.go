@@ -60,10 +60,13 @@ func (w *waiter) reason() error {
 	switch {
 	case err == nil:
 		return own // ErrTimeout or ErrClosed
-	case errors.Is(cause, err):
-		return cause
+	case !errors.Is(cause, err):
+		cause = fmt.Errorf("%w: %w", err, cause)
 	}
-	return fmt.Errorf("%w: %w", err, cause)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrTimeout, cause)
+	}
+	return cause
 }
 
 // enqueueLocked lets a call ask the store, or adds it to the key's queue. w.queue stays nil if the call has its answer
@@ -141,7 +144,7 @@ func (l *Locker) wakeNextLocked(q *queue, owner string) {
 		l.drained()
 	}
 	if owner != "" {
-		l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})
+		l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL, Queue: true})
 	}
 }
 

@@ -1,13 +1,13 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +16,8 @@ import (
 )
 
 var (
+	//go:embed redis_memory.lua
+	memorySource string
 	//go:embed redis_acquire.lua
 	acquireSource string
 	//go:embed redis_renew.lua
@@ -28,19 +30,17 @@ var (
 	releaseScript = newScript(releaseSource)
 )
 
-// fenceMemory is how long the last fence of a key is kept after its lease. When the server's clock steps back by more,
-// the fences of a key that is idle for longer than this fall, however far the last one is ahead of the clock.
+// fenceMemory is how long the last fence of a key is kept after its lease, or, of a fence that is ahead of the server's
+// clock, after the clock has passed it. When the clock steps back by more, the fences of a key that is idle for longer than
+// this fall.
 const fenceMemory = time.Minute
 
-// version is what values start with: the version of their layout, which counts up when the meaning of a value changes,
-// and the one constant that their expiry depends on. A version of this package takes a key of another version for held
-// until the key is gone.
-var version = fmt.Sprintf("1.%d:", fenceMemory.Milliseconds())
-
-// newScript gives a script its constants.
+// newScript gives a script its constants, and what scripts share. Values start with their version: that of their layout,
+// which counts up when the meaning of a value changes, and how long the fence is kept, in milliseconds. A version of this
+// package takes a key of another layout for held until the key is gone.
 func newScript(source string) *redis.Script {
-	return redis.NewScript(fmt.Sprintf("local memory, reservation, gap, version = %d, %d, %d, '%s'\n\n%s",
-		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, version, source))
+	return redis.NewScript(fmt.Sprintf("local base, reservation, gap = %[1]d, %[2]d, %[3]d\nlocal memory, version = base, '1.%[1]d:'\n\n%[4]s\n%[5]s",
+		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, memorySource, source))
 }
 
 // Script is a Lua script that a lock runs in Redis.
@@ -68,27 +68,44 @@ func Scripts() []Script {
 // The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
 // that are held, as if it had lost its memory. A full server renews and releases none, so keep memory free.
 //
-// With access control lists, the user needs the keys ~lock:* and the channels &lock:*. Without the right to subscribe,
-// waiters are not in the queue, and ask again every tenth of the TTL.
+// With access control lists, the user needs the keys ~lock:*, the channels &lock:*, and these commands, beside those with
+// which go-redis itself opens a connection:
+//
+//	+evalsha +eval +get +set +pttl +pexpire +time +zadd +zrange +zrem +publish +subscribe +ping +multi +exec
+//
+// Without the right to subscribe, waiters are not in the queue, and ask again every tenth of the TTL.
+//
+// In a Cluster, a request names one key unless a caller has to wait, so that a slot that migrates fails nothing. While it
+// does, waiters may not be in the queue.
 type Redis struct {
 	client  redis.UniversalClient
+	prefix  string // of all keys and channels
 	wake    *wakeups
-	send    pipeline
-	cluster bool // several servers: the answer of PUBLISH does not count all subscribers
+	take    pipeline // of acquisitions
+	keep    pipeline // of renewals and releases, which never wait behind acquisitions
+	cluster bool     // several servers: the answer of PUBLISH does not count all subscribers
 }
 
-// redisPrefix is what all keys and channels start with.
-const redisPrefix = "lock:"
+// RedisOptions of a Redis backend. The zero value is a good one.
+type RedisOptions struct {
+	// KeyPrefix is what the names of all keys and channels start with, for shops that share a server. Default "lock:"; at
+	// most 64 bytes, no brace. All processes of one shop have the same.
+	KeyPrefix string
+}
 
-// NewRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
+// OpenRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
 // Locker.
 //
-// It panics on a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its
+// It refuses a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its
 // requests would outlast the time that a lease has for them. (-1 is allowed.) A cluster needs a ClusterClient with its
 // MaxRedirects, 3 by default, and Sentinel a FailoverClient without ReplicaOnly. Options that route reads to replicas do
-// no harm: the lock only asks masters. A Ring, which spreads keys over independent servers, is refused by a panic as
-// well. Any other type counts as a cluster.
-func NewRedis(client redis.UniversalClient) *Redis {
+// no harm: the lock only asks masters. A Ring, which spreads keys over independent servers, is refused as well. Any other
+// type counts as a cluster.
+func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
+	o.KeyPrefix = cmp.Or(o.KeyPrefix, "lock:")
+	if len(o.KeyPrefix) > 64 || strings.ContainsAny(o.KeyPrefix, "{}") {
+		return nil, fmt.Errorf("lock: KeyPrefix %q: want at most 64 bytes, and no brace", o.KeyPrefix)
+	}
 	heedsContext, single := true, false
 	switch c := client.(type) {
 	case *redis.Client: // which keeps -2 as -1
@@ -98,28 +115,55 @@ func NewRedis(client redis.UniversalClient) *Redis {
 		o := c.Options()
 		heedsContext = o.ContextTimeoutEnabled && min(o.ReadTimeout, o.WriteTimeout) >= 0
 	case *redis.Ring:
-		panic("lock: NewRedis: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
+		return nil, errors.New("lock: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
 	}
 	if !heedsContext {
-		panic("lock: NewRedis: in the client's options, set ContextTimeoutEnabled, and no ReadTimeout or WriteTimeout of -2")
+		return nil, errors.New("lock: in the options of the Redis client, set ContextTimeoutEnabled, and no ReadTimeout or WriteTimeout of -2")
 	}
-	r := &Redis{client: client, cluster: !single}
-	r.wake = newWakeups(client, r.reloadMasters)
-	r.send = pipeline{client: client, off: !single}
+	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: !single}
+	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
+	r.take, r.keep = pipeline{client: client, off: !single}, pipeline{client: client, off: !single}
+	return r, nil
+}
+
+// NewRedis is OpenRedis without options, for a client that is known to be right: it panics where OpenRedis returns an
+// error.
+func NewRedis(client redis.UniversalClient) *Redis {
+	r, err := OpenRedis(client, RedisOptions{})
+	if err != nil {
+		panic(err)
+	}
 	return r
 }
 
 // Acquire implements Backend.
 func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
-	lease, line := redisKeys(c)
-	keys, args := 1, []any{lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds()}
+	lease, line := r.keys(c.Key)
+	owner, ttl := r.wake.name(c.Owner), c.TTL.Milliseconds()
+	ask := func(keys ...any) (int64, error) {
+		return r.take.run(ctx, acquireScript, len(keys), append(keys, owner, ttl)...).Int64()
+	}
+	queue, waited := false, false
 	if c.Queue {
 		r.wake.listen(ctx)
-		if _, confirmed := r.wake.expect(c.Owner); confirmed { // before asking, or the wake-up could be missed
-			keys, args = 2, slices.Insert(args, 1, any(line))
+		waited = r.wake.waits(c.Owner)
+		_, queue = r.wake.expect(c.Owner) // before asking, or the wake-up could be missed
+	}
+	var answer int64
+	var err error
+	if queue && (waited || !r.cluster) {
+		answer, err = ask(lease, line)
+	} else {
+		answer, err = ask(lease)
+	}
+	switch {
+	case migrating(err):
+		answer, err = ask(lease)
+	case err == nil && answer <= 0 && queue && r.cluster && !waited:
+		if held, failed := ask(lease, line); !migrating(failed) {
+			answer, err = held, failed
 		}
 	}
-	answer, err := r.send.run(ctx, acquireScript, keys, args...).Int64()
 	switch {
 	case err != nil:
 		return Grant{}, r.failed("acquire", err)
@@ -129,6 +173,10 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	}
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
+
+// migrating reports whether a request with two keys was refused because their slot migrates to another server of the
+// cluster.
+func migrating(err error) bool { return err != nil && redis.HasErrorPrefix(err, "TRYAGAIN") }
 
 // Wait implements Backend. A waiter asks again after a tenth of the TTL: a server that lost its memory, or was
 // replaced, has lost the queue.
@@ -148,13 +196,16 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 
 // Renew implements Backend.
 func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
-	lease, _ := redisKeys(c)
-	fence, err := r.send.run(ctx, renewScript, 1,
-		lease, r.wake.name(c.Owner), (c.TTL + fenceMemory).Milliseconds(), c.Fence).Int64()
-	if err != nil {
-		return 0, r.failed("renew", err)
-	}
-	if fence == 0 {
+	return r.renew(ctx, "renew", c.Key, r.wake.name(c.Owner), c.TTL.Milliseconds(), c.Fence)
+}
+
+func (r *Redis) renew(ctx context.Context, request, key, owner string, ttl, fence int64) (int64, error) {
+	lease, _ := r.keys(key)
+	fence, err := r.keep.run(ctx, renewScript, 1, lease, owner, ttl, fence).Int64()
+	switch {
+	case err != nil:
+		return 0, r.failed(request, err)
+	case fence == 0:
 		return 0, ErrLost
 	}
 	return fence, nil
@@ -163,58 +214,69 @@ func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 // Release implements Backend.
 func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
-	lease, line := redisKeys(c)
+	lease, line := r.keys(c.Key)
 	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
-	args := []any{lease, line, fence, owner}
-	if r.cluster {
-		args = append(args, "cluster")
+	free := func(how string, keys ...any) (int64, error) {
+		return r.keep.run(ctx, releaseScript, len(keys), append(keys, fence, owner, how)...).Int64()
 	}
-	held, err := r.send.run(ctx, releaseScript, 2, args...).Bool()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	const othersWait = -1
+	var answer int64
+	var err error
+	switch {
+	case !r.cluster:
+		answer, err = free("", lease, line)
+	case c.Queue: // it may be in the queue
+		answer, err = free("cluster", lease, line)
+	default:
+		if answer, err = free("cluster", lease); err == nil && answer == othersWait {
+			if answer, err = free("cluster", lease, line); migrating(err) {
+				answer, err = free("alone", lease)
+			}
+		}
+	}
+	switch {
+	case err != nil:
 		return r.failed("release", err)
-	}
-	if !held {
+	case answer == 0:
 		return ErrLost
 	}
 	return nil
 }
 
-// heldValue matches the value of a key that is held, without its version: fence and owner.
-var heldValue = regexp.MustCompile(`^(\d+)[+*](\S+) `)
+// heldValue matches the value of a key that is held: memory, fence and owner.
+var heldValue = regexp.MustCompile(`^1\.(\d+):(\d+)[+*](\S+) `)
 
 // Holder implements Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
 func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
-	lease, _ := redisKeys(Claim{Key: key})
+	lease, _ := r.keys(key)
 	both := r.client.TxPipeline()
 	value, ttl := both.Get(ctx, lease), both.PTTL(ctx, lease)
 	if _, err := both.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return Holder{}, r.failed("holder", err)
 	}
-	ours, known := strings.CutPrefix(value.Val(), version)
-	match := heldValue.FindStringSubmatch(ours)
-	left := ttl.Val() - fenceMemory
+	match := heldValue.FindStringSubmatch(value.Val())
 	switch {
-	case !known && value.Val() != "":
+	case value.Val() != "" && !strings.HasPrefix(value.Val(), "1."):
 		return Holder{}, errors.New("redis: held by another version of this package")
-	case match == nil || left <= 0:
+	case match == nil:
 		return Holder{}, nil
 	}
-	fence, err := strconv.ParseInt(match[1], 10, 64)
-	return Holder{Owner: match[2], Since: time.UnixMicro(fence), Remaining: left}, err
+	memory, err := strconv.Atoi(match[1])
+	if err != nil {
+		return Holder{}, fmt.Errorf("redis: holder: %w", err)
+	}
+	left := ttl.Val() - time.Duration(memory)*time.Millisecond
+	if left <= 0 {
+		return Holder{}, nil
+	}
+	fence, err := strconv.ParseInt(match[2], 10, 64)
+	return Holder{Owner: match[3], Since: time.UnixMicro(fence), Remaining: left}, err
 }
 
 // Evict implements Inspector: it renews the lease, for no time.
 func (r *Redis) Evict(ctx context.Context, key, owner string) error {
-	lease, _ := redisKeys(Claim{Key: key})
-	over := fenceMemory.Milliseconds() - 1
-	fence, err := r.send.run(ctx, renewScript, 1, lease, owner, over, 0).Int64()
-	switch {
-	case err != nil:
-		return r.failed("evict", err)
-	case fence == 0:
-		return ErrLost
-	}
-	return nil
+	_, err := r.renew(ctx, "evict", key, owner, -1, 0)
+	return err
 }
 
 // failed returns the error of a request. If the server did not answer, it makes a cluster's client look for the
@@ -239,12 +301,13 @@ func (r *Redis) reloadMasters() {
 // Close ends the subscription. The client stays open.
 func (r *Redis) Close() error {
 	r.wake.close()
-	r.send.work.Wait()
+	r.take.work.Wait()
+	r.keep.work.Wait()
 	return nil
 }
 
-// redisKeys returns the names of the lease and of its queue, in one slot.
-func redisKeys(c Claim) (lease, line string) {
-	lease = redisPrefix + "{" + c.Key + "}"
+// keys returns the names of the lease and of its queue, in one slot.
+func (r *Redis) keys(key string) (lease, line string) {
+	lease = r.prefix + "{" + key + "}"
 	return lease, lease + ":line"
 }

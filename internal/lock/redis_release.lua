@@ -1,11 +1,13 @@
 -- Free a key, or leave its line.
 --
 -- KEYS[1]  "<version><fence><mark><owner> <released>", see redis_acquire.lua
--- KEYS[2]  sorted set of the owners that wait
+-- KEYS[2]  sorted set of the owners that wait; none: the owner is not among them
 -- ARGV     highest fence in use, owner; 'cluster': PUBLISH does not count all
---          subscribers
+--          subscribers; 'alone': free the key even if others wait, who ask again
+--          in a while
 --
--- Returns 1, or 0 if the owner did not hold the key.
+-- Returns 1, 0 if the owner did not hold the key, or -1 if nothing was done,
+-- because others wait and KEYS[2] is needed.
 
 local used, owner = ARGV[1], ARGV[2]
 local lease = redis.call('GET', KEYS[1]) or ''
@@ -15,15 +17,12 @@ if string.sub(lease, 1, #taken) == taken then -- as it was taken, and nobody wai
   return 1
 end
 
-local fence, mark, holder, released
-if string.sub(lease, 1, #version) == version then
-  fence, mark, holder, released = string.match(lease .. ' ', '(%d+)(%p)(%S+) (%S*)', #version + 1)
-end
+local own, memory, fence, mark, holder, released = string.match(lease .. ' ', '^(1%.(%d+):)(%d+)(%p)(%S+) (%S*)')
 if mark == '-' then
   released = holder
   holder = nil
 end
-if holder ~= owner then
+if holder ~= owner and KEYS[2] then
   redis.call('ZREM', KEYS[2], owner)
 end
 if released == owner then
@@ -40,18 +39,21 @@ end
 -- The key passes to the first in line whose process still listens, for a short
 -- time, within which it has to ask for its lease.
 local channels = string.match(KEYS[1], '^[^{]*') .. 'wake:'
-while mark == '*' do
+while mark == '*' and ARGV[3] ~= 'alone' do
+  if not KEYS[2] then
+    return -1
+  end
   local next = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
   if not next then
     break
   end
   redis.call('ZREM', KEYS[2], next)
-  local heard = redis.pcall('PUBLISH', channels .. string.match(next, '^[^:]+'), next)
+  local heard = next ~= owner and redis.pcall('PUBLISH', channels .. string.match(next, '^[^:]+'), next)
   if type(heard) == 'number' and (heard > 0 or ARGV[3] == 'cluster') then
-    redis.call('SET', KEYS[1], version .. fence .. '*' .. next .. ' ' .. owner, 'PX', reservation + memory)
+    redis.call('SET', KEYS[1], own .. fence .. '*' .. next .. ' ' .. owner, 'PX', reservation + memory)
     return 1
   end
 end
 
-redis.call('SET', KEYS[1], version .. fence .. '-' .. owner, 'KEEPTTL')
+redis.call('SET', KEYS[1], own .. fence .. '-' .. owner, 'KEEPTTL')
 return 1

@@ -3,9 +3,14 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"net"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,10 +143,7 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	admin := connect(t, testserver.Redis(t))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := admin.Do(ctx, "ACL", "SETUSER", "deaf", "on", ">deaf", "~*", "+@all", "resetchannels").Err(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = admin.Do(context.Background(), "ACL", "DELUSER", "deaf").Err() })
+	restrict(t, admin, "deaf", "~*", "+@all", "resetchannels")
 	var wg sync.WaitGroup
 	for range 3 {
 		client := redis.NewClient(&redis.Options{
@@ -312,9 +314,241 @@ func TestRedis_OtherVersion(t *testing.T) {
 	}
 }
 
-// NewRedis panics on clients that cannot keep its promises.
-func TestNewRedis_Refuses(t *testing.T) {
+// "A fence that is ahead of the server's clock" is remembered until "the clock has passed it", and for a minute more, also
+// where its holder has crashed or another process was woken for the key and never came.
+func TestRedis_RaisedFenceIsRemembered(t *testing.T) {
 	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, held *lock.Lease, b lock.Backend){
+		"released": func(t *testing.T, held *lock.Lease, _ lock.Backend) { mustRelease(t, held) },
+		"crashed":  func(*testing.T, *lock.Lease, lock.Backend) {},
+		"released to a waiter that is gone": func(t *testing.T, held *lock.Lease, b lock.Backend) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if g, err := b.Acquire(ctx, lock.Claim{Key: "key", Owner: "gone", TTL: time.Second, Queue: true}); err != nil || !g.Held {
+				t.Fatalf("Acquire: %+v, %v", g, err)
+			}
+			mustRelease(t, held)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, now := miniredis.RunT(t), time.Now() // its clock stands still
+			server.SetTime(now)
+			backend := lock.NewRedis(connect(t, server.Addr()))
+			holder := lock.New(backend, lock.Options{})
+			t.Cleanup(func() { _ = holder.Close() })
+			lease := mustAcquire(t, holder, "key")
+			if err := lease.Raise(t.Context(), now.Add(24*time.Hour).UnixMicro()); err != nil {
+				t.Fatal(err)
+			}
+			raised := lease.Fence()
+			end(t, lease, backend)
+			server.FastForward(23 * time.Hour)
+			server.SetTime(now.Add(23 * time.Hour))
+			other := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
+			next, err := other.TryAcquire(t.Context(), "key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next.Fence() <= raised {
+				t.Errorf("fence %d after %d", next.Fence(), raised)
+			}
+			if h, err := other.Holder(t.Context(), "key"); err != nil || h.Remaining > 10*time.Second || h.Remaining < 9*time.Second {
+				t.Errorf("Holder: %+v, %v; want one whose lease lasts 10 s", h, err)
+			}
+			mustRelease(t, next)
+			server.FastForward(time.Hour + 2*time.Minute)
+			if keys := server.Keys(); len(keys) > 0 {
+				t.Errorf("%q are kept though the clock has passed the fence", keys)
+			}
+		})
+	}
+}
+
+// withheld is a hook of a client that holds back one kind of script until its context ends.
+type withheld struct {
+	redis.Hook // none of its methods but those below is called
+	hash       string
+	asked      chan struct{}
+}
+
+func (w withheld) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w withheld) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if len(cmd.Args()) < 2 || cmd.Args()[1] != w.hash {
+			return next(ctx, cmd)
+		}
+		w.asked <- struct{}{}
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+func (w withheld) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// "renewals and releases, which never wait behind acquisitions": none of these is answered, and another lease is renewed and
+// released.
+func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
+	t.Parallel()
+	client := connect(t, startMiniredis(t).Addr())
+	renewed := make(chan struct{}, 1000)
+	locker := newLocker(t, lock.NewRedis(client), lock.Options{TTL: 300 * time.Millisecond, Observer: lock.Observer{
+		Renewed: func(_ string, _ time.Duration, err error) {
+			if err == nil {
+				renewed <- struct{}{}
+			}
+		},
+	}})
+	lease := mustAcquire(t, locker, "short")
+	acquire := lock.Scripts()[0]
+	held := withheld{hash: acquire.Hash, asked: make(chan struct{}, 100)}
+	client.AddHook(held)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	long := locker.WithTTL(time.Minute)
+	var all sync.WaitGroup
+	for i := range cap(held.asked) {
+		all.Go(func() { _, _ = long.Acquire(ctx, fmt.Sprintf("long:%d", i)) })
+	}
+	for range 4 { // as many as are under way at a time
+		await(t, "acquisition", held.asked)
+	}
+	for len(renewed) > 0 {
+		<-renewed
+	}
+	for range 5 {
+		await(t, "renewal", renewed)
+	}
+	mustRelease(t, lease)
+	cancel()
+	all.Wait()
+}
+
+// "Without the right to subscribe", Redis is asked for the subscription less and less often.
+func TestRedis_NoRightToSubscribe_backsOff(t *testing.T) {
+	t.Parallel()
+	admin := connect(t, testserver.Redis(t))
+	restrict(t, admin, "quiet", "~*", "+@all", "resetchannels")
+	var dials atomic.Int32
+	client := closing(t, redis.NewClient(&redis.Options{
+		Addr: admin.Options().Addr, Username: "quiet", Password: "quiet", ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}))
+	locker := newLocker(t, lock.NewRedis(client), lock.Options{})
+	mustRelease(t, mustAcquire(t, locker, t.Name()))
+	time.Sleep(2 * time.Second) // what is tested is that little happens
+	if n := dials.Load(); n > 10 {
+		t.Errorf("%d connections by an idle Locker", n)
+	}
+}
+
+// restrict makes a user with these rights and its own name as password.
+func restrict(t *testing.T, admin *redis.Client, user string, rights ...any) {
+	t.Helper()
+	args := append([]any{"ACL", "SETUSER", user, "reset", "on", ">" + user}, rights...)
+	if err := admin.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Do(context.Background(), "ACL", "DELUSER", user).Err() })
+}
+
+// "the user needs the keys ~lock:*, the channels &lock:*, and these commands, beside those with which go-redis itself opens a
+// connection": a user with these rights alone waits, is woken, renews, sees the holder and evicts it.
+func TestRedis_Rights(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("redis.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^//\t(\+evalsha .*)$`).FindStringSubmatch(string(source))
+	if commands == nil {
+		t.Fatal("redis.go lists no commands")
+	}
+	admin := connect(t, testserver.Redis(t))
+	rights := []any{"~lock:*", "&lock:*", "+hello", "+client|setinfo"}
+	for command := range strings.FieldsSeq(commands[1]) {
+		rights = append(rights, command)
+	}
+	restrict(t, admin, "exact", rights...)
+	process := func() *lock.Redis {
+		return lock.NewRedis(closing(t, redis.NewClient(&redis.Options{
+			Addr: admin.Options().Addr, Username: "exact", Password: "exact", ContextTimeoutEnabled: true,
+		})))
+	}
+	tap := locktest.NewTap(process())
+	holder, waiter := newLocker(t, process(), lock.Options{TTL: time.Minute}), newLocker(t, tap, lock.Options{TTL: time.Minute})
+	lease := mustAcquire(t, holder, t.Name())
+	if err := lease.Raise(t.Context(), lease.Fence()); err != nil { // a renewal
+		t.Error(err)
+	}
+	if h, err := holder.Holder(t.Context(), t.Name()); err != nil || h.Owner == "" {
+		t.Errorf("Holder: %+v, %v", h, err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), t.Name(), nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+	began := time.Now()
+	mustPass(t, lease, served)
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("the waiter had the key after %v: it was not woken", took)
+	}
+	lease = mustAcquire(t, holder, t.Name())
+	if _, err := holder.ForceRelease(t.Context(), t.Name()); err != nil {
+		t.Errorf("ForceRelease: %v", err)
+	}
+	_ = lease.Release()
+	refused, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range refused {
+		if strings.Contains(fmt.Sprint(entry), "username:exact") {
+			t.Errorf("refused: %v", entry)
+		}
+	}
+}
+
+// KeyPrefix "is what the names of all keys and channels start with, for shops that share a server".
+func TestRedis_KeyPrefix(t *testing.T) {
+	t.Parallel()
+	server := startMiniredis(t)
+	process := func(prefix string) (*lock.Locker, *locktest.Tap) {
+		b, err := lock.OpenRedis(connect(t, server.Addr()), lock.RedisOptions{KeyPrefix: prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap := locktest.NewTap(b)
+		return newLocker(t, tap, lock.Options{TTL: time.Minute}), tap
+	}
+	ours, _ := process("shop-a:")
+	theirs, _ := process("shop-b:")
+	lease := mustAcquire(t, ours, "key")
+	mustRelease(t, mustAcquire(t, theirs, "key"))
+	waiter, tap := process("shop-a:")
+	served := make(chan error, 1)
+	go func() { served <- waiter.Do(t.Context(), "key", nothing) }()
+	await(t, "waiter", tap.Seen(locktest.Wait, 1))
+	for _, name := range append(server.Keys(), server.PubSubChannels("")...) {
+		if !strings.HasPrefix(name, "shop-") {
+			t.Errorf("%q begins with no prefix", name)
+		}
+	}
+	mustPass(t, lease, served)
+}
+
+// OpenRedis refuses clients that cannot keep its promises, and NewRedis panics on them.
+func TestOpenRedis_refuses(t *testing.T) {
+	t.Parallel()
+	if _, err := lock.OpenRedis(connect(t, "127.0.0.1:1"), lock.RedisOptions{KeyPrefix: "a{b}"}); err == nil || !strings.Contains(err.Error(), "KeyPrefix") {
+		t.Errorf("a brace in the prefix: %v", err)
+	}
 	for name, client := range map[string]redis.UniversalClient{
 		"client without ContextTimeoutEnabled":  redis.NewClient(&redis.Options{}),
 		"cluster without ContextTimeoutEnabled": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
@@ -328,6 +562,9 @@ func TestNewRedis_Refuses(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
+			if _, err := lock.OpenRedis(client, lock.RedisOptions{}); err == nil {
+				t.Errorf("%s: no error", name)
+			}
 			lock.NewRedis(client)
 		}()
 		if err := client.Close(); err != nil {

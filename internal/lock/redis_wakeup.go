@@ -16,6 +16,7 @@ import (
 // first Acquire. An owner's name in Redis starts with the process's name, which is also that of its channel.
 type wakeups struct {
 	client  redis.UniversalClient
+	prefix  string // of the channel's name
 	process string
 	broken  func() // called when the subscription has failed
 
@@ -36,14 +37,17 @@ type wakeups struct {
 }
 
 const (
-	listenTime    = 3 * time.Second        // for the first answer to SUBSCRIBE, at most
-	checkTime     = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
-	reconnectTime = 100 * time.Millisecond // between a failed subscription and the next
+	listenTime     = 3 * time.Second        // for the first answer to SUBSCRIBE, at most
+	checkTime      = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
+	reconnectFirst = 100 * time.Millisecond // between a failed subscription and the next; each time twice as long
+	reconnectMost  = time.Second            // if there is no connection
+	refusedMost    = time.Minute            // if Redis refuses it, since the user has not the right
 )
 
-func newWakeups(client redis.UniversalClient, broken func()) *wakeups {
+func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
 	w := &wakeups{
 		client:  client,
+		prefix:  prefix,
 		process: rand.Text(),
 		broken:  broken,
 		tried:   make(chan struct{}),
@@ -66,6 +70,13 @@ func (w *wakeups) expect(owner string) (woken <-chan struct{}, confirmed bool) {
 		w.waiters[owner] = make(chan struct{}, 1)
 	}
 	return w.waiters[owner], w.confirmed
+}
+
+// waits reports whether expect was called for the owner.
+func (w *wakeups) waits(owner string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiters[owner] != nil
 }
 
 // forget ends what expect began.
@@ -93,25 +104,38 @@ func (w *wakeups) listen(ctx context.Context) {
 
 // subscribe keeps a subscription until close.
 func (w *wakeups) subscribe() {
+	nap := reconnectFirst
 	for w.open.Err() == nil {
 		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
 		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
-		if err := sub.Subscribe(w.open, redisPrefix+"wake:"+w.process); err == nil {
-			w.receive(sub)
+		err := sub.Subscribe(w.open, w.prefix+"wake:"+w.process)
+		worked := false
+		if err == nil {
+			worked, err = w.receive(sub)
 		}
 		stop()
 		_ = sub.Close()
 		w.settle()
 		w.broken()
+		var refused redis.Error
+		switch {
+		case worked:
+			nap = reconnectFirst
+		case errors.As(err, &refused):
+			nap = min(2*nap, refusedMost)
+		default:
+			nap = min(2*nap, reconnectMost)
+		}
 		select {
-		case <-time.After(reconnectTime):
+		case <-time.After(nap):
 		case <-w.open.Done():
 		}
 	}
 }
 
-// receive handles the messages of a subscription until its connection fails or does not answer a ping.
-func (w *wakeups) receive(sub *redis.PubSub) {
+// receive handles the messages of a subscription until its connection fails or does not answer a ping. It reports whether
+// the subscription was confirmed.
+func (w *wakeups) receive(sub *redis.PubSub) (worked bool, err error) {
 	pinged := false
 	for {
 		message, err := sub.ReceiveTimeout(w.open, checkTime)
@@ -121,16 +145,17 @@ func (w *wakeups) receive(sub *redis.PubSub) {
 			pinged = false
 		case !pinged && errors.As(err, &network) && network.Timeout():
 			pinged = true
-			if sub.Ping(w.open) != nil {
-				return
+			if err := sub.Ping(w.open); err != nil {
+				return worked, err
 			}
 		default:
-			return
+			return worked, err
 		}
 		switch m := message.(type) {
 		case *redis.Message:
 			w.wake(m.Payload)
 		case *redis.Subscription:
+			worked = true
 			w.subscribed()
 		}
 	}

@@ -26,6 +26,8 @@ type tenure struct {
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
 	renewing bool // a renewal is under way
+	last     bool // the next renewal, or that under way, is the last: all contexts have ended
+	ending   bool // the current lease is not renewed any more
 
 	over  bool
 	cause error         // of its end, unless it was released
@@ -34,7 +36,7 @@ type tenure struct {
 
 // beginLocked begins a tenure with a lease. sent is when the request was sent.
 func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *Lease) {
-	c.Fence = g.Fence
+	c.Fence, c.Queue = g.Fence, false
 	t := &tenure{
 		locker:   l,
 		queue:    q,
@@ -60,10 +62,10 @@ func (t *tenure) admitLocked(outer *Lease) {
 
 // reenterLocked makes inner another lease of outer's holder.
 func (t *tenure) reenterLocked(outer, inner *Lease) bool {
-	if outer == nil || outer != t.outer && !slices.Contains(t.leases, outer) || !t.liveLocked() {
+	if outer == nil || outer.done || outer != t.outer && !slices.Contains(t.leases, outer) || !t.liveLocked() {
 		return false
 	}
-	inner.tenure, inner.fence = t, t.claim.Fence
+	inner.tenure, inner.outer, inner.fence = t, outer, t.claim.Fence
 	t.leases = append(t.leases, inner)
 	return true
 }
@@ -83,7 +85,7 @@ func (t *tenure) tick() {
 	case !t.liveLocked():
 		t.endLocked(ErrLost)
 		return
-	case !t.renewing && !time.Now().Before(t.renewAt):
+	case !t.renewing && !time.Now().Before(t.renewAt) && t.renewableLocked():
 		t.renewing = true
 		c := t.claim
 		l.work.Go(func() { t.renew(c) })
@@ -91,10 +93,20 @@ func (t *tenure) tick() {
 	t.timer.Reset(t.untilNextLocked())
 }
 
+// renewableLocked reports whether the current lease is to be renewed now. A holder whose contexts have all ended gets one
+// more renewal, since its COMMIT may be under way.
+func (t *tenure) renewableLocked() bool {
+	most := t.locker.opt.MaxHold
+	ended := !slices.ContainsFunc(t.leases, func(e *Lease) bool { return e.ctx.Err() == nil })
+	t.ending = t.last && ended || most > 0 && time.Since(t.entered) >= most
+	t.last = ended
+	return !t.ending
+}
+
 // untilNextLocked is the time until the next renewal or the end.
 func (t *tenure) untilNextLocked() time.Duration {
 	next := t.deadline
-	if !t.renewing && t.renewAt.Before(next) {
+	if !t.renewing && !t.ending && t.renewAt.Before(next) {
 		next = t.renewAt
 	}
 	return time.Until(next)
@@ -105,7 +117,7 @@ func (t *tenure) renew(c Claim) {
 	sent := time.Now()
 	_, err := t.ask(context.Background(), c)
 	t.renewed(sent, err)
-	t.locker.observe(func(o Observer) { o.Renewed(c.Key, time.Since(sent), err) })
+	t.locker.opt.Observer.Renewed(c.Key, time.Since(sent), err)
 }
 
 func (t *tenure) renewed(sent time.Time, err error) {
@@ -192,7 +204,7 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
 // did. It does not after Options.HandoffTime, so that other processes can take the key, nor if too little of the TTL is
-// left for the next lease, or if that has another TTL.
+// left for the next lease, if the next lease has another TTL, or if the lease is not renewed any more.
 //
 // The next fence is one more than the last. It has to stay below the fence of the store's next grant, which is from a
 // clock in microseconds or a gap above the last one: so there are fewer hand-offs than microseconds since the grant,
@@ -200,7 +212,7 @@ func (t *tenure) releaseLocked(e *Lease) afterRelease {
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
-	if t.locker.draining || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+	if t.locker.draining || t.ending || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
 		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}
@@ -230,7 +242,7 @@ func (t *tenure) endLocked(cause error) {
 			e.cancel(cause)
 		}
 		l.releaseWithRetry(c)
-		l.observe(func(o Observer) { o.Lost(c.Key, cause) })
+		l.opt.Observer.Lost(c.Key, cause)
 	})
 	l.wakeNextLocked(t.queue, "")
 }

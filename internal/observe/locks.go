@@ -39,12 +39,21 @@ func (m *Metrics) Lock(name string) lock.Observer {
 	for _, kind := range []string{"sku", "job", "other"} {
 		m.locks.lost.WithLabelValues(name, kind) // starts at 0, so that an alert notices the first
 	}
-	return lockObserver{m.locks, name}
-}
-
-type lockObserver struct {
-	locks
-	name string
+	return lock.Observer{
+		Waited: func(key string, d time.Duration, err error) {
+			m.locks.wait.WithLabelValues(name, kind(key)).Observe(d.Seconds())
+			m.locks.acquisitions.WithLabelValues(name, kind(key), waitResult(err)).Inc()
+		},
+		Contended: func(key string) { m.locks.contended.WithLabelValues(name, kind(key)).Inc() },
+		Held: func(key string, d time.Duration) {
+			m.locks.hold.WithLabelValues(name, kind(key)).Observe(d.Seconds())
+		},
+		HandedOver: func(key string) { m.locks.handovers.WithLabelValues(name, kind(key)).Inc() },
+		Renewed: func(key string, _ time.Duration, err error) {
+			m.locks.renewals.WithLabelValues(name, kind(key), result(err)).Inc()
+		},
+		Lost: func(key string, _ error) { m.locks.lost.WithLabelValues(name, kind(key)).Inc() },
+	}
 }
 
 // kind is the part of a key before the colon, or "other" for a key that is not of this shop. It keeps the leases of
@@ -57,43 +66,18 @@ func kind(key string) string {
 	return "other"
 }
 
-// Waited implements lock.Observer.
-func (o lockObserver) Waited(key string, d time.Duration, err error) {
-	o.wait.WithLabelValues(o.name, kind(key)).Observe(d.Seconds())
-	o.acquisitions.WithLabelValues(o.name, kind(key), waitResult(err)).Inc()
-}
-
 func waitResult(err error) string {
 	switch {
 	case err == nil:
 		return "acquired"
-	case errors.Is(err, lock.ErrTimeout):
-		return "timeout"
 	case errors.Is(err, lock.ErrQueueFull):
 		return "queue-full"
 	case errors.Is(err, lock.ErrNoAnswer):
 		return "no-answer"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "gave-up" // the caller did
+	case errors.Is(err, lock.ErrTimeout):
+		return "timeout"
 	}
 	return "refused"
 }
-
-// Contended implements lock.Observer.
-func (o lockObserver) Contended(key string) { o.contended.WithLabelValues(o.name, kind(key)).Inc() }
-
-// Held implements lock.Observer.
-func (o lockObserver) Held(key string, d time.Duration) {
-	o.hold.WithLabelValues(o.name, kind(key)).Observe(d.Seconds())
-}
-
-// HandedOver implements lock.Observer.
-func (o lockObserver) HandedOver(key string) { o.handovers.WithLabelValues(o.name, kind(key)).Inc() }
-
-// Renewed implements lock.Observer.
-func (o lockObserver) Renewed(key string, _ time.Duration, err error) {
-	o.renewals.WithLabelValues(o.name, kind(key), result(err)).Inc()
-}
-
-// Lost implements lock.Observer.
-func (o lockObserver) Lost(key string, _ error) { o.lost.WithLabelValues(o.name, kind(key)).Inc() }

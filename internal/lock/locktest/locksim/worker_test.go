@@ -118,11 +118,11 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 // checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and "Acquire returns when ctx ends", or, where it is
 // cancelled, "when the request's time is up".
 func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Time, err error) {
-	now, until, request := time.Now(), end, max(w.options.TTL/3, time.Second)+lingering
+	now, until, request := time.Now(), end.Add(lingering), max(w.options.TTL/3, time.Second)+lingering
 	if _, ends := ctx.Deadline(); !ends {
-		until = until.Add(request)
+		until = end.Add(request)
 	}
-	if most := asked.Add(w.options.MaxWait); w.options.MaxWait >= 0 && most.Before(until) {
+	if most := asked.Add(w.options.MaxWait + lingering); w.options.MaxWait >= 0 && most.Before(until) {
 		until = most
 	}
 	if at := w.closed.Load(); at != nil && at.After(asked) && at.Add(request).Before(until) {
