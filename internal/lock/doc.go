@@ -35,28 +35,31 @@
 //
 //   - A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock. A timer ends
 //     its context then, and no request to the store can delay that.
-//   - It is never renewed after its release, and never in a way that takes a key that has run out.
+//   - It is never renewed after its release, and never in a way that takes a key that has run out. It is renewed while one
+//     of the contexts under which it is held has not ended, once more after that, and not longer than Options.MaxHold.
 //   - A request that is repeated after a lost reply finds its own lease. Owners are random, one for each acquisition, and
 //     compared whole.
 //   - A caller that gives up leaves nothing behind: what the store may have granted is given back in the background,
-//     after the answer has come. It returns at once, or, if it is cancelled during a request, when that has ended.
+//     after the answer has come. It returns at once, or, if it is cancelled during a request, when that has ended, at its
+//     deadline at the latest.
 //   - Release compares the owner and frees the key in one step. It works also after the end of any context, and reports if
-//     the lease was lost.
+//     the lease was lost. Renewals and releases do not wait behind acquisitions that the store does not answer.
 //   - Only durations go to the store, never a client's time.
 //   - A waiter is woken by the release, not by polling, and at most one process is woken by each. A lost message, or a
 //     store that lost its memory, delays a waiter by a tenth of the TTL or so; it never hangs.
 //   - In one process callers are served first come first served, and one at a time asks the store. A freed lease is
 //     handed to the next without a round trip, a bounded number of times and for a bounded time.
 //   - A key that is held can be taken again under the lease's context, by any goroutine; the last release frees it.
-//   - AcquireAll takes several keys, all or none, in sorted order.
-//   - Shutdown lets holders finish; Close does not.
+//   - AcquireAll asks for several keys at once, and waits for them in sorted order, all or none.
+//   - Shutdown lets holders finish until its ctx ends, and names the keys that are held then; Close does not wait for them.
+//   - What a failing store has not released is asked for again, one key at a time, until the TTL has passed.
 //   - Holder names the holder of a key, by its Options.Identity. After ForceRelease the next fence is higher than any
 //     that the former holder can have used.
 //   - A panic of the Observer, of a context or of the function given to Do blocks no key.
 //   - Each lease has a fence, higher than that of every earlier lease on its key, also after a hand-off, a crash,
 //     FLUSHALL, or a restart without persistence. It may be lower in two cases: the store lost its memory and its clock
-//     stepped back; or, in Redis, which remembers a key for a minute after its lease, its clock stepped back by more
-//     than a minute and the key was idle for as long. Then a database that has accepted a higher one refuses the write,
+//     stepped back; or, in Redis, which remembers a key for a minute after its lease and until its clock has passed the
+//     fence, the clock stepped back by more than a minute and the key was idle for as long. Then a database that has accepted a higher one refuses the write,
 //     and Lease.Raise gets a higher one.
 //
 // # What is not

@@ -17,15 +17,23 @@ type load struct {
 	goroutines  int // of each client
 	keys        int
 	hold        time.Duration
+	deadline    time.Duration // of each acquisition; 0: none that matters
+	together    int           // keys that a turn takes at once; 0: one
+	link        time.Duration // that a message takes to or from Redis, beside what it takes anyway
 }
 
 func allLoads() []load {
 	return []load{
-		{"one", "1 goroutine, nobody else wants the key", 1, 1, 1, 0},
-		{"keys", "64 goroutines of one client, each on its own key", 1, 64, 64, 0},
-		{"hot", "64 goroutines of one client on one key", 1, 64, 1, 0},
-		{"spread", "4 clients x 16 goroutines on one key", 4, 16, 1, 0},
-		{"hold", "4 clients x 16 goroutines on one key, held for 1 ms", 4, 16, 1, time.Millisecond},
+		{name: "one", about: "1 goroutine, nobody else wants the key", clients: 1, goroutines: 1, keys: 1},
+		{name: "deadline", about: "the same, with a deadline of 2 s for each acquisition", clients: 1, goroutines: 1, keys: 1, deadline: 2 * time.Second},
+		{name: "keys", about: "64 goroutines of one client, each on its own key", clients: 1, goroutines: 64, keys: 64},
+		{name: "hot", about: "64 goroutines of one client on one key", clients: 1, goroutines: 64, keys: 1},
+		{name: "spread", about: "4 clients x 16 goroutines on one key", clients: 4, goroutines: 16, keys: 1},
+		{name: "hold", about: "4 clients x 16 goroutines on one key, held for 1 ms", clients: 4, goroutines: 16, keys: 1, hold: time.Millisecond},
+		{
+			name: "cart", about: "1 goroutine that takes ten free keys, over a link with a round trip of 0.5 ms",
+			clients: 1, goroutines: 1, keys: 1, together: 10, link: 250 * time.Microsecond,
+		},
 	}
 }
 
@@ -82,6 +90,14 @@ var errHung = errors.New("hung")
 // it is counted only if it ended in time. The error tells that the peer could not be measured; what it did wrong is in
 // the round.
 func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.Duration) (round, error) {
+	if l.link > 0 {
+		var cut func()
+		var err error
+		if addr, cut, err = slowLink(addr, l.link); err != nil {
+			return round{}, err
+		}
+		defer cut()
+	}
 	clients := make([]client, l.clients)
 	for i := range clients {
 		c, err := p.open(addr)
@@ -99,8 +115,11 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 	ended := make(chan *worker, l.clients*l.goroutines)
 	for i := range cap(ended) {
 		w := &worker{
-			number: i, client: clients[i%l.clients], key: fmt.Sprintf("%s:%d", prefix, i%l.keys),
-			guard: &guards[i%l.keys], hold: l.hold, beats: &beats,
+			load: l, number: i, client: clients[i%l.clients], keys: []string{fmt.Sprintf("%s:%d", prefix, i%l.keys)},
+			guard: &guards[i%l.keys], beats: &beats,
+		}
+		for n := 1; n < l.together; n++ {
+			w.keys = append(w.keys, fmt.Sprintf("%s:%d:%d", prefix, i%l.keys, n))
 		}
 		go func() {
 			w.turn(ctx) // opens connections and loads scripts
@@ -195,13 +214,13 @@ func sum(l load, workers []*worker, guards []guard, length time.Duration) round 
 	return r
 }
 
-// worker is one goroutine that wants one key, again and again.
+// worker is one goroutine that wants its keys, again and again.
 type worker struct {
+	load
 	number int
 	client client
-	key    string
+	keys   []string // one, but for a load that takes several together
 	guard  *guard
-	hold   time.Duration
 	beats  *atomic.Int64
 
 	turns   int
@@ -211,8 +230,13 @@ type worker struct {
 
 // turn reports whether all went well.
 func (w *worker) turn(ctx context.Context) bool {
+	if w.deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.deadline)
+		defer cancel()
+	}
 	began := time.Now()
-	release, err := w.client.acquire(ctx, w.key)
+	release, err := w.client.acquireAll(ctx, w.keys)
 	w.longest = max(w.longest, time.Since(began))
 	if err == nil {
 		w.guard.pass(w.hold)

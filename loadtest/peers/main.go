@@ -62,7 +62,7 @@ func parse(args []string, out io.Writer) (s settings, err error) {
 	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it one is started: redis-server, or a container of $SHOP_TEST_REDIS_IMAGE")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each case")
 	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
-	cases := flags.String("cases", "all", "names with commas between: one, keys, hot, spread, hold")
+	cases := flags.String("cases", "all", "names with commas between: one, deadline, keys, hot, spread, hold, cart")
 	peers := flags.String("peers", "all", "names with commas between: raw, redsync, redislock, rueidislock, ours")
 	if err := flags.Parse(args); err != nil {
 		return s, fmt.Errorf("%w: %w", errUsage, err)

@@ -35,7 +35,35 @@ type peer struct {
 type client struct {
 	// acquire waits for the key until ctx ends, which has a deadline.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
-	close   func() error
+	// all takes several keys. Nil: the peer has no call for that, and takes them one after the other.
+	all   func(ctx context.Context, keys []string) (release func() error, err error)
+	close func() error
+}
+
+// acquireAll takes the keys, all or none.
+func (c client) acquireAll(ctx context.Context, keys []string) (func() error, error) {
+	switch {
+	case len(keys) == 1:
+		return c.acquire(ctx, keys[0])
+	case c.all != nil:
+		return c.all(ctx, keys)
+	}
+	var taken []func() error
+	release := func() error {
+		var all error
+		for _, r := range taken {
+			all = errors.Join(all, r())
+		}
+		return all
+	}
+	for _, key := range keys {
+		r, err := c.acquire(ctx, key)
+		if err != nil {
+			return nil, errors.Join(err, release())
+		}
+		taken = append(taken, r)
+	}
+	return release, nil
 }
 
 // The peers that tables compare others with. Raw is no library.
@@ -91,7 +119,7 @@ func openRaw(addr string) (client, error) {
 			}
 		}
 	}
-	return client{acquire, c.Close}, nil
+	return client{acquire: acquire, close: c.Close}, nil
 }
 
 func openRedsync(addr string) (client, error) {
@@ -110,7 +138,7 @@ func openRedsync(addr string) (client, error) {
 			return err
 		}, nil
 	}
-	return client{acquire, c.Close}, nil
+	return client{acquire: acquire, close: c.Close}, nil
 }
 
 func openRedislock(addr string) (client, error) {
@@ -123,7 +151,7 @@ func openRedislock(addr string) (client, error) {
 		}
 		return func() error { return held.Release(context.Background()) }, nil //nolint:contextcheck // it outlives the wait
 	}
-	return client{acquire, c.Close}, nil
+	return client{acquire: acquire, close: c.Close}, nil
 }
 
 func openRueidislock(addr string) (client, error) {
@@ -140,7 +168,7 @@ func openRueidislock(addr string) (client, error) {
 		_, cancel, err := locker.WithContext(ctx, key)
 		return func() error { cancel(); return nil }, err
 	}
-	return client{acquire, func() error { locker.Close(); return nil }}, err
+	return client{acquire: acquire, close: func() error { locker.Close(); return nil }}, err
 }
 
 func openOurs(addr string) (client, error) {
@@ -153,5 +181,12 @@ func openOurs(addr string) (client, error) {
 		}
 		return lease.Release, nil
 	}
-	return client{acquire, func() error { return errors.Join(locker.Close(), c.Close()) }}, nil
+	all := func(ctx context.Context, keys []string) (func() error, error) {
+		leases, err := locker.AcquireAll(ctx, keys...)
+		if err != nil {
+			return nil, err
+		}
+		return leases.Release, nil
+	}
+	return client{acquire, all, func() error { return errors.Join(locker.Close(), c.Close()) }}, nil
 }

@@ -94,3 +94,58 @@ func redisInfo(ctx context.Context, addr, section string) (map[string]string, er
 	}
 	return info, err
 }
+
+// slowLink returns an address that leads to another one, over a link on which each message takes some time. cut ends it.
+func slowLink(to string, delay time.Duration) (addr string, cut func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })
+			go carry(far, near, delay)
+			go carry(near, far, delay)
+		}
+	}()
+	return listener.Addr().String(), func() { stop(); _ = listener.Close() }, nil
+}
+
+// carry copies messages, each after the delay, and in sequence.
+func carry(to, from net.Conn, delay time.Duration) {
+	type message struct {
+		bytes []byte
+		due   time.Time
+	}
+	road := make(chan message, 1000)
+	go func() {
+		defer func() { _ = to.Close() }()
+		for m := range road {
+			time.Sleep(time.Until(m.due))
+			if _, err := to.Write(m.bytes); err != nil {
+				break
+			}
+		}
+		for range road { // until the other end has noticed
+		}
+	}()
+	defer close(road)
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		road <- message{buffer[:n], time.Now().Add(delay)}
+	}
+}

@@ -67,13 +67,13 @@ var lockerMutants = []mutant{
 		{"acquire.go", "\t\t\t<-answered\n", ""},
 	}},
 	{"giving up leaves nothing behind: stays in the store's queue", sim, []edit{
-		{"queue.go", "l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL})", "_ = owner"},
+		{"queue.go", "l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL, Queue: true})", "_ = owner"},
 	}},
 	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
 		{"acquire.go", "case <-w.ctx.Done():", "case <-chan struct{}(nil):"},
 	}},
-	{"Acquire returns when ctx ends: sends the request itself", sim, []edit{
-		{"acquire.go", "!ok || time.Until(end) > w.requestTimeout()", "!ok || time.Until(end) > 0"},
+	{"Acquire returns when ctx ends: a request has more time than its caller", sim, []edit{
+		{"acquire.go", "!end.IsZero() && end.Before(limit)", "false"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
 		{"queue.go", "w.opt.MaxWait >= 0 {", "w.opt.MaxWait < -1 {"},
@@ -126,6 +126,9 @@ var lockerMutants = []mutant{
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
 	}},
+	{"AcquireAll gives back what comes after a held key: keeps it", sim, []edit{
+		{"lease.go", "\t\t_ = others.Release()\n", ""},
+	}},
 	{"AcquireAll takes all or none: keeps what it got", sim, []edit{
 		{"lease.go", "\t\t\t_ = all.Release()\n", ""},
 	}},
@@ -171,7 +174,7 @@ var storeMutants = []mutant{
 		{"redis_acquire.lua", "step = gap --", "step = 0 --"},
 	}},
 	{"Redis: a renewal revives what ran out", "TestRedis/RenewalNeverRevives", []edit{
-		{"redis_renew.lua", "if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= memory then", "if not holder then"},
+		{"redis_renew.lua", "if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= tonumber(memory) then", "if not holder then"},
 	}},
 	{"Redis: a renewal does not raise the fence", "TestRedis/FenceRaised", []edit{
 		{"redis_renew.lua", "fence = ARGV[3]", "fence = fence"},
