@@ -82,7 +82,8 @@ type Redis struct {
 	prefix  string // of all keys and channels
 	wake    *wakeups
 	take    pipeline // of acquisitions
-	keep    pipeline // of renewals and releases, which never wait behind acquisitions
+	free    pipeline // of releases, which never wait behind acquisitions
+	keep    pipeline // of renewals, which never wait behind either
 	cluster bool     // several servers: the answer of PUBLISH does not count all subscribers
 }
 
@@ -122,7 +123,9 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	}
 	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: !single}
 	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
-	r.take, r.keep = pipeline{client: client, off: !single}, pipeline{client: client, off: !single}
+	r.take = pipeline{client: client, most: 5, off: !single}
+	r.free = pipeline{client: client, most: 3, off: !single}
+	r.keep = pipeline{client: client, most: 3, off: !single}
 	return r, nil
 }
 
@@ -217,7 +220,7 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 	lease, line := r.keys(c.Key)
 	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
 	free := func(how string, keys ...any) (int64, error) {
-		return r.keep.run(ctx, releaseScript, len(keys), append(keys, fence, owner, how)...).Int64()
+		return r.free.run(ctx, releaseScript, len(keys), append(keys, fence, owner, how)...).Int64()
 	}
 	const othersWait = -1
 	var answer int64
@@ -301,8 +304,9 @@ func (r *Redis) reloadMasters() {
 // Close ends the subscription. The client stays open.
 func (r *Redis) Close() error {
 	r.wake.close()
-	r.take.work.Wait()
-	r.keep.work.Wait()
+	for _, p := range []*pipeline{&r.take, &r.free, &r.keep} {
+		p.work.Wait()
+	}
 	return nil
 }
 

@@ -16,6 +16,10 @@ type pipeline struct {
 	client redis.UniversalClient
 	off    bool // for a cluster, where a slow server must not delay the others
 
+	// most is how many requests, or batches of them, are under way at a time. More make small batches, each with its
+	// system calls; fewer let a request wait longer.
+	most int
+
 	mu       sync.Mutex // never held during I/O
 	underWay int
 	waiting  []*pipelined
@@ -28,10 +32,6 @@ type pipelined struct {
 	cmd  *redis.Cmd
 	done chan struct{} // closed when cmd has its answer
 }
-
-// maxUnderWay is how many requests, or batches of them, are under way at a time. More make small batches, each with its
-// system calls; fewer let a request wait longer.
-const maxUnderWay = 8
 
 // run does what redis.Script.Run does. The first of args are the keys.
 func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args ...any) *redis.Cmd {
@@ -60,7 +60,7 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 		return true
 	}
 	p.mu.Lock()
-	if p.underWay < maxUnderWay {
+	if p.underWay < p.most {
 		p.underWay++
 		p.mu.Unlock()
 		defer p.answered()

@@ -55,10 +55,11 @@ func TestBatches(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()
+	const most = 8
 	g := &gate{open: make(chan struct{})}
-	g.held.Add(maxUnderWay)
+	g.held.Add(most)
 	client.AddHook(g)
-	b := &pipeline{client: client}
+	b := &pipeline{client: client, most: most}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	script := redis.NewScript("redis.call('SET', KEYS[1], ARGV[1]) return ARGV[1]")
@@ -73,12 +74,12 @@ func TestBatches(t *testing.T) {
 			}
 		})
 	}
-	for n := range maxUnderWay {
+	for n := range most {
 		ask(n)
 	}
 	g.held.Wait()
 	for n := range later {
-		ask(maxUnderWay + n)
+		ask(most + n)
 	}
 	left, leave := context.WithCancel(ctx)
 	gone := make(chan error, 1)

@@ -390,8 +390,8 @@ func (w withheld) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// "renewals and releases, which never wait behind acquisitions": none of these is answered, and another lease is renewed and
-// released.
+// "releases, which never wait behind acquisitions", and "renewals, which never wait behind either": no acquisition is
+// answered, and another lease is renewed and released.
 func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
 	t.Parallel()
 	client := connect(t, startMiniredis(t).Addr())

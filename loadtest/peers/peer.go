@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"math"
+	"net"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -27,7 +29,7 @@ const (
 type peer struct {
 	name   string
 	module string // whose version counts; empty: this module's
-	open   func(addr string) (client, error)
+	open   func(addr string, late time.Duration) (client, error)
 }
 
 // client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
@@ -84,15 +86,38 @@ func allPeers() []peer {
 
 // connect returns the client of all peers over go-redis: with a connection for every goroutine, so that none waits for
 // the pool, and bound by contexts.
-func connect(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true})
+func connect(addr string, late time.Duration) *redis.Client {
+	o := &redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true}
+	if late > 0 {
+		o.Dialer = lateDialer(late)
+	}
+	return redis.NewClient(o)
+}
+
+// lateDialer opens connections on which each answer is late.
+func lateDialer(late time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return lateConn{conn, late}, err
+	}
+}
+
+type lateConn struct {
+	net.Conn
+	late time.Duration
+}
+
+func (c lateConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	time.Sleep(c.late)
+	return n, err
 }
 
 var errNotHeld = errors.New("release: another one held the key")
 
 // openRaw is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
-func openRaw(addr string) (client, error) {
-	c := connect(addr)
+func openRaw(addr string, late time.Duration) (client, error) {
+	c := connect(addr, late)
 	const script = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
 	del := redis.NewScript(script)
 	release := func(key, owner string) error {
@@ -122,8 +147,8 @@ func openRaw(addr string) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRedsync(addr string) (client, error) {
-	c := connect(addr)
+func openRedsync(addr string, late time.Duration) (client, error) {
+	c := connect(addr, late)
 	sync := redsync.New(goredis.NewPool(c))
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		mutex := sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithRetryDelay(retry), redsync.WithTries(math.MaxInt))
@@ -141,8 +166,8 @@ func openRedsync(addr string) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRedislock(addr string) (client, error) {
-	c := connect(addr)
+func openRedislock(addr string, late time.Duration) (client, error) {
+	c := connect(addr, late)
 	locks := redislock.New(c)
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		held, err := locks.Obtain(ctx, key, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(retry)})
@@ -154,9 +179,16 @@ func openRedislock(addr string) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRueidislock(addr string) (client, error) {
+func openRueidislock(addr string, late time.Duration) (client, error) {
+	option := rueidis.ClientOption{InitAddress: []string{addr}}
+	if late > 0 {
+		dial := lateDialer(late)
+		option.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return dial(ctx, "tcp", addr)
+		}
+	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption:   rueidis.ClientOption{InitAddress: []string{addr}},
+		ClientOption:   option,
 		KeyValidity:    ttl,
 		KeyMajority:    1,
 		NoLoopTracking: true,
@@ -171,8 +203,8 @@ func openRueidislock(addr string) (client, error) {
 	return client{acquire: acquire, close: func() error { locker.Close(); return nil }}, err
 }
 
-func openOurs(addr string) (client, error) {
-	c := connect(addr)
+func openOurs(addr string, late time.Duration) (client, error) {
+	c := connect(addr, late)
 	locker := lock.New(lock.NewRedis(c), lock.Options{TTL: ttl})
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		lease, err := locker.Acquire(ctx, key)

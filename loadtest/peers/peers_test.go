@@ -70,7 +70,7 @@ func TestPeer_cancelled(t *testing.T) {
 	for _, p := range allPeers() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := p.open(addr)
+			c, err := p.open(addr, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestLoad_run(t *testing.T) {
 					f.deaf = make(chan struct{})
 					defer func() { close(f.deaf) }()
 				}
-				p := peer{name: "fake", open: func(string) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
+				p := peer{name: "fake", open: func(string, time.Duration) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
 				l := load{clients: 2, goroutines: 3, keys: 1, hold: time.Millisecond}
 				r, err := l.run(t.Context(), p, "", "key", time.Second)
 				if err != nil || !c.check(r) {
