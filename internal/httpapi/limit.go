@@ -19,7 +19,9 @@ const (
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
-// Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a flood costs no round
+// Limiter bounds what one buyer asks for: the requests that are in progress in this instance, and the changes per second.
+//
+// It counts changes in two token buckets for each buyer. One is in this instance, so that a flood costs no round
 // trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. Without a
 // Redis there is only the first. It may be used by many goroutines at once. A nil Limiter limits nothing.
 type Limiter struct {
@@ -28,25 +30,55 @@ type Limiter struct {
 	rate     *redis_rate.Limiter // nil: this instance is alone
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	full  map[string]time.Time // by buyer, when the bucket of this instance is full again
-	sweep int                  // size of the map at which full buckets are removed from it
-	away  time.Time            // until then Redis is not asked, since it failed
+	mu       sync.Mutex
+	inFlight map[string]int       // by buyer, the requests in progress; none is no entry
+	full     map[string]time.Time // by buyer, when the bucket of this instance is full again
+	sweep    int                  // size of full at which full buckets are removed from it
+	away     time.Time            // until then Redis is not asked, since it failed
 }
 
 // NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
-// instance alone. A buyer may send perSecond requests per second, and five times as many in a burst.
+// instance alone. A buyer may send perSecond changes per second, and five times as many in a burst. As many requests as in
+// a burst, reads among them, may be in progress at a time.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
 		interval: time.Second / time.Duration(perSecond),
 		log:      log,
+		inFlight: map[string]int{},
 		full:     map[string]time.Time{},
 	}
 	if client != nil {
 		l.rate = redis_rate.NewLimiter(client)
 	}
 	return l
+}
+
+// enter counts a request of the buyer until leave, or returns errInFlight.
+func (l *Limiter) enter(buyer string) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[buyer] >= l.limit.Burst {
+		return errInFlight
+	}
+	l.inFlight[buyer]++
+	return nil
+}
+
+// leave ends what enter began.
+func (l *Limiter) leave(buyer string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight[buyer]--
+	if l.inFlight[buyer] == 0 {
+		delete(l.inFlight, buyer)
+	}
 }
 
 // allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.

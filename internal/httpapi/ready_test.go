@@ -56,7 +56,7 @@ func TestReadyz_shared(t *testing.T) {
 		var hang bool
 		var log bytes.Buffer
 		handler := httpapi.New(httpapi.Config{
-			Orders: fake{}, Stock: gatedStock{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
+			Orders: fake{}, Stock: gated{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
 			Checks: []httpapi.Check{{Name: "database", Ping: func(ctx context.Context) error {
 				asked++
 				if hang {
