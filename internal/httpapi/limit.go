@@ -15,6 +15,10 @@ const (
 	// fifty times at once gets no 429.
 	burstSeconds = 5
 
+	// refusalPause is the time before a buyer with too many requests in progress is refused one more: connections that ask
+	// again at once would take the CPU from other buyers.
+	refusalPause = time.Second
+
 	countTimeout = 500 * time.Millisecond // for an answer of Redis
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )

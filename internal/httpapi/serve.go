@@ -133,6 +133,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 	}
 	if c.route.caller == buyer {
 		if err := a.Limiter.enter(c.buyer); err != nil {
+			_ = order.Pause(c.Request.Context(), refusalPause)
 			return 0, nil, err
 		}
 		defer a.Limiter.leave(c.buyer)
