@@ -54,8 +54,8 @@ type Config struct {
 	Stock  Stock
 
 	Checks   []Check
-	Primary  func() (host string, err error) // which of the database's hosts takes writes, or why none does; nil if it has one
-	Draining func() bool                     // true once the shop shuts down
+	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
+	Draining func() bool          // true once the shop shuts down
 
 	Buyers      *auth.Tokens  // for requests below /v1/orders; without it, the header Shop-Buyer names the buyer
 	Limiter     *Limiter      // of what one buyer asks for

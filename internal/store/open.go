@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -35,13 +34,12 @@ type Options struct {
 	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
 	TLS *tls.Config
 
-	// MaxConns is the maximum number of connections to a server; 0 means 32. All instances share the server's
-	// max_connections.
-	MaxConns int
-
 	// Through opens the pool of connections instead of sql.OpenDB, so that a caller can observe it.
 	Through func(driver.Connector) *sql.DB
 }
+
+// mysqlConns is how many connections to a server orders and reads have. All instances share its max_connections.
+const mysqlConns = 32
 
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
 // server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a
@@ -56,26 +54,33 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		s.hosts = append(s.hosts, config.Addr)
 	}
 	s.name = "mysql at " + strings.Join(s.hosts, ",") + ", database " + configs[0].DBName
-	connector, err := s.connector(ctx, configs)
+	connector, probe, err := s.connectors(ctx, configs)
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
-	s.pool = o.pool(connector, cmp.Or(o.MaxConns, 32))
-	s.pool.SetConnMaxIdleTime(time.Minute)
-	s.pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+	s.pool, s.probe = o.pool(connector, mysqlConns), Options{}.pool(probe, 1)
+	for _, pool := range []*sql.DB{s.pool, s.probe} {
+		pool.SetConnMaxIdleTime(time.Minute)
+		pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+	}
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
 }
 
-// connector connects to the only host, or finds the primary of several.
-func (s *Store) connector(ctx context.Context, configs []*mysql.Config) (driver.Connector, error) {
+// connectors connect to the only host, or find the primary of several. The probe's shows the answers of a server that is
+// read-only, which the driver otherwise replaces.
+func (s *Store) connectors(ctx context.Context, configs []*mysql.Config) (pool, probe driver.Connector, err error) {
 	if len(configs) > 1 {
-		g, err := newGroup(ctx, configs)
-		s.group = g
-		return g, err
+		s.group, err = newGroup(ctx, configs)
+		return s.group, s.group, err
 	}
 	connector, err := mysql.NewConnector(configs[0])
-	return readCommitted{connector}, err
+	if err != nil {
+		return nil, nil, err
+	}
+	configs[0].RejectReadOnly = false
+	asking, err := mysql.NewConnector(configs[0])
+	return readCommitted{connector}, readCommitted{asking}, err
 }
 
 // readCommitted opens connections whose transactions are READ COMMITTED: where a row is missing, a SELECT FOR UPDATE does
@@ -116,6 +121,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		pool:   o.pool(connector, sqliteConns),
+		probe:  Options{}.pool(connector, 1),
 		name:   "sqlite file " + path,
 		hosts:  []string{"file"},
 		sqlite: true,
