@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -256,19 +255,13 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	return httpapi.New(config)
 }
 
-// leaseCheck takes and releases a lease on a key of this instance alone, as an order does on its SKUs. Redis keeps the key
-// for a minute.
+// leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.
 func leaseCheck(leases lock.Backend, address string) func(context.Context) error {
 	claim := lock.Claim{Key: "ready:" + rand.Text(), Owner: "ready", TTL: 2 * time.Second}
-	servers, _ := RedisAddress(address) // empty for the embedded one
+	servers, _ := RedisAddress(address)
 	return func(ctx context.Context) error {
-		grant, err := leases.Acquire(ctx, claim)
-		if err == nil {
-			claim.Fence = grant.Fence
-			err = leases.Release(ctx, claim)
-		}
-		if err != nil {
-			return fmt.Errorf("redis at %s: %w", cmp.Or(servers, "this process"), err)
+		if _, err := leases.Acquire(ctx, claim); err != nil {
+			return fmt.Errorf("redis at %s: %w", servers, err)
 		}
 		return nil
 	}

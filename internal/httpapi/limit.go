@@ -27,7 +27,7 @@ const (
 //
 // It counts changes in two token buckets for each buyer. One is in this instance, so that a flood costs no round
 // trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. Without a
-// Redis there is only the first. It may be used by many goroutines at once. A nil Limiter limits nothing.
+// Redis there is only the first. It may be used by many goroutines at once.
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
@@ -60,9 +60,6 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 
 // enter counts a request of the buyer until leave, or returns errInFlight.
 func (l *Limiter) enter(buyer string) error {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inFlight[buyer] >= l.limit.Burst {
@@ -74,22 +71,15 @@ func (l *Limiter) enter(buyer string) error {
 
 // leave ends what enter began.
 func (l *Limiter) leave(buyer string) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inFlight[buyer]--
-	if l.inFlight[buyer] == 0 {
+	if l.inFlight[buyer]--; l.inFlight[buyer] == 0 {
 		delete(l.inFlight, buyer)
 	}
 }
 
 // allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
-	if l == nil {
-		return nil
-	}
 	if err := l.take(buyer); err != nil || l.rate == nil {
 		return err
 	}

@@ -131,7 +131,8 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 	if err := a.identify(c); err != nil {
 		return 0, nil, err
 	}
-	if c.route.caller == buyer {
+	limited := c.route.caller == buyer && a.Limiter != nil
+	if limited {
 		if err := a.Limiter.enter(c.buyer); err != nil {
 			_ = order.Pause(c.Request.Context(), refusalPause)
 			return 0, nil, err
@@ -156,7 +157,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 			return 0, nil, errOverloaded
 		}
 	}
-	if c.route.caller == buyer && c.route.method == http.MethodPost {
+	if limited && c.route.method == http.MethodPost {
 		if err := a.Limiter.allow(c.Request.Context(), c.buyer); err != nil {
 			return 0, nil, err
 		}
@@ -192,10 +193,7 @@ func (a *api) identify(c *call) (err error) {
 		return nil
 	case a.Buyers == nil:
 		c.buyer = cmp.Or(c.value("Shop-Buyer"), "guest")
-		if err := c.once(errMalformed, "Shop-Buyer"); err != nil {
-			return err
-		}
-		return order.CheckBuyer(c.buyer)
+		return cmp.Or(c.once(errMalformed, "Shop-Buyer"), order.CheckBuyer(c.buyer))
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""

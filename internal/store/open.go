@@ -38,9 +38,6 @@ type Options struct {
 	Through func(driver.Connector) *sql.DB
 }
 
-// mysqlConns is how many connections to a server orders and reads have. All instances share its max_connections.
-const mysqlConns = 32
-
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
 // server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a
 // certificate that cannot be verified and an invalid DSN. No error shows the password.
@@ -54,11 +51,16 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		s.hosts = append(s.hosts, config.Addr)
 	}
 	s.name = "mysql at " + strings.Join(s.hosts, ",") + ", database " + configs[0].DBName
-	connector, probe, err := s.connectors(ctx, configs)
+	connector, err := s.connector(ctx, configs)
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
-	s.pool, s.probe = o.pool(connector, mysqlConns), Options{}.pool(probe, 1)
+	s.pool = o.pool(connector, 32) // of the server's max_connections, which all instances share
+	if s.group == nil { // the probe's connection shows the answer of a read-only server, which the driver otherwise hides
+		configs[0].RejectReadOnly = false
+		connector, _ = s.connector(ctx, configs) // no error: it is the same DSN
+	}
+	s.probe = Options{}.pool(connector, 1)
 	for _, pool := range []*sql.DB{s.pool, s.probe} {
 		pool.SetConnMaxIdleTime(time.Minute)
 		pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
@@ -67,20 +69,15 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
 }
 
-// connectors connect to the only host, or find the primary of several. The probe's shows the answers of a server that is
-// read-only, which the driver otherwise replaces.
-func (s *Store) connectors(ctx context.Context, configs []*mysql.Config) (pool, probe driver.Connector, err error) {
+// connector connects to the only host, or finds the primary of several.
+func (s *Store) connector(ctx context.Context, configs []*mysql.Config) (driver.Connector, error) {
 	if len(configs) > 1 {
-		s.group, err = newGroup(ctx, configs)
-		return s.group, s.group, err
+		g, err := newGroup(ctx, configs)
+		s.group = g
+		return g, err
 	}
 	connector, err := mysql.NewConnector(configs[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	configs[0].RejectReadOnly = false
-	asking, err := mysql.NewConnector(configs[0])
-	return readCommitted{connector}, readCommitted{asking}, err
+	return readCommitted{connector}, err
 }
 
 // readCommitted opens connections whose transactions are READ COMMITTED: where a row is missing, a SELECT FOR UPDATE does
@@ -121,7 +118,6 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		pool:   o.pool(connector, sqliteConns),
-		probe:  Options{}.pool(connector, 1),
 		name:   "sqlite file " + path,
 		hosts:  []string{"file"},
 		sqlite: true,

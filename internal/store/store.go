@@ -32,7 +32,7 @@ import (
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
-	probe  *sql.DB // of Writable: one connection
+	probe  *sql.DB // of Writable: one connection to a server
 	name   string  // without a password
 	hosts  []string
 	group  *group // of several hosts
@@ -45,7 +45,10 @@ type Store struct {
 
 // Close closes all connections; one that a transaction uses is closed when that ends.
 func (s *Store) Close() error {
-	err := errors.Join(s.pool.Close(), s.probe.Close())
+	err := s.pool.Close()
+	if s.probe != nil {
+		err = errors.Join(err, s.probe.Close())
+	}
 	if s.group != nil {
 		s.group.close()
 	}
@@ -72,13 +75,14 @@ func (s *Store) Primary() (host string, changes int, err error) {
 
 // Writable returns nil if the database takes what an order writes, or an error with the server's own words. It has a
 // connection of its own: if it waited for one behind thousands of orders, it would take a busy instance for a broken one.
+// A SQLite file was written when it was migrated, at the start.
 func (s *Store) Writable(ctx context.Context) error {
-	if _, _, err := s.Primary(); err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+	if s.sqlite {
+		return nil
 	}
-	err := s.tryWrites(ctx)
-	if s.sqlite && classify(err) == conflict {
-		return nil // another connection writes
+	_, _, err := s.Primary()
+	if err == nil {
+		err = s.tryWrites(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, withCause(ctx, err))
@@ -93,8 +97,8 @@ func (s *Store) tryWrites(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // returns it to the pool
-	statements := []string{
+	defer conn.Close() // it goes back to the pool
+	for _, statement := range []string{
 		"INSERT INTO orders SELECT * FROM orders WHERE FALSE",
 		"INSERT INTO order_lines SELECT * FROM order_lines WHERE FALSE",
 		"INSERT INTO movements SELECT * FROM movements WHERE FALSE",
@@ -103,11 +107,7 @@ func (s *Store) tryWrites(ctx context.Context) error {
 		"UPDATE skus SET available = available WHERE name = ''",
 		"UPDATE orders SET status = status WHERE id = ''",
 		"DELETE FROM idempotency_keys WHERE buyer = '' AND idempotency_key = ''",
-	}
-	if s.sqlite {
-		statements = append([]string{"PRAGMA busy_timeout = 0"}, statements...)
-	}
-	for _, statement := range statements {
+	} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 			return err

@@ -42,7 +42,7 @@ func StartMariaDB(t testing.TB) *Server {
 // StartMySQL is StartMariaDB of a MySQL.
 func StartMySQL(t testing.TB) *Server {
 	t.Helper()
-	return own(t, mysqlKind(), OpenMySQL)
+	return own(t, mysqlKind(), mysqlKind().durable().start)
 }
 
 func mysqlKind() kind {
