@@ -38,8 +38,8 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	return db, nil
 }
 
-// Prepare migrates a SQLite file, and refuses a server whose schema is old: other instances use that server, so the
-// operator runs `shop migrate`.
+// Prepare migrates a SQLite file, and refuses a server whose schema is old or not the shop's: other instances use that
+// server, so the operator runs `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if db.IsSQLite() {
 		_, err := db.Migrate(ctx)
@@ -48,7 +48,7 @@ func Prepare(ctx context.Context, db *store.Store) error {
 	return UpToDate(ctx, db)
 }
 
-// UpToDate returns an error if the database's schema is old.
+// UpToDate returns an error if the database's schema is old or not the shop's.
 func UpToDate(ctx context.Context, db *store.Store) error {
 	pending, err := db.Pending(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 	if pending {
 		return fmt.Errorf("%s: its schema is not up to date: run `shop migrate` on it first", db.Name())
 	}
-	return nil
+	return db.CheckSchema(ctx)
 }
 
 // MySQLAddress returns the host:port/database of a DSN, without user and password; several hosts with commas.

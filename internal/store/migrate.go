@@ -23,7 +23,7 @@ const (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,
 		version_id BIGINT   NOT NULL UNIQUE,
 		is_applied BOOLEAN  NOT NULL,
-		tstamp     DATETIME NULL DEFAULT CURRENT_TIMESTAMP)`
+		tstamp     DATETIME NULL DEFAULT CURRENT_TIMESTAMP) /*! ENGINE=InnoDB */`
 	versionZero = `REPLACE INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, TRUE)`
 )
 
@@ -44,12 +44,16 @@ func (s *Store) goose() (*goose.Provider, error) {
 
 // Migrate applies the migrations that the database lacks and returns how many. Several may run at once, from several
 // processes: one migrates, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one
-// that has begun: the server would go on with its statement. A migration that was interrupted can be run again.
+// that has begun: the server would go on with its statement. A migration that was interrupted can be run again. A database
+// whose tables are another program's is refused, before it is changed where that is known by then.
 //
 // MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
 // migration and the row of its version are one transaction: if two processes apply the same migration, the second is
 // rolled back, finds the row, and continues with the next migration.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
+	if err := s.refuseForeign(ctx); err != nil {
+		return 0, err
+	}
 	for _, statement := range []string{versionTable, versionZero} {
 		if err := s.db.WithContext(ctx).Exec(statement).Error; err != nil {
 			return 0, explain(ctx, "migrate: table of versions", err)
@@ -63,7 +67,11 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 		results, err := provider.Up(context.WithoutCancel(ctx))
 		var partial *goose.PartialError
 		if !errors.As(err, &partial) {
-			return applied + len(results), explain(ctx, "migrate", err)
+			applied += len(results)
+			if err == nil {
+				return applied, s.CheckSchema(context.WithoutCancel(ctx))
+			}
+			return applied, explain(ctx, "migrate", err)
 		}
 		applied += len(partial.Applied)
 		if !s.sqlite {

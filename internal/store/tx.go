@@ -138,15 +138,20 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 		again := classify(err) == conflict || s.group != nil && s.group.doubt(err)
 		switch {
 		case !again:
-			return fmt.Errorf("%w: %w", order.ErrBusy, err)
+			return fmt.Errorf("%w: %w", busy(err), err)
 		case try == deadlockTries:
-			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
+			return fmt.Errorf("%w: %d attempts: %w", busy(err), try, err)
 		}
 		backOff := min(2*time.Millisecond<<try, 100*time.Millisecond)
 		if order.Pause(ctx, rand.N(backOff)) != nil {
 			return ended(ctx)
 		}
 	}
+}
+
+// exec is inTx for one statement.
+func (s *Store) exec(ctx context.Context, statement string, values ...any) error {
+	return s.inTx(ctx, func(t *tx) error { return t.db.Exec(statement, values...).Error })
 }
 
 // inTxOnce is one attempt. After a failure or a panic before the COMMIT, the transaction is rolled back. The end of ctx

@@ -39,6 +39,12 @@ func StartMariaDB(t testing.TB) *Server {
 	return own(t, mariadbKind(), mariadbKind().durable().start)
 }
 
+// StartMySQL is StartMariaDB of a MySQL.
+func StartMySQL(t testing.TB) *Server {
+	t.Helper()
+	return own(t, mysqlKind(), mysqlKind().durable().start)
+}
+
 func mysqlKind() kind {
 	return sqlKind("MySQL", "SHOP_TEST_MYSQL_IMAGE", "mysql:9", "mysqld", "--mysqlx=OFF")
 }
