@@ -75,8 +75,8 @@ func TestStore_Migrate_foreign(t *testing.T) {
 		wantPending(t, s, true)
 		storetest.Exec(t, s, "CREATE TABLE skus (id INT)") // there was none
 		s = kind.New(t, "").Open(t)
-		storetest.Exec(t, s, "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT, is_applied BOOLEAN)", // of a program that uses goose
-			"INSERT INTO goose_db_version VALUES (2, 1, TRUE)")
+		storetest.Exec(t, s, "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT, is_applied BOOLEAN, tstamp DATETIME DEFAULT CURRENT_TIMESTAMP)", // of a program that uses goose
+			"INSERT INTO goose_db_version VALUES (2, 1, TRUE, NULL)")
 		if _, err := s.Migrate(t.Context()); err == nil || !strings.Contains(err.Error(), "table skus is not as the shop makes it: it is missing") {
 			t.Errorf("got %v, want that it names the table", err)
 		}
