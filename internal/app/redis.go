@@ -162,6 +162,9 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
+		if permanent(err) {
+			return nil, fmt.Errorf("redis at %s refuses: %w; check --redis (SHOP_REDIS): the user, its password and rights, the number of the database, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		}
 		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name in it are right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
 	client := servers.open(true)
@@ -185,14 +188,24 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		// A wrong password or certificate is permanent.
-		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
-			return last
+		if permanent(err) {
+			return err
 		}
 		if order.Pause(ctx, 100*time.Millisecond) != nil {
 			return last
 		}
 	}
+}
+
+// permanent reports whether waiting cannot mend an error: one of TLS, or the server's answer, such as to a wrong password
+// or number of a database, unless the answer is of those that pass.
+func permanent(err error) bool {
+	if !errors.As(err, new(redis.Error)) {
+		return refusedTLS(err)
+	}
+	return !errors.Is(err, redis.Nil) && // of a Sentinel: it may learn of the master later
+		!redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
+		!redis.IsMaxClientsError(err) && !redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }
 
 // redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
