@@ -91,7 +91,7 @@ func TestCommands_refusedByServer(t *testing.T) {
 			testserver.Until(t, "sales go on", patience, func() bool { return buy(serving.url, "key-2", ann).status == http.StatusCreated })
 
 			sql("ALTER TABLE " + schema + ".orders CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
-			changed := all("table orders is not as the shop makes it: column id compares text by utf8mb4_general_ci")
+			changed := all("table orders is not as the shop makes it: column id: want VARCHAR(36) NOT NULL PRIMARY KEY, got VARCHAR(36) NOT NULL PRIMARY KEY, compared not byte by byte but by utf8mb4_general_ci")
 			refused(good, changed)
 			shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, withSecret(t), database)...).want(t, exitFailed, changed["audit"])
 			sql("SET GLOBAL max_allowed_packet = 524288")

@@ -162,10 +162,11 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
+		what := "does not answer"
 		if permanent(err) {
-			return nil, fmt.Errorf("redis at %s refuses: %w; check --redis (SHOP_REDIS): the user, its password and rights, the number of the database, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+			what = "refuses"
 		}
-		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name in it are right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		return nil, fmt.Errorf("redis at %s %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, what, err)
 	}
 	client := servers.open(true)
 	c.onClose("redis", client.Close)

@@ -19,8 +19,8 @@ func TestShop_hostileServer(t *testing.T) {
 		start    func(testing.TB) *testserver.Server
 		settings []string
 	}{
-		"MySQL":   {testserver.StartMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1", "div_precision_increment = 0"}},
-		"MariaDB": {testserver.StartMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1", "check_constraint_checks = 0"}},
+		"MySQL":   {testserver.StartMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1", "range_optimizer_max_mem_size = 1"}},
+		"MariaDB": {testserver.StartMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1", "check_constraint_checks = 0", "innodb_snapshot_isolation = 1", "sql_if_exists = 1", "in_predicate_conversion_threshold = 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,21 +40,15 @@ const (
 	refused fault = "refused"
 )
 
-// readOnly are the errors of a server, or a schema, that takes no writes: ER_OPTION_PREVENTS_STATEMENT (it names the
-// option), ER_READ_ONLY_MODE, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_OPEN_AS_READONLY, ER_INNODB_READ_ONLY,
-// ER_INNODB_FORCED_RECOVERY, ER_SCHEMA_READ_ONLY.
+// readOnly are the errors of a server or a schema that takes no writes: ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE,
+// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_OPEN_AS_READONLY, ER_INNODB_READ_ONLY, ER_INNODB_FORCED_RECOVERY,
+// ER_SCHEMA_READ_ONLY.
 var readOnly = []uint16{1290, 1836, 1792, 1036, 1874, 1881, 3906} //nolint:gochecknoglobals // a table
 
-// errReadOnly is an order.ErrBusy, because a server that takes writes may get the address.
-var errReadOnly = &order.Error{
-	Code: order.ErrBusy.Code,
-	Text: "the database server is read-only (a replica, demoted, or set so): name the server that takes writes, or make this one writable",
-}
-
-// busy returns the order.ErrBusy for an error of the database that may pass.
+// busy returns the order.ErrBusy for an error that may pass. A server that takes writes may yet get the address.
 func busy(err error) *order.Error {
 	if slices.Contains(readOnly, mysqlNumber(err)) {
-		return errReadOnly
+		return &order.Error{Code: order.ErrBusy.Code, Text: "the database server is read-only: name the one that takes writes, or make it writable"}
 	}
 	return order.ErrBusy
 }

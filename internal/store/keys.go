@@ -97,7 +97,7 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	}
 	before := dbTime{now.Add(-keep)}
 	// The mark is written first: the audit expects the keys of all orders since the mark.
-	err = s.exec(ctx, "UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before)
+	err = s.db.WithContext(ctx).Exec("UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before).Error
 	for err == nil {
 		deleted := 0
 		err = s.inTx(ctx, func(t *tx) (err error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -45,159 +44,103 @@ func supported(version string) error {
 	return nil
 }
 
-// column is a column as the migrations make it.
-type column struct{ table, name, kind string }
+// column is a column as the migrations make it, or as the database has it.
+type column struct {
+	Table    string `gorm:"column:of_table"`
+	Name     string
+	Kind     string // such as VARCHAR(64) NOT NULL PRIMARY KEY; what is wrong with it stands behind
+	Optional bool   // an INSERT may leave it out
+}
+
+func (c column) is(other column) bool { return c.Table == other.Table && c.Name == other.Name }
 
 // definition finds tables, columns and primary keys in the text of a migration.
 var definition = regexp.MustCompile(`(?:CREATE TABLE IF NOT EXISTS|ALTER TABLE) (\w+)` +
 	`|(\w+)\s+((?:VAR)?CHAR\(\d+\)|BIGINT|INT|DATETIME\(6\))\s+((?:NOT )?NULL)( PRIMARY KEY)?|PRIMARY KEY \(([\w, ]+)\)`)
 
-// columns returns the columns that the migrations make.
-func (s *Store) columns() (columns []column, err error) {
-	folder := "mysql"
-	if s.sqlite {
-		folder = "sqlite"
-	}
-	files, err := fs.Glob(migrations, "migrations/"+folder+"/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	table := ""
+// wanted returns the columns that the migrations make; those for SQLite make the same.
+func wanted() (columns []column) {
+	files, _ := fs.Glob(migrations, "migrations/mysql/*.sql") // embedded: no error
 	for _, file := range files {
-		text, err := migrations.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := migrations.ReadFile(file)
+		table := ""
 		for _, m := range definition.FindAllStringSubmatch(string(text), -1) {
 			switch {
 			case m[1] != "":
 				table = m[1]
 			case m[2] != "":
-				columns = append(columns, column{table, m[2], m[3] + " " + m[4] + m[5]})
+				columns = append(columns, column{Table: table, Name: m[2], Kind: m[3] + " " + m[4] + m[5]})
 			default:
 				for i, c := range columns {
-					if c.table == table && slices.Contains(strings.Split(m[6], ", "), c.name) {
-						columns[i].kind += " PRIMARY KEY"
+					if c.Table == table && slices.Contains(strings.Split(m[6], ", "), c.Name) {
+						columns[i].Kind += " PRIMARY KEY"
 					}
 				}
 			}
 		}
 	}
-	return columns, nil
+	return columns
 }
 
-// found is a column that the database has.
-type found struct {
-	kind     string
-	engine   string // of its table, unless it is InnoDB
-	compared string // the collation, unless it compares byte by byte
-	bytes    string // the collation of this server that does
-	optional bool   // an INSERT may leave it out
-}
-
-// tables returns the columns that the database has, by table and name.
-func (s *Store) tables(ctx context.Context) (map[string]map[string]found, error) {
-	query := `SELECT c.table_name, c.column_name,
-			CONCAT(REPLACE(REPLACE(UPPER(c.column_type), 'BIGINT(20)', 'BIGINT'), 'INT(11)', 'INT'),
-				IF(c.is_nullable = 'YES', ' NULL', ' NOT NULL'), IF(c.column_key = 'PRI', ' PRIMARY KEY', '')),
-			COALESCE(NULLIF(t.engine, 'InnoDB'), IF(t.engine IS NULL, t.table_type, '')),
-			IF(c.collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'), '', COALESCE(c.collation_name, '')),
-			IF(VERSION() LIKE '%MariaDB%', 'utf8mb4_nopad_bin', 'utf8mb4_0900_bin'),
-			c.is_nullable = 'YES' OR c.column_default IS NOT NULL OR c.extra <> ''
+// found returns the columns that the database has and the user may see.
+func (s *Store) found(ctx context.Context) (columns []column, err error) {
+	query := `SELECT c.table_name AS of_table, c.column_name AS name, CONCAT(
+			REPLACE(REPLACE(UPPER(c.column_type), 'BIGINT(20)', 'BIGINT'), 'INT(11)', 'INT'),
+			IF(c.is_nullable = 'YES', ' NULL', ' NOT NULL'), IF(c.column_key = 'PRI', ' PRIMARY KEY', ''),
+			IF(t.engine = 'InnoDB', '', CONCAT(', not in InnoDB but ', COALESCE(t.engine, t.table_type))),
+			IF(COALESCE(c.collation_name, 'utf8mb4_0900_bin') IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'), '', CONCAT(
+				', compared not byte by byte but by ', c.collation_name, ': ALTER TABLE ', c.table_name, ' CONVERT TO CHARACTER SET utf8mb4 COLLATE ',
+				IF(VERSION() LIKE '%MariaDB%', 'utf8mb4_nopad_bin', 'utf8mb4_0900_bin'), ', then run the audit'))) AS kind,
+			c.is_nullable = 'YES' OR c.column_default IS NOT NULL OR c.extra <> '' AS optional
 		FROM information_schema.columns AS c
 		JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
 		WHERE c.table_schema = DATABASE()`
 	if s.sqlite {
-		query = `SELECT m.name, p.name, UPPER(p.type) || IIF(p."notnull", ' NOT NULL', ' NULL') || IIF(p.pk, ' PRIMARY KEY', ''),
-				'', '', '', NOT p."notnull" OR p.dflt_value IS NOT NULL
+		query = `SELECT m.name AS of_table, p.name, NOT p."notnull" OR p.dflt_value IS NOT NULL AS optional,
+				UPPER(p.type) || IIF(p."notnull", ' NOT NULL', ' NULL') || IIF(p.pk, ' PRIMARY KEY', '') AS kind
 			FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS p WHERE m.type = 'table'`
 	}
-	rows, err := s.pool.QueryContext(ctx, query)
-	if err != nil {
-		return nil, explain(ctx, "read the schema", err)
-	}
-	defer rows.Close() // its error is that of rows.Err
-	tables := map[string]map[string]found{}
-	for rows.Next() {
-		var table, name string
-		var f found
-		if err := rows.Scan(&table, &name, &f.kind, &f.engine, &f.compared, &f.bytes, &f.optional); err != nil {
-			return nil, explain(ctx, "read the schema", err)
-		}
-		if tables[table] == nil {
-			tables[table] = map[string]found{}
-		}
-		tables[table][name] = f
-	}
-	return tables, explain(ctx, "read the schema", rows.Err())
+	err = s.db.WithContext(ctx).Raw(query).Scan(&columns).Error
+	return columns, explain(ctx, "read the schema", err)
 }
 
 // refuseForeign refuses a database that has a table of the shop's, but was never migrated.
 func (s *Store) refuseForeign(ctx context.Context) error {
-	tables, err := s.tables(ctx)
-	if err != nil || tables[goose.DefaultTablename] != nil {
+	found, err := s.found(ctx)
+	if err != nil || slices.ContainsFunc(found, func(f column) bool { return f.Table == goose.DefaultTablename }) {
 		return err
 	}
-	wanted, err := s.columns()
-	if err != nil {
-		return err
-	}
-	for _, c := range wanted {
-		if tables[c.table] != nil {
+	for _, c := range wanted() {
+		if slices.ContainsFunc(found, func(f column) bool { return f.Table == c.Table }) {
 			return fmt.Errorf("%s: its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
-				s.name, c.table, goose.DefaultTablename)
+				s.name, c.Table, goose.DefaultTablename)
 		}
 	}
 	return nil
 }
 
 // CheckSchema compares the columns of an up-to-date database with those that the migrations make, and returns an error
-// for each table that differs. Further indexes, and columns that an INSERT may leave out, do no harm.
+// that names the first table that differs. Further indexes, and columns that an INSERT may leave out, do no harm.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	tables, err := s.tables(ctx)
+	found, err := s.found(ctx)
 	if err != nil {
 		return err
 	}
-	wanted, err := s.columns()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	said := "" // a table
+	wanted := wanted()
 	for _, c := range wanted {
-		what := differs(c, tables[c.table])
-		delete(tables[c.table], c.name)
-		if what != "" && c.table != said {
-			said = c.table
-			errs = append(errs, fmt.Errorf("%s: table %s is not as the shop makes it: %s", s.name, c.table, what))
+		got := "none that the user may see"
+		if i := slices.IndexFunc(found, c.is); i >= 0 {
+			got = found[i].Kind
+		}
+		if got != c.Kind {
+			return fmt.Errorf("%s: table %s is not as the shop makes it: column %s: want %s, got %s", s.name, c.Table, c.Name, c.Kind, got)
 		}
 	}
-	for _, c := range wanted {
-		for name, rest := range tables[c.table] {
-			if !rest.optional {
-				errs = append(errs, fmt.Errorf("%s: table %s is not as the shop makes it: column %s needs a value, which the shop does not know", s.name, c.table, name))
-			}
-			delete(tables[c.table], name)
+	for _, f := range found {
+		ours := slices.ContainsFunc(wanted, func(c column) bool { return c.Table == f.Table })
+		if ours && !f.Optional && !slices.ContainsFunc(wanted, f.is) {
+			return fmt.Errorf("%s: table %s is not as the shop makes it: its column %s needs a value, which the shop does not have", s.name, f.Table, f.Name)
 		}
 	}
-	return errors.Join(errs...)
-}
-
-// differs says in what a table differs from a column that the migrations make; nothing if it does not.
-func differs(c column, table map[string]found) string {
-	is, exists := table[c.name]
-	switch {
-	case table == nil:
-		return "it is missing, or the user has no right on it"
-	case !exists:
-		return "it has no column " + c.name
-	case is.engine != "":
-		return "it is " + is.engine + ", want the engine InnoDB"
-	case is.kind != c.kind:
-		return "column " + c.name + " is " + is.kind + ", want " + c.kind
-	case is.compared != "":
-		return fmt.Sprintf("column %s compares text by %s, want byte by byte: ALTER TABLE %s CONVERT TO CHARACTER SET utf8mb4 COLLATE %s, then run the audit",
-			c.name, is.compared, c.table, is.bytes)
-	}
-	return ""
+	return nil
 }

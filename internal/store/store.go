@@ -97,7 +97,7 @@ func (s *Store) HasRun(ctx context.Context, job, day string) (has bool, err erro
 
 // NoteRun notes that a daily job has run for a day, and reports whether that was not noted before.
 func (s *Store) NoteRun(ctx context.Context, job, day string) (first bool, err error) {
-	err = s.exec(ctx, "INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day)
+	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
 	if classify(err) == duplicate {
 		return false, nil
 	}

@@ -149,11 +149,6 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// exec is inTx for one statement.
-func (s *Store) exec(ctx context.Context, statement string, values ...any) error {
-	return s.inTx(ctx, func(t *tx) error { return t.db.Exec(statement, values...).Error })
-}
-
 // inTxOnce is one attempt. After a failure or a panic before the COMMIT, the transaction is rolled back. The end of ctx
 // rolls it back until the COMMIT begins.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
