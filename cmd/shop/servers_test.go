@@ -43,6 +43,7 @@ func TestServe_servers(t *testing.T) {
 // What waiting cannot mend is said at once, in the server's words, by all commands; a shop that serves goes on when the
 // server takes writes again.
 func TestCommands_refusedByServer(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(testing.TB) *testserver.Server{"MySQL": testserver.StartMySQL, "MariaDB": testserver.StartMariaDB} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
