@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,8 +35,8 @@ type components struct {
 	traces   *observe.Traces // nil: off
 	lab      *teaching       // nil: off
 	database *store.Store
-	probe    *store.Store // see openDatabase; nil with several hosts
 	redis    redis.UniversalClient
+	leases   lock.Backend // of the locker "redis"
 	lockers  map[string]*lock.Locker
 	lanes    *lane.Lanes
 	orders   *order.Service
@@ -65,9 +67,6 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 	return nil
 }
 
-// openDatabase opens the database twice: for orders, and with one connection for the readiness check. A check that
-// waited for a connection behind thousands of orders would fail, and take all busy instances out of the load balancer.
-// Several hosts are asked over connections of the store's own, so that the check needs none.
 func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if s.MySQL == "" {
 		release, err := keepFolder(s.Data, s.Redis != "")
@@ -96,13 +95,6 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	}
 	c.metrics.Database(c.database.DB())
 	c.metrics.Primary(c.database.Hosts(), c.database.Primary)
-	if len(c.database.Hosts()) > 1 {
-		return nil
-	}
-	if c.probe, err = openStore(ctx, s.DatabaseSettings, store.Options{MaxConns: 1}); err != nil {
-		return err
-	}
-	c.onClose("the database's probe", c.probe.Close)
 	return nil
 }
 
@@ -130,7 +122,8 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 }
 
 func (c *components) openLockers(ctx context.Context, s Settings) error {
-	c.addLocker(s, strategy.RedisLock, lock.NewRedis(c.redis))
+	c.leases = lock.NewRedis(c.redis)
+	c.addLocker(s, strategy.RedisLock, c.leases)
 	if c.lab == nil { // the other locks are for teaching mode
 		return nil
 	}
@@ -228,8 +221,8 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Orders: c.orders,
 		Stock:  c.database,
 		Checks: []httpapi.Check{
-			c.check("database", c.pingDatabase),
-			c.check("redis", func(ctx context.Context) error { return c.redis.Ping(ctx).Err() }),
+			c.check("database", c.database.Writable),
+			c.check("redis", leaseCheck(c.leases, s.Redis)),
 		},
 		Draining:    draining,
 		MaxInFlight: s.MaxInFlight,
@@ -237,10 +230,10 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Log:         c.log,
 		Observer:    c.metrics,
 	}
-	if c.probe == nil {
-		config.Primary = func() (string, error) {
-			host, _, err := c.database.Primary()
-			return host, err
+	if len(c.database.Hosts()) > 1 {
+		config.Primary = func() string {
+			host, _, _ := c.database.Primary()
+			return host
 		}
 	}
 	if c.traces != nil {
@@ -262,19 +255,23 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	return httpapi.New(config)
 }
 
-func (c *components) pingDatabase(ctx context.Context) error {
-	if c.probe == nil {
-		_, _, err := c.database.Primary()
-		return err
+// leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.
+func leaseCheck(leases lock.Backend, address string) func(context.Context) error {
+	claim := lock.Claim{Key: "ready:" + rand.Text(), Owner: "ready", TTL: 2 * time.Second}
+	servers, _ := RedisAddress(address)
+	return func(ctx context.Context) error {
+		if _, err := leases.Acquire(ctx, claim); err != nil {
+			return fmt.Errorf("redis at %s: %w", servers, err)
+		}
+		return nil
 	}
-	return c.probe.DB().PingContext(ctx)
 }
 
-// check is the readiness check of a server. It logs when the server stops and starts to answer.
-func (c *components) check(server string, ping func(context.Context) error) httpapi.Check {
-	outage := &observe.Outage{Log: c.log.With("server", server), Message: "server does not answer, so the shop is not ready"}
-	return httpapi.Check{Name: server, Ping: func(ctx context.Context) error {
-		err := ping(ctx)
+// check is the readiness check of a server. It logs when the server stops and starts to do its part of an order.
+func (c *components) check(server string, try func(context.Context) error) httpapi.Check {
+	outage := &observe.Outage{Log: c.log.With("server", server), Message: "no order can be taken, so the shop is not ready"}
+	return httpapi.Check{Name: server, Try: func(ctx context.Context) error {
+		err := try(ctx)
 		outage.Note(ctx, err)
 		return err
 	}}

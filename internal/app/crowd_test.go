@@ -55,7 +55,12 @@ func TestShop_crowd(t *testing.T) {
 // takeLease is another instance, that has the lease of a key and keeps it.
 func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: s.Redis, ContextTimeoutEnabled: true})
+	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(s.Redis, "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
+	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: s.LockTTL})
 	t.Cleanup(func() { _ = locker.Close() })

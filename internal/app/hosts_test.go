@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
@@ -108,13 +110,21 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	}
 }
 
-// "Of a Cluster with ?addr=HOST:PORT or ?cluster=true".
+// "Of a Cluster with ?addr=HOST:PORT or ?cluster=true", by a user who has the documented rights.
 func TestShop_redisCluster(t *testing.T) {
 	t.Parallel()
 	group := testserver.StartRedisCluster(t)
+	for _, addr := range group.Addrs {
+		admin := redis.NewClient(&redis.Options{Addr: addr})
+		grantRights(t, admin, "+cluster|slots +command +asking")
+		t.Cleanup(func() {
+			wantNothingRefused(t, admin)
+			_ = admin.Close()
+		})
+	}
 	for name, url := range map[string]string{
-		"one node": fmt.Sprintf("redis://%s?cluster=true", group.Addrs[0]),
-		"nodes":    fmt.Sprintf("redis://%s?addr=%s&addr=%s", closedPort, group.Addrs[1], group.Addrs[2]),
+		"one node": fmt.Sprintf("redis://shop:secret@%s?cluster=true", group.Addrs[0]),
+		"nodes":    fmt.Sprintf("redis://shop:secret@%s?addr=%s&addr=%s", closedPort, group.Addrs[1], group.Addrs[2]),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

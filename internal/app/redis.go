@@ -88,6 +88,7 @@ func readRedis(address string) (*redisServers, error) {
 
 func oneRedis(o *redis.Options) *redisServers {
 	o.ContextTimeoutEnabled = true
+	o.DisableIdentity = true                                                                       // Redis 7.0 has no right for CLIENT SETINFO alone
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: []string{o.Addr}, tls: &o.TLSConfig, passwords: []string{o.Password},
@@ -102,7 +103,7 @@ func oneRedis(o *redis.Options) *redisServers {
 }
 
 func sentinelRedis(o *redis.FailoverOptions) *redisServers {
-	o.ContextTimeoutEnabled = true
+	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	return &redisServers{
 		addrs: o.SentinelAddrs, tls: &o.TLSConfig, passwords: []string{o.Password, o.SentinelPassword},
 		open: func(retries bool) redis.UniversalClient {
@@ -116,7 +117,7 @@ func sentinelRedis(o *redis.FailoverOptions) *redisServers {
 }
 
 func clusterRedis(o *redis.ClusterOptions) *redisServers {
-	o.ContextTimeoutEnabled = true
+	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	return &redisServers{
 		addrs: o.Addrs, tls: &o.TLSConfig, passwords: []string{o.Password},

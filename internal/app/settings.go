@@ -37,7 +37,7 @@ type Settings struct {
 
 	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port. Default: 127.0.0.1, listen port + 1; off with MySQL, Redis or --lab."`
 
-	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; more get a 429. 1 to 100000, 0 for no limit; 20 if not given; none with --lab, whose buyers are a load test's."`
+	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit; 20 if not given; none with --lab, whose buyers are a load test's."`
 	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit; 10 if not given; none with --lab."`
 	MaxInFlight   int  `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -54,11 +54,11 @@ type Config struct {
 	Stock  Stock
 
 	Checks   []Check
-	Primary  func() (host string, err error) // which of the database's hosts takes writes, or why none does; nil if it has one
-	Draining func() bool                     // true once the shop shuts down
+	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
+	Draining func() bool          // true once the shop shuts down
 
 	Buyers      *auth.Tokens  // for requests below /v1/orders; without it, the header Shop-Buyer names the buyer
-	Limiter     *Limiter      // of a buyer's changes
+	Limiter     *Limiter      // of what one buyer asks for
 	MaxInFlight int           // requests below /v1/ at a time
 	Timeout     time.Duration // of a request below /v1/
 	Lab         *Lab          // teaching mode
@@ -71,7 +71,6 @@ type Config struct {
 // New returns the handler of the buyers' API.
 func New(c Config) http.Handler {
 	a := &api{Config: c, ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
-	a.reads = make(chan struct{}, readsPerCPU*runtime.GOMAXPROCS(0))
 	inPages := []string{"cursor", "limit"}
 	routes := []route{
 		{"POST", "/v1/orders", buyer, a.placeOrder, nil},
@@ -132,8 +131,8 @@ type api struct {
 	Config
 	errors   []row
 	operator OperatorConfig // on the operator's listener
-	limits
-	ready readiness
+	inFlight atomic.Int64   // requests below /v1/ that run or wait
+	ready    readiness
 }
 
 // route is a row of the table of routes. A handler returns a status and a body that is encoded as JSON, nil if it has
@@ -163,9 +162,10 @@ func (a *api) engine(others caller, routes []route) http.Handler {
 	engine.NoRoute(fail(errNoRoute))
 	engine.NoMethod(fail(errNoMethod))
 	for _, r := range routes {
-		engine.Handle(r.method, r.path, a.serve(r))
+		handler := a.serve(r)
+		engine.Handle(r.method, r.path, handler)
 		if r.method == http.MethodGet {
-			engine.Handle(http.MethodHead, r.path, a.serve(r))
+			engine.Handle(http.MethodHead, r.path, handler)
 		}
 	}
 	return engine

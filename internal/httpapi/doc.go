@@ -24,13 +24,14 @@
 //
 // JSON is read strictly: one object, no unknown or repeated field, no null, nothing behind it, whole numbers where
 // units are counted, at most 64 KiB. Below /v1/ a parameter of the URL that the call does not have, or one that comes
-// twice, is a 400.
+// twice, is a 400, and so is a repeated header that has one value.
 //
 // # Limits
 //
-// Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them. Config.MaxInFlight
-// bounds the requests below /v1/ that run or wait; reads that need no token have a quarter of it, and run a few at a
-// time. Every 429 and 503 carries Retry-After, in seconds.
+// Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them. It also bounds the
+// requests of one buyer that run or wait, before Config.MaxInFlight bounds the requests of all below /v1/: one buyer
+// cannot use up what is there for all. The reads of a route have an eighth of it, and run a few at a time: lists do not
+// keep out reads of one order. Every 429 and 503 carries Retry-After, in seconds.
 //
 // # Errors
 //

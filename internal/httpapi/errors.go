@@ -26,6 +26,7 @@ var (
 	errNoToken    = errors.New("a token is missing")
 	errNoSKU      = errors.New("no such SKU")
 	errOverloaded = errors.New("too many requests at a time")
+	errInFlight   = errors.New("too many requests of one buyer at a time")
 	errRateLimit  = errors.New("too many requests of one buyer")
 	errNotReady   = errors.New("not ready")
 	errLabOff     = errors.New("teaching mode is off")
@@ -65,6 +66,7 @@ const (
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
 	detailSlower    = "You ask for more changes in a second than one buyer may. Nothing was changed. Wait as Retry-After says and send the same request again."
+	detailInFlight  = "You have as many requests in progress as one buyer may. Nothing was changed. Wait for their answers and send the same request again."
 	detailLost      = "The request may have been carried out. Send it again, with the same Idempotency-Key if it has one: nothing is done twice."
 	detailNoToken   = "Send the header Authorization once, with Bearer, a blank, and a token."
 	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID, one for each request that is not a repeat."
@@ -83,6 +85,7 @@ func errorTable() []row {
 		{errNoToken, 401, "no-token", "Token missing", detailNoToken, never},
 		{auth.ErrToken, 401, "bad-token", "Bad token", "", never},
 		{errOverloaded, 503, "overloaded", "Too many requests at a time", detailUnchanged, crowded},
+		{errInFlight, 429, "too-many-in-flight", "Too many requests at a time", detailInFlight, later},
 		{errRateLimit, 429, "rate-limited", "Too many requests", detailSlower, later},
 		{errNotReady, 503, "not-ready", "Not ready", "", crowded},
 		{errMalformed, 400, "malformed", "Malformed request", "", never},

@@ -31,25 +31,21 @@ func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
 	}
-	ready, reason := gin.H{"status": "ready"}, ""
-	if a.Primary != nil {
-		host, err := a.Primary()
-		if ready["primary"] = host; err != nil {
-			reason = ": " + err.Error()
-		}
+	if err := a.ready.check(c.Request.Context()); err != nil {
+		return 0, nil, err
 	}
-	if failing := a.ready.failing(c.Request.Context()); len(failing) > 0 {
-		err := fmt.Errorf("%w: no answer from %s%s", errNotReady, strings.Join(failing, ", "), reason)
-		return 0, nil, refusedError{error: err, failing: failing}
+	ready := gin.H{"status": "ready"}
+	if a.Primary != nil {
+		ready["primary"] = a.Primary()
 	}
 	return http.StatusOK, ready, nil
 }
 
-// Check is a server that has to answer for the shop to be ready. Ping is called by one goroutine at a time, at most
-// once a second, and returns when ctx ends.
+// Check is a server that has to do its part of an order for the shop to be ready. Try is called by one goroutine at a
+// time, at most once a second, and returns when ctx ends. Its error names the server and says why it cannot.
 type Check struct {
 	Name string
-	Ping func(ctx context.Context) error
+	Try  func(ctx context.Context) error
 }
 
 const (
@@ -58,37 +54,42 @@ const (
 )
 
 // readiness runs the checks in one round at a time and one round in a second, whose result concurrent requests share:
-// any number of requests costs each server one ping.
+// any number of requests costs each server one try.
 type readiness struct {
 	checks []Check
 
 	turn   chan struct{} // capacity 1: it is full while a request runs a round or reads the last one
 	ended  time.Time     // the last round
-	failed []string      // in the last round
+	result error         // of the last round
 }
 
-// failing returns the names of the checks that fail. A round goes on if the client that began it disconnects.
-func (r *readiness) failing(ctx context.Context) []string {
+// check returns an errNotReady if checks fail. A round goes on if the client that began it disconnects.
+func (r *readiness) check(ctx context.Context) error {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	if time.Since(r.ended) < readyEvery {
-		return r.failed
+		return r.result
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	errs := make([]error, len(r.checks))
 	var wait sync.WaitGroup
 	for i, check := range r.checks {
-		wait.Go(func() { errs[i] = check.Ping(ctx) })
+		wait.Go(func() { errs[i] = check.Try(ctx) })
 	}
 	wait.Wait()
-	r.ended, r.failed = time.Now(), nil
+	var failing, reasons []string
 	for i, err := range errs {
 		if err != nil {
-			r.failed = append(r.failed, r.checks[i].Name)
+			failing = append(failing, r.checks[i].Name)
+			reasons = append(reasons, fmt.Sprintf("%.500s", err.Error()))
 		}
 	}
-	return r.failed
+	r.ended, r.result = time.Now(), nil
+	if failing != nil {
+		r.result = refusedError{error: fmt.Errorf("%w: %s", errNotReady, strings.Join(reasons, "; ")), failing: failing}
+	}
+	return r.result
 }
 
 //go:embed openapi.yaml

@@ -15,32 +15,41 @@ const (
 	// fifty times at once gets no 429.
 	burstSeconds = 5
 
+	// refusalPause is the time before a buyer with too many requests in progress is refused one more: connections that ask
+	// again at once would take the CPU from other buyers.
+	refusalPause = time.Second
+
 	countTimeout = 500 * time.Millisecond // for an answer of Redis
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
-// Limiter counts requests in two token buckets for each buyer. One is in this instance, so that a flood costs no round
+// Limiter bounds what one buyer asks for: the requests that are in progress in this instance, and the changes per second.
+//
+// It counts changes in two token buckets for each buyer. One is in this instance, so that a flood costs no round
 // trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. Without a
-// Redis there is only the first. It may be used by many goroutines at once. A nil Limiter limits nothing.
+// Redis there is only the first. It may be used by many goroutines at once.
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
 	rate     *redis_rate.Limiter // nil: this instance is alone
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	full  map[string]time.Time // by buyer, when the bucket of this instance is full again
-	sweep int                  // size of the map at which full buckets are removed from it
-	away  time.Time            // until then Redis is not asked, since it failed
+	mu       sync.Mutex
+	inFlight map[string]int       // by buyer, the requests in progress; none is no entry
+	full     map[string]time.Time // by buyer, when the bucket of this instance is full again
+	sweep    int                  // size of full at which full buckets are removed from it
+	away     time.Time            // until then Redis is not asked, since it failed
 }
 
 // NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
-// instance alone. A buyer may send perSecond requests per second, and five times as many in a burst.
+// instance alone. A buyer may send perSecond changes per second, and five times as many in a burst. As many requests as in
+// a burst, reads among them, may be in progress at a time.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
 		interval: time.Second / time.Duration(perSecond),
 		log:      log,
+		inFlight: map[string]int{},
 		full:     map[string]time.Time{},
 	}
 	if client != nil {
@@ -49,11 +58,28 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 	return l
 }
 
+// enter counts a request of the buyer until leave, or returns errInFlight.
+func (l *Limiter) enter(buyer string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[buyer] >= l.limit.Burst {
+		return errInFlight
+	}
+	l.inFlight[buyer]++
+	return nil
+}
+
+// leave ends what enter began.
+func (l *Limiter) leave(buyer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[buyer]--; l.inFlight[buyer] == 0 {
+		delete(l.inFlight, buyer)
+	}
+}
+
 // allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
-	if l == nil {
-		return nil
-	}
 	if err := l.take(buyer); err != nil || l.rate == nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -39,7 +40,7 @@ func (u unread) Read([]byte) (int, error) {
 }
 
 // "Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them." A
-// token comes first, reading is not limited, nor is another buyer.
+// token comes first; reads do not count, nor do those of another buyer.
 func TestLimiter(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.SetTime(time.Now()) // it stands still
@@ -213,65 +214,121 @@ func TestMaxInFlight(t *testing.T) {
 	wantStatus(t, s.call(t, "GET /v1/skus", ""), http.StatusOK) // their places are free again
 }
 
-// gatedStock is a stock whose reads wait.
-type gatedStock struct {
+// gated is a shop whose orders fail, and whose reads of a SKU and of a buyer's orders wait.
+type gated struct {
+	fake
 	httpapi.Stock
 	gate
 }
 
-func (g gatedStock) SKU(context.Context, string) (stock.SKU, error) {
+func (g gated) SKU(context.Context, string) (stock.SKU, error) {
 	g.hold()
 	return stock.SKU{Name: "mug", Price: stock.Money{Currency: "EUR"}}, nil
 }
 
-// "Reads that need no token have a quarter of it, and run a few at a time": a crowd of readers does not keep an order
-// out.
-func TestReads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const most, share = 800, 200
-		g := newGate()
-		handler := httpapi.New(httpapi.Config{
-			Orders: failing(order.ErrSoldOut), Stock: gatedStock{nil, g}, Log: slog.New(slog.DiscardHandler), MaxInFlight: most,
-		})
-		answers := make(chan int, most)
-		for range most {
-			go func() {
-				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/skus/mug", http.NoBody))
-				answers <- w.Code
-			}()
-		}
-		synctest.Wait()
-		if refused := len(answers); refused != most-share {
-			t.Errorf("got %d answers, want %d that the share of reads is used up", refused, most-share)
-		}
-		running := 0
-		for ; running < share; running++ {
-			select {
-			case <-g.entered:
-				continue
-			case <-time.After(time.Second):
-			}
-			break
-		}
-		if running == 0 || running > share/2 {
-			t.Errorf("got %d reads that run at a time, want a few", running)
-		}
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", strings.NewReader(goodOrder))
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}}
+func (g gated) Orders(context.Context, string, string, int) ([]order.Order, error) {
+	g.hold()
+	return nil, nil
+}
+
+// newGated returns the shop, and how a buyer sends it a request.
+func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(buyer, request string) *httptest.ResponseRecorder) {
+	g = gated{fake: failing(order.ErrSoldOut), gate: newGate()}
+	config := httpapi.Config{Orders: g, Stock: g, Log: slog.New(slog.DiscardHandler)}
+	change(&config)
+	handler := httpapi.New(config)
+	return g, func(buyer, request string) *httptest.ResponseRecorder {
+		method, path, _ := strings.Cut(request, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(goodOrder))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Shop-Buyer": {buyer}}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		wantProblem(t, w, "409 sold-out")
-		go func() {
-			for range share - running {
-				<-g.entered
-			}
-		}()
-		close(g.open)
-		synctest.Wait()
-		if got := len(answers); got != most {
-			t.Errorf("got %d answers, want %d", got, most)
+		return w
+	}
+}
+
+const someOrder = "/v1/orders/0190d0c0-0000-7000-8000-000000000000"
+
+// "The reads of a route have an eighth of it, and run a few at a time": a crowd of readers keeps out neither orders nor
+// other reads.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	for _, read := range []string{"GET /v1/skus/mug", "GET /v1/orders"} {
+		t.Run(read, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const most, share = 800, 100
+				g, send := newGated(t, func(c *httpapi.Config) { c.MaxInFlight = most })
+				answers := make(chan int, most)
+				for i := range most {
+					go func() { answers <- send(fmt.Sprint("buyer-", i), read).Code }()
+				}
+				synctest.Wait()
+				if refused := len(answers); refused != most-share {
+					t.Errorf("got %d answers, want %d that the share of the route is used up", refused, most-share)
+				}
+				running := 0
+				for ; running < share; running++ {
+					select {
+					case <-g.entered:
+						continue
+					case <-time.After(time.Second):
+					}
+					break
+				}
+				if running == 0 || running > share/2 {
+					t.Errorf("got %d reads that run at a time, want a few", running)
+				}
+				wantProblem(t, send("ann", "POST /v1/orders"), "409 sold-out")
+				wantProblem(t, send("ann", "GET "+someOrder), "409 sold-out")
+				go func() {
+					for range share - running {
+						<-g.entered
+					}
+				}()
+				close(g.open)
+				synctest.Wait()
+				if got := len(answers); got != most {
+					t.Errorf("got %d answers, want %d", got, most)
+				}
+			})
+		})
+	}
+}
+
+// "As many requests as in a burst, reads among them, may be in progress at a time": one buyer's lists keep out no other
+// buyer, whatever all may have in flight, and are answered. Then that buyer is served as before.
+func TestLimiter_inFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const burst = 5
+		g, send := newGated(t, func(c *httpapi.Config) {
+			c.Limiter, c.MaxInFlight = httpapi.NewLimiter(nil, 1, c.Log), 16*burst
+		})
+		answers := make(chan int, burst)
+		for range burst {
+			go func() { answers <- send("ann", "GET /v1/orders").Code }()
 		}
+		for range burst {
+			<-g.entered
+		}
+		for range 2 * 16 * burst {
+			for _, request := range []string{"GET /v1/orders", "GET " + someOrder, "POST /v1/orders", "POST " + someOrder + "/pay"} {
+				w := send("ann", request)
+				if p := wantProblem(t, w, "429 too-many-in-flight"); w.Header().Get("Retry-After") != "1" || p["retry_safe"] != true {
+					t.Errorf("%s: got Retry-After %q, %v, want 1 and retry_safe", request, w.Header().Get("Retry-After"), p)
+				}
+			}
+		}
+		wantProblem(t, send("bob", "POST /v1/orders"), "409 sold-out")
+		wantProblem(t, send("bob", "GET "+someOrder), "409 sold-out")
+		close(g.open)
+		for range burst {
+			if code := <-answers; code != http.StatusOK {
+				t.Errorf("got %d for a list, want 200", code)
+			}
+		}
+		synctest.Wait()
+		wantProblem(t, send("ann", "POST /v1/orders"), "409 sold-out")
 	})
 }

@@ -49,9 +49,9 @@ func decode(c *call, v any) error {
 		return nil
 	}
 	kind, parameters, err := mime.ParseMediaType(c.value("Content-Type"))
-	charset := cmp.Or(parameters["charset"], "utf-8")
+	charset := strings.ToLower(cmp.Or(parameters["charset"], "utf-8"))
 	coding := cmp.Or(c.value("Content-Encoding"), "identity")
-	if err != nil || kind != "application/json" || !strings.EqualFold(charset, "utf-8") || coding != "identity" {
+	if err != nil || kind != "application/json" || charset != "utf-8" && charset != "utf8" || coding != "identity" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
 	if err := json.Unmarshal(body, v, strictly); err != nil {

@@ -28,7 +28,7 @@ func TestReadyz(t *testing.T) {
 	}{{up, up, ""}, {down, up, "[database]"}, {up, down, "[redis]"}, {down, down, "[database redis]"}} {
 		var draining atomic.Bool
 		s := newShop(t, func(config *httpapi.Config) {
-			config.Checks = []httpapi.Check{{Name: "database", Ping: c.database}, {Name: "redis", Ping: c.redis}}
+			config.Checks = []httpapi.Check{{Name: "database", Try: c.database}, {Name: "redis", Try: c.redis}}
 			config.Draining = draining.Load
 		})
 		wantStatus(t, s.call(t, "GET /healthz", ""), http.StatusOK)
@@ -56,8 +56,8 @@ func TestReadyz_shared(t *testing.T) {
 		var hang bool
 		var log bytes.Buffer
 		handler := httpapi.New(httpapi.Config{
-			Orders: fake{}, Stock: gatedStock{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
-			Checks: []httpapi.Check{{Name: "database", Ping: func(ctx context.Context) error {
+			Orders: fake{}, Stock: gated{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
+			Checks: []httpapi.Check{{Name: "database", Try: func(ctx context.Context) error {
 				asked++
 				if hang {
 					<-ctx.Done()

@@ -31,6 +31,7 @@ const (
 type call struct {
 	*gin.Context
 	route   route
+	reads   *reads // of the route; nil if it has no limit of its own
 	buyer   string // of a request below /v1/orders
 	orderID string // of the order that it placed
 	outcome string // for an order, where it succeeded: placed, paid, cancelled or replayed
@@ -44,6 +45,16 @@ func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
+// once returns an error of this kind if one of the headers is repeated.
+func (c *call) once(kind error, headers ...string) error {
+	for _, header := range headers {
+		if n := len(c.Request.Header.Values(header)); n > 1 {
+			return fmt.Errorf("%w: header %s comes %d times: send it once", kind, header, n)
+		}
+	}
+	return nil
+}
+
 // requestIDRule is the rule for a request's X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any
 // of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
@@ -51,9 +62,13 @@ var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 // serve returns the handler of a route: it sets the headers, admits the request, answers, and writes its line of the
 // log.
 func (a *api) serve(r route) gin.HandlerFunc {
+	var limit *reads
+	if r.caller == reader || r.caller == buyer && r.method == http.MethodGet {
+		limit = &reads{running: make(chan struct{}, readsAtOnce)}
+	}
 	return func(ginContext *gin.Context) {
 		began := time.Now()
-		c := &call{Context: ginContext, route: r}
+		c := &call{Context: ginContext, route: r, reads: limit}
 		id := c.value(headerRequestID)
 		if !requestIDRule.MatchString(id) {
 			id = uuid.Must(uuid.NewV7()).String()
@@ -95,51 +110,62 @@ func (c *call) answer(status int, contentType string, body any) {
 	_ = json.NewEncoder(c.Writer).Encode(body)
 }
 
-// limits count the requests that run or wait, and so bound every queue behind them.
-type limits struct {
-	inFlight atomic.Int64  // requests below /v1/
-	readers  atomic.Int64  // reads without a token that run or wait
-	reads    chan struct{} // has an element for each of them that runs
+// reads bound the reads of one route, so that they leave room for orders and for the other reads.
+type reads struct {
+	inFlight atomic.Int64
+	running  chan struct{} // has an element for each read that runs; the others wait
 }
 
 const (
-	// readsPerCPU is how many reads without a token run at a time, for each CPU: more would not be faster and would
-	// slow orders down.
-	readsPerCPU = 4
+	// readsAtOnce is how many reads of a route run at a time. Those of all four routes leave a quarter of the connections
+	// to the database for orders.
+	readsAtOnce = 6
 
-	// readShare is the divisor for the share of MaxInFlight that reads without a token have.
-	readShare = 4
+	// readShare is the divisor for the share of MaxInFlight that the reads of a route have; all four have a half.
+	readShare = 8
 )
 
-// admit checks the limits, the token, the buyer's rate and the URL, in this sequence, and calls the handler.
+// admit checks the token, the limits and the request, in this sequence, and calls the handler. The buyer's own limit
+// comes before those of all, so that one buyer cannot use them up.
 func (a *api) admit(c *call) (status int, body any, err error) {
+	if err := a.identify(c); err != nil {
+		return 0, nil, err
+	}
+	limited := c.route.caller == buyer && a.Limiter != nil
+	if limited {
+		if err := a.Limiter.enter(c.buyer); err != nil {
+			_ = order.Pause(c.Request.Context(), refusalPause)
+			return 0, nil, err
+		}
+		defer a.Limiter.leave(c.buyer)
+	}
 	if a.MaxInFlight > 0 && c.inAPI() {
 		defer a.inFlight.Add(-1)
 		if a.inFlight.Add(1) > int64(a.MaxInFlight) {
 			return 0, nil, errOverloaded
 		}
 	}
-	if c.route.caller == reader {
-		defer a.readers.Add(-1)
-		if a.readers.Add(1) > max(1, int64(a.MaxInFlight/readShare)) && a.MaxInFlight > 0 {
+	if r := c.reads; r != nil {
+		defer r.inFlight.Add(-1)
+		if r.inFlight.Add(1) > max(1, int64(a.MaxInFlight/readShare)) && a.MaxInFlight > 0 {
 			return 0, nil, errOverloaded
 		}
 		select {
-		case a.reads <- struct{}{}:
-			defer func() { <-a.reads }()
+		case r.running <- struct{}{}:
+			defer func() { <-r.running }()
 		case <-c.Request.Context().Done():
 			return 0, nil, errOverloaded
 		}
 	}
-	if err := a.identify(c); err != nil {
-		return 0, nil, err
-	}
-	if c.route.caller == buyer && c.route.method == http.MethodPost {
+	if limited && c.route.method == http.MethodPost {
 		if err := a.Limiter.allow(c.Request.Context(), c.buyer); err != nil {
 			return 0, nil, err
 		}
 	}
 	if c.inAPI() {
+		if err := c.once(errMalformed, headerKey, "Content-Type", "Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"); err != nil {
+			return 0, nil, err
+		}
 		if err := checkURL(c); err != nil {
 			return 0, nil, err
 		}
@@ -152,7 +178,7 @@ type caller int
 
 const (
 	anyone caller = iota
-	reader        // anyone, but few at a time, so that reads without a token do not slow orders down
+	reader        // anyone, within the limits of reads
 	buyer
 	operator
 )
@@ -167,13 +193,16 @@ func (a *api) identify(c *call) (err error) {
 		return nil
 	case a.Buyers == nil:
 		c.buyer = cmp.Or(c.value("Shop-Buyer"), "guest")
-		return order.CheckBuyer(c.buyer)
+		return cmp.Or(c.once(errMalformed, "Shop-Buyer"), order.CheckBuyer(c.buyer))
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""
+	repeated := c.once(auth.ErrToken, "Authorization")
 	switch {
 	case !shown:
 		err = errNoToken
+	case repeated != nil:
+		err = repeated
 	case c.route.caller == buyer:
 		c.buyer, err = a.Buyers.Verify(token)
 		if err == nil && order.CheckBuyer(c.buyer) != nil {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -35,10 +34,6 @@ type Options struct {
 	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
 	TLS *tls.Config
 
-	// MaxConns is the maximum number of connections to a server; 0 means 32. All instances share the server's
-	// max_connections.
-	MaxConns int
-
 	// Through opens the pool of connections instead of sql.OpenDB, so that a caller can observe it.
 	Through func(driver.Connector) *sql.DB
 }
@@ -60,9 +55,16 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
-	s.pool = o.pool(connector, cmp.Or(o.MaxConns, 32))
-	s.pool.SetConnMaxIdleTime(time.Minute)
-	s.pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+	s.pool = o.pool(connector, 32) // of the server's max_connections, which all instances share
+	if s.group == nil { // the probe's connection shows the answer of a read-only server, which the driver otherwise hides
+		configs[0].RejectReadOnly = false
+		connector, _ = s.connector(ctx, configs) // no error: it is the same DSN
+	}
+	s.probe = Options{}.pool(connector, 1)
+	for _, pool := range []*sql.DB{s.pool, s.probe} {
+		pool.SetConnMaxIdleTime(time.Minute)
+		pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+	}
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
 }

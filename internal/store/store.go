@@ -21,6 +21,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +32,8 @@ import (
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
-	name   string // without a password
+	probe  *sql.DB // of Writable: one connection to a server
+	name   string  // without a password
 	hosts  []string
 	group  *group // of several hosts
 	sqlite bool
@@ -44,6 +46,9 @@ type Store struct {
 // Close closes all connections; one that a transaction uses is closed when that ends.
 func (s *Store) Close() error {
 	err := s.pool.Close()
+	if s.probe != nil {
+		err = errors.Join(err, s.probe.Close())
+	}
 	if s.group != nil {
 		s.group.close()
 	}
@@ -66,6 +71,49 @@ func (s *Store) Primary() (host string, changes int, err error) {
 		return s.hosts[0], 0, nil
 	}
 	return s.group.state()
+}
+
+// Writable returns nil if the database takes what an order writes, or an error with the server's own words. It has a
+// connection of its own: if it waited for one behind thousands of orders, it would take a busy instance for a broken one.
+// A SQLite file was written when it was migrated, at the start.
+func (s *Store) Writable(ctx context.Context) error {
+	if s.sqlite {
+		return nil
+	}
+	_, _, err := s.Primary()
+	if err == nil {
+		err = s.tryWrites(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, withCause(ctx, err))
+	}
+	return nil
+}
+
+// tryWrites runs statements that need each right that an order needs, from placing to its end, and change no row. After
+// an error it drops the connection, since the address may lead to another server by now.
+func (s *Store) tryWrites(ctx context.Context) error {
+	conn, err := s.probe.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	for _, statement := range []string{
+		"INSERT INTO orders SELECT * FROM orders WHERE FALSE",
+		"INSERT INTO order_lines SELECT * FROM order_lines WHERE FALSE",
+		"INSERT INTO movements SELECT * FROM movements WHERE FALSE",
+		"INSERT INTO idempotency_keys SELECT * FROM idempotency_keys WHERE FALSE",
+		"INSERT INTO buyers SELECT * FROM buyers WHERE FALSE",
+		"UPDATE skus SET available = available WHERE name = ''",
+		"UPDATE orders SET status = status WHERE id = ''",
+		"DELETE FROM idempotency_keys WHERE buyer = '' AND idempotency_key = ''",
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+			return err
+		}
+	}
+	return nil
 }
 
 // IsSQLite reports whether the database is a file, which has one writer at a time and no rows to lock.

@@ -351,3 +351,30 @@ func TestTx_ClaimEnd(t *testing.T) {
 		}
 	})
 }
+
+// A database is writable for Writable while orders are written, and no row of it is changed.
+func TestWritable_busy(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		s := newShop(t, db, 5, "mug")
+		errUndone := errors.New("undone")
+		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			if err := write(tx, draft("ann", "key-1", "mug")); err != nil {
+				return err
+			}
+			for range 2 {
+				if err := s.Writable(t.Context()); err != nil {
+					t.Errorf("while an order is written: %v", err)
+				}
+			}
+			return errUndone
+		})
+		if !errors.Is(err, errUndone) {
+			t.Fatal(err)
+		}
+		if err := s.Writable(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.wantUntouched(t, 5)
+	})
+}

@@ -1,0 +1,164 @@
+package app_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
+)
+
+// untilUnready waits until /readyz says that a server, at this address, cannot do its part of an order, and why.
+func untilUnready(t *testing.T, shop *app.Shop, server, addr, reason string) {
+	t.Helper()
+	testserver.Until(t, "/readyz says "+reason, 30*time.Second, func() bool {
+		a := call(t, http.MethodGet, shop.URL()+"/readyz", "")
+		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, `"failing":["`+server+`"]`) &&
+			strings.Contains(a.body, addr) && strings.Contains(a.body, reason)
+	})
+}
+
+// "Writable returns nil if the database takes what an order writes, or an error with the server's own words."
+func TestReadyz_database(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start    func(testing.TB) *testserver.Server
+		another  string // host in the DSN
+		readOnly string
+	}{
+		"MariaDB":              {testserver.StartMariaDB, "", "read_only"},
+		"MySQL":                {testserver.StartMySQL, "", "super_read_only"},
+		"MySQL, several hosts": {testserver.StartMySQL, "," + closedPort, "read_only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := c.start(t)
+			sql := func(statements ...string) { testserver.Must(t, server.SQL(t.Context(), statements...)) }
+			dsn, err := server.NewSchema(t.Context(), "shop")
+			testserver.Must(t, err)
+			s := operated(t)
+			s.Data, s.MySQL = "", dsn
+			supply(t, s, 5)
+			sql("CREATE USER shop@'%' IDENTIFIED BY 'geheim'", "GRANT SELECT ON shop.* TO shop@'%'")
+			if c.another != "" {
+				sql("GRANT SELECT ON performance_schema.replication_group_members TO shop@'%'")
+			}
+			s.MySQL = "shop:geheim@tcp(" + server.Addr() + c.another + ")/shop"
+			shop := start(t, s)
+			untilUnready(t, shop, "database", server.Addr(), "INSERT command denied to user 'shop'@")
+			for _, right := range []string{"INSERT", "UPDATE"} {
+				sql("GRANT " + right + " ON shop.* TO shop@'%'")
+				untilUnready(t, shop, "database", server.Addr(), " command denied to user 'shop'@")
+			}
+			sql("GRANT DELETE ON shop.* TO shop@'%'")
+			untilReady(t, shop)
+			// In a new instance: a server's grants on a schema are for new connections.
+			buy(t, start(t, s), "key-1", as(t, "ann")).want(t, http.StatusCreated)
+			sql("SET GLOBAL " + c.readOnly + " = 1")
+			untilUnready(t, shop, "database", server.Addr(), "read-only")
+			sql("SET GLOBAL "+c.readOnly+" = 0", "SET GLOBAL read_only = 0") // super_read_only has set both
+			untilReady(t, shop)
+		})
+	}
+}
+
+// What keeps Redis from granting leases makes the shop unready, although it answers.
+func TestReadyz_redis(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = admin.Close() })
+	s := embedded(t, 1)
+	s.Redis = server.Addr()
+	shop := start(t, s)
+	for _, c := range []struct{ set, undo, reason string }{
+		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "READONLY"},
+		{"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM"},
+		{"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "NOREPLICAS"},
+		{"ACL SETUSER default -@scripting", "ACL SETUSER default +@all", "NOPERM"},
+		{"ACL SETUSER default -get", "ACL SETUSER default +@all", "redis: acquire: "},
+		{"ACL SETUSER default resetkeys ~rate:*", "ACL SETUSER default allkeys", "NOPERM"},
+	} {
+		untilReady(t, shop)
+		for _, command := range []string{c.set, c.undo} {
+			var words []any
+			for word := range strings.SplitSeq(command, " ") {
+				words = append(words, word)
+			}
+			testserver.Must(t, admin.Do(t.Context(), words...).Err())
+			if command == c.set {
+				untilUnready(t, shop, "redis", server.Addr(), c.reason)
+			}
+		}
+	}
+	untilReady(t, shop)
+	buy(t, shop, "key-1").want(t, http.StatusCreated)
+}
+
+// "The shop's user of Redis 6.2 or later, or of Valkey, needs these rights and no others": with them an order that waits for
+// its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
+func TestRedisRights(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = admin.Close() })
+	rights := grantRights(t, admin, "")
+	var log testserver.LogBuffer
+	s := operated(t)
+	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
+	shop := start(t, s)
+	untilReady(t, shop)
+
+	lease := takeLease(t, s, "sku:mug")
+	sold := make(chan answer, 1)
+	go func() { sold <- buy(t, shop, "key-1", as(t, "ann")) }()
+	testserver.Until(t, "the order is in line", patience, func() bool { return admin.ZCard(t.Context(), "lock:{sku:mug}:line").Val() == 1 })
+	testserver.Must(t, lease.Release())
+	(<-sold).want(t, http.StatusCreated)
+	// As if Redis' clock had stepped back: the bucket would be full in 2050, and begins anew.
+	testserver.Must(t, admin.Set(t.Context(), "rate:buyer:ann", 1_041_379_200, 0).Err())
+	buy(t, shop, "key-2", as(t, "ann")).want(t, http.StatusCreated)
+	buy(t, shop, "key-3", as(t, "ann")).want(t, http.StatusCreated)
+	testserver.Must(t, shop.Shutdown(t.Context()))
+
+	wantNothingRefused(t, admin)
+	if strings.Contains(log.String(), "level=WARN") {
+		t.Errorf("got log %s, want no warning", &log)
+	}
+	used := admin.InfoMap(t.Context(), "commandstats")
+	for right := range strings.SplitSeq(rights, " ") {
+		if name, ok := strings.CutPrefix(right, "+"); ok && used.Item("Commandstats", "cmdstat_"+name) == "" {
+			t.Errorf("the right to send %s is not used", name)
+		}
+	}
+}
+
+// grantRights makes the user shop with the rights that docs/operations.md names, and more that it names elsewhere.
+func grantRights(t *testing.T, admin *redis.Client, more string) (rights string) {
+	t.Helper()
+	text := readFile(t, "../../docs/operations.md")
+	line := regexp.MustCompile(`\n    ACL SETUSER shop (.*)\n`).FindStringSubmatch(text)
+	if line == nil || !strings.Contains(text, more) {
+		t.Fatalf("docs/operations.md names no rights, or not %s", more)
+	}
+	command := []any{"ACL", "SETUSER", "shop"}
+	for _, right := range strings.Fields(line[1] + " " + more) {
+		command = append(command, right)
+	}
+	testserver.Must(t, admin.Do(t.Context(), command...).Err())
+	return line[1]
+}
+
+func wantNothingRefused(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	if refused, err := admin.ACLLog(context.Background(), 10).Result(); len(refused) > 0 || err != nil {
+		t.Errorf("Redis refused %+v, %v, want nothing", refused, err)
+	}
+}
