@@ -80,12 +80,19 @@ func TestCommands_refusedByServer(t *testing.T) {
 			database := stocked(t, good, 5)
 			refused("reader:secret@"+at, map[string]string{"migrate": "CREATE command denied to user 'reader'", "seed": "INSERT command denied to user 'reader'"})
 
+			serve := func(dsn, text string) {
+				t.Helper()
+				shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--mysql", dsn}, withSecret(t))...).want(t, exitFailed, text)
+			}
+			serve("reader:secret@"+at, "INSERT command denied to user 'reader'")
+
 			serving := startShop(t, append(withSecret(t), database...)...)
 			ann := as(t, "ann")
 			buy(serving.url, "key-1", ann).want(t, http.StatusCreated)
 			sql("SET GLOBAL read_only = 1")
 			const readOnly = "the database server is read-only"
 			refused(good, map[string]string{"migrate": readOnly, "seed": readOnly})
+			serve(good, "read-only option")
 			buy(serving.url, "key-2", ann).want(t, http.StatusServiceUnavailable)
 			testserver.Until(t, "the log says why", patience, func() bool { return serving.stderr.Has(readOnly) })
 			sql("SET GLOBAL read_only = 0")
@@ -94,7 +101,7 @@ func TestCommands_refusedByServer(t *testing.T) {
 			sql("ALTER TABLE " + schema + ".orders CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 			changed := all("table orders is not as the shop makes it: column id: want VARCHAR(36) NOT NULL PRIMARY KEY, got VARCHAR(36) NOT NULL PRIMARY KEY, compared not byte by byte but by utf8mb4_general_ci")
 			refused(good, changed)
-			shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, withSecret(t), database)...).want(t, exitFailed, changed["audit"])
+			serve(good, changed["audit"])
 			sql("SET GLOBAL max_allowed_packet = 524288")
 			refused(good, all("max_allowed_packet of the server is 524288: want at least 1048576"))
 			if took := time.Since(began); took > 2*time.Minute {

@@ -207,7 +207,8 @@ func permanent(err error) bool {
 	}
 	return !errors.Is(err, redis.Nil) && // of a Sentinel: it may learn of the master later
 		!redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
-		!redis.IsMaxClientsError(err) && !redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
+		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
+		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }
 
 // redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one

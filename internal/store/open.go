@@ -56,10 +56,6 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
 	s.pool = o.pool(connector, 32) // of the server's max_connections, which all instances share
-	if s.group == nil { // the probe's connection shows the answer of a read-only server, which the driver otherwise hides
-		configs[0].RejectReadOnly = false
-		connector, _ = s.connector(ctx, configs) // no error: it is the same DSN
-	}
 	s.probe = Options{}.pool(connector, 1)
 	for _, pool := range []*sql.DB{s.pool, s.probe} {
 		pool.SetConnMaxIdleTime(time.Minute)
