@@ -205,8 +205,10 @@ func permanent(err error) bool {
 	if !errors.As(err, new(redis.Error)) {
 		return refusedTLS(err)
 	}
-	return !errors.Is(err, redis.Nil) && // of a Sentinel: it may learn of the master later
-		!redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
+	if errors.Is(err, redis.Nil) { // of Sentinels that know no master of this name
+		return !errors.As(err, new(net.Error)) // those that do not answer may know one
+	}
+	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
 		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
 		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
@@ -62,14 +63,17 @@ func TestStart_redisRefuses(t *testing.T) {
 	testserver.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "unscripted", "on", ">right", "~*", "&*", "+@all", "-@scripting").Err())
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("right")
+	sentinel := miniredis.RunT(t)
+	testserver.Must(t, sentinel.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteNull() })) // it knows no such master
 	for url, want := range map[string]string{
-		"redis://:geheim@" + locked.Addr():  "WRONGPASS",
-		"redis://" + locked.Addr():          "NOAUTH",
-		"redis://nobody:geheim@" + addr:     "WRONGPASS",
-		"redis://refused:right@" + addr:     "NOPERM",
-		"redis://" + addr + "/99":           "ERR DB index is out of range",
-		"redis://unscripted:right@" + addr:  "NOPERM",
-		"redis://" + addr + "?cluster=true": "ERR This instance has cluster support disabled",
+		"redis://" + sentinel.Addr() + "?master_name=other": "redis: nil; check that it runs, that --redis (SHOP_REDIS) and a master_name",
+		"redis://:geheim@" + locked.Addr():                  "WRONGPASS",
+		"redis://" + locked.Addr():                          "NOAUTH",
+		"redis://nobody:geheim@" + addr:                     "WRONGPASS",
+		"redis://refused:right@" + addr:                     "NOPERM",
+		"redis://" + addr + "/99":                           "ERR DB index is out of range",
+		"redis://unscripted:right@" + addr:                  "NOPERM",
+		"redis://" + addr + "?cluster=true":                 "ERR This instance has cluster support disabled",
 	} {
 		s := embedded(t, 1)
 		s.Redis, s.StartTimeout = url, time.Minute
