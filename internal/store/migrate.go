@@ -66,12 +66,11 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	for {
 		results, err := provider.Up(context.WithoutCancel(ctx))
 		var partial *goose.PartialError
+		if err == nil {
+			return applied + len(results), s.CheckSchema(context.WithoutCancel(ctx))
+		}
 		if !errors.As(err, &partial) {
-			applied += len(results)
-			if err == nil {
-				return applied, s.CheckSchema(context.WithoutCancel(ctx))
-			}
-			return applied, explain(ctx, "migrate", err)
+			return applied + len(results), explain(ctx, "migrate", err)
 		}
 		applied += len(partial.Applied)
 		if !s.sqlite {
