@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,10 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 // server, so the operator runs `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if db.IsSQLite() {
-		_, err := db.Migrate(ctx)
-		return err
+		if _, err := db.Migrate(ctx); err != nil {
+			return fmt.Errorf("%s: %w", db.Name(), err)
+		}
+		return nil
 	}
 	return UpToDate(ctx, db)
 }
@@ -51,13 +54,16 @@ func Prepare(ctx context.Context, db *store.Store) error {
 // UpToDate returns an error if the database's schema is old or not the shop's.
 func UpToDate(ctx context.Context, db *store.Store) error {
 	pending, err := db.Pending(ctx)
+	if err == nil && pending {
+		err = errors.New("its schema is not up to date: run `shop migrate` on it first")
+	}
+	if err == nil {
+		err = db.CheckSchema(ctx)
+	}
 	if err != nil {
-		return fmt.Errorf("schema of %s: %w", db.Name(), err)
+		return fmt.Errorf("%s: %w", db.Name(), err)
 	}
-	if pending {
-		return fmt.Errorf("%s: its schema is not up to date: run `shop migrate` on it first", db.Name())
-	}
-	return db.CheckSchema(ctx)
+	return nil
 }
 
 // MySQLAddress returns the host:port/database of a DSN, without user and password; several hosts with commas.

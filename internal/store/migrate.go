@@ -83,7 +83,8 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks nothing.
+// who may not change the schema. A database that is ahead of the program lacks nothing. One with tables of another program
+// is an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	provider, err := s.goose()
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	var version int64
 	err = db.Raw("SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied").Row().Scan(&version)
 	if classify(err) == other && ctx.Err() == nil && !db.Migrator().HasTable(goose.DefaultTablename) {
-		return true, nil
+		return true, s.refuseForeign(ctx)
 	}
 	return version < sources[len(sources)-1].Version, explain(ctx, "read the schema's version", err)
 }

@@ -40,8 +40,7 @@ type Options struct {
 
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
 // server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a server of an
-// old version, a
-// certificate that cannot be verified, and an invalid DSN. No error shows the password.
+// old version, a certificate that cannot be verified, and an invalid DSN. No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {

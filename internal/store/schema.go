@@ -112,8 +112,8 @@ func (s *Store) refuseForeign(ctx context.Context) error {
 	}
 	for _, c := range wanted() {
 		if slices.ContainsFunc(found, func(f column) bool { return f.Table == c.Table }) {
-			return fmt.Errorf("%s: its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
-				s.name, c.Table, goose.DefaultTablename)
+			return fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
+				c.Table, goose.DefaultTablename)
 		}
 	}
 	return nil
@@ -133,13 +133,13 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			got = found[i].Kind
 		}
 		if got != c.Kind {
-			return fmt.Errorf("%s: table %s is not as the shop makes it: column %s: want %s, got %s", s.name, c.Table, c.Name, c.Kind, got)
+			return fmt.Errorf("table %s is not as the shop makes it: column %s: want %s, got %s", c.Table, c.Name, c.Kind, got)
 		}
 	}
 	for _, f := range found {
 		ours := slices.ContainsFunc(wanted, func(c column) bool { return c.Table == f.Table })
 		if ours && !f.Optional && !slices.ContainsFunc(wanted, f.is) {
-			return fmt.Errorf("%s: table %s is not as the shop makes it: its column %s needs a value, which the shop does not have", s.name, f.Table, f.Name)
+			return fmt.Errorf("table %s is not as the shop makes it: its column %s needs a value, which the shop does not have", f.Table, f.Name)
 		}
 	}
 	return nil

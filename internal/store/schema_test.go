@@ -72,7 +72,9 @@ func TestStore_Migrate_foreign(t *testing.T) {
 				t.Errorf("got %v, want that it names the table", err)
 			}
 		}
-		wantPending(t, s, true)
+		if _, err := s.Pending(t.Context()); err == nil || !strings.Contains(err.Error(), "its table orders is not the shop's") {
+			t.Errorf("pending: got %v, want that it names the table", err)
+		}
 		storetest.Exec(t, s, "CREATE TABLE skus (id INT)") // there was none
 		s = kind.New(t, "").Open(t)
 		storetest.Exec(t, s, "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT, is_applied BOOLEAN, tstamp DATETIME DEFAULT CURRENT_TIMESTAMP)", // of a program that uses goose
