@@ -34,7 +34,7 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
 	defer func() { err = errors.Join(err, database.Close()) }()
 	applied, err := database.Migrate(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", database.Name(), err)
 	}
 	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/testserver"
 )
@@ -34,6 +36,77 @@ func TestServe_servers(t *testing.T) {
 			buy(both.url, "key-2", ann).want(t, 201)
 			buy(both.url, "key-3", ann).want(t, 409)
 			shop(t, with("audit")...).want(t, exitDone, "1 SKU, 2 order lines, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
+		})
+	}
+}
+
+// What waiting cannot mend is said at once, in the server's words, by all commands; a shop that serves goes on when the
+// server takes writes again.
+func TestCommands_refusedByServer(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(testing.TB) *testserver.Server{"MySQL": testserver.StartMySQL, "MariaDB": testserver.StartMariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := start(t)
+			_, at, _ := strings.Cut(server.DSN(t), "@")
+			address, rest, _ := strings.Cut(at, "/")
+			schema, _, _ := strings.Cut(rest, "?")
+			sql := func(statements ...string) { testserver.Must(t, server.SQL(t.Context(), statements...)) }
+			sql("CREATE USER shop@'%' IDENTIFIED BY 'secret'", "GRANT ALL ON "+schema+".* TO shop@'%'",
+				"CREATE USER reader@'%' IDENTIFIED BY 'secret'", "GRANT SELECT ON "+schema+".* TO reader@'%'")
+			good, began := "shop:secret@"+at, time.Now()
+			refused := func(dsn string, texts map[string]string) {
+				t.Helper()
+				for _, args := range []string{"migrate", "seed --sku cup --units 1", "audit"} {
+					command, _, _ := strings.Cut(args, " ")
+					text, wanted := texts[command]
+					code := exitFailed
+					if !wanted {
+						code = exitDone
+					}
+					r := shop(t, append(strings.Fields(args), "--mysql", dsn)...)
+					r.want(t, code, text)
+					if strings.Contains(r.stderr, "busy") || strings.Contains(r.stderr, "bad connection") {
+						t.Errorf("shop %s: got %s, want the server's words alone", args, r.stderr)
+					}
+				}
+			}
+			all := func(text string) map[string]string {
+				return map[string]string{"migrate": text, "seed": text, "audit": text}
+			}
+			refused("shop:wrong@"+at, all("Access denied for user 'shop'"))
+			refused("shop:secret@"+address+"/elsewhere", all("Access denied for user 'shop'@'%' to database 'elsewhere'"))
+			refused("root:test-only@"+address+"/elsewhere", all("Unknown database 'elsewhere'"))
+			database := stocked(t, good, 5)
+			refused("reader:secret@"+at, map[string]string{"migrate": "CREATE command denied to user 'reader'", "seed": "INSERT command denied to user 'reader'"})
+
+			serve := func(dsn, text string) {
+				t.Helper()
+				shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--mysql", dsn}, withSecret(t))...).want(t, exitFailed, text)
+			}
+			serve("reader:secret@"+at, "INSERT command denied to user 'reader'")
+
+			serving := startShop(t, append(withSecret(t), database...)...)
+			ann := as(t, "ann")
+			buy(serving.url, "key-1", ann).want(t, http.StatusCreated)
+			sql("SET GLOBAL read_only = 1")
+			const readOnly = "the database server is read-only"
+			refused(good, map[string]string{"migrate": readOnly, "seed": readOnly})
+			serve(good, "read-only option")
+			buy(serving.url, "key-2", ann).want(t, http.StatusServiceUnavailable)
+			testserver.Until(t, "the log says why", patience, func() bool { return serving.stderr.Has(readOnly) })
+			sql("SET GLOBAL read_only = 0")
+			testserver.Until(t, "sales go on", patience, func() bool { return buy(serving.url, "key-2", ann).status == http.StatusCreated })
+
+			sql("ALTER TABLE " + schema + ".orders CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+			changed := all("table orders is not as the shop makes it: column id: want VARCHAR(36) NOT NULL PRIMARY KEY, got VARCHAR(36) NOT NULL PRIMARY KEY, compared not byte by byte but by utf8mb4_general_ci")
+			refused(good, changed)
+			serve(good, changed["audit"])
+			sql("SET GLOBAL max_allowed_packet = 524288")
+			refused(good, all("max_allowed_packet of the server is 524288: want at least 1048576"))
+			if took := time.Since(began); took > 2*time.Minute {
+				t.Errorf("all took %v, want each at once", took)
+			}
 		})
 	}
 }

@@ -95,7 +95,7 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	}
 	c.metrics.Database(c.database.DB())
 	c.metrics.Primary(c.database.Hosts(), c.database.Primary)
-	return nil
+	return c.database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
 }
 
 func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
@@ -123,6 +123,9 @@ func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
 
 func (c *components) openLockers(ctx context.Context, s Settings) error {
 	c.leases = lock.NewRedis(c.redis)
+	if err := leaseCheck(c.leases, s.Redis)(ctx); permanent(err) { // a replica, or a missing right
+		return err
+	}
 	c.addLocker(s, strategy.RedisLock, c.leases)
 	if c.lab == nil { // the other locks are for teaching mode
 		return nil

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -38,24 +39,29 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	return db, nil
 }
 
-// Prepare migrates a SQLite file, and refuses a server whose schema is old: other instances use that server, so the
-// operator runs `shop migrate`.
+// Prepare migrates a SQLite file, and refuses a server whose schema is old or not the shop's: other instances use that
+// server, so the operator runs `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if db.IsSQLite() {
-		_, err := db.Migrate(ctx)
-		return err
+		if _, err := db.Migrate(ctx); err != nil {
+			return fmt.Errorf("%s: %w", db.Name(), err)
+		}
+		return nil
 	}
 	return UpToDate(ctx, db)
 }
 
-// UpToDate returns an error if the database's schema is old.
+// UpToDate returns an error if the database's schema is old or not the shop's.
 func UpToDate(ctx context.Context, db *store.Store) error {
 	pending, err := db.Pending(ctx)
-	if err != nil {
-		return fmt.Errorf("schema of %s: %w", db.Name(), err)
+	if err == nil && pending {
+		err = errors.New("its schema is not up to date: run `shop migrate` on it first")
 	}
-	if pending {
-		return fmt.Errorf("%s: its schema is not up to date: run `shop migrate` on it first", db.Name())
+	if err == nil {
+		err = db.CheckSchema(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", db.Name(), err)
 	}
 	return nil
 }

@@ -57,11 +57,11 @@ func TestShop_reconciles(t *testing.T) {
 
 	// "A run that failed [...] is repeated in the next hour."
 	change(t, s, "UPDATE job_runs SET day = '2026-01-02' WHERE day > '2026-01-01'")
-	change(t, s, "ALTER TABLE movements RENAME TO away")
+	change(t, s, "UPDATE skus SET fence = 'no number'")
 	fourth, book := begin()
 	await(book, `msg="job fails here" job=reconcile errors=1 error="audit: `)
 	end(fourth)
-	change(t, s, "ALTER TABLE away RENAME TO movements")
+	change(t, s, "UPDATE skus SET fence = 0")
 	fifth, book := begin()
 	await(book, `msg="job fails here" job=reconcile errors=1 error="the audit that was begun in this hour`)
 	end(fifth)

@@ -163,7 +163,11 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("redis at %s does not answer: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name in it are right, its password, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		what := "does not answer"
+		if permanent(err) {
+			what = "refuses"
+		}
+		return nil, fmt.Errorf("redis at %s %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, what, err)
 	}
 	client := servers.open(true)
 	c.onClose("redis", client.Close)
@@ -186,14 +190,27 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		// A wrong password or certificate is permanent.
-		if refusedTLS(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || strings.HasPrefix(err.Error(), "ERR AUTH") {
-			return last
+		if permanent(err) {
+			return err
 		}
 		if order.Pause(ctx, 100*time.Millisecond) != nil {
 			return last
 		}
 	}
+}
+
+// permanent reports whether waiting cannot mend an error: one of TLS, or the server's answer, such as to a wrong password
+// or number of a database, unless the answer is of those that pass.
+func permanent(err error) bool {
+	if !errors.As(err, new(redis.Error)) {
+		return refusedTLS(err)
+	}
+	if errors.Is(err, redis.Nil) { // of Sentinels that know no master of this name
+		return !errors.As(err, new(net.Error)) // those that do not answer may know one
+	}
+	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
+		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
+		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }
 
 // redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one

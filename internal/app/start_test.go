@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
 )
 
 // closedPort is an address at which nobody listens, or begins to.
@@ -50,20 +53,37 @@ func TestStart_serverDown(t *testing.T) {
 	}
 }
 
-// A wrong password stays wrong: nobody waits for it.
-func TestStart_wrongRedisPassword(t *testing.T) {
+// "permanent reports whether waiting cannot mend an error": it is said at once, in the server's words.
+func TestStart_redisRefuses(t *testing.T) {
 	t.Parallel()
-	server := miniredis.RunT(t)
-	server.RequireAuth("right")
-	s := embedded(t, 1)
-	s.Redis = "redis://:geheim@" + server.Addr()
-	s.StartTimeout = time.Minute
-	began := time.Now()
-	_, err := app.Start(t.Context(), s)
-	if err == nil || !strings.Contains(err.Error(), "password") || strings.Contains(err.Error(), "geheim") {
-		t.Errorf("got %v, want an error about the password, without it", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("got the error after %v, want it at once", took)
+	addr := testserver.Redis(t)
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	testserver.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "refused", "on", ">right", "~*", "&*", "-@all").Err())
+	testserver.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "unscripted", "on", ">right", "~*", "&*", "+@all", "-@scripting").Err())
+	locked := miniredis.RunT(t)
+	locked.RequireAuth("right")
+	sentinel := miniredis.RunT(t)
+	testserver.Must(t, sentinel.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteNull() })) // it knows no such master
+	for url, want := range map[string]string{
+		"redis://" + sentinel.Addr() + "?master_name=other": "redis: nil; check that it runs, that --redis (SHOP_REDIS) and a master_name",
+		"redis://:geheim@" + locked.Addr():                  "WRONGPASS",
+		"redis://" + locked.Addr():                          "NOAUTH",
+		"redis://nobody:geheim@" + addr:                     "WRONGPASS",
+		"redis://refused:right@" + addr:                     "NOPERM",
+		"redis://" + addr + "/99":                           "ERR DB index is out of range",
+		"redis://unscripted:right@" + addr:                  "NOPERM",
+		"redis://" + addr + "?cluster=true":                 "ERR This instance has cluster support disabled",
+	} {
+		s := embedded(t, 1)
+		s.Redis, s.StartTimeout = url, time.Minute
+		began := time.Now()
+		_, err := app.Start(t.Context(), s)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: got %v, want %s, and no password", url, err, want)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s: got the error after %v, want it at once", url, took)
+		}
 	}
 }

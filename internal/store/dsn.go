@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func splitHosts(dsn string) []string {
 }
 
 // mysqlConfigs reads a DSN and adds the parameters that the shop relies on, for each host. Timeouts, lock wait, TLS and
-// other parameters of the DSN win, but parameters that change the meaning of a statement are always set here. secure
+// other parameters of the DSN win, but what changes the meaning of a statement is always set here and by session. secure
 // requires TLS; nil leaves that to the DSN.
 func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	configs, err := ReadDSN(dsn)
@@ -71,6 +70,9 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
 			return nil, errors.New("database settings: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and " +
 				"--mysql-key: leave out one or the other")
+		}
+		if c.MaxAllowedPacket != 0 && c.MaxAllowedPacket < largestStatement { // 0 asks the server
+			return nil, fmt.Errorf("database settings: mysql DSN: maxAllowedPacket=%d: want at least %d, or leave it out", c.MaxAllowedPacket, largestStatement)
 		}
 		if len(configs) > 1 {
 			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer
@@ -98,7 +100,7 @@ func complete(c *mysql.Config, secure *tls.Config) {
 	c.InterpolateParams = true
 	_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
 
-	c.RejectReadOnly = true       // the connection to a server that became read-only is dropped
+	c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (faults.go)
 	c.Logger = &mysql.NopLogger{} // errors are returned
 
 	// Timeouts for a server that does not answer. Statements end earlier, with their context.
@@ -106,20 +108,28 @@ func complete(c *mysql.Config, secure *tls.Config) {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
-	// The case of names does not matter.
-	fixed := map[string]string{
-		"autocommit": "1", // a statement outside InTx is a transaction of its own
-		"sql_mode":   "'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-		"time_zone":  "'+00:00'",
-	}
 	given := c.Params
 	c.Params = map[string]string{}
 	for name, value := range given {
-		c.Params[strings.ToLower(name)] = value
+		c.Params[strings.ToLower(name)] = value // their case does not matter
 	}
-	maps.Copy(c.Params, fixed)
 	c.Params["innodb_lock_wait_timeout"] = cmp.Or(c.Params["innodb_lock_wait_timeout"], "5") // seconds; the server's default is 50
 	// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is longer
 	// than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
 	c.Params["wait_timeout"] = cmp.Or(c.Params["wait_timeout"], "90") // seconds
+}
+
+// session is all that the meaning of the shop's statements depends on, and that a server, its init_connect or a user can
+// have set otherwise. It is run on each connection, after the parameters of the DSN. MySQL skips what is in /*M!, MariaDB
+// what is in /*!80000. SET TRANSACTION stands alone because the two name these variables differently.
+//
+// In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that others can insert there.
+var session = []string{ //nolint:gochecknoglobals // a table
+	`SET autocommit = 1, completion_type = 0,
+		sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0,
+		unique_checks = 1, max_sort_length = 1024, time_zone = '+00:00',
+		sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'
+		/*!80000 , max_execution_time = 0 */
+		/*M!100600 , max_statement_time = 0, check_constraint_checks = 1 */`,
+	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
 }

@@ -35,13 +35,29 @@ const (
 	// would save what its earlier statements did.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory or no longer the primary. Another server may have taken over, so the connection is
-	// dropped. (The driver itself drops those to a server that is read-only.)
+	// The server is full, out of memory, read-only or no longer the primary. Another server may have taken over, so the
+	// connection is dropped.
 	refused fault = "refused"
 )
 
+// readOnly are the errors of a server or a schema that takes no writes: ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE,
+// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_OPEN_AS_READONLY, ER_INNODB_READ_ONLY, ER_INNODB_FORCED_RECOVERY,
+// ER_SCHEMA_READ_ONLY.
+var readOnly = []uint16{1290, 1836, 1792, 1036, 1874, 1881, 3906} //nolint:gochecknoglobals // a table
+
+// busy returns the order.ErrBusy for an error that may pass. A server that takes writes may yet get the address.
+func busy(err error) *order.Error {
+	if slices.Contains(readOnly, mysqlNumber(err)) {
+		return &order.Error{Code: order.ErrBusy.Code, Text: "the database server is read-only: name the one that takes writes, or make it writable"}
+	}
+	return order.ErrBusy
+}
+
 // mysqlFault maps the error numbers of MySQL and MariaDB.
 func mysqlFault(number uint16) fault {
+	if slices.Contains(readOnly, number) {
+		return refused
+	}
 	switch number {
 	case 1062, 1586: // ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME
 		return duplicate
@@ -130,7 +146,7 @@ func explain(ctx context.Context, what string, err error) error {
 	}
 	err = withCause(ctx, err)
 	if !isContext(err) && unavailable(err) {
-		return fmt.Errorf("%w: %s: %w", order.ErrBusy, what, err)
+		return fmt.Errorf("%w: %s: %w", busy(err), what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

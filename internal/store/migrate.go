@@ -23,7 +23,7 @@ const (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,
 		version_id BIGINT   NOT NULL UNIQUE,
 		is_applied BOOLEAN  NOT NULL,
-		tstamp     DATETIME NULL DEFAULT CURRENT_TIMESTAMP)`
+		tstamp     DATETIME NULL DEFAULT CURRENT_TIMESTAMP) /*! ENGINE=InnoDB */`
 	versionZero = `REPLACE INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, TRUE)`
 )
 
@@ -44,12 +44,16 @@ func (s *Store) goose() (*goose.Provider, error) {
 
 // Migrate applies the migrations that the database lacks and returns how many. Several may run at once, from several
 // processes: one migrates, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one
-// that has begun: the server would go on with its statement. A migration that was interrupted can be run again.
+// that has begun: the server would go on with its statement. A migration that was interrupted can be run again. A database
+// whose tables are another program's is refused, before it is changed where that is known by then.
 //
 // MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
 // migration and the row of its version are one transaction: if two processes apply the same migration, the second is
 // rolled back, finds the row, and continues with the next migration.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
+	if err := s.refuseForeign(ctx); err != nil {
+		return 0, err
+	}
 	for _, statement := range []string{versionTable, versionZero} {
 		if err := s.db.WithContext(ctx).Exec(statement).Error; err != nil {
 			return 0, explain(ctx, "migrate: table of versions", err)
@@ -62,6 +66,9 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	for {
 		results, err := provider.Up(context.WithoutCancel(ctx))
 		var partial *goose.PartialError
+		if err == nil {
+			return applied + len(results), s.CheckSchema(context.WithoutCancel(ctx))
+		}
 		if !errors.As(err, &partial) {
 			return applied + len(results), explain(ctx, "migrate", err)
 		}
@@ -76,7 +83,8 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks nothing.
+// who may not change the schema. A database that is ahead of the program lacks nothing. One with tables of another program
+// is an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	provider, err := s.goose()
 	if err != nil {
@@ -87,7 +95,7 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	var version int64
 	err = db.Raw("SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied").Row().Scan(&version)
 	if classify(err) == other && ctx.Err() == nil && !db.Migrator().HasTable(goose.DefaultTablename) {
-		return true, nil
+		return true, s.refuseForeign(ctx)
 	}
 	return version < sources[len(sources)-1].Version, explain(ctx, "read the schema's version", err)
 }

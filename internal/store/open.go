@@ -39,8 +39,8 @@ type Options struct {
 }
 
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
-// server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a
-// certificate that cannot be verified and an invalid DSN. No error shows the password.
+// server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a server of an
+// old version, a certificate that cannot be verified, and an invalid DSN. No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {
@@ -56,10 +56,6 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
 	s.pool = o.pool(connector, 32) // of the server's max_connections, which all instances share
-	if s.group == nil {            // the probe's connection shows the answer of a read-only server, which the driver otherwise hides
-		configs[0].RejectReadOnly = false
-		connector, _ = s.connector(ctx, configs) // no error: it is the same DSN
-	}
 	s.probe = Options{}.pool(connector, 1)
 	for _, pool := range []*sql.DB{s.pool, s.probe} {
 		pool.SetConnMaxIdleTime(time.Minute)
@@ -77,16 +73,14 @@ func (s *Store) connector(ctx context.Context, configs []*mysql.Config) (driver.
 		return g, err
 	}
 	connector, err := mysql.NewConnector(configs[0])
-	return readCommitted{connector}, err
+	return ownSession{connector}, err
 }
 
-// readCommitted opens connections whose transactions are READ COMMITTED: where a row is missing, a SELECT FOR UPDATE does
-// not lock the gap, so that others can insert there. MySQL and MariaDB name this setting differently, so it cannot be a
-// parameter of the DSN.
-type readCommitted struct{ driver.Connector }
+// ownSession opens connections whose session is the shop's own.
+type ownSession struct{ driver.Connector }
 
 // Connect implements driver.Connector.
-func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
+func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if isContext(err) && ctx.Err() == nil { // that of the DSN's timeout, not the caller's
 		return nil, fmt.Errorf("%s: %w", err.Error(), os.ErrDeadlineExceeded)
@@ -94,10 +88,11 @@ func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	//nolint:forcetypeassert // the driver's connections do
-	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+	for _, statement := range session {
+		//nolint:forcetypeassert // the driver's connections do
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return conn, nil
 }
@@ -192,14 +187,14 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 	return s, nil
 }
 
-// await pings until a ping succeeds or fails with an error that waiting cannot help, or ctx ends. The error names the
+// await asks until the database answers, or with an error that waiting cannot help, or ctx ends. The error names the
 // database, how long it did not answer, and why.
 func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // for an address that drops packets
-		err := s.pool.PingContext(attempt)
+		err := s.ask(attempt)
 		cancel()
 		if err == nil {
 			return nil
@@ -217,7 +212,7 @@ func (s *Store) await(ctx context.Context) error {
 	}
 }
 
-// mayRecover reports whether a failed ping may succeed later. A definite answer of the server and a failed TLS
+// mayRecover reports whether a question that failed may succeed later. A definite answer of the server and a failed TLS
 // handshake are permanent.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {

@@ -39,6 +39,7 @@ func TestMySQL_refusesDSN(t *testing.T) {
 		{"mysql://shop:s3cret@db:3306/shop", store.Options{}, form},
 		{"shop:s3cret@smoke(db:3306)/shop", store.Options{}, form},
 		{"shop:s3cret@tcp(db:3306)/shop?timeout=5", store.Options{}, "parameter"},
+		{"shop:s3cret@tcp(db:3306)/shop?maxAllowedPacket=1048575", store.Options{}, "maxAllowedPacket=1048575: want at least 1048576, or leave it out"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=s3cret", store.Options{}, "parameter"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=preferred", store.Options{}, "parameter tls=preferred"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=skip-verify", store.Options{}, "parameter tls=skip-verify"},
@@ -110,13 +111,20 @@ func TestMySQL_waits(t *testing.T) {
 // wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
-	const users = "Innodb_Lock_Wait_Timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk"
+	const users = "Innodb_Lock_Wait_Timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk" +
+		"&sql_select_limit=1&unique_checks=0&max_sort_length=64"
+	limits := map[string]string{"MySQL": "max_execution_time", "MariaDB": "max_statement_time"} // only one of the two knows each
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, users)
+		database := kind.New(t, users+"&"+limits[kind.Name]+"=1")
 		s := database.Open(t)
+		var limit, checked, sorted string
+		err := s.DB().QueryRowContext(t.Context(), "SELECT @@"+limits[kind.Name]+", @@unique_checks, @@max_sort_length").Scan(&limit, &checked, &sorted)
+		if err != nil || strings.Trim(limit, "0.") != "" || checked != "1" || sorted != "1024" {
+			t.Errorf("got %s %s, unique_checks %s, max_sort_length %s, %v", limits[kind.Name], limit, checked, sorted, err)
+		}
 		var zone, mode, charset string
 		var lockWait, vanished int
-		err := s.DB().QueryRowContext(t.Context(), "SELECT @@time_zone, @@sql_mode, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout").
+		err = s.DB().QueryRowContext(t.Context(), "SELECT @@time_zone, @@sql_mode, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout").
 			Scan(&zone, &mode, &charset, &lockWait, &vanished)
 		if err != nil || zone != "+00:00" || !strings.Contains(mode, "STRICT_ALL_TABLES") || charset != "utf8mb4" || lockWait != 7 || vanished != 90 {
 			t.Errorf("got time zone %s, mode %s, charset %s, lock wait %d, wait %d, %v", zone, mode, charset, lockWait, vanished, err)

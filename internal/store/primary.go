@@ -83,7 +83,7 @@ func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.watch, m.pool = readCommitted{watch}, readCommitted{pool}
+		m.watch, m.pool = ownSession{watch}, ownSession{pool}
 		g.members = append(g.members, m)
 	}
 	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))

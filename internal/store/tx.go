@@ -138,9 +138,9 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 		again := classify(err) == conflict || s.group != nil && s.group.doubt(err)
 		switch {
 		case !again:
-			return fmt.Errorf("%w: %w", order.ErrBusy, err)
+			return fmt.Errorf("%w: %w", busy(err), err)
 		case try == deadlockTries:
-			return fmt.Errorf("%w: %d attempts: %w", order.ErrBusy, try, err)
+			return fmt.Errorf("%w: %d attempts: %w", busy(err), try, err)
 		}
 		backOff := min(2*time.Millisecond<<try, 100*time.Millisecond)
 		if order.Pause(ctx, rand.N(backOff)) != nil {
