@@ -21,7 +21,7 @@ have ended: it waits until two audits in a row are alike.`
 // judgeCommand judges SKUs by the shop's audit.
 type judgeCommand struct {
 	Target string   `required:"" placeholder:"URL" help:"A running 'shop serve --lab', or a load balancer in front of several. Of a shop that is not in teaching mode, the operator's listener, with its token in $$SHOP_OPERATOR_TOKEN."`
-	SKUs   []string `name:"sku" required:"" placeholder:"NAME" help:"The SKU to judge. Can be given again."`
+	SKUs   []string `name:"sku" sep:"none" required:"" placeholder:"NAME" help:"The SKU to judge. Can be given again."`
 }
 
 const noLog = `By the shop's books alone. Without a log of the buyers it is not known whether some were turned away

@@ -24,6 +24,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/bench"
 	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/step"
@@ -101,7 +102,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errUsage, err)
 	default:
-		err = parsed.Run()
+		if err = app.RefuseEmpty(parsed); err != nil {
+			err = fmt.Errorf("%w: %w", errUsage, err)
+		} else {
+			err = parsed.Run()
+		}
 	}
 	switch {
 	case err == nil:

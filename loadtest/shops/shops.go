@@ -61,11 +61,9 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 
 // open starts what no server is named for, and then the instances.
 func (s *Set) open(ctx context.Context, n Instances) (err error) {
-	settings := app.Default()
-	settings.Listen, settings.Lab = "127.0.0.1:0", true
+	settings := n.settings()
 	settings.PayWithin, settings.Log = payWithin, n.Log
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
-	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = n.MySQL, n.Redis, n.Redlock, n.ZooKeeper
 	if n.LockTTL > 0 {
 		settings.LockTTL, settings.LabShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
 	}
