@@ -73,10 +73,12 @@ Examples:
 The columns:
 `)
 	for _, c := range result.Columns(result.Terminal) {
-		hang(&b, "  "+c.Name, 13, c.Help)
+		hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	hang(&b, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
+	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
 	b.WriteString(`
+A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
+
 With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
 send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
 

@@ -309,8 +309,8 @@ func TestRun_help(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(stdout.String()) {
-		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > screenWidth {
-			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, screenWidth, line)
+		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > helpWidth {
+			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, helpWidth, line)
 		}
 	}
 }
