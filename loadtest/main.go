@@ -18,9 +18,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -47,7 +49,12 @@ func main() {
 	// what it started.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
+	// A second Ctrl-C does not wait for the clean-up, but not within 100 ms: timeout(1) sends one to the process and one to
+	// its group.
+	context.AfterFunc(ctx, func() {
+		time.Sleep(100 * time.Millisecond)
+		stop()
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
@@ -63,6 +70,7 @@ const (
 	exitOK     = 0
 	exitBroken = 1 // a strategy was not as it is designed to be, or the work could not be done
 	exitUsage  = 2
+	exitUnread = 141 // what reads the output has ended, as in: loadtest --help | head; the code of a program that SIGPIPE kills
 )
 
 var (
@@ -108,9 +116,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			err = parsed.Run()
 		}
 	}
-	switch {
+	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:
 		return exitOK
+	case ofFile && errors.Is(err, syscall.EPIPE):
+		return exitUnread
 	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
 		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
 		return exitUsage
