@@ -64,6 +64,9 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 	l := b.with(c)
 	l.From = "embedded" // containers run by now, and have addresses
 	err := l.Validate()
+	if err == nil {
+		err = l.checkDescriptors(1)
+	}
 	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
 		return &web.Problem{Field: wrong.flag, Text: wrong.want}
 	}
@@ -71,6 +74,12 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 		return &web.Problem{Text: err.Error()}
 	}
 	return nil
+}
+
+// Fit reports whether the races of all strategies find file descriptors beside each other.
+func (b *browserLab) Fit(c web.Choice) bool {
+	l := b.with(c)
+	return l.checkDescriptors(len(c.Strategies)) == nil
 }
 
 // Report is a report of no races yet.

@@ -136,7 +136,20 @@ func (c *raceCommand) Validate() error {
 			return &flagError{"ui", err.Error()}
 		}
 	}
-	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+	err := errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+	if err == nil && c.UI == "" {
+		err = c.checkDescriptors(1)
+	}
+	return err
+}
+
+// checkDescriptors returns a flagError unless there are file descriptors for so many races beside each other.
+func (c *raceCommand) checkDescriptors(races int) error {
+	err := shops.Instances{Target: c.Target, Count: c.Instances}.CheckDescriptors(races, c.Buyers)
+	if err != nil {
+		return &flagError{"buyers", err.Error() + ", or fewer buyers"}
+	}
+	return nil
 }
 
 // all reports whether every strategy of the shop is to race.

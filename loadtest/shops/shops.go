@@ -12,10 +12,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/crowd"
 )
 
 // Instances are shops in this process, or one that others run.
@@ -30,6 +32,17 @@ type Instances struct {
 // payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when it
 // is judged.
 const payWithin = 2 * time.Hour
+
+// CheckDescriptors returns a crowd.ErrDescriptors unless this process may have so many files and connections open as the
+// races of so many buyers, beside each other, need. A connection to a shop or a Redis in this process has two ends.
+func (n Instances) CheckDescriptors(races, buyers int) error {
+	need := buyers
+	if n.Target == "" {
+		pools := n.Count * 10 * runtime.GOMAXPROCS(0) // go-redis' limit; a buyer waits for one answer at a time
+		need = 2*buyers + 2*min(pools, buyers) + n.Count*80
+	}
+	return crowd.CheckDescriptors(races * need)
+}
 
 // Set is the shops of one race.
 type Set struct {

@@ -31,6 +31,7 @@ const (
 type run struct {
 	id     int // from 1; 0 before the first
 	choice Choice
+	parted bool            // the races were asked for together, but do not fit
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
 	stop   context.CancelFunc
 
@@ -68,6 +69,8 @@ func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy)
 	return r
 }
 
+const oneByOne = "The strategies race one after the other: together they need more file descriptors than this process may open."
+
 // hold holds the races, all at once or one after the other, and makes the report.
 func (r *run) hold(lab Lab) {
 	defer r.stop()
@@ -90,7 +93,10 @@ func (r *run) hold(lab Lab) {
 	for _, one := range r.races {
 		switch one.phase {
 		case done:
-			if r.choice.Together && len(r.races) > 1 {
+			switch {
+			case r.parted:
+				one.result.Notes = append(one.result.Notes, oneByOne)
+			case r.choice.Together && len(r.races) > 1:
 				one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
 			}
 			r.report.Strategies = append(r.report.Strategies, one.result)
@@ -212,7 +218,11 @@ func (r *run) status(language string) string {
 	case idle:
 		return ""
 	case running:
-		return lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		text := lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		if r.parted {
+			text += " " + lang.Text(language, oneByOne)
+		}
+		return text
 	}
 	var words []string
 	for _, one := range r.races {
