@@ -64,9 +64,6 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 	l := b.with(c)
 	l.From = "embedded" // containers run by now, and have addresses
 	err := l.Validate()
-	if err == nil {
-		err = l.checkDescriptors(1)
-	}
 	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
 		return &web.Problem{Field: wrong.flag, Text: wrong.want}
 	}
@@ -76,10 +73,9 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 	return nil
 }
 
-// Fit reports whether the races of all strategies find file descriptors beside each other.
+// Fit asks for file descriptors.
 func (b *browserLab) Fit(c web.Choice) bool {
-	l := b.with(c)
-	return l.checkDescriptors(len(c.Strategies)) == nil
+	return b.with(c).shops(c.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) == nil
 }
 
 // Report is a report of no races yet.

@@ -147,7 +147,7 @@ func figure(c result.Column, s result.Strategy) string {
 	spread := c.Spread(s)
 	text := c.Show(spread.Median)
 	if len(s.Spread) > 0 {
-		text += fmt.Sprintf(" (%s to %s)", c.Show(spread.Least), c.Show(spread.Greatest))
+		text += fmt.Sprintf(" (%s-%s)", c.Show(spread.Least), c.Show(spread.Greatest))
 	}
 	return text
 }

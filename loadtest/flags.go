@@ -136,20 +136,10 @@ func (c *raceCommand) Validate() error {
 			return &flagError{"ui", err.Error()}
 		}
 	}
-	err := errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
-	if err == nil && c.UI == "" {
-		err = c.checkDescriptors(1)
+	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
+		return &flagError{"buyers", err.Error() + ": raise it, or want fewer buyers"}
 	}
-	return err
-}
-
-// checkDescriptors returns a flagError unless there are file descriptors for so many races beside each other.
-func (c *raceCommand) checkDescriptors(races int) error {
-	err := shops.Instances{Target: c.Target, Count: c.Instances}.CheckDescriptors(races, c.Buyers)
-	if err != nil {
-		return &flagError{"buyers", err.Error() + ", or fewer buyers"}
-	}
-	return nil
+	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }
 
 // all reports whether every strategy of the shop is to race.

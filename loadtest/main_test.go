@@ -12,14 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 func noEnv(string) string { return "" }
 

@@ -199,13 +199,13 @@ func TestScreen_compare(t *testing.T) {
 before: 0001-01-01 00:00 UTC, go1.26, 3 rounds
 after:  0001-01-01 00:00 UTC, abc1234, go1.26, 3 rounds
 
-strategy                           before                         after  ratio
-──────────────────────────────────────────────────────────────────────────────
-redis                             correct                       correct
-  answers/s        2,800 (1,400 to 4,200)        5,600 (4,900 to 7,000)   2.00
-  orders/s               280 (140 to 420)              560 (490 to 700)   2.00
-  p50           4.7 ms (3.1 ms to 9.4 ms)           0 ms (0 ms to 0 ms)      -
-  p99        6,173 ms (4,115 ms to 12.3s)  6,173 ms (4,115 ms to 12.3s)      ~
+strategy                        before                      after  ratio
+────────────────────────────────────────────────────────────────────────
+redis                          correct                    correct
+  answers/s        2,800 (1,400-4,200)        5,600 (4,900-7,000)   2.00
+  orders/s               280 (140-420)              560 (490-700)   2.00
+  p50           4.7 ms (3.1 ms-9.4 ms)           0 ms (0 ms-0 ms)      -
+  p99        6,173 ms (4,115 ms-12.3s)  6,173 ms (4,115 ms-12.3s)      ~
 ~ says nothing: the ranges of the two runs overlap.
 `[1:]
 	if diff := cmp.Diff(want, b.String()); diff != "" {

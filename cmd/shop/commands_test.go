@@ -82,6 +82,9 @@ func TestRun_help(t *testing.T) {
 	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS", `--listen="127.0.0.1:8080"`)
 	shop(t, "token", "--help").want(t, exitDone, "$SHOP_TOKEN_SECRET", "openssl rand", "shop:buyer", "--ttl=1h")
 	shop(t, "audit", "--help").want(t, exitDone, "I1 ", "I2 ", "I5 ")
+	if said := shell(t, "for c in serve audit backup; do shop $c --help | true; done"); said != "" {
+		t.Errorf("got %s of a closed pipe, want a quiet end", said)
+	}
 	shop(t, "--version").want(t, exitDone, "shop ", "go1.")
 	for typed, same := range map[string]string{
 		"": "--help", "help": "--help", "help serve": "serve --help", "serve --version": "--version",

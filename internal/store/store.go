@@ -23,7 +23,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -78,9 +77,6 @@ func (s *Store) IsSQLite() bool { return s.sqlite }
 // BackUp copies a SQLite file, as it is at one moment, to a new file of mode 0600. Others may write to the database
 // meanwhile. The new file is there when it is whole and on disk, or not at all; an existing file is an error.
 func (s *Store) BackUp(ctx context.Context, to string) (err error) {
-	if _, err := os.Lstat(to); err == nil {
-		return &fs.PathError{Op: "copy to", Path: to, Err: fs.ErrExist}
-	}
 	f, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-")
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func BuildShop(ctx context.Context, checkout, file string, flags ...string) erro
 	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/cmd/shop"})
 	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
 	build.Dir = checkout
-	// An interrupted go may leave its temporary folder, and a killed one its compilers, which still write there.
+	// An interrupted go may leave its temporary folder, and a killed one its compilers.
 	build.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(file))
 	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	if out, err := build.CombinedOutput(); err != nil {

@@ -158,7 +158,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Decode reads the JSON of a report. It may be UTF-16 or begin with a byte order mark, as Windows PowerShell saves it.
+// Decode reads the JSON of a report, in UTF-8 or UTF-16.
 func Decode(text []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(utf8(text), &r); err != nil {
@@ -170,19 +170,13 @@ func Decode(text []byte) (Report, error) {
 	return r, nil
 }
 
-// utf8 returns a text without its byte order mark, which says how it is encoded.
+// utf8 returns a text without its byte order mark, by which Windows PowerShell says how it is encoded.
 func utf8(text []byte) []byte {
-	var order binary.ByteOrder = binary.LittleEndian
-	switch {
-	case bytes.HasPrefix(text, []byte("\xfe\xff")):
-		order = binary.BigEndian
-	case !bytes.HasPrefix(text, []byte("\xff\xfe")):
+	if !bytes.HasPrefix(text, []byte("\xff\xfe")) {
 		return bytes.TrimPrefix(text, []byte("\ufeff"))
 	}
-	var units []uint16
-	for i := 2; i+1 < len(text); i += 2 {
-		units = append(units, order.Uint16(text[i:]))
-	}
+	units := make([]uint16, len(text)/2-1)
+	_, _ = binary.Decode(text[2:], binary.LittleEndian, units) // there are that many
 	return []byte(string(utf16.Decode(units)))
 }
 

@@ -33,15 +33,15 @@ type Instances struct {
 // is judged.
 const payWithin = 2 * time.Hour
 
-// CheckDescriptors returns a crowd.ErrDescriptors unless this process may have so many files and connections open as the
-// races of so many buyers, beside each other, need. A connection to a shop or a Redis in this process has two ends.
+// CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of some races
+// beside each other. A connection to a shop or a Redis in this process has two ends.
 func (n Instances) CheckDescriptors(races, buyers int) error {
 	need := buyers
 	if n.Target == "" {
 		pools := n.Count * 10 * runtime.GOMAXPROCS(0) // go-redis' limit; a buyer waits for one answer at a time
 		need = 2*buyers + 2*min(pools, buyers) + n.Count*80
 	}
-	return crowd.CheckDescriptors(races * need)
+	return crowd.CheckDescriptors(races*need + 50)
 }
 
 // Set is the shops of one race.

@@ -69,8 +69,6 @@ func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy)
 	return r
 }
 
-const oneByOne = "The strategies race one after the other: together they need more file descriptors than this process may open."
-
 // hold holds the races, all at once or one after the other, and makes the report.
 func (r *run) hold(lab Lab) {
 	defer r.stop()
@@ -93,10 +91,7 @@ func (r *run) hold(lab Lab) {
 	for _, one := range r.races {
 		switch one.phase {
 		case done:
-			switch {
-			case r.parted:
-				one.result.Notes = append(one.result.Notes, oneByOne)
-			case r.choice.Together && len(r.races) > 1:
+			if r.choice.Together && len(r.races) > 1 {
 				one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
 			}
 			r.report.Strategies = append(r.report.Strategies, one.result)
@@ -220,7 +215,7 @@ func (r *run) status(language string) string {
 	case running:
 		text := lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
 		if r.parted {
-			text += " " + lang.Text(language, oneByOne)
+			text += " " + lang.Text(language, "The strategies race one after the other: together they need more file descriptors than this process may open.")
 		}
 		return text
 	}
