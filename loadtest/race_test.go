@@ -143,7 +143,7 @@ func TestRun_daily(t *testing.T) {
 			t.Errorf("stdout: got a line of %d columns, want at most %d and no blank at its end: %q", got, screenWidth, line)
 		}
 	}
-	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and again, up to 240", "sent again with the same key"} {
+	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and\nagain, up to 240 orders", "sent again with the same key"} {
 		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}

@@ -153,10 +153,10 @@ func TestNewBuyer(t *testing.T) {
 	serve := func() string {
 		shop := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		shop.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
+			if state == http.StateNew {
 				opened.Add(1)
-			case http.StateClosed:
+			}
+			if state == http.StateClosed {
 				hungUp <- struct{}{}
 			}
 		}
