@@ -73,7 +73,7 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 	return nil
 }
 
-// Fit asks for file descriptors.
+// Fit compares with the limit of file descriptors.
 func (b *browserLab) Fit(c web.Choice) bool {
 	return b.with(c).shops(c.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) == nil
 }

@@ -87,7 +87,8 @@ the greatest figure of any round. All else is of the strategy's worst round: by 
 units oversold, undersold and errors. The JSON has the three figures of each column under "spread".
 
 Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
-answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense.
+answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense or
+ask for a race that needs more file descriptors than this process may open.
 That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
 the wrong moment and look correct in a race.
 `)

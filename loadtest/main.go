@@ -70,7 +70,7 @@ const (
 	exitOK     = 0
 	exitBroken = 1 // a strategy was not as it is designed to be, or the work could not be done
 	exitUsage  = 2
-	exitUnread = 141 // what reads the output has ended, as in: loadtest --help | head; the code of a program that SIGPIPE kills
+	exitUnread = 141 // the reader of the output has ended, as in: loadtest --help | head; SIGPIPE ends other programs with this code
 )
 
 var (

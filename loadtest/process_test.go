@@ -41,8 +41,8 @@ func shell(t *testing.T, script string) string {
 	return string(out)
 }
 
-// A race that needs more file descriptors than it may open is not begun, and the number that it names is enough, also for
-// strategies whose buyers all ask Redis at once.
+// "2 if the flags ... ask for a race that needs more file descriptors than this process may open." The number that is named
+// is enough, also for strategies whose buyers all ask Redis at once.
 func TestRun_descriptors(t *testing.T) {
 	t.Parallel()
 	const race = "loadtest --strategies redis,redlock,short-lease --buyers 100 --stock 10; echo exit $?"
@@ -56,7 +56,8 @@ func TestRun_descriptors(t *testing.T) {
 	}
 }
 
-// "a machine's limit" of the shop's own process is no verdict, whether the shop says so or just takes no more connections.
+// "A limit of the machine, and no verdict", also of the shop's own process, whether the shop says so or takes no more
+// connections.
 func TestRun_descriptors_of_shop(t *testing.T) {
 	t.Parallel()
 	for name, out := range map[string]func(*lying, http.ResponseWriter){

@@ -74,7 +74,7 @@ func ReadSecretFile(path string) (Secret, error) {
 		return Secret{}, fmt.Errorf("secret: %w", err)
 	}
 	if len(text) == 0 {
-		return Secret{}, fmt.Errorf("secret: %s is empty: put the secret back into it, or remove it for a new one, under which all tokens made so far are refused", path)
+		return Secret{}, fmt.Errorf("secret: %s is empty: restore the secret, or remove the file for a new one, which refuses all earlier tokens", path)
 	}
 	secret, err := NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	if err != nil {

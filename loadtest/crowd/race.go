@@ -107,7 +107,7 @@ func (t *Tally) add(o Outcome) {
 	}
 }
 
-// ErrDescriptors means that a process may open too few files and connections, which says nothing about a strategy.
+// ErrDescriptors means that a process may open too few files and connections: a limit of the machine, and no verdict.
 var ErrDescriptors = errors.New("too few file descriptors")
 
 // CheckDescriptors returns an ErrDescriptors unless this process may open n files. Its limit is the hard one: Go raises

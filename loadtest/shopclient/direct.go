@@ -16,7 +16,8 @@ import (
 
 // NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
 // asked or CloseIdleConnections. A crowd shares the machine with the shops, so its buyers are cheap: a Transport would
-// add two goroutines for each connection, and one to each shop more file descriptors than many machines allow.
+// add two goroutines for each connection. Connections to all shops would need more file descriptors than many machines
+// allow.
 func NewBuyer(timeout time.Duration) *http.Client {
 	return &http.Client{Transport: &direct{timeout: timeout}, CheckRedirect: noRedirect}
 }

@@ -67,7 +67,7 @@ func Rotation(n, round int) []int {
 	return order
 }
 
-// Fold is Table on a terminal of so many columns: what does not fit stands below, beside the first column again.
+// Fold is Table on a terminal of width columns: what does not fit stands below, beside the first column again.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row
