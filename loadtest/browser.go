@@ -73,6 +73,11 @@ func (b *browserLab) Check(c web.Choice) *web.Problem {
 	return nil
 }
 
+// Fit compares with the limit of file descriptors.
+func (b *browserLab) Fit(c web.Choice) bool {
+	return b.with(c).shops(c.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) == nil
+}
+
 // Report is a report of no races yet.
 func (b *browserLab) Report(c web.Choice) result.Report {
 	r := b.with(c).report(b.shop)

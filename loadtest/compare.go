@@ -75,7 +75,9 @@ var errWorse = errors.New("not all of both runs could be compared, or a verdict 
 // compare returns errWorse unless all of both runs could be compared and no verdict is worse.
 func (s screen) compare(before, after result.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "before: %s\nafter:  %s\n\n", origin(before), origin(after))
+	hang(&b, screenWidth, "before:", 8, origin(before))
+	hang(&b, screenWidth, "after:", 8, origin(after))
+	b.WriteByte('\n')
 	differ := differences(before, after)
 	columns := result.Columns(result.Compare)
 	if len(differ) > 0 {
@@ -87,7 +89,7 @@ func (s screen) compare(before, after result.Report) error {
 	for _, x := range before.Strategies {
 		y, found := find(after, x.Name)
 		if !found {
-			rows = append(rows, table.Row{x.Name, "verdict", s.verdict(x), "-", ""})
+			rows = append(rows, table.Row{x.Name, s.verdict(x), "-", ""})
 			ok = false
 			continue
 		}
@@ -95,24 +97,24 @@ func (s screen) compare(before, after result.Report) error {
 		if y.Verdict.Compare(x.Verdict) > 0 {
 			ok, note = false, "worse"
 		}
-		rows = append(rows, table.Row{x.Name, "verdict", s.verdict(x), s.verdict(y), note})
+		rows = append(rows, table.Row{x.Name, s.verdict(x), s.verdict(y), note})
 		for _, c := range columns {
-			rows = append(rows, table.Row{"", c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
+			rows = append(rows, table.Row{"  " + c.Name, figure(c, x), figure(c, y), ratio(c, x, y)})
 		}
 	}
 	for _, y := range after.Strategies {
 		if _, found := find(before, y.Name); !found {
-			rows = append(rows, table.Row{y.Name, "verdict", "-", s.verdict(y), ""})
+			rows = append(rows, table.Row{y.Name, "-", s.verdict(y), ""})
 			ok = false
 		}
 	}
-	b.WriteString(stats.Table(table.Row{"strategy", "", "before", "after", "after/before"}, rows, 3, 5))
+	b.WriteString(stats.Fold(screenWidth, table.Row{"strategy", "before", "after", "ratio"}, rows, 2, 4))
 	switch {
 	case columns == nil:
 	case before.Run.Rounds > 1 && after.Run.Rounds > 1:
 		b.WriteString("~ says nothing: the ranges of the two runs overlap.\n")
 	default:
-		b.WriteString("Nothing can be said about speed: one round does not show how far equal runs differ.\nMake both reports with --repeat 5.\n")
+		b.WriteString("Nothing can be said about speed: one round does not show how far equal runs\ndiffer. Make both reports with --repeat 5.\n")
 	}
 	if _, err := fmt.Fprint(s.out, b.String()); err != nil {
 		return err
@@ -145,7 +147,7 @@ func figure(c result.Column, s result.Strategy) string {
 	spread := c.Spread(s)
 	text := c.Show(spread.Median)
 	if len(s.Spread) > 0 {
-		text += fmt.Sprintf(" (%s to %s)", c.Show(spread.Least), c.Show(spread.Greatest))
+		text += fmt.Sprintf(" (%s-%s)", c.Show(spread.Least), c.Show(spread.Greatest))
 	}
 	return text
 }

@@ -13,9 +13,10 @@ import (
 // lying is a shop that sells to everybody, whatever it has.
 type lying struct {
 	*httptest.Server
-	status    string // of every order; set before the race
-	silent    bool   // the first buyer gets no answer, and an order right after the first audit
-	oversells int    // the number, from 1, of the only SKU that it sells to everybody; 0: each
+	status    string                            // of every order; set before the race
+	silent    bool                              // the first buyer gets no answer, and an order right after the first audit
+	instead   func(*lying, http.ResponseWriter) // answers orders, if it is set
+	oversells int                               // the number, from 1, of the only SKU that it sells to everybody; 0: each
 
 	mu     sync.Mutex
 	skus   []string // all that it has had, the last is sku
@@ -72,6 +73,10 @@ func (s *lying) order(w http.ResponseWriter, id string) {
 func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.instead != nil {
+		s.instead(s, w)
+		return
+	}
 	key := r.Header.Get("Idempotency-Key")
 	if s.silent {
 		s.silent, s.unsure = false, key

@@ -73,10 +73,12 @@ Examples:
 The columns:
 `)
 	for _, c := range result.Columns(result.Terminal) {
-		hang(&b, "  "+c.Name, 13, c.Help)
+		hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	hang(&b, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
+	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
 	b.WriteString(`
+A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
+
 With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
 send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
 
@@ -85,7 +87,8 @@ the greatest figure of any round. All else is of the strategy's worst round: by 
 units oversold, undersold and errors. The JSON has the three figures of each column under "spread".
 
 Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
-answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense.
+answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense or
+ask for a race that needs more file descriptors than this process may open.
 That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
 the wrong moment and look correct in a race.
 `)
@@ -133,6 +136,9 @@ func (c *raceCommand) Validate() error {
 		if _, err := web.Address(c.UI); err != nil {
 			return &flagError{"ui", err.Error()}
 		}
+	}
+	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
+		return &flagError{"buyers", err.Error() + ": raise it, or want fewer buyers"}
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }

@@ -21,12 +21,12 @@ have ended: it waits until two audits in a row are alike.`
 // judgeCommand judges SKUs by the shop's audit.
 type judgeCommand struct {
 	Target string   `required:"" placeholder:"URL" help:"A running 'shop serve --lab', or a load balancer in front of several. Of a shop that is not in teaching mode, the operator's listener, with its token in $$SHOP_OPERATOR_TOKEN."`
-	SKUs   []string `name:"sku" required:"" placeholder:"NAME" help:"The SKU to judge. Can be given again."`
+	SKUs   []string `name:"sku" sep:"none" required:"" placeholder:"NAME" help:"The SKU to judge. Can be given again."`
 }
 
-const noLog = `By the shop's books alone. Without a log of the buyers it is not known whether some were turned away
-while units were left (undersold), nor whether every order that was acknowledged is there: the races
-of 'go run ./loadtest' check both.
+const noLog = `By the shop's books alone. Without a log of the buyers it is not known whether
+some were turned away while units were left (undersold), nor whether every order
+that was acknowledged is there: the races of 'go run ./loadtest' check both.
 `
 
 // Footer stands below the flags in the help.
@@ -75,7 +75,7 @@ func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 		b, j := audit.Books, verdict.Books(audit)
 		rows = append(rows, table.Row{b.SKU, b.Supplied, b.Orders, b.OrderedUnits, j.Oversold, b.Available, b.Reserved, b.Sold, len(audit.Differences), s.word(j.Verdict)})
 		for _, finding := range j.Findings {
-			hang(&remarks, b.SKU, len(b.SKU)+2, finding)
+			hang(&remarks, screenWidth, b.SKU, len(b.SKU)+2, finding)
 		}
 		if j.Verdict != verdict.Correct {
 			err = errIncorrect
@@ -85,6 +85,6 @@ func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 	if remarks.Len() > 0 {
 		remarks.WriteByte('\n')
 	}
-	_, writeErr := fmt.Fprint(e.stdout, stats.Table(header, rows, 2, 9), "\n", &remarks, noLog)
+	_, writeErr := fmt.Fprint(e.stdout, stats.Fold(screenWidth, header, rows, 2, 9), "\n", &remarks, noLog)
 	return errors.Join(err, writeErr)
 }

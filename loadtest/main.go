@@ -18,12 +18,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/bench"
 	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/step"
@@ -46,7 +49,12 @@ func main() {
 	// what it started.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
+	// A second Ctrl-C does not wait for the clean-up, but not within 100 ms: timeout(1) sends one to the process and one to
+	// its group.
+	context.AfterFunc(ctx, func() {
+		time.Sleep(100 * time.Millisecond)
+		stop()
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
@@ -62,6 +70,7 @@ const (
 	exitOK     = 0
 	exitBroken = 1 // a strategy was not as it is designed to be, or the work could not be done
 	exitUsage  = 2
+	exitUnread = 141 // the reader of the output has ended, as in: loadtest --help | head; SIGPIPE ends other programs with this code
 )
 
 var (
@@ -86,7 +95,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		abouts,
 		kong.Writers(stdout, stderr),
 		kong.Help(help),
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: screenWidth}),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: helpWidth}),
 		kong.Exit(func(int) { helpShown = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(around, step.Output{Out: s.out, Colour: s.colour, Progress: s.print}),
@@ -101,11 +110,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errUsage, err)
 	default:
-		err = parsed.Run()
+		if err = app.RefuseEmpty(parsed); err != nil {
+			err = fmt.Errorf("%w: %w", errUsage, err)
+		} else {
+			err = parsed.Run()
+		}
 	}
-	switch {
+	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:
 		return exitOK
+	case ofFile && errors.Is(err, syscall.EPIPE):
+		return exitUnread
 	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
 		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
 		return exitUsage

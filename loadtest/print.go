@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +23,11 @@ import (
 	"example.com/shop/loadtest/verdict"
 )
 
-// screenWidth is how many columns of a terminal the output fits.
-const screenWidth = 100
+// How many columns of a terminal the output fits, and the help.
+const (
+	screenWidth = 80
+	helpWidth   = 100
+)
 
 // screen is where output goes.
 type screen struct {
@@ -64,9 +68,11 @@ func (s screen) show(r result.Report) error {
 	return err
 }
 
-// table has one line per strategy, and two on the spread of several rounds.
+// table has one line per strategy, and two on the spread of several rounds. A column of zeros is left out.
 func (s screen) table(r result.Report) string {
-	columns := result.Columns(result.Terminal)
+	columns := slices.DeleteFunc(result.Columns(result.Terminal), func(c result.Column) bool {
+		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Spread(s).Greatest > 0 })
+	})
 	header := table.Row{"strategy"}
 	for _, c := range columns {
 		header = append(header, c.Name)
@@ -83,7 +89,7 @@ func (s screen) table(r result.Report) string {
 			word = ""
 		}
 	}
-	text := stats.Table(append(header, "verdict"), rows, 2, len(columns)+1)
+	text := stats.Fold(screenWidth, append(header, "verdict"), rows, 2, len(columns)+1)
 	if r.Run.Rounds > 1 {
 		text += result.RoundsNote + "\n"
 	}
@@ -123,17 +129,17 @@ func (s screen) explanation(r result.Report) string {
 	}
 	var b strings.Builder
 	for _, strategy := range r.Strategies {
-		hang(&b, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
-		hang(&b, "", indent, strategy.Outcome(s.lang))
+		hang(&b, screenWidth, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
+		hang(&b, screenWidth, "", indent, strategy.Outcome(s.lang))
 		for _, remark := range strategy.Remarks() {
-			hang(&b, "", indent, "- "+remark)
+			hang(&b, screenWidth, "", indent, "- "+remark)
 		}
 		b.WriteByte('\n')
 	}
 	if len(r.NotRun) > 0 {
 		b.WriteString("Not run:\n")
 		for _, n := range r.NotRun {
-			hang(&b, n.Name, max(indent, len(n.Name)+2), n.Reason+".")
+			hang(&b, screenWidth, n.Name, max(indent, len(n.Name)+2), n.Reason+".")
 		}
 		b.WriteByte('\n')
 	}
@@ -145,11 +151,11 @@ func (s screen) explanation(r result.Report) string {
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.
-func hang(b *strings.Builder, name string, indent int, paragraph string) {
+func hang(b *strings.Builder, width int, name string, indent int, paragraph string) {
 	if paragraph == "" {
 		return
 	}
-	for _, line := range lang.Wrap(paragraph, screenWidth-indent) {
+	for _, line := range lang.Wrap(paragraph, width-indent) {
 		fmt.Fprintf(b, "%-*s%s\n", indent, name, line)
 		name = ""
 	}
@@ -181,7 +187,7 @@ func (p *progress) Connecting(tally *crowd.Tally) {
 		for {
 			select {
 			case <-tick.C:
-				fmt.Fprint(p.screen.progress, "\r\x1b[K"+p.line())
+				fmt.Fprint(p.screen.progress, "\r\x1b[K"+text.Snip(p.line(), screenWidth-1, "…"))
 			case <-p.done:
 				fmt.Fprint(p.screen.progress, "\r\x1b[K")
 				return

@@ -57,25 +57,43 @@ func TestScreen_table(t *testing.T) {
 	t.Parallel()
 	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
 	want := `
-strategy  orders  oversold  undersold  refused  errors  answers/s     p50     p99  verdict
-───────────────────────────────────────────────────────────────────────────────────────────
-none         431       331          0      569       0      1,885  212 ms  499 ms  oversold
-redis        100         0          0      900       0      1,400  9.4 ms   12.3s  correct
+strategy  orders  oversold  refused  answers/s     p50     p99  verdict
+────────────────────────────────────────────────────────────────────────
+none         431       331      569      1,885  212 ms  499 ms  oversold
+redis        100         0      900      1,400  9.4 ms   12.3s  correct
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 	got = screen{}.table(repeated(0.5, 4, 1))
 	want = `
-strategy    orders  oversold  undersold  refused  errors  answers/s     p50       p99  verdict
-──────────────────────────────────────────────────────────────────────────────────────────────
-redis          100         0          0      900       0      1,400  9.4 ms     12.3s  correct
-  least        100         0          0      900       0        700  2.4 ms  3,086 ms
-  greatest     100         0          0      900       0      5,600   19 ms     24.7s
+strategy    orders  refused  answers/s     p50       p99  verdict
+─────────────────────────────────────────────────────────────────
+redis          100      900      1,400  9.4 ms     12.3s  correct
+  least        100      900        700  2.4 ms  3,086 ms
+  greatest     100      900      5,600   19 ms     24.7s
 Rates and waits are medians over the rounds; all else is of the worst round.
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table of three rounds (-want +got):\n%s", diff)
+	}
+	// "A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below."
+	long := none()
+	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, verdict.Inconsistent
+	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})
+	want = `
+strategy               orders  oversold  undersold  refused   errors  answers/s
+───────────────────────────────────────────────────────────────────────────────
+release-before-commit     431       331     99,900      569  100,000      1,885
+redis                     100         0          0      900        0      1,400
+
+strategy                  p50     p99  verdict
+─────────────────────────────────────────────────
+release-before-commit  212 ms  499 ms  账目不一致
+redis                  9.4 ms   12.3s  正确
+`[1:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table that is too wide (-want +got):\n%s", diff)
 	}
 	lucky := none()
 	lucky.Verdict, lucky.Oversold = verdict.Correct, 0
@@ -116,7 +134,7 @@ func TestScreen_explanation(t *testing.T) {
 			func(_, right *result.Strategy) {
 				right.Verdict, right.Undersold, right.UnitsSold, right.Errors = verdict.Undersold, 5, 95, 5
 			},
-			[]string{"Sold 95 units of 100 and let 905 buyers go without one while units were left."},
+			[]string{"Sold 95 units of 100 and let 905 buyers go without one while units were\n       left."},
 		},
 		"wrong and without an answer": {
 			func(wrong, right *result.Strategy) { wrong.PromisesCorrect, wrong.Errors, right.Errors = true, 7, 1 },
@@ -181,13 +199,13 @@ func TestScreen_compare(t *testing.T) {
 before: 0001-01-01 00:00 UTC, go1.26, 3 rounds
 after:  0001-01-01 00:00 UTC, abc1234, go1.26, 3 rounds
 
-strategy                                   before                         after  after/before
-─────────────────────────────────────────────────────────────────────────────────────────────
-redis     verdict                         correct                       correct
-          answers/s        2,800 (1,400 to 4,200)        5,600 (4,900 to 7,000)          2.00
-          orders/s               280 (140 to 420)              560 (490 to 700)          2.00
-          p50           4.7 ms (3.1 ms to 9.4 ms)           0 ms (0 ms to 0 ms)             -
-          p99        6,173 ms (4,115 ms to 12.3s)  6,173 ms (4,115 ms to 12.3s)             ~
+strategy                        before                      after  ratio
+────────────────────────────────────────────────────────────────────────
+redis                          correct                    correct
+  answers/s        2,800 (1,400-4,200)        5,600 (4,900-7,000)   2.00
+  orders/s               280 (140-420)              560 (490-700)   2.00
+  p50           4.7 ms (3.1 ms-9.4 ms)           0 ms (0 ms-0 ms)      -
+  p99        6,173 ms (4,115 ms-12.3s)  6,173 ms (4,115 ms-12.3s)      ~
 ~ says nothing: the ranges of the two runs overlap.
 `[1:]
 	if diff := cmp.Diff(want, b.String()); diff != "" {
@@ -203,7 +221,7 @@ redis     verdict                         correct                       correct
 	}
 	for _, want := range []string{
 		"These two runs cannot be compared by speed:\n  SKUs: 1 before, 3 after\n  CPUs: 2 before, 64 after\n", "\x1b[31mundersold\x1b[0m",
-		"\nnone      verdict  \x1b[31moversold\x1b[0m          -\n", "\nmutex     verdict         -   \x1b[31moversold\x1b[0m\n", "worse\n",
+		"\nnone      \x1b[31moversold\x1b[0m          -\n", "\nmutex            -   \x1b[31moversold\x1b[0m\n", "worse\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())

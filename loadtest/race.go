@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/crowd"
-	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -60,8 +59,11 @@ func (l loadTest) run(ctx context.Context) (err error) {
 		return l.serve(ctx, chosen, shop)
 	}
 	r := l.report(shop)
-	if _, err := fmt.Fprintf(l.screen.out, "%s\nThink time between reading stock and writing it: %v.\nDatabase: %s. Redis: %s.\n\n",
-		strings.Join(lang.Wrap(r.Run.Lead(), screenWidth), "\n"), l.Think, r.Machine.Database, r.Machine.Redis); err != nil {
+	var lead strings.Builder
+	hang(&lead, screenWidth, "", 0, r.Run.Lead())
+	hang(&lead, screenWidth, "", 0, fmt.Sprintf("Think time between reading stock and writing it: %v.", l.Think))
+	hang(&lead, screenWidth, "", 0, fmt.Sprintf("Database: %s. Redis: %s.", r.Machine.Database, r.Machine.Redis))
+	if _, err := fmt.Fprintln(l.screen.out, lead.String()); err != nil {
 		return err
 	}
 	if err := l.races(ctx, chosen, &r); err != nil {

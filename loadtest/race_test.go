@@ -143,7 +143,7 @@ func TestRun_daily(t *testing.T) {
 			t.Errorf("stdout: got a line of %d columns, want at most %d and no blank at its end: %q", got, screenWidth, line)
 		}
 	}
-	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and again, up to 240", "sent again with the same key"} {
+	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and\nagain, up to 240 orders", "sent again with the same key"} {
 		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
@@ -289,16 +289,34 @@ func TestRun_compare(t *testing.T) {
 	})
 	worse := save("worse", func(r *result.Report) { r.Strategies[0].Verdict = "oversold" })
 	larger := save("larger", func(r *result.Report) { r.Run.Buyers = 5 })
+	encoded := func(name, head string, tail func(c byte) []byte) string { // byte by byte: the report is ASCII
+		text, err := os.ReadFile(faster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := []byte(head)
+		for _, c := range text {
+			all = append(all, tail(c)...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	marked := encoded("marked", "\ufeff", func(c byte) []byte { return []byte{c} })
+	utf16 := encoded("utf16", "\xff\xfe", func(c byte) []byte { return []byte{c, 0} })
 	later := save("later", func(r *result.Report) { r.Version = 9 })
 	for _, c := range []struct {
 		args []string
 		code int
 		want string // in either output
 	}{
-		{[]string{before, similar}, 0, "350 (280 to 420)             ~\n"},
-		{[]string{before, faster}, 0, "490 (420 to 560)          2.33\n"},
+		{[]string{before, similar}, 0, "350 (280-420)      ~\n"},
+		{[]string{before, faster}, 0, "490 (420-560)   2.33\n"},
+		{[]string{before, marked}, 0, "490 (420-560)   2.33\n"},
+		{[]string{before, utf16}, 0, "490 (420-560)   2.33\n"},
 		{[]string{before, single}, 0, "Make both reports with --repeat 5."},
-		{[]string{single, before}, 0, " 420              210 (140 to 280)             ~\n"},
+		{[]string{single, before}, 0, " 420              210 (140-280)      ~\n"},
 		{[]string{single, single}, 0, "Nothing can be said about speed"},
 		{[]string{before, worse}, 1, "worse"},
 		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},

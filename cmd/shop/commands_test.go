@@ -30,6 +30,9 @@ func TestRun_usage(t *testing.T) {
 		"bad redis":           {nil, "serve --redis cache", "host:port"},
 		"redis, no scheme":    {nil, "serve --redis geheim@cache:6379", "redis: want host:port or redis://user:password@host:6379/0"},
 		"empty redis":         {nil, "serve --redis=", "--redis: is empty"},
+		"empty list":          {nil, "serve --lab --redlock=", "--redlock: is empty"},
+		"backup to where":     {nil, "backup --data " + data, "<file>"},
+		"backup of what":      {nil, "backup --data= x.db", "--data: is empty"},
 		"two databases":       {nil, "serve --mysql a:b@tcp(c:1)/d --data " + data, "can't be used together"},
 		"two by variables":    {[]string{"SHOP_MYSQL=a:b@tcp(c:1)/d", "SHOP_DATA=" + data}, "audit", "can't be used together"},
 		"negative wait":       {nil, "serve --lock-wait=-1s", "lock-wait: -1s: want at least"},
@@ -72,13 +75,16 @@ func TestRun_usage(t *testing.T) {
 
 func TestRun_help(t *testing.T) {
 	t.Parallel()
-	shop(t, "--help").want(t, exitDone, "serve", "migrate", "seed", "audit", "token", "ready", "version")
-	for _, name := range []string{"serve", "migrate", "seed", "audit", "token", "ready"} {
+	shop(t, "--help").want(t, exitDone, "serve", "migrate", "seed", "audit", "backup", "token", "ready", "version")
+	for _, name := range []string{"serve", "migrate", "seed", "audit", "backup", "token", "ready"} {
 		shop(t, name, "--help").want(t, exitDone, "Example", "shop "+name)
 	}
 	shop(t, "serve", "--help").want(t, exitDone, "$SHOP_MYSQL", "$SHOP_REDIS", `--listen="127.0.0.1:8080"`)
 	shop(t, "token", "--help").want(t, exitDone, "$SHOP_TOKEN_SECRET", "openssl rand", "shop:buyer", "--ttl=1h")
 	shop(t, "audit", "--help").want(t, exitDone, "I1 ", "I2 ", "I5 ")
+	if said := shell(t, "for c in serve audit backup; do shop $c --help | true; done"); said != "" {
+		t.Errorf("got %s of a closed pipe, want a quiet end", said)
+	}
 	shop(t, "--version").want(t, exitDone, "shop ", "go1.")
 	for typed, same := range map[string]string{
 		"": "--help", "help": "--help", "help serve": "serve --help", "serve --version": "--version",

@@ -4,6 +4,7 @@
 //	shop migrate   bring the database's schema up to date
 //	shop seed      create SKUs with stock
 //	shop audit     compare levels, ledger and orders; exit 1 on a difference
+//	shop backup    copy the database of --data, also while the shop sells
 //	shop token     mint a buyer's token, for development
 //	shop ready     exit 0 if a running shop is ready
 //
@@ -20,7 +21,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -81,6 +81,7 @@ type commandLine struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
 	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
 	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
+	Backup  backupCommand  `cmd:"" help:"Copy the database of --data, also while the shop sells."`
 	Token   tokenCommand   `cmd:"" help:"Mint a buyer's token, for development."`
 	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
 }
@@ -120,7 +121,7 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 		return "shop", nil
 	}
 	if err == nil {
-		err = refuseEmpty(parsed)
+		err = app.RefuseEmpty(parsed)
 	}
 	if err != nil {
 		return selected(err, parsed), usageError{err}
@@ -134,17 +135,6 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 	logging.Disable()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
 	return selected(nil, parsed), parsed.Run(p)
-}
-
-// refuseEmpty refuses a flag with an empty value: a script whose variable is not set would start, for example, a shop
-// that shares no locks with the others.
-func refuseEmpty(parsed *kong.Context) error {
-	for _, path := range parsed.Path {
-		if path.Flag != nil && path.Flag.Target.Kind() == reflect.String && path.Flag.Target.Len() == 0 {
-			return fmt.Errorf("--%s: is empty: want a value, or leave it out", path.Flag.Name)
-		}
-	}
-	return nil
 }
 
 // usageError is a mistake on the command line or in the environment.

@@ -71,3 +71,14 @@ func TestNextPort(t *testing.T) {
 		}
 	}
 }
+
+// "An interrupted call leaves the whole file or none": a first start that cannot write does not spoil the next one.
+func TestServe_secretInterrupted(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	said := shell(t, "ulimit -f 0; shop serve --listen 127.0.0.1:0 --data "+data+" 2>&1 || true")
+	if left, err := os.ReadDir(data); err != nil || len(left) > 0 || !strings.Contains(said, "file too large") {
+		t.Fatalf("got %v, %v in the folder after %s, want a failed write that leaves nothing", left, err, said)
+	}
+	startShop(t, "--data", data)
+}

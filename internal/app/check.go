@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/store"
@@ -35,6 +38,25 @@ func (s Settings) Check() error {
 		within("max-in-flight", s.MaxInFlight, 1, 100_000),
 		s.validMode(),
 	)
+}
+
+// RefuseEmpty refuses an empty value on the command line: a script whose variable is not set would start, for example,
+// a shop that shares no locks with the others.
+func RefuseEmpty(parsed *kong.Context) error {
+	for _, path := range parsed.Path {
+		value := path.Positional
+		if path.Flag != nil {
+			value = path.Flag.Value
+		}
+		if value == nil {
+			continue
+		}
+		list, several := value.Target.Interface().([]string)
+		if value.Target.Kind() == reflect.String && value.Target.Len() == 0 || several && (len(list) == 0 || slices.Contains(list, "")) {
+			return fmt.Errorf("%s: is empty: want a value, or leave it out", value.ShortSummary())
+		}
+	}
+	return nil
 }
 
 // Check is Settings.Check for commands that need only the database.
@@ -142,12 +164,19 @@ func (s Settings) validMode() error {
 	if r, err := readRedis(s.Redis); err == nil {
 		server("redis", *r.tls != nil || s.redisTLS().given(), r.passwords...)
 	}
+	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		if r, err := readRedis(address); err != nil {
+		r, err := readRedis(address)
+		if err != nil {
 			fail("redlock: %w", err)
-		} else {
-			server("redlock", *r.tls != nil, r.passwords...)
+			continue
 		}
+		server("redlock", *r.tls != nil, r.passwords...)
+		name := strings.ToLower(r.String())
+		if seen[name] {
+			fail("redlock: %s is named twice: want independent servers", name)
+		}
+		seen[name] = true
 	}
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		fail("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)

@@ -128,6 +128,7 @@ func TestSettings_Check(t *testing.T) {
 		"lab, its token":         {func(s *app.Settings) { inLab(s); s.OperatorListen, s.OperatorToken = ":0", secret(t, published) }, ""},
 		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
 		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
+		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://A:1/3"} }, "redlock: a:1 is named twice"},
 		"lab, redlock no scheme": {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "geheim@c:1"} }, "redlock: " + wantURL},
 		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},
 		"redlock without lab":    {func(s *app.Settings) { s.Redlock = []string{"a:1", "b:1", "c:1"} }, "think, redlock, zookeeper: are for teaching mode"},

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -72,6 +73,9 @@ func ReadSecretFile(path string) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("secret: %w", err)
 	}
+	if len(text) == 0 {
+		return Secret{}, fmt.Errorf("secret: %s is empty: restore the secret, or remove the file for a new one, which refuses all earlier tokens", path)
+	}
 	secret, err := NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	if err != nil {
 		return Secret{}, fmt.Errorf("%w; it is in %s", err, path)
@@ -80,20 +84,33 @@ func ReadSecretFile(path string) (Secret, error) {
 }
 
 // KeptSecret reads the secret in a file as ReadSecretFile does, and makes a random one, of mode 0600, where there is no
-// file.
+// file. An interrupted call leaves the whole file or none.
 func KeptSecret(path string) (Secret, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names it
-	if errors.Is(err, fs.ErrExist) {
-		return ReadSecretFile(path)
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = makeSecret(path)
 	}
-	if err != nil {
-		return Secret{}, fmt.Errorf("secret: make one: %w", err)
-	}
-	random := make([]byte, secretBytes)
-	rand.Read(random)
-	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(random))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another shop may have made it first
 		return Secret{}, fmt.Errorf("secret: make one: %w", err)
 	}
 	return ReadSecretFile(path)
+}
+
+// makeSecret writes a temporary file and links it to path, which, unlike a rename, replaces nothing.
+func makeSecret(path string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	random := make([]byte, secretBytes)
+	rand.Read(random)
+	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(random))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"example.com/shop/internal/auth"
@@ -117,6 +118,7 @@ func errorTable() []row {
 		{order.ErrExists, 409, "sku-exists", "SKU exists", "", never},
 		{stock.ErrInvalid, 422, "invalid-sku", "Invalid SKU", "", never},
 
+		{syscall.EMFILE, 503, "too-few-descriptors", "Too few file descriptors", detailUnchanged, later},
 		{order.ErrStaleFence, 503, "lock-lost", "Lock lost", detailUnchanged, later},
 		{order.ErrTooLate, 503, "too-late", "Lock about to end", detailUnchanged, later},
 		{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later},

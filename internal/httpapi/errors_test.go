@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +88,7 @@ func TestErrorTable(t *testing.T) {
 		{order.ErrBusy, "503 busy", "true 1", "WARN"},
 		{order.ErrUnknownOutcome, "503 unknown-outcome", "true 1", "WARN"},
 		{order.ErrStaleFence, "503 lock-lost", "true 1", "WARN"},
+		{fmt.Errorf("%w: dial tcp 10.0.0.7:3306 (secret): %w", order.ErrBusy, syscall.EMFILE), "503 too-few-descriptors", "true 1", "WARN"},
 		{lock.ErrNotAcquired, "503 lock-unavailable", "true 1", "WARN"},
 		{lock.ErrTimeout, "503 lock-wait", "true 1", "DEBUG"},
 		{lock.ErrNoAnswer, "503 lock-no-answer", "true 1", "WARN"},

@@ -23,6 +23,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"gorm.io/gorm"
@@ -118,6 +120,23 @@ func (s *Store) tryWrites(ctx context.Context) error {
 
 // IsSQLite reports whether the database is a file, which has one writer at a time and no rows to lock.
 func (s *Store) IsSQLite() bool { return s.sqlite }
+
+// BackUp copies a SQLite file, as it is at one moment, to a new file of mode 0600. Others may write to the database
+// meanwhile. The new file is there when it is whole and on disk, or not at all; an existing file is an error.
+func (s *Store) BackUp(ctx context.Context, to string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	if err := s.db.WithContext(ctx).Exec("VACUUM INTO ?", f.Name()).Error; err != nil {
+		return explain(ctx, "copy the database", err)
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), to) // unlike a rename, it replaces nothing
+}
 
 // Version returns the product and its version, such as "MySQL 9.7.0".
 func (s *Store) Version(ctx context.Context) (string, error) {

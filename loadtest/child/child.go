@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -86,11 +87,15 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// BuildShop builds the program cmd/shop of a checkout, empty for this one, into a file. The flags are of go build.
+// BuildShop builds the program cmd/shop of a checkout, empty for this one, into a file of a folder that the caller
+// removes. The flags are of go build.
 func BuildShop(ctx context.Context, checkout, file string, flags ...string) error {
 	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/cmd/shop"})
 	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
 	build.Dir = checkout
+	// An interrupted go may leave its temporary folder, and a killed one its compilers.
+	build.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(file))
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"example.com/shop/loadtest/shopclient"
@@ -92,6 +93,9 @@ func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (rec
 		}
 		record.Tries++
 		record.Reason = explain(answer, err)
+		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {
+			b.run.stop(fmt.Errorf("%w: %s", ErrDescriptors, record.Reason))
+		}
 		pause := retry.pause(record.Tries, answer.RetryAfter)
 		last := record.Tries >= retry.Tries
 		switch meaningOf(answer, err) {

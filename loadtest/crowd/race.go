@@ -21,12 +21,14 @@ package crowd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -105,10 +107,26 @@ func (t *Tally) add(o Outcome) {
 	}
 }
 
+// ErrDescriptors means that a process may open too few files and connections: a limit of the machine, and no verdict.
+var ErrDescriptors = errors.New("too few file descriptors")
+
+// CheckDescriptors returns an ErrDescriptors unless this process may open n files. Its limit is the hard one: Go raises
+// the soft limit when a process starts.
+func CheckDescriptors(n int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= uint64(n) {
+		return nil //nolint:nilerr // a system without limits
+	}
+	return fmt.Errorf("%w: this needs a limit of %d (ulimit -n %[2]d), and it is %d", ErrDescriptors, n, limit.Cur)
+}
+
 // Run holds the race and returns what became of each order. It fails if a buyer cannot connect, before anything is
-// bought, and if ctx ends. All connections are closed when it returns.
+// bought, if ctx ends, and with ErrDescriptors if this process or a shop runs out of them. All connections are closed
+// when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
-	run := &run{Race: r, tally: new(Tally), limit: int64(cmp.Or(r.Requests, MaxRequests))}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	run := &run{Race: r, tally: new(Tally), limit: int64(cmp.Or(r.Requests, MaxRequests)), stop: stop}
 	if (r.Pace == Pace{}) {
 		run.limit = int64(r.Buyers)
 	}
@@ -137,13 +155,33 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 	if ctx.Err() != nil {
 		return Log{}, context.Cause(ctx)
 	}
-	return run.log(), nil
+	log := run.log()
+	if slices.ContainsFunc(log.Records, func(r Record) bool { return r.Outcome == Failed || r.Outcome == Unknown }) {
+		return log, r.checkShops(ctx)
+	}
+	return log, nil
+}
+
+// checkShops finds out whether each shop accepts some connections more, beside those of the buyers. A shop without file
+// descriptors for them has none for its own servers.
+func (r Race) checkShops(ctx context.Context) error {
+	const some = 32
+	for i := range some * len(r.Shops) {
+		conns := shopclient.NewBuyer(10 * time.Second)
+		defer conns.CloseIdleConnections()
+		base := r.Shops[i%len(r.Shops)]
+		if err := shopclient.New(base, conns).Connect(ctx); err != nil {
+			return fmt.Errorf("%s takes no more connections: its process may have %w: %w", base, ErrDescriptors, err)
+		}
+	}
+	return nil
 }
 
 // run is a race that goes on.
 type run struct {
 	Race
 	tally  *Tally
+	stop   context.CancelCauseFunc
 	buyers []*buyer
 	start  time.Time
 	limit  int64 // of orders

@@ -5,6 +5,7 @@ package result
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"time"
+	"unicode/utf16"
 
 	"github.com/shirou/gopsutil/v4/cpu"
 
@@ -156,16 +158,26 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Decode reads the JSON of a report.
+// Decode reads the JSON of a report, in UTF-8 or UTF-16.
 func Decode(text []byte) (Report, error) {
 	var r Report
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := json.Unmarshal(utf8(text), &r); err != nil {
 		return r, fmt.Errorf("not a report of --json: %w", err)
 	}
 	if r.Version != Version {
 		return r, fmt.Errorf("not a report of --json of version %d: its version is %d", Version, r.Version)
 	}
 	return r, nil
+}
+
+// utf8 returns a text without its byte order mark, by which Windows PowerShell says how it is encoded.
+func utf8(text []byte) []byte {
+	if !bytes.HasPrefix(text, []byte("\xff\xfe")) {
+		return bytes.TrimPrefix(text, []byte("\ufeff"))
+	}
+	units := make([]uint16, len(text)/2-1)
+	_, _ = binary.Decode(text[2:], binary.LittleEndian, units) // there are that many
+	return []byte(string(utf16.Decode(units)))
 }
 
 // Save writes a report to a file, or to stdout if its name is "-". Without a name it does nothing. If write fails, the file

@@ -3,6 +3,7 @@ package shopclient_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -141,5 +142,39 @@ func TestClient_unavailable(t *testing.T) {
 	_, err := client.Move(t.Context(), shopclient.MoveExpire, "a-1")
 	if !errors.Is(err, shopclient.ErrUnavailable) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v, want %v with the title", err, shopclient.ErrUnavailable)
+	}
+}
+
+// "One connection, which stands until another shop is asked".
+func TestNewBuyer(t *testing.T) {
+	t.Parallel()
+	hungUp := make(chan struct{}, 2)
+	var opened atomic.Int64
+	serve := func() string {
+		shop := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		shop.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				opened.Add(1)
+			}
+			if state == http.StateClosed {
+				hungUp <- struct{}{}
+			}
+		}
+		shop.Start()
+		t.Cleanup(shop.Close)
+		return shop.URL
+	}
+	first, second := serve(), serve()
+	conns := shopclient.NewBuyer(time.Minute)
+	for _, url := range []string{first, first, second} {
+		if err := shopclient.New(url, conns).Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-hungUp
+	conns.CloseIdleConnections()
+	<-hungUp
+	if opened := opened.Load(); opened != 2 {
+		t.Errorf("got %d connections, want 2", opened)
 	}
 }

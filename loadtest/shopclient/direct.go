@@ -14,21 +14,23 @@ import (
 	"time"
 )
 
-// NewBuyer returns what NewConnections does for one goroutine, with a connection to each shop that stands until
-// CloseIdleConnections. A crowd shares the machine with the shops, so its buyers are cheap: a Transport would add two
-// goroutines for each connection.
+// NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
+// asked or CloseIdleConnections. A crowd shares the machine with the shops, so its buyers are cheap: a Transport would
+// add two goroutines for each connection. Connections to all shops would need more file descriptors than many machines
+// allow.
 func NewBuyer(timeout time.Duration) *http.Client {
-	return &http.Client{Transport: &direct{timeout, map[string]*conn{}}, CheckRedirect: noRedirect}
+	return &http.Client{Transport: &direct{timeout: timeout}, CheckRedirect: noRedirect}
 }
 
 // direct is a RoundTripper that writes each request and reads its answer itself.
 type direct struct {
 	timeout time.Duration
-	conns   map[string]*conn // by scheme and host
+	conn    *conn // nil for none
 }
 
 type conn struct {
 	net.Conn
+	to   string // scheme and host
 	in   *bufio.Reader
 	out  *bufio.Writer
 	used time.Time
@@ -41,24 +43,22 @@ const maxRest = 30 * time.Second
 func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, to := r.Context(), r.URL.Scheme+"://"+r.URL.Host
 	deadline := time.Now().Add(d.timeout)
-	c := d.conns[to]
-	if c != nil && time.Since(c.used) > maxRest {
-		d.hangUp(to)
-		c = nil
+	if d.conn != nil && (d.conn.to != to || time.Since(d.conn.used) > maxRest) {
+		d.CloseIdleConnections()
 	}
-	if c == nil {
+	if d.conn == nil {
 		dialled, err := dial(ctx, r.URL, deadline)
 		if err != nil {
 			return nil, err
 		}
-		c = &conn{Conn: dialled, in: bufio.NewReaderSize(dialled, 2<<10), out: bufio.NewWriterSize(dialled, 1<<10)}
-		d.conns[to] = c
+		d.conn = &conn{Conn: dialled, to: to, in: bufio.NewReaderSize(dialled, 2<<10), out: bufio.NewWriterSize(dialled, 1<<10)}
 	}
+	c := d.conn
 	_ = c.SetDeadline(deadline) // of a connection that is closed, the exchange fails
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
 	answer, err := c.exchange(r)
 	if err != nil || answer.Close {
-		d.hangUp(to)
+		d.CloseIdleConnections()
 	}
 	c.used = time.Now()
 	return answer, err
@@ -92,14 +92,10 @@ func (c *conn) exchange(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func (d *direct) hangUp(to string) {
-	_ = d.conns[to].Close()
-	delete(d.conns, to)
-}
-
 // CloseIdleConnections is what http.Client asks for.
 func (d *direct) CloseIdleConnections() {
-	for to := range d.conns {
-		d.hangUp(to)
+	if d.conn != nil {
+		_ = d.conn.Close()
+		d.conn = nil
 	}
 }

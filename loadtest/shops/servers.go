@@ -28,13 +28,22 @@ func (s *Servers) Check() error {
 	if s.From == Docker && s.Named() {
 		return errors.New("--servers docker starts all servers; leave out --mysql, --redis, --redlock and --zookeeper")
 	}
-	if _, err := app.MySQLAddress(s.MySQL); s.MySQL != "" && err != nil {
-		return fmt.Errorf("--%w", err)
+	settings := s.settings()
+	if s.MySQL == "" {
+		settings.Data = "." // nothing is opened
 	}
-	if _, err := app.RedisAddress(s.Redis); s.Redis != "" && err != nil {
+	if err := settings.Check(); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
+}
+
+// settings are those of a shop that uses the servers.
+func (s *Servers) settings() app.Settings {
+	settings := app.Default()
+	settings.Listen, settings.Lab = "127.0.0.1:0", true
+	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = s.MySQL, s.Redis, s.Redlock, s.ZooKeeper
+	return settings
 }
 
 // Named reports whether servers of the user's own are to be used.

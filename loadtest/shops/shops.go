@@ -12,10 +12,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/loadtest/crowd"
 )
 
 // Instances are shops in this process, or one that others run.
@@ -30,6 +32,17 @@ type Instances struct {
 // payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when it
 // is judged.
 const payWithin = 2 * time.Hour
+
+// CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of some races
+// beside each other. A connection to a shop or a Redis in this process has two ends.
+func (n Instances) CheckDescriptors(races, buyers int) error {
+	need := buyers
+	if n.Target == "" {
+		pools := n.Count * 10 * runtime.GOMAXPROCS(0) // go-redis' limit; a buyer waits for one answer at a time
+		need = 2*buyers + 2*min(pools, buyers) + n.Count*80
+	}
+	return crowd.CheckDescriptors(races*need + 50)
+}
 
 // Set is the shops of one race.
 type Set struct {
@@ -61,11 +74,9 @@ func (n Instances) Open(ctx context.Context) (*Set, error) {
 
 // open starts what no server is named for, and then the instances.
 func (s *Set) open(ctx context.Context, n Instances) (err error) {
-	settings := app.Default()
-	settings.Listen, settings.Lab = "127.0.0.1:0", true
+	settings := n.settings()
 	settings.PayWithin, settings.Log = payWithin, n.Log
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
-	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = n.MySQL, n.Redis, n.Redlock, n.ZooKeeper
 	if n.LockTTL > 0 {
 		settings.LockTTL, settings.LabShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
 	}

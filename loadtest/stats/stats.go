@@ -67,6 +67,25 @@ func Rotation(n, round int) []int {
 	return order
 }
 
+// Fold is Table on a terminal of width columns: what does not fit stands below, beside the first column again.
+func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
+	for shown := len(header); shown > 1; shown-- {
+		var left, rest []table.Row
+		for _, row := range rows {
+			left = append(left, row[:shown])
+			rest = append(rest, slices.Concat(row[:1], row[shown:]))
+		}
+		switch part := Table(header[:shown], left, from, to); {
+		case text.LongestLineLen(part) > width:
+		case shown == len(header):
+			return part
+		default:
+			return part + "\n" + Fold(width, slices.Concat(header[:1], header[shown:]), rest, max(2, from-shown+1), to-shown+1)
+		}
+	}
+	return Table(header, rows, from, to) // a column that is too wide by itself
+}
+
 // Table returns the lines of a table with a line under the header and nothing else. The columns from..to, of which the
 // first is 1, stand at the right.
 func Table(header table.Row, rows []table.Row, from, to int) string {

@@ -24,6 +24,8 @@ type Lab interface {
 	Defaults() Choice
 	// Check returns nil, or what is wrong with a choice.
 	Check(c Choice) *Problem
+	// Fit reports whether the races of a choice can be held at the same time.
+	Fit(c Choice) bool
 	// Report is a report of no races yet.
 	Report(c Choice) result.Report
 	// Race holds the race of one strategy.

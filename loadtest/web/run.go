@@ -31,6 +31,7 @@ const (
 type run struct {
 	id     int // from 1; 0 before the first
 	choice Choice
+	parted bool            // the races were asked for together, but do not fit
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
 	stop   context.CancelFunc
 
@@ -212,7 +213,11 @@ func (r *run) status(language string) string {
 	case idle:
 		return ""
 	case running:
-		return lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		text := lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		if r.parted {
+			text += " " + lang.Text(language, "The strategies race one after the other: together they need more file descriptors than this process may open.")
+		}
+		return text
 	}
 	var words []string
 	for _, one := range r.races {

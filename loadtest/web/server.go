@@ -236,7 +236,9 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, *problem)
 		return
 	}
-	id := s.begin(c, chosen)
+	fits := !c.Together || s.lab.Fit(c)
+	c.Together = c.Together && fits
+	id := s.begin(c, chosen, fits)
 	if id == 0 {
 		refuse(w, http.StatusConflict, Problem{Text: busy})
 		return
@@ -245,13 +247,14 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin starts a run and returns its number; 0 if something goes on already.
-func (s *server) begin(c Choice, chosen []shopclient.Strategy) int {
+func (s *server) begin(c Choice, chosen []shopclient.Strategy, fits bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.occupied || !s.last.over() {
 		return 0
 	}
 	r := newRun(s.ctx, s.last.id+1, c, chosen)
+	r.parted = !fits
 	s.last = r
 	s.runs.Go(func() { r.hold(s.lab) })
 	return r.id

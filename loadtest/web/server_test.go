@@ -35,6 +35,7 @@ type fakeLab struct {
 	all  func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
 
 	primary error // of killing it
+	tight   bool  // the races do not fit beside each other
 }
 
 func (fakeLab) Strategies() []shopclient.Strategy {
@@ -48,6 +49,8 @@ func (fakeLab) Strategies() []shopclient.Strategy {
 func (fakeLab) Defaults() Choice {
 	return Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5}
 }
+
+func (l fakeLab) Fit(Choice) bool { return !l.tight }
 
 func (fakeLab) Check(c Choice) *Problem {
 	if c.Buyers == 0 {
@@ -202,6 +205,27 @@ func TestServer_one_run_at_a_time(t *testing.T) {
 	}
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted || body != `{"run":2}` {
 		t.Errorf("after the stop: got %d %s, want 202", status, body)
+	}
+}
+
+// Races that do not fit beside each other are held one after the other, and the page says why.
+func TestServer_not_together(t *testing.T) {
+	t.Parallel()
+	first := make(chan struct{})
+	s := open(t, fakeLab{tight: true, race: func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
+		if strategy == "none" {
+			<-first
+		}
+		return oversells(ctx, strategy, watch)
+	}})
+	s.ask(t, http.MethodPost, "/run", choice)
+	now := s.latest().state("zh")
+	if now.Races[1].Phase != waiting || now.Choice.Together || now.Status != "60 个买家，7 件。 各策略依次进行：同时进行所需的文件描述符超过本进程的上限。" {
+		t.Errorf("got %+v, want the second race to wait, and the reason", now)
+	}
+	close(first)
+	if got := s.finish(t).Status; got != "Done: none oversold by 2, redis oversold by 2." {
+		t.Errorf("got %q, want both races held", got)
 	}
 }
 
