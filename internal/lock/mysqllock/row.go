@@ -2,119 +2,110 @@ package mysqllock
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-
-	"example.com/shop/internal/lock"
 )
 
 //go:embed schema.sql
 var schema string
 
-const (
-	// The row: owner, microseconds left of its lease, fence, and the time in microseconds since 1970.
-	readRow = `
-SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
-       fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-  FROM locks WHERE name = ?`
+// now is the database's clock, in microseconds since 1970.
+const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-	lockRow = readRow + ` FOR UPDATE NOWAIT` // a wait would make the clock's value old
+// The statements, for the table `locks`. The three that change a row store its fence by LAST_INSERT_ID, which the server
+// sends back with its answer: 0 if the WHERE matched no row.
+const (
+	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM `locks` WHERE name = ?"
 
 	// A free row, where there is none.
-	insertRow = `INSERT IGNORE INTO locks (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`
+	insertRow = "INSERT IGNORE INTO `locks` (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))"
 
-	// A grant or a renewal, with the row locked.
-	setRow = `
-UPDATE locks SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
- WHERE name = ?`
+	// The row is locked, or the statement fails at once: a statement that waits would go on when its caller has gone, with
+	// an old clock. Without the LIMIT, MySQL merges the subquery into the statement, and forgets its NOWAIT.
+	lockRow = "UPDATE `locks` AS lease JOIN" +
+		" (SELECT name, owner, fence, deadline FROM `locks` WHERE name = ? LIMIT 1 FOR UPDATE NOWAIT) AS was USING (name) "
 
-	// A release needs no SELECT before: the WHERE has its condition.
-	releaseRow = `
-UPDATE locks SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
- WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`
+	// The fence is the clock, unless that is behind the row. A holder whose lease ran out has not reported the numbers
+	// that it used, so all that it may have used are left out; an owner that asks again has used none.
+	takeRow = lockRow + "SET lease.fence = LAST_INSERT_ID(GREATEST(was.fence + IF(was.owner IN ('', ?), 1, 65536), " + now + "))," +
+		" lease.owner = ?, lease.deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND" +
+		" WHERE was.owner IN ('', ?) OR was.deadline <= UTC_TIMESTAMP(6)"
+
+	renewRow = lockRow + "SET lease.fence = LAST_INSERT_ID(GREATEST(was.fence, ?))," +
+		" lease.deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND" +
+		" WHERE was.owner = ? AND was.deadline > UTC_TIMESTAMP(6)"
+
+	// A release may wait for the row: it is right whenever it happens.
+	releaseRow = "UPDATE `locks` SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
+		" WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)"
+
+	// The names of columns, and their types as CreateTable wants them: MariaDB writes bigint(20).
+	readColumns = "SELECT column_name, CONCAT(REPLACE(column_type, '(20)', '')," +
+		" IF(column_key = 'PRI', ', primary key', ''), ', ', COALESCE(engine, 'no engine'))" +
+		" FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)" +
+		" WHERE table_schema = DATABASE() AND table_name = ?"
 )
-
-// handoffs is how many numbers after its fence a holder may have used without reporting them: see lock.Grant.Fence.
-const handoffs = 65_535
 
 // row is the state of a key, by the database's clock.
 type row struct {
 	owner string
 	left  time.Duration // of the lease, if there is an owner
 	fence int64         // the highest in use, as far as it was reported
-	now   int64         // microseconds since 1970
-}
-
-func scan(r *sql.Row) (row, error) {
-	var owner []byte
-	var left, fence, now int64
-	err := r.Scan(&owner, &left, &fence, &now)
-	return row{string(owner), time.Duration(left) * time.Microsecond, fence, now}, err
 }
 
 func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
-// next is the fence of the next grant: the clock, unless that is behind the row. A holder whose lease ran out has not
-// reported the numbers that it used, so all that it may have used are left out; an owner that asks again has used none.
-func (r row) next(owner string) int64 {
-	if r.owner != "" && r.owner != owner {
-		return max(r.fence+handoffs+1, r.now)
-	}
-	return max(r.fence+1, r.now)
+// read returns the key's row. sql.ErrNoRows: there is none.
+func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
+	var owner []byte
+	var left int64
+	err = b.db.QueryRowContext(ctx, b.on(readRow), []byte(key)).Scan(&owner, &left, &r.fence)
+	r.owner, r.left = string(owner), time.Duration(left)*time.Microsecond
+	return r, err
 }
 
-// change locks and reads the claim's row in a transaction. If decide returns ok, it makes the claim's owner the holder
-// for the claim's TTL, with the fence that decide returns. sql.ErrNoRows: the key has no row.
-func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fence int64, ok bool)) error {
-	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+// change executes takeRow, renewRow or releaseRow. It returns the row's fence, 0 if the row does not match.
+func (b *Backend) change(ctx context.Context, statement string, args ...any) (fence int64, err error) {
+	result, err := b.db.ExecContext(ctx, b.on(statement), args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	committing := false
-	defer func() {
-		if !committing {
-			_ = within(ctx, tx.Rollback) // if it fails, the connection has failed, too
+	return result.LastInsertId()
+}
+
+// columns returns the type of each column of the table, by its name: none if there is no such table.
+func (b *Backend) columns(ctx context.Context) (types map[string]string, err error) {
+	rows, err := b.db.QueryContext(ctx, readColumns, b.table)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	types = make(map[string]string)
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			return nil, err
 		}
-	}()
-	r, err := scan(tx.QueryRowContext(ctx, lockRow, []byte(c.Key)))
-	if err != nil {
-		return err
+		types[name] = kind
 	}
-	fence, ok := decide(r)
-	if !ok {
-		return nil
-	}
-	_, err = tx.ExecContext(ctx, setRow, []byte(c.Owner), fence, c.TTL.Microseconds(), []byte(c.Key))
-	if err != nil {
-		return err
-	}
-	committing = true
-	return within(ctx, tx.Commit)
+	return types, rows.Err()
 }
 
-// within ends a transaction, and waits until ctx ends, since neither COMMIT nor ROLLBACK takes a context. A late COMMIT
-// does no harm: the row stays locked until then, and the UPDATE has set its deadline before.
-func within(ctx context.Context, end func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- end() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// on returns the statement for the Backend's table.
+func (b *Backend) on(statement string) string {
+	return strings.ReplaceAll(statement, "`locks`", "`"+b.table+"`")
 }
 
-// attempts is how often a statement or a transaction is tried if it conflicts with others.
+// attempts is how often a statement is tried that conflicts with others.
 const attempts = 8
 
 // retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that
-// transactions that collided do not collide again.
+// statements that collided do not collide again.
 func retry(ctx context.Context, f func() error) error {
 	most := 2 * time.Millisecond
 	for attempt := 1; ; attempt++ {
