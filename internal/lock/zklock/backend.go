@@ -40,6 +40,11 @@ type Options struct {
 	// to exclude each other use the same. Default "/locks".
 	Root string
 
+	// AuthScheme and AuthCredentials tell the servers who the Backend is, as addauth does in ZooKeeper's shell:
+	// "digest" and "user:password". Only clients with the same credentials can then see, take and delete the nodes that
+	// the Backend creates. Default: none, and everybody can.
+	AuthScheme, AuthCredentials string
+
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 
@@ -59,6 +64,9 @@ type Backend struct {
 	work sync.WaitGroup // calls under way
 
 	lastNumber string // above it, a node is refused with ErrSequence
+
+	authenticating sync.Mutex
+	authenticated  bool // guarded by authenticating
 
 	mu      sync.Mutex // never held during I/O
 	session session
