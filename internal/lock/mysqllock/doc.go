@@ -7,13 +7,14 @@
 //
 // # How it works
 //
-// Each key has a row in the table locks: owner, deadline, fence. Each request is one statement: an UPDATE of the row, on
-// the condition that the key is free, has run out, or is the caller's own. The fence comes back with the answer, by
-// LAST_INSERT_ID. Only an acquisition that fails needs more: a SELECT tells how long the key is still held, and a row that
-// is missing is inserted as a free one. No transaction is left open, and no connection is kept while a lease is held.
+// Each key has a row in the table locks, or in the one that NewTable names: owner, deadline, fence. Each request that
+// succeeds is one statement, an UPDATE of the row, on the condition that the key is free, has run out, or is the caller's
+// own. The fence comes back with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT
+// tells for how long the key is still held, and a row that is missing is inserted as a free one. A client that vanishes
+// leaves no transaction open, and no connection is kept while a lease is held.
 //
 // If another transaction has locked the row, the key counts as held: no server thread waits for the row to take or renew
-// it. UPDATE has no NOWAIT, so the row is locked by a subquery that has.
+// it.
 //
 // # What is promised
 //
@@ -61,7 +62,7 @@
 //
 // The user needs SELECT, INSERT and UPDATE on the table, and CREATE if CreateTable has to create it. The daily job needs
 // DELETE. The table must have no triggers: a trigger loses the LAST_INSERT_ID, and with it the fence. Statement-based
-// replication is unsafe with NOWAIT: set binlog_format to ROW, the default, or MIXED.
+// replication is unsafe with NOWAIT: set binlog_format to ROW or MIXED.
 //
 // The sources: MySQL Reference Manual, "Locking Reads" and "Information Functions"; for the fence's clock, hybrid logical
 // clocks (Kulkarni et al., 2014).

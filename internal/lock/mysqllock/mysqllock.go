@@ -1,13 +1,13 @@
 package mysqllock
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -15,8 +15,9 @@ import (
 
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package comment for its promises.
 type Backend struct {
-	db    *sql.DB
-	table string
+	db      *sql.DB
+	table   string
+	version atomic.Pointer[string] // of the server; nil: not asked yet
 }
 
 var (
@@ -26,38 +27,33 @@ var (
 
 // New returns a Backend over the table locks. The pool stays the caller's, to be closed after the Locker. The table has
 // to exist: see CreateTable.
-func New(db *sql.DB) *Backend { return &Backend{db, "locks"} }
+func New(db *sql.DB) *Backend { return &Backend{db: db, table: "locks"} }
 
 // NewTable is New for a table of another name: 1 to 64 letters, digits and underscores.
 func NewTable(db *sql.DB, table string) (*Backend, error) {
 	if !regexp.MustCompile(`^\w{1,64}$`).MatchString(table) {
 		return nil, fmt.Errorf("mysqllock: table %q: want a name of 1 to 64 letters, digits and underscores", table)
 	}
-	return &Backend{db, table}, nil
+	return &Backend{db: db, table: table}, nil
 }
 
 // CreateTable creates the lock table unless it exists. If a table of that name has other columns, another primary key or
-// another engine, the error says which. Any number of processes may call it at the same time. schema.sql has the
-// statement for shops that create tables by migrations; CreateTable then only checks the table, and needs no right to
-// create one.
+// another engine, the error says what it has. Any number of processes may call it at the same time. schema.sql has the
+// statement for shops that create tables by migrations; CreateTable then only checks the table.
 func (b *Backend) CreateTable(ctx context.Context) error {
-	columns, err := b.columns(ctx)
-	if err == nil && len(columns) == 0 {
+	const want = "deadline datetime(6), fence bigint, name varbinary(512) primary key, owner varbinary(255), InnoDB"
+	var has string
+	err := b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
+	if err == nil && has == "" {
 		if _, err = b.db.ExecContext(ctx, b.on(schema)); err == nil {
-			columns, err = b.columns(ctx)
+			err = b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
-	}
-	for _, column := range [][2]string{
-		{"name", "varbinary(512), primary key, InnoDB"}, {"owner", "varbinary(255), InnoDB"},
-		{"fence", "bigint, InnoDB"}, {"deadline", "datetime(6), InnoDB"},
-	} {
-		if got := cmp.Or(columns[column[0]], "missing"); got != column[1] {
-			return fmt.Errorf("mysqllock: the table %s is not a lock table: its column %s is %s, want %s; "+
-				"choose another name by NewTable", b.table, column[0], got, column[1])
-		}
+	case has != want:
+		return fmt.Errorf("mysqllock: the table %s is not a lock table: it has %q, want %q; choose another name by NewTable", b.table, has, want)
 	}
 	return nil
 }
@@ -90,7 +86,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 // take is one attempt. sql.ErrNoRows: the key has no row.
 func (b *Backend) take(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	me := []byte(c.Owner)
-	fence, err := b.change(ctx, takeRow, []byte(c.Key), me, me, c.TTL.Microseconds(), me)
+	fence, err := b.change(ctx, c.Key, setTaken, []any{me, me, c.TTL.Microseconds()}, ifFree, me)
 	if err != nil || fence > 0 {
 		return lock.Grant{Fence: fence}, err
 	}
@@ -132,19 +128,23 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 
 // Renew implements lock.Backend.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (fence int64, err error) {
-	return b.asHolder(ctx, "renew", renewRow, []byte(c.Key), c.Fence, c.TTL.Microseconds(), []byte(c.Owner))
+	return asHolder(ctx, "renew", func() (int64, error) {
+		return b.change(ctx, c.Key, setRenewed, []any{c.Fence, c.TTL.Microseconds()}, ifHeld, []byte(c.Owner))
+	})
 }
 
 // Release implements lock.Backend.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	_, err := b.asHolder(ctx, "release", releaseRow, c.Fence, []byte(c.Key), []byte(c.Owner))
+	_, err := asHolder(ctx, "release", func() (int64, error) {
+		return b.exec(ctx, releaseRow, c.Fence, []byte(c.Key), []byte(c.Owner))
+	})
 	return err
 }
 
-// asHolder changes a row that the owner holds. Else the error is lock.ErrLost.
-func (b *Backend) asHolder(ctx context.Context, doing, statement string, args ...any) (fence int64, err error) {
+// asHolder calls change until it meets no conflict. If it changes no row, the owner does not hold the key: lock.ErrLost.
+func asHolder(ctx context.Context, doing string, change func() (fence int64, err error)) (fence int64, err error) {
 	err = retry(ctx, func() (err error) {
-		fence, err = b.change(ctx, statement, args...)
+		fence, err = change()
 		return err
 	})
 	switch {

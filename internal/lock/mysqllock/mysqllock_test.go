@@ -293,7 +293,7 @@ func TestBackend_RowsDeleted(t *testing.T) {
 	})
 }
 
-// "Each request is one statement" where it succeeds, whatever the driver counts as affected rows.
+// "Each request that succeeds is one statement", whichever rows the driver counts as affected.
 func TestBackend_OneStatement(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		newBackend(t, open(t, dsn))
@@ -323,17 +323,18 @@ func TestBackend_OneStatement(t *testing.T) {
 	})
 }
 
-// "If a table of that name has other columns, another primary key or another engine, the error says which."
+// "If a table of that name has other columns, another primary key or another engine, the error says what it has."
 func TestBackend_ForeignTable(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
-		for change, says := range map[string]string{
-			"MODIFY name VARCHAR(512) COLLATE utf8mb4_general_ci": "its column name is varchar(512), primary key, InnoDB, want varbinary(512)",
-			"RENAME COLUMN owner TO holder":                       "its column owner is missing",
-			"MODIFY deadline DATETIME":                            "its column deadline is datetime, InnoDB, want datetime(6)",
-			"DROP PRIMARY KEY, ADD KEY (name)":                    "its column name is varbinary(512), InnoDB, want varbinary(512), primary key",
-			"DROP PRIMARY KEY, ADD PRIMARY KEY (name, owner)":     "its column owner is varbinary(255), primary key",
-			"ENGINE = MEMORY":                                     "its column name is varbinary(512), primary key, MEMORY",
+		for change, has := range map[string]string{
+			"MODIFY name VARCHAR(512) COLLATE utf8mb4_general_ci": "name varchar(512) primary key",
+			"RENAME COLUMN owner TO holder":                       "name varbinary(512) primary key, InnoDB",
+			"MODIFY deadline DATETIME":                            "deadline datetime,",
+			"DROP PRIMARY KEY, ADD KEY (name)":                    "name varbinary(512), owner",
+			"DROP PRIMARY KEY, ADD PRIMARY KEY (name, owner)":     "owner varbinary(255) primary key",
+			"ENGINE = MEMORY":                                     "MEMORY",
+			"RENAME COLUMN name TO a, RENAME COLUMN owner TO b, RENAME COLUMN fence TO c, RENAME COLUMN deadline TO d": `has "",`,
 		} {
 			b := newBackend(t, db)
 			if err := b.CreateTable(bounded(t)); err != nil {
@@ -341,8 +342,8 @@ func TestBackend_ForeignTable(t *testing.T) {
 			}
 			exec(t, db, "ALTER TABLE locks "+change)
 			err := b.CreateTable(bounded(t))
-			if err == nil || !strings.Contains(err.Error(), "the table locks is not a lock table: "+says) {
-				t.Errorf("%s: %v, want %q", change, err, says)
+			if err == nil || !strings.Contains(err.Error(), "the table locks is not a lock table") || !strings.Contains(err.Error(), has) {
+				t.Errorf("%s: %v, want an error that says %s", change, err, has)
 			}
 			exec(t, db, "DROP TABLE locks")
 		}

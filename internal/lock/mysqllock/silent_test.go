@@ -27,14 +27,14 @@ func TestBackend_SilentConnection(t *testing.T) {
 		statement string
 		call      func(context.Context, *mysqllock.Backend) error
 	}{
-		"Acquire":       {"SET lease.fence", acquire("free")},
+		"Acquire":       {"LAST_INSERT_ID", acquire("free")},
 		"Acquire, held": {"SELECT owner", acquire("theirs")},
 		"Acquire, new":  {"INSERT", acquire("new")},
-		"Renew": {"SET lease.fence", func(ctx context.Context, b *mysqllock.Backend) error {
+		"Renew": {"LAST_INSERT_ID", func(ctx context.Context, b *mysqllock.Backend) error {
 			_, err := b.Renew(ctx, mine)
 			return err
 		}},
-		"Release": {"SET fence", func(ctx context.Context, b *mysqllock.Backend) error { return b.Release(ctx, mine) }},
+		"Release": {"LAST_INSERT_ID", func(ctx context.Context, b *mysqllock.Backend) error { return b.Release(ctx, mine) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, dsn string) {
@@ -66,7 +66,7 @@ func TestBackend_LateAcquisition(t *testing.T) {
 	late := lock.Claim{Key: "key", Owner: "late", TTL: time.Second}
 	onBoth(t, func(t *testing.T, dsn string) {
 		direct := newBackend(t, open(t, dsn))
-		b, fell, speak := fallsSilent(t, dsn, "SET lease.fence")
+		b, fell, speak := fallsSilent(t, dsn, "LAST_INSERT_ID")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-fell; cancel() }()
 		if _, err := b.Acquire(ctx, late); !errors.Is(err, context.Canceled) {
@@ -94,7 +94,7 @@ func TestBackend_AnswerLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		through, link := testserver.Judged(t, with(t, dsn, "interpolateParams", "true"), func(statement string) testserver.Fate {
-			if strings.Contains(statement, "SET lease.fence") {
+			if strings.Contains(statement, "LAST_INSERT_ID") {
 				return testserver.Mute
 			}
 			return testserver.Pass
