@@ -56,6 +56,7 @@ type Options struct {
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt    Options
+	acl    []zk.ACL // of the nodes that the Backend creates
 	conn   tracedConn
 	events <-chan zk.Event
 
@@ -90,9 +91,13 @@ func New(servers []string, o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		opt:        o,
+		acl:        zk.WorldACL(zk.PermAll),
 		lastNumber: lastNumber,
 		session:    session{ended: make(chan struct{})},
 		places:     make(map[ticket]*place),
+	}
+	if o.AuthScheme != "" {
+		b.acl = zk.AuthACL(zk.PermAll) // for the creator's credentials
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.

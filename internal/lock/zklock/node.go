@@ -21,7 +21,7 @@ import (
 // or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
-	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.acl())
+	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.acl)
 	now := b.now().id
 	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // which is of requests that were never sent
 	switch {
@@ -128,12 +128,12 @@ func (b *Backend) latest(key string) ([]string, error) {
 // makeDir creates a key's node, or the root above it if that is missing. The key's node is a container: the server
 // removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
-	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl())
+	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl)
 	if errors.Is(err, zk.ErrNoNode) {
 		made := ""
 		for _, name := range strings.Split(b.opt.Root, "/")[1:] {
 			made += "/" + name
-			_, err = b.conn.Create(made, nil, zk.FlagPersistent, b.acl())
+			_, err = b.conn.Create(made, nil, zk.FlagPersistent, b.acl)
 			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"example.com/shop/internal/lock"
 )
 
@@ -82,14 +80,6 @@ func (b *Backend) authenticate() error {
 	}
 	b.authenticated = true
 	return nil
-}
-
-// acl is the access list of the nodes that the Backend creates.
-func (b *Backend) acl() []zk.ACL {
-	if b.opt.AuthScheme == "" {
-		return zk.WorldACL(zk.PermAll)
-	}
-	return zk.AuthACL(zk.PermAll) // for the creator's credentials
 }
 
 // dial opens the client library's connections, one at a time.
