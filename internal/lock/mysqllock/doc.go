@@ -7,14 +7,14 @@
 //
 // # How it works
 //
-// Each key has a row in the table locks: owner, deadline, fence. A key is taken in a short transaction: SELECT ... FOR
-// UPDATE NOWAIT of the row, a check whether it is free, has run out, or is the caller's own, UPDATE, COMMIT. A renewal
-// is the same, and a release is one UPDATE, on the condition that the owner still holds the key. If another transaction
-// has locked the row, the key counts as held: no server thread waits for the row to take or renew it. A missing row is inserted before the
-// transaction, as a free one. No connection is kept while a lease is held.
+// Each key has a row in the table locks, or in the one that NewTable names: owner, deadline, fence. Each request that
+// succeeds is one statement, an UPDATE of the row, on the condition that the key is free, has run out, or is the caller's
+// own. The fence comes back with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT
+// tells for how long the key is still held, and a row that is missing is inserted as a free one. A client that vanishes
+// leaves no transaction open, and no connection is kept while a lease is held.
 //
-// The transaction is READ COMMITTED, set for this transaction only. At REPEATABLE READ, the SELECT of a key without a
-// row would lock the gap into which other keys are inserted, and two such transactions would wait for each other.
+// If another transaction has locked the row, the key counts as held: no server thread waits for the row to take or renew
+// it.
 //
 // # What is promised
 //
@@ -23,16 +23,16 @@
 //     or the table was lost. After a lease that ran out, it leaves out as many numbers as the holder may have used for
 //     hand-offs. Renewals and releases record in the row which number is in use.
 //   - Asking again finds the caller's own lease. Owners and keys are compared byte by byte and whole.
-//   - Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are rolled back and
-//     tried again, a few times, after a random pause. So a lease is taken as a whole or not at all; if the answer to
-//     the COMMIT is lost, asking again or a release settles it.
-//   - Nothing is changed in the sessions of the caller's pool.
+//   - Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are tried again, a few
+//     times, after a random pause. If the answer to a request is lost, asking again or a release settles it.
+//   - Nothing is changed in the sessions of the caller's pool, except the value of LAST_INSERT_ID().
 //
 // # What is not
 //
 // It polls. A waiter reads the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often, up
 // to 100 ms, with jitter, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key
-// again at once tends to win. Each acquisition and each release is a durable commit.
+// again at once tends to win. Each acquisition and each release is a durable commit. An acquisition that arrives after its
+// caller's release keeps the key until its TTL has passed.
 //
 // A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write, and do not hold
 // locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a
@@ -47,18 +47,23 @@
 //	 WHERE deadline < UTC_TIMESTAMP(6) - INTERVAL 1 DAY
 //	   AND fence < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 86400000000 LIMIT 1000
 //
+// # Several servers
+//
+// All processes have to write to the same server. Several servers that take writes (Group Replication in multi-primary
+// mode, Galera) are not supported: each judges deadlines by its own clock, row locks do not reach the other servers, and
+// two servers can both grant a key until one of the commits fails certification. Galera is also known to lose updates.
+// In single-primary mode, connect to the primary.
+//
 // # The pool
 //
 // Any *sql.DB of github.com/go-sql-driver/mysql will do whose sessions commit by themselves (autocommit, the default).
 // A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their own if in
 // doubt. interpolateParams=true in the DSN halves the round trips.
 //
-// A client that disappears without closing the connection, in the middle of a transaction, keeps the row locked until
-// the server ends that connection: after the session's wait_timeout, 8 hours by default. So give the sessions of the
-// locks a short one, such as ?wait_timeout=30 in the DSN, and the pool a SetConnMaxIdleTime below it. The driver's
-// COMMIT and ROLLBACK take no contexts: set readTimeout and writeTimeout in the DSN to more than the time limit of a
-// request (a third of the TTL, or a second if that is longer). Statement-based replication cannot replicate READ COMMITTED.
+// The user needs SELECT, INSERT and UPDATE on the table, and CREATE if CreateTable has to create it. The daily job needs
+// DELETE. The table must have no triggers: a trigger loses the LAST_INSERT_ID, and with it the fence. Statement-based
+// replication is unsafe with NOWAIT: set binlog_format to ROW or MIXED.
 //
-// The sources: MySQL Reference Manual, "InnoDB Locking" and "Transaction Isolation Levels"; for the fence's clock,
-// hybrid logical clocks (Kulkarni et al., 2014).
+// The sources: MySQL Reference Manual, "Locking Reads" and "Information Functions"; for the fence's clock, hybrid logical
+// clocks (Kulkarni et al., 2014).
 package mysqllock

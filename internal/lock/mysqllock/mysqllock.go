@@ -6,28 +6,54 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
 )
 
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package comment for its promises.
-type Backend struct{ db *sql.DB }
+type Backend struct {
+	db      *sql.DB
+	table   string
+	version atomic.Pointer[string] // of the server; nil: not asked yet
+}
 
 var (
 	_ lock.Backend   = (*Backend)(nil)
 	_ lock.Inspector = (*Backend)(nil)
 )
 
-// New returns a Backend over the pool, which stays the caller's, to be closed after the Locker. The table locks has to
-// exist: see CreateTable.
-func New(db *sql.DB) *Backend { return &Backend{db} }
+// New returns a Backend over the table locks. The pool stays the caller's, to be closed after the Locker. The table has
+// to exist: see CreateTable.
+func New(db *sql.DB) *Backend { return &Backend{db: db, table: "locks"} }
 
-// CreateTable creates the lock table unless it exists. Any number of processes may call it at the same time. schema.sql
-// has the statement for shops that create tables by migrations.
+// NewTable is New for a table of another name: 1 to 64 letters, digits and underscores.
+func NewTable(db *sql.DB, table string) (*Backend, error) {
+	if !regexp.MustCompile(`^\w{1,64}$`).MatchString(table) {
+		return nil, fmt.Errorf("mysqllock: table %q: want a name of 1 to 64 letters, digits and underscores", table)
+	}
+	return &Backend{db: db, table: table}, nil
+}
+
+// CreateTable creates the lock table unless it exists. If a table of that name has other columns, another primary key or
+// another engine, the error says what it has. Any number of processes may call it at the same time. schema.sql has the
+// statement for shops that create tables by migrations; CreateTable then only checks the table.
 func (b *Backend) CreateTable(ctx context.Context) error {
-	if _, err := b.db.ExecContext(ctx, schema); err != nil {
-		return fmt.Errorf("mysqllock: create table: %w", err)
+	const want = "deadline datetime(6), fence bigint, name varbinary(512) primary key, owner varbinary(255), InnoDB"
+	var has string
+	err := b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
+	if err == nil && has == "" {
+		if _, err = b.db.ExecContext(ctx, b.on(schema)); err == nil {
+			err = b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
+	case has != want:
+		return fmt.Errorf("mysqllock: the table %s is not a lock table: it has %q, want %q; choose another name by NewTable", b.table, has, want)
 	}
 	return nil
 }
@@ -41,8 +67,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 	err = retry(ctx, func() (err error) {
 		g, err = b.take(ctx, c)
 		if errors.Is(err, sql.ErrNoRows) {
-			// Inserted outside of the transaction, which then has a row to lock.
-			if _, err := b.db.ExecContext(ctx, insertRow, []byte(c.Key)); err != nil {
+			if _, err := b.db.ExecContext(ctx, b.on(insertRow), []byte(c.Key)); err != nil {
 				return err
 			}
 			g, err = b.take(ctx, c)
@@ -59,16 +84,14 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 }
 
 // take is one attempt. sql.ErrNoRows: the key has no row.
-func (b *Backend) take(ctx context.Context, c lock.Claim) (g lock.Grant, err error) {
-	err = b.change(ctx, c, func(r row) (fence int64, ok bool) {
-		if r.held() && r.owner != c.Owner {
-			g = lock.Grant{Held: true, Retry: r.left}
-			return 0, false
-		}
-		g = lock.Grant{Fence: r.next(c.Owner)}
-		return g.Fence, true
-	})
-	return g, err
+func (b *Backend) take(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	me := []byte(c.Owner)
+	fence, err := b.change(ctx, c.Key, setTaken, []any{me, me, c.TTL.Microseconds()}, ifFree, me)
+	if err != nil || fence > 0 {
+		return lock.Grant{Fence: fence}, err
+	}
+	r, err := b.read(ctx, c.Key)
+	return lock.Grant{Held: true, Retry: max(r.left, 0)}, err
 }
 
 const (
@@ -89,7 +112,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 			return ctx.Err()
 		}
 		reading, cancel := context.WithTimeout(ctx, pollLimit)
-		r, err := scan(b.db.QueryRowContext(reading, readRow, []byte(c.Key)))
+		r, err := b.read(reading, c.Key)
 		cancel()
 		switch {
 		case errors.Is(err, sql.ErrNoRows), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -105,44 +128,37 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 
 // Renew implements lock.Backend.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (fence int64, err error) {
-	held := false
-	err = retry(ctx, func() error {
-		return b.change(ctx, c, func(r row) (int64, bool) {
-			held, fence = r.held() && r.owner == c.Owner, max(r.fence, c.Fence)
-			return fence, held
-		})
+	return asHolder(ctx, "renew", func() (int64, error) {
+		return b.change(ctx, c.Key, setRenewed, []any{c.Fence, c.TTL.Microseconds()}, ifHeld, []byte(c.Owner))
 	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && !held:
-		return 0, lock.ErrLost
-	case err != nil:
-		return 0, fmt.Errorf("mysqllock: renew: %w", err)
-	}
-	return fence, nil
 }
 
 // Release implements lock.Backend.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	freed := int64(0)
-	err := retry(ctx, func() error {
-		result, err := b.db.ExecContext(ctx, releaseRow, c.Fence, []byte(c.Key), []byte(c.Owner))
-		if err == nil {
-			freed, err = result.RowsAffected()
-		}
+	_, err := asHolder(ctx, "release", func() (int64, error) {
+		return b.exec(ctx, releaseRow, c.Fence, []byte(c.Key), []byte(c.Owner))
+	})
+	return err
+}
+
+// asHolder calls change until it meets no conflict. If it changes no row, the owner does not hold the key: lock.ErrLost.
+func asHolder(ctx context.Context, doing string, change func() (fence int64, err error)) (fence int64, err error) {
+	err = retry(ctx, func() (err error) {
+		fence, err = change()
 		return err
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("mysqllock: release: %w", err)
-	case freed == 0:
-		return lock.ErrLost
+		return 0, fmt.Errorf("mysqllock: %s: %w", doing, err)
+	case fence == 0:
+		return 0, lock.ErrLost
 	}
-	return nil
+	return fence, nil
 }
 
 // Holder implements lock.Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
-	r, err := scan(b.db.QueryRowContext(ctx, readRow, []byte(key)))
+	r, err := b.read(ctx, key)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !r.held():
 		return lock.Holder{}, nil

@@ -3,15 +3,22 @@ package mysqllock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
 	"example.com/shop/internal/lock/mysqllock"
+	"example.com/shop/internal/testserver"
 )
 
 // The suite, with either protocol of the driver.
@@ -144,7 +151,7 @@ func TestBackend_NewKeys(t *testing.T) {
 	})
 }
 
-// "Nothing is changed in the sessions of the caller's pool."
+// "Nothing is changed in the sessions of the caller's pool, except the value of LAST_INSERT_ID()."
 func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -199,8 +206,10 @@ func TestBackend_DatabaseClock(t *testing.T) {
 		if g := mustBeHeld(t, b, other); g.Retry != time.Microsecond {
 			t.Errorf("the holder has %v left, want 1µs", g.Retry)
 		}
-		if _, err := b.Renew(bounded(t), me); err != nil {
-			t.Errorf("Renew in the last moment: %v", err)
+		for range 2 { // the second changes nothing in the row
+			if _, err := b.Renew(bounded(t), me); err != nil {
+				t.Errorf("Renew in the last moment: %v", err)
+			}
 		}
 		at("1700007200.249999")
 		if _, err := b.Renew(bounded(t), me); !errors.Is(err, lock.ErrLost) {
@@ -282,4 +291,112 @@ func TestBackend_RowsDeleted(t *testing.T) {
 			t.Errorf("fence %d after %d, whose row was removed", next, fence)
 		}
 	})
+}
+
+// "Each request that succeeds is one statement", whichever rows the driver counts as affected.
+func TestBackend_OneStatement(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		newBackend(t, open(t, dsn))
+		for _, found := range []string{"false", "true"} {
+			var statements atomic.Int32
+			through, _ := testserver.Judged(t, with(t, dsn, "interpolateParams", "true"), func(statement string) testserver.Fate {
+				if statement != "CONNECT" {
+					statements.Add(1)
+				}
+				return testserver.Pass
+			})
+			b := mysqllock.New(open(t, with(t, through, "clientFoundRows", found)))
+			c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+			mustGrant(t, b, c) // inserts the row
+			statements.Store(0)
+			mustGrant(t, b, c)
+			if _, err := b.Renew(bounded(t), c); err != nil {
+				t.Error(err)
+			}
+			if err := b.Release(bounded(t), c); err != nil {
+				t.Error(err)
+			}
+			if n := statements.Load(); n != 3 {
+				t.Errorf("clientFoundRows=%s: %d statements of Acquire, Renew and Release, want 3", found, n)
+			}
+		}
+	})
+}
+
+// "If a table of that name has other columns, another primary key or another engine, the error says what it has."
+func TestBackend_ForeignTable(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		db := open(t, dsn)
+		for change, has := range map[string]string{
+			"MODIFY name VARCHAR(512) COLLATE utf8mb4_general_ci": "name varchar(512) primary key",
+			"RENAME COLUMN owner TO holder":                       "name varbinary(512) primary key, InnoDB",
+			"MODIFY deadline DATETIME":                            "deadline datetime,",
+			"DROP PRIMARY KEY, ADD KEY (name)":                    "name varbinary(512), owner",
+			"DROP PRIMARY KEY, ADD PRIMARY KEY (name, owner)":     "owner varbinary(255) primary key",
+			"ENGINE = MEMORY":                                     "MEMORY",
+			"RENAME COLUMN name TO a, RENAME COLUMN owner TO b, RENAME COLUMN fence TO c, RENAME COLUMN deadline TO d": `has "",`,
+		} {
+			b := newBackend(t, db)
+			if err := b.CreateTable(bounded(t)); err != nil {
+				t.Fatalf("CreateTable of a lock table: %v", err)
+			}
+			exec(t, db, "ALTER TABLE locks "+change)
+			err := b.CreateTable(bounded(t))
+			if err == nil || !strings.Contains(err.Error(), "the table locks is not a lock table") || !strings.Contains(err.Error(), has) {
+				t.Errorf("%s: %v, want an error that says %s", change, err, has)
+			}
+			exec(t, db, "DROP TABLE locks")
+		}
+	})
+}
+
+// "The user needs SELECT, INSERT and UPDATE on the table, and CREATE if CreateTable has to create it."
+func TestBackend_Rights(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		root := open(t, dsn)
+		config, err := mysql.ParseDSN(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.User = fmt.Sprintf("u%x", rand.Uint64())
+		exec(t, root, "CREATE USER "+config.User+" IDENTIFIED BY '"+config.Passwd+"'")
+		defer exec(t, root, "DROP USER "+config.User)
+		exec(t, root, "GRANT SELECT, INSERT, UPDATE, CREATE ON shop_locks TO "+config.User)
+		db := open(t, config.FormatDSN())
+		b, err := mysqllock.NewTable(db, "shop_locks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.CreateTable(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, root, "REVOKE CREATE ON shop_locks FROM "+config.User)
+		if err := b.CreateTable(bounded(t)); err != nil {
+			t.Errorf("CreateTable of a table that exists: %v", err)
+		}
+		c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+		mustGrant(t, b, c)
+		mustBeHeld(t, b, lock.Claim{Key: "key", Owner: "other", TTL: long})
+		if _, err := b.Renew(bounded(t), c); err != nil {
+			t.Error(err)
+		}
+		if h, err := b.Holder(bounded(t), "key"); err != nil || h.Owner != "me" {
+			t.Errorf("Holder: %+v, %v", h, err)
+		}
+		if err := b.Release(bounded(t), c); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A table's name is "1 to 64 letters, digits and underscores".
+func TestNewTable(t *testing.T) {
+	for _, name := range []string{"", "a b", "a`b", "shop.locks", "läcks", "a\n", strings.Repeat("t", 65)} {
+		if _, err := mysqllock.NewTable(nil, name); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
+			t.Errorf("NewTable(%q): %v, want an error that names it", name, err)
+		}
+	}
+	if _, err := mysqllock.NewTable(nil, strings.Repeat("t", 64)); err != nil {
+		t.Error(err)
+	}
 }

@@ -2,119 +2,110 @@ package mysqllock
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-
-	"example.com/shop/internal/lock"
 )
 
 //go:embed schema.sql
 var schema string
 
-const (
-	// The row: owner, microseconds left of its lease, fence, and the time in microseconds since 1970.
-	readRow = `
-SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline),
-       fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-  FROM locks WHERE name = ?`
+// now is the database's clock, in microseconds since 1970.
+const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-	lockRow = readRow + ` FOR UPDATE NOWAIT` // a wait would make the clock's value old
+// The statements, for the table `locks`. Those that change a row store its fence by LAST_INSERT_ID, which the server sends
+// back with its answer: 0 if the WHERE matched no row. The fence is set first, since it depends on the former owner.
+const (
+	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM `locks` WHERE name = ?"
 
 	// A free row, where there is none.
-	insertRow = `INSERT IGNORE INTO locks (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))`
+	insertRow = "INSERT IGNORE INTO `locks` (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))"
 
-	// A grant or a renewal, with the row locked.
-	setRow = `
-UPDATE locks SET owner = ?, fence = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
- WHERE name = ?`
+	// The fence is the clock, unless that is behind the row. A holder whose lease ran out has not reported the numbers
+	// that it used, so all that it may have used are left out; an owner that asks again has used none.
+	setTaken = "fence = LAST_INSERT_ID(GREATEST(fence + IF(owner IN ('', ?), 1, 65536), " + now + "))," +
+		" owner = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND"
+	ifFree = "(owner IN ('', ?) OR deadline <= UTC_TIMESTAMP(6))"
 
-	// A release needs no SELECT before: the WHERE has its condition.
-	releaseRow = `
-UPDATE locks SET owner = '', fence = GREATEST(fence, ?), deadline = UTC_TIMESTAMP(6)
- WHERE name = ? AND owner = ? AND deadline > UTC_TIMESTAMP(6)`
+	setRenewed = "fence = LAST_INSERT_ID(GREATEST(fence, ?)), deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND"
+	ifHeld     = "owner = ? AND deadline > UTC_TIMESTAMP(6)"
+
+	// A release may wait for the row: it is right whenever it happens.
+	releaseRow = "UPDATE `locks` SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
+		" WHERE name = ? AND " + ifHeld
+
+	// What the table has of the columns that matter; empty: nothing, or there is no such table. MariaDB says bigint(20).
+	describe = "SELECT COALESCE(CONCAT(GROUP_CONCAT(column_name, ' ', REPLACE(column_type, '(20)', '')," +
+		" IF(column_key = 'PRI', ' primary key', '') ORDER BY column_name SEPARATOR ', '), ', ', MAX(COALESCE(engine, 'no engine'))), '')" +
+		" FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)" +
+		" WHERE table_schema = DATABASE() AND table_name = ? AND column_name IN ('name', 'owner', 'fence', 'deadline')"
 )
-
-// handoffs is how many numbers after its fence a holder may have used without reporting them: see lock.Grant.Fence.
-const handoffs = 65_535
 
 // row is the state of a key, by the database's clock.
 type row struct {
 	owner string
 	left  time.Duration // of the lease, if there is an owner
 	fence int64         // the highest in use, as far as it was reported
-	now   int64         // microseconds since 1970
-}
-
-func scan(r *sql.Row) (row, error) {
-	var owner []byte
-	var left, fence, now int64
-	err := r.Scan(&owner, &left, &fence, &now)
-	return row{string(owner), time.Duration(left) * time.Microsecond, fence, now}, err
 }
 
 func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
-// next is the fence of the next grant: the clock, unless that is behind the row. A holder whose lease ran out has not
-// reported the numbers that it used, so all that it may have used are left out; an owner that asks again has used none.
-func (r row) next(owner string) int64 {
-	if r.owner != "" && r.owner != owner {
-		return max(r.fence+handoffs+1, r.now)
-	}
-	return max(r.fence+1, r.now)
+// read returns the key's row. sql.ErrNoRows: there is none.
+func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
+	var owner []byte
+	var left int64
+	err = b.db.QueryRowContext(ctx, b.on(readRow), []byte(key)).Scan(&owner, &left, &r.fence)
+	r.owner, r.left = string(owner), time.Duration(left)*time.Microsecond
+	return r, err
 }
 
-// change locks and reads the claim's row in a transaction. If decide returns ok, it makes the claim's owner the holder
-// for the claim's TTL, with the fence that decide returns. sql.ErrNoRows: the key has no row.
-func (b *Backend) change(ctx context.Context, c lock.Claim, decide func(row) (fence int64, ok bool)) error {
-	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return err
-	}
-	committing := false
-	defer func() {
-		if !committing {
-			_ = within(ctx, tx.Rollback) // if it fails, the connection has failed, too
+// change sets the columns of a key's row if the row meets the condition. It returns the fence, 0 if the row does not.
+//
+// If another transaction has locked the row, the statement fails at once. A statement that waited would go on after its
+// caller has gone, and its old clock could shorten a lease that was renewed meanwhile. UPDATE has no NOWAIT. MariaDB sets
+// the time limit of one statement. MySQL locks the row by a subquery, which it would merge into the UPDATE without the
+// LIMIT, and forget NOWAIT; in MariaDB such an UPDATE takes seven times as long.
+func (b *Backend) change(ctx context.Context, key, set string, values []any, condition string, owner []byte) (int64, error) {
+	version := b.version.Load()
+	if version == nil {
+		version = new(string)
+		if err := b.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(version); err != nil {
+			return 0, err
 		}
-	}()
-	r, err := scan(tx.QueryRowContext(ctx, lockRow, []byte(c.Key)))
-	if err != nil {
-		return err
+		b.version.Store(version)
 	}
-	fence, ok := decide(r)
-	if !ok {
-		return nil
+	if strings.Contains(*version, "MariaDB") {
+		return b.exec(ctx, "SET STATEMENT innodb_lock_wait_timeout = 0 FOR"+
+			" UPDATE `locks` SET "+set+" WHERE name = ? AND "+condition, slices.Concat(values, []any{[]byte(key), owner})...)
 	}
-	_, err = tx.ExecContext(ctx, setRow, []byte(c.Owner), fence, c.TTL.Microseconds(), []byte(c.Key))
-	if err != nil {
-		return err
-	}
-	committing = true
-	return within(ctx, tx.Commit)
+	return b.exec(ctx, "UPDATE `locks` JOIN (SELECT name AS this FROM `locks` WHERE name = ? LIMIT 1 FOR UPDATE NOWAIT) AS row_lock"+
+		" ON name = this SET "+set+" WHERE "+condition, slices.Concat([]any{[]byte(key)}, values, []any{owner})...)
 }
 
-// within ends a transaction, and waits until ctx ends, since neither COMMIT nor ROLLBACK takes a context. A late COMMIT
-// does no harm: the row stays locked until then, and the UPDATE has set its deadline before.
-func within(ctx context.Context, end func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- end() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// exec returns the LAST_INSERT_ID of a statement.
+func (b *Backend) exec(ctx context.Context, statement string, args ...any) (id int64, err error) {
+	result, err := b.db.ExecContext(ctx, b.on(statement), args...)
+	if err != nil {
+		return 0, err
 	}
+	return result.LastInsertId()
 }
 
-// attempts is how often a statement or a transaction is tried if it conflicts with others.
+// on returns the statement for the Backend's table.
+func (b *Backend) on(statement string) string {
+	return strings.ReplaceAll(statement, "`locks`", "`"+b.table+"`")
+}
+
+// attempts is how often a statement is tried that conflicts with others.
 const attempts = 8
 
 // retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that
-// transactions that collided do not collide again.
+// statements that collided do not collide again.
 func retry(ctx context.Context, f func() error) error {
 	most := 2 * time.Millisecond
 	for attempt := 1; ; attempt++ {

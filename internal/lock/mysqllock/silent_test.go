@@ -1,26 +1,20 @@
 package mysqllock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
+	"strings"
 	"sync"
 	"testing"
-
-	"github.com/go-sql-driver/mysql"
+	"time"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
 	"example.com/shop/internal/testserver"
 )
 
-// commit is that request, and not the READ COMMITTED of another.
-const commit = "\x03COMMIT"
-
 // "Acquire, Renew and Release get a context with a deadline, and return by then, also where the store is silent or the
-// driver knows no contexts": whatever the request is on which the connection falls silent.
+// driver knows no contexts": on whichever statement the connection falls silent.
 func TestBackend_SilentConnection(t *testing.T) {
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	acquire := func(key string) func(context.Context, *mysqllock.Backend) error {
@@ -29,106 +23,117 @@ func TestBackend_SilentConnection(t *testing.T) {
 			return err
 		}
 	}
-	renew := func(ctx context.Context, b *mysqllock.Backend) error {
-		_, err := b.Renew(ctx, mine)
-		return err
-	}
 	for name, c := range map[string]struct {
-		request string
-		call    func(context.Context, *mysqllock.Backend) error
-		known   bool // what became of the claim
+		statement string
+		call      func(context.Context, *mysqllock.Backend) error
 	}{
-		"Acquire, BEGIN":    {request: "START TRANSACTION", call: acquire("free")},
-		"Acquire, look":     {request: "FOR UPDATE NOWAIT", call: acquire("free")},
-		"Acquire, ROLLBACK": {request: "ROLLBACK", call: acquire("theirs"), known: true},
-		"Acquire, COMMIT":   {request: commit, call: acquire("free")},
-		"Renew, COMMIT":     {request: commit, call: renew},
-		"Release": {request: "SET owner = ''", call: func(ctx context.Context, b *mysqllock.Backend) error {
-			return b.Release(ctx, mine)
+		"Acquire":       {"LAST_INSERT_ID", acquire("free")},
+		"Acquire, held": {"SELECT owner", acquire("theirs")},
+		"Acquire, new":  {"INSERT", acquire("new")},
+		"Renew": {"LAST_INSERT_ID", func(ctx context.Context, b *mysqllock.Backend) error {
+			_, err := b.Renew(ctx, mine)
+			return err
 		}},
+		"Release": {"LAST_INSERT_ID", func(ctx context.Context, b *mysqllock.Backend) error { return b.Release(ctx, mine) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, dsn string) {
 				direct := newBackend(t, open(t, dsn))
+				free := lock.Claim{Key: "free", Owner: "they", TTL: long}
 				mustGrant(t, direct, mine)
 				mustGrant(t, direct, lock.Claim{Key: "theirs", Owner: "they", TTL: long})
-				mustGrant(t, direct, lock.Claim{Key: "free", Owner: "they", TTL: long})
-				if err := direct.Release(bounded(t), lock.Claim{Key: "free", Owner: "they"}); err != nil {
+				mustGrant(t, direct, free)
+				if err := direct.Release(bounded(t), free); err != nil {
 					t.Fatal(err)
 				}
-				w, dsn := throughWire(t, dsn)
-				b := mysqllock.New(open(t, dsn))
+				b, fell, _ := fallsSilent(t, dsn, c.statement)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				fell := w.silence(c.request)
 				returned := make(chan error, 1)
 				go func() { returned <- c.call(ctx, b) }()
 				await(t, fell)
 				cancel()
-				if err := await(t, returned); errors.Is(err, context.Canceled) == c.known || c.known && err != nil {
-					t.Errorf("got %v, want the context's error: %t", err, !c.known)
+				if err := await(t, returned); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want the context's error", err)
 				}
 			})
 		})
 	}
 }
 
-// "If the answer to the COMMIT is lost, asking again or a release settles it", also where the COMMIT itself is late: a
-// release waits for it at the row, and who asks again is told that the key is held until then.
-func TestBackend_LateCommit(t *testing.T) {
+// "An acquisition that arrives after its caller's release keeps the key until its TTL has passed", and no longer.
+func TestBackend_LateAcquisition(t *testing.T) {
+	late := lock.Claim{Key: "key", Owner: "late", TTL: time.Second}
+	onBoth(t, func(t *testing.T, dsn string) {
+		direct := newBackend(t, open(t, dsn))
+		b, fell, speak := fallsSilent(t, dsn, "LAST_INSERT_ID")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-fell; cancel() }()
+		if _, err := b.Acquire(ctx, late); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Acquire: %v, want the context's error", err)
+		}
+		if err := direct.Release(bounded(t), late); !errors.Is(err, lock.ErrLost) {
+			t.Fatalf("Release: %v, want ErrLost", err)
+		}
+		speak()
+		next := lock.Claim{Key: "key", Owner: "next", TTL: long}
+		testserver.Until(t, "the key is free", patience, func() bool {
+			g, err := direct.Acquire(bounded(t), next)
+			return err == nil && !g.Held
+		})
+	})
+}
+
+// "If the answer to a request is lost, asking again or a release settles it".
+func TestBackend_AnswerLost(t *testing.T) {
 	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
-	for _, how := range []string{"Release", "asking again"} {
-		t.Run(how, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, dsn string) {
-				pool := open(t, dsn)
-				direct := newBackend(t, pool)
-				w, dsn := throughWire(t, dsn)
-				b := mysqllock.New(open(t, dsn))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				fell := w.silence(commit)
-				go func() { <-fell; cancel() }()
-				acquired := make(chan error, 1)
-				go func() {
-					_, err := b.Acquire(ctx, mine)
-					acquired <- err
-				}()
-				if err := await(t, acquired); err == nil {
-					t.Fatal("Acquire: granted without an answer to the COMMIT")
-				}
-				if how == "asking again" { // the wire is silent for that one connection
-					mustBeHeld(t, b, mine)
-					w.speak()
-					for g := mustBeHeldOrMine(t, b, mine); g.Held; g = mustBeHeldOrMine(t, b, mine) {
-						if err := b.Wait(bounded(t), mine, g); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if err := b.Release(bounded(t), mine); err != nil {
-						t.Errorf("Release: %v", err)
-					}
-				} else {
-					released := make(chan error, 1)
-					go func() { released <- b.Release(bounded(t), mine) }()
-					blocked(t, pool)
-					w.speak()
-					if err := await(t, released); err != nil {
-						t.Errorf("Release: %v", err)
-					}
-				}
-				mustGrant(t, direct, lock.Claim{Key: "key", Owner: "next", TTL: long})
-			})
+	onBoth(t, func(t *testing.T, dsn string) {
+		direct := newBackend(t, open(t, dsn))
+		mustGrant(t, direct, mine) // the key has a row
+		if err := direct.Release(bounded(t), mine); err != nil {
+			t.Fatal(err)
+		}
+		through, link := testserver.Judged(t, with(t, dsn, "interpolateParams", "true"), func(statement string) testserver.Fate {
+			if strings.Contains(statement, "LAST_INSERT_ID") {
+				return testserver.Mute
+			}
+			return testserver.Pass
 		})
-	}
+		b := mysqllock.New(open(t, through))
+		if g, err := b.Acquire(bounded(t), mine); err == nil {
+			t.Fatalf("Acquire: %+v without an answer", g)
+		}
+		var lost lock.Holder
+		testserver.Until(t, "the request is carried out", patience, func() bool {
+			lost, _ = direct.Holder(bounded(t), "key")
+			return lost.Owner == "me"
+		})
+		link.Heal()
+		if fence := mustGrant(t, b, mine); fence <= lost.Since.UnixMicro() {
+			t.Errorf("fence %d after %d, whose answer was lost", fence, lost.Since.UnixMicro())
+		}
+		if err := b.Release(bounded(t), mine); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		mustGrant(t, direct, lock.Claim{Key: "key", Owner: "next", TTL: long})
+	})
 }
 
-func mustBeHeldOrMine(t *testing.T, b lock.Backend, c lock.Claim) lock.Grant {
+// fallsSilent returns a Backend one of whose connections falls silent, without breaking, when it sends the statement:
+// fell is then closed. It goes on when speak is called.
+func fallsSilent(t *testing.T, dsn, statement string) (b *mysqllock.Backend, fell chan struct{}, speak func()) {
 	t.Helper()
-	g, err := b.Acquire(bounded(t), c)
-	if err != nil {
-		t.Fatalf("Acquire: %v", err)
-	}
-	return g
+	fell, silence := make(chan struct{}), make(chan struct{})
+	falls, speak := sync.OnceFunc(func() { close(fell) }), sync.OnceFunc(func() { close(silence) })
+	dsn, _ = testserver.Judged(t, with(t, dsn, "interpolateParams", "true"), func(sent string) testserver.Fate {
+		if strings.Contains(sent, statement) {
+			falls()
+			<-silence
+		}
+		return testserver.Pass
+	})
+	t.Cleanup(speak) // before the link is closed
+	return mysqllock.New(open(t, dsn)), fell, speak
 }
 
 // await fails the test if nothing comes.
@@ -140,75 +145,4 @@ func await[T any](t testing.TB, c <-chan T) (value T) {
 		t.Fatalf("nothing for %v", patience)
 	}
 	return value
-}
-
-// wire is a way to a server on which one connection can fall silent, without breaking, when a request is sent.
-type wire struct {
-	mu     sync.Mutex
-	word   []byte        // of the request that gets stuck; nil: none
-	fell   chan struct{} // closed when it is stuck
-	speaks chan struct{} // closed when it goes on
-}
-
-// throughWire returns the DSN that leads through it, until the test ends.
-func throughWire(t *testing.T, dsn string) (w *wire, through string) {
-	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w = &wire{speaks: make(chan struct{})}
-	config.Addr = testserver.Relay(t, config.Addr, func(client, server net.Conn) {
-		testserver.BothWays(client, server,
-			func() { w.requests(server, client) },
-			func() { _, _ = io.Copy(client, server) })
-	})
-	t.Cleanup(w.speak)
-	return w, config.FormatDSN()
-}
-
-// requests copies them; one may get stuck.
-func (w *wire) requests(server, client net.Conn) {
-	buffer := make([]byte, 4096)
-	for {
-		n, err := client.Read(buffer)
-		w.hear(buffer[:n])
-		if _, failed := server.Write(buffer[:n]); failed != nil || err != nil {
-			return
-		}
-	}
-}
-
-// silence lets the next request that holds the word get stuck, and all that follows on its connection. The channel is
-// closed when that has happened.
-func (w *wire) silence(word string) (fell <-chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.word, w.fell = []byte(word), make(chan struct{})
-	return w.fell
-}
-
-func (w *wire) hear(request []byte) {
-	w.mu.Lock()
-	stuck := w.word != nil && bytes.Contains(request, w.word)
-	if stuck {
-		w.word = nil
-		close(w.fell)
-	}
-	w.mu.Unlock()
-	if stuck {
-		<-w.speaks
-	}
-}
-
-// speak lets it go on.
-func (w *wire) speak() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.word = nil
-	select {
-	case <-w.speaks:
-	default:
-		close(w.speaks)
-	}
 }

@@ -40,6 +40,12 @@
 // Run nodes with appendonly, appendfsync always and maxmemory-policy noeviction, or start a crashed one only after the
 // longest TTL has passed. lock.Options.Margin has to cover the drift as well: its default, a tenth of the TTL, does.
 //
+// A lease that is renewed survives a rolling restart of nodes that keep their data, one at a time. A renewal never takes a
+// key on a node again, and so a lease granted while a node was down keeps only the other nodes' votes: before the next node
+// is stopped, wait until such leases have been released. A node that loses its data is started again only after the longest
+// TTL has passed. To replace a node's address, stop all Lockers first: a quorum of the old list and a quorum of the new one
+// can have no node in common.
+//
 // It polls. By default a waiter notices a release after some 90 ms on average. Waiters have no order, and a process
 // that takes a hot key again at once tends to win; it serves its own callers for lock.Options.HandoffTime. TryAcquire
 // can fail on a free key if two callers ask at the same time and each gets a minority.

@@ -11,6 +11,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/testserver"
 )
 
 // long is a TTL that no test waits for.
@@ -278,8 +279,28 @@ func TestBackend_CallerLeaves(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// A lease outlives nodes that restart empty, as long as a quorum remembers; its renewal does not take the key there
-// again.
+// "A lease that is renewed survives a rolling restart of nodes that keep their data, one at a time."
+func TestBackend_RollingRestart(t *testing.T) {
+	servers := startNodes(t)
+	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
+	c := lock.Claim{Key: "key", Owner: "me", TTL: long}
+	mustGrant(t, b, c)
+	for i, s := range servers {
+		testserver.Until(t, "the last nodes have granted it", patience, func() bool { return len(s.Keys()) > 0 })
+		s.Close()
+		if _, err := b.Renew(bounded(t), c); err != nil {
+			t.Errorf("Renew without node %d: %v", i, err)
+		}
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Release(bounded(t), c); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+// A lease outlives nodes that restart empty, as long as a quorum remembers. "A renewal never takes a key on a node again".
 func TestBackend_NodesForget(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

@@ -36,6 +36,9 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	if err == nil {
 		err = s.checkTTL(c.TTL)
 	}
+	if err == nil {
+		err = b.authenticate()
+	}
 	if err != nil {
 		return lock.Grant{}, err
 	}

@@ -40,6 +40,11 @@ type Options struct {
 	// to exclude each other use the same. Default "/locks".
 	Root string
 
+	// AuthScheme and AuthCredentials tell the servers who the Backend is, as addauth does in ZooKeeper's shell:
+	// "digest" and "user:password". Only clients with the same credentials can then see, take and delete the nodes that
+	// the Backend creates. Default: none, and everybody can.
+	AuthScheme, AuthCredentials string
+
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 
@@ -51,6 +56,7 @@ type Options struct {
 // Backend is a lock.Backend that keeps leases in ZooKeeper. It may be used by many goroutines at once.
 type Backend struct {
 	opt    Options
+	acl    []zk.ACL // of the nodes that the Backend creates
 	conn   tracedConn
 	events <-chan zk.Event
 
@@ -59,6 +65,9 @@ type Backend struct {
 	work sync.WaitGroup // calls under way
 
 	lastNumber string // above it, a node is refused with ErrSequence
+
+	authenticating sync.Mutex
+	authenticated  bool // guarded by authenticating
 
 	mu      sync.Mutex // never held during I/O
 	session session
@@ -82,9 +91,13 @@ func New(servers []string, o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		opt:        o,
+		acl:        zk.WorldACL(zk.PermAll),
 		lastNumber: lastNumber,
 		session:    session{ended: make(chan struct{})},
 		places:     make(map[ticket]*place),
+	}
+	if o.AuthScheme != "" {
+		b.acl = zk.AuthACL(zk.PermAll) // for the creator's credentials
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.

@@ -45,11 +45,20 @@
 // and for Lease.Raise above the servers' counter, the error is ErrFence. Fences of another store or ensemble cannot be
 // compared with these: when a key's store is changed, the guarded rows have to be reset.
 //
+// # Rights
+//
+// Without credentials, every client that reaches the servers can delete a node, and so take a key from its holder. With
+// Options.AuthScheme, the nodes that the Backend creates, with Root and the nodes above it, are for its credentials alone
+// (ACL auth:cdrwa). A Root that exists keeps its ACL: create it in advance if other programs use the nodes above it, and
+// let only these credentials create and delete below it. The credentials cross the network as they are: use TLS, by
+// Options.Dial. All Lockers of a key need the same credentials: the others get zk.ErrNoAuth.
+//
 // # What is promised
 //
 //   - First come, first served, in all processes, but for a Locker's hand-offs within one.
 //   - A release wakes one waiter. A waiter that is not woken checks the queue once a TTL.
 //   - After a lost connection, an unwanted node exists no longer than until the next connection, or the end of the session.
+//   - The credentials are sent again on each new connection.
 //   - Any text is a key and an owner: names are escaped as in URLs.
 //   - Each call ends with its context, though the library's do not; what was begun goes on in the background. Close
 //     waits for that, a few seconds at most. A call whose context has ended before begins nothing, but for Release.

@@ -17,13 +17,11 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-func everybody() []zk.ACL { return zk.WorldACL(zk.PermAll) }
-
 // create adds the owner's node at the end of the queue. If the connection is lost before the answer, the node may exist
 // or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
-	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, everybody())
+	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.acl)
 	now := b.now().id
 	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // which is of requests that were never sent
 	switch {
@@ -117,6 +115,9 @@ func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 // latest is queue after all changes that the leader has confirmed, or that were sent over a lost connection: without
 // Sync, a server may not have them yet.
 func (b *Backend) latest(key string) ([]string, error) {
+	if err := b.authenticate(); err != nil {
+		return nil, err
+	}
 	if _, err := b.conn.Sync(b.dir(key)); err != nil {
 		return nil, err
 	}
@@ -127,12 +128,12 @@ func (b *Backend) latest(key string) ([]string, error) {
 // makeDir creates a key's node, or the root above it if that is missing. The key's node is a container: the server
 // removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
-	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, everybody())
+	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl)
 	if errors.Is(err, zk.ErrNoNode) {
 		made := ""
 		for _, name := range strings.Split(b.opt.Root, "/")[1:] {
 			made += "/" + name
-			_, err = b.conn.Create(made, nil, zk.FlagPersistent, everybody())
+			_, err = b.conn.Create(made, nil, zk.FlagPersistent, b.acl)
 			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}

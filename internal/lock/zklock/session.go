@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -64,6 +65,23 @@ func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 	}
 }
 
+// authenticate tells the servers who the Backend is, once: the library repeats that on each further connection.
+func (b *Backend) authenticate() error {
+	if b.opt.AuthScheme == "" {
+		return nil
+	}
+	b.authenticating.Lock()
+	defer b.authenticating.Unlock()
+	if b.authenticated {
+		return nil
+	}
+	if err := b.conn.AddAuth(b.opt.AuthScheme, []byte(b.opt.AuthCredentials)); err != nil {
+		return fmt.Errorf("authenticate by scheme %q: %w", b.opt.AuthScheme, err)
+	}
+	b.authenticated = true
+	return nil
+}
+
 // dial opens the client library's connections, one at a time.
 func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	b.hangUp() // the library leaves the last one open when a session has expired
@@ -116,16 +134,18 @@ type handshake struct {
 	over    bool
 	resumes bool // the next answer is held back until the watches are sent
 
-	rewatched chan struct{} // closed when the library sends the watches
-	once      sync.Once
+	authenticates atomic.Bool   // the latest request was credentials, which come before the watches
+	rewatched     chan struct{} // closed when the library sends the watches
+	once          sync.Once
 }
 
 const (
 	answerLen = 4 + 4 + 4 + 8
 
-	// opSetWatches is the type of the request that sends the watches. It stands behind the request's length and number,
-	// 4 bytes each.
+	// The types of the requests that send the watches and the credentials. A type stands behind the request's length and
+	// number, 4 bytes each.
 	opSetWatches = 101
+	opSetAuth    = 100
 	opOffset     = 4 + 4
 
 	// holdLimit bounds the wait for it: there may be no watches.
@@ -136,7 +156,7 @@ const (
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if h.over {
-		if h.resumes && n > 0 {
+		if h.resumes && n > 0 && !h.authenticates.Load() {
 			h.resumes = false
 			select {
 			case <-h.rewatched:
@@ -157,8 +177,12 @@ func (h *handshake) Read(p []byte) (int, error) {
 
 // Write is called with one request at a time.
 func (h *handshake) Write(p []byte) (int, error) {
-	if len(p) >= opOffset+4 && binary.BigEndian.Uint32(p[opOffset:]) == opSetWatches {
-		h.once.Do(func() { close(h.rewatched) })
+	if len(p) >= opOffset+4 {
+		op := binary.BigEndian.Uint32(p[opOffset:])
+		h.authenticates.Store(op == opSetAuth)
+		if op == opSetWatches {
+			h.once.Do(func() { close(h.rewatched) })
+		}
 	}
 	return h.Conn.Write(p)
 }

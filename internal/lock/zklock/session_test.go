@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/testserver"
@@ -109,6 +111,54 @@ func TestBackend_NotLostWithConnection(t *testing.T) {
 	mustLive(t, g) // released, which is no loss
 }
 
+// "Only clients with the same credentials can then see, take and delete the nodes that the Backend creates", and "the
+// credentials are sent again on each new connection", and in the next session.
+func TestBackend_Auth(t *testing.T) {
+	t.Parallel()
+	proxy := newProxy(t, testserver.ZooKeeper(t))
+	root := newPrivateRoot()
+	ours := zklock.Options{Root: root, AuthScheme: "digest", AuthCredentials: "shop:secret"}
+	holder, friend := connect(t, proxy.addr, ours), connect(t, proxy.server, ours)
+	var node string
+	ours.Trace = func(command, path, answer string) {
+		if command == "create" {
+			node = path[:strings.LastIndex(path, "/")+1] + answer
+		}
+	}
+	mustGrant(t, connect(t, proxy.server, ours), "seen")
+	me := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
+	other := lock.Claim{Key: "key", Owner: "other", TTL: time.Second}
+	for range 2 {
+		mustGrant(t, holder, "key")
+		proxy.cut()
+		if err := renew(t, holder, me); err != nil {
+			t.Fatalf("Renew: %v", err)
+		}
+		ask(t, friend, other, true)
+		for _, credentials := range []string{"", "shop:guess"} {
+			theirs := zklock.Options{Root: root, AuthCredentials: credentials}
+			if credentials != "" {
+				theirs.AuthScheme = "digest"
+			}
+			stranger := connect(t, proxy.server, theirs)
+			if g, err := stranger.Acquire(bounded(t), other); !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("credentials %q: Acquire: %+v, %v; want ErrNoAuth", credentials, g, err)
+			}
+			if err := stranger.Evict(bounded(t), "key", "me"); !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("credentials %q: Evict: %v, want ErrNoAuth", credentials, err)
+			}
+		}
+		if err := lookAt(t, proxy.server).Delete(node, -1); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("delete %s: %v, want ErrNoAuth", node, err)
+		}
+		proxy.expire(t)
+	}
+	unknown := connect(t, proxy.server, zklock.Options{Root: root, AuthScheme: "unknown"})
+	if _, err := unknown.Acquire(bounded(t), other); !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), `"unknown"`) {
+		t.Errorf("Acquire by an unknown scheme: %v, want ErrAuthFailed", err)
+	}
+}
+
 // mustGrant acquires the key for a second, in the name of me.
 func mustGrant(t *testing.T, b *zklock.Backend, key string) lock.Grant {
 	t.Helper()
@@ -142,17 +192,30 @@ func mustLive(t *testing.T, g lock.Grant) {
 // anything.
 func TestBackend_ReconnectsWithWatches(t *testing.T) {
 	t.Parallel()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	holder := connect(t, addr, zklock.Options{Root: root})
+	for name, o := range map[string]zklock.Options{
+		"everybody": {Root: newRoot()},
+		"digest":    {Root: newPrivateRoot(), AuthScheme: "digest", AuthCredentials: "shop:secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reconnectWithWatches(t, testserver.ZooKeeper(t), o)
+		})
+	}
+}
+
+func reconnectWithWatches(t *testing.T, addr string, o zklock.Options) {
+	holder := connect(t, addr, o)
 	mustGrant(t, holder, "key")
 	var link link
 	watching := make(chan struct{})
 	watches := sync.OnceFunc(func() { close(watching) })
-	b := connect(t, addr, zklock.Options{Root: root, Dial: link.dial, Trace: func(command, _, _ string) {
+	o.Dial = link.dial
+	o.Trace = func(command, _, _ string) {
 		if command == "watch" {
 			watches()
 		}
-	}})
+	}
+	b := connect(t, addr, o)
 	second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second, Queue: true}
 	g := ask(t, b, second, true)
 	g.Retry = time.Hour // no safety net in this test
