@@ -123,9 +123,9 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	}
 	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: !single}
 	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
-	r.take = pipeline{client: client, most: 5, off: !single}
+	r.take = pipeline{client: client, most: 6, off: !single}
 	r.free = pipeline{client: client, most: 3, off: !single}
-	r.keep = pipeline{client: client, most: 3, off: !single}
+	r.keep = pipeline{client: client, most: 8, off: !single}
 	return r, nil
 }
 

@@ -144,9 +144,11 @@ func (t *tenure) renewed(sent time.Time, err error) {
 	t.timer.Reset(t.untilNextLocked())
 }
 
-// ask sends one renewal and waits for a third of the TTL at most.
+// ask sends one renewal. It waits for a sixth of the TTL, so that a renewal that meets two dead connections has a third try,
+// but not for less than a request needs.
 func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, t.locker.opt.TTL/3)
+	ttl := t.locker.opt.TTL
+	ctx, cancel := context.WithTimeout(ctx, min(ttl/3, max(ttl/6, shortest)))
 	defer cancel()
 	fence, err = t.locker.backend.Renew(ctx, c)
 	return fence, noAnswer(ctx, err)
