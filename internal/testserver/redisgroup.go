@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // RedisGroup is several Redis in one container, a Cluster or those of Sentinel.
@@ -60,10 +62,62 @@ var clusterScript string
 // of the slots each; the other three are their replicas, in the same order.
 func StartRedisCluster(t testing.TB) *RedisGroup {
 	t.Helper()
-	return own(t, redisKind(), func(ctx context.Context) (*RedisGroup, error) {
-		return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
-			`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`)
-	})
+	return own(t, redisKind(), OpenRedisCluster)
+}
+
+// OpenRedisCluster is StartRedisCluster for a program that is no test.
+func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
+	return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
+		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`)
+}
+
+// ClusterURL names the masters of a Cluster as the shop's --redis does.
+func (g *RedisGroup) ClusterURL() string {
+	return fmt.Sprintf("redis://%s?addr=%s&addr=%s", g.Addrs[0], g.Addrs[1], g.Addrs[2])
+}
+
+// MoveSlot migrates the slot of these keys to the master that is so many further, as a reshard does. The first key has
+// moved and the others have not when it calls half; then it moves the rest, one key after the other.
+func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), keys ...string) error {
+	masters, at := g.Addrs[:3], 0
+	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", keys[0]).Err(), "MOVED") {
+		at++
+	}
+	source, target := masters[at], masters[(at+further)%len(masters)]
+	slot, err := askRedis(ctx, source, "CLUSTER", "KEYSLOT", keys[0]).Int()
+	sourceID, failed := askRedis(ctx, source, "CLUSTER", "MYID").Text()
+	targetID, failedToo := askRedis(ctx, target, "CLUSTER", "MYID").Text()
+	if err := errors.Join(err, failed, failedToo); err != nil {
+		return err
+	}
+	set := func(addr, state, id string) error {
+		return askRedis(ctx, addr, "CLUSTER", "SETSLOT", slot, state, id).Err()
+	}
+	if err := set(target, "IMPORTING", sourceID); err != nil {
+		return err
+	}
+	if err := set(source, "MIGRATING", targetID); err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(target)
+	for moving := keys[:1]; len(moving) > 0; {
+		for _, key := range moving {
+			if err := askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err(); err != nil {
+				return err
+			}
+		}
+		half()
+		half = func() {}
+		if moving, err = askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 100).StringSlice(); err != nil {
+			return err
+		}
+	}
+	for i := range masters { // the new owner first
+		if err := set(masters[(at+further+i)%len(masters)], "NODE", targetID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SentinelMaster is what the Sentinels call the master.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,12 +18,21 @@ import (
 
 func flushRedis(ctx context.Context, t *Target) error {
 	for range 3 + t.Dice.IntN(5) {
-		if err := t.Redis.Flush(ctx); err != nil {
+		if err := t.Redis.Redis(ctx, "FLUSHALL"); err != nil {
 			return err
 		}
 		t.wait(ctx, 0, 100*time.Millisecond)
 	}
 	return nil
+}
+
+// fillRedis sets a limit that any Redis exceeds. Redis evicts nothing (noeviction), so it refuses what may need memory.
+func fillRedis(ctx context.Context, t *Target) error {
+	if err := t.Redis.Redis(ctx, "CONFIG", "SET", "maxmemory", "1"); err != nil {
+		return err
+	}
+	t.wait(ctx, pastTTL, 2*pastTTL)
+	return t.Redis.Redis(ctx, "CONFIG", "SET", "maxmemory", "0")
 }
 
 func restartRedis(ctx context.Context, t *Target) error { return restart(ctx, t, t.Redis) }
@@ -73,6 +83,22 @@ func failOver(ctx context.Context, t *Target) error {
 	}
 	t.History.Replaced = t.History.Now()
 	return t.Sentinel.Restore(ctx)
+}
+
+// moveSlots moves the slots of two SKUs to another master, and back. Each stays half-moved for longer than leases last.
+func moveSlots(ctx context.Context, t *Target) error {
+	for _, further := range []int{1, 2} { // of three masters
+		for _, sku := range []string{t.History.SKUs.Deep, t.History.SKUs.Hot} {
+			keys := []string{"lock:{sku:" + sku + "}", "lock:{sku:" + sku + "}:line"}
+			if t.Dice.IntN(2) == 0 {
+				slices.Reverse(keys)
+			}
+			if err := t.Cluster.MoveSlot(ctx, further, func() { t.wait(ctx, pastTTL, 2*pastTTL) }, keys...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Which links a fault breaks.
@@ -180,6 +206,15 @@ func deadlock(ctx context.Context, t *Target) error {
 		}
 	}
 	return nil
+}
+
+// makeReadOnly keeps even root, the shops' user, from writing.
+func makeReadOnly(ctx context.Context, t *Target) error {
+	if err := t.MySQL[0].SQL(ctx, "SET GLOBAL super_read_only = 1"); err != nil {
+		return err
+	}
+	t.wait(ctx, pastTTL, 2*pastTTL)
+	return t.MySQL[0].SQL(ctx, "SET GLOBAL read_only = 0")
 }
 
 func fillDisk(ctx context.Context, t *Target) error {

@@ -129,9 +129,9 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// Flush makes a Redis forget all.
-func (s *Server) Flush(ctx context.Context) error {
+// Redis sends a command to a Redis.
+func (s *Server) Redis(ctx context.Context, command ...any) error {
 	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer func() { _ = client.Close() }()
-	return client.FlushAll(ctx).Err()
+	return client.Do(ctx, command...).Err()
 }

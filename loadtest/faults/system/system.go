@@ -39,6 +39,7 @@ const (
 	Replica   Kind = "replica"   // MySQL with an asynchronous replica, which may lose orders: a control
 	SemiSync  Kind = "semi-sync" // the same, semi-synchronous until a timeout: a control
 	Sentinel  Kind = "sentinel"  // MySQL, and a Redis with two replicas and three Sentinels
+	Cluster   Kind = "cluster"   // MySQL, and a Redis Cluster of three masters with a replica each
 	ZooKeeper Kind = "zookeeper" // MySQL and ZooKeeper
 )
 
@@ -53,6 +54,7 @@ type System struct {
 	Group    *testserver.MySQLGroup
 	Replicas *testserver.MySQLReplicas
 	Sentinel *testserver.RedisGroup
+	Cluster  *testserver.RedisGroup
 
 	dsn  string          // of DB
 	ctx  context.Context //nolint:containedctx // of Close, which an interrupt does not end
@@ -126,7 +128,7 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 			servers = s.Replicas.Servers
 			s.dsn, err = s.Replicas.DSN(ctx, "shop")
 		}
-	case MySQL, Disk, Clock, Sentinel, ZooKeeper:
+	case MySQL, Disk, Clock, Sentinel, Cluster, ZooKeeper:
 		open := testserver.OpenMySQL
 		if s.Kind == Disk {
 			open = testserver.OpenMySQLSmallDisk
@@ -168,17 +170,19 @@ func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver
 	return dsn, links, nil
 }
 
-// openRedis starts Redis, with a link from each shop. Sentinels name addresses past a link.
+// openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
 func (s *System) openRedis(ctx context.Context) (err error) {
-	if s.Kind == Sentinel {
-		if s.Sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
-			return err
+	switch s.Kind {
+	case Sentinel:
+		if s.Sentinel, err = testserver.OpenRedisSentinel(ctx); err == nil {
+			s.useRedis(s.Sentinel, s.Sentinel.URL())
 		}
-		s.later(s.Sentinel.Close)
-		for _, shop := range s.Shops {
-			shop.env = append(shop.env, "SHOP_REDIS="+s.Sentinel.URL())
+		return err
+	case Cluster:
+		if s.Cluster, err = testserver.OpenRedisCluster(ctx); err == nil {
+			s.useRedis(s.Cluster, s.Cluster.ClusterURL())
 		}
-		return nil
+		return err
 	}
 	if s.Redis, err = s.startRedis(ctx); err != nil {
 		return err
@@ -207,6 +211,13 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr, "SHOP_REDLOCK="+strings.Join(addrs, ","))
 	}
 	return nil
+}
+
+func (s *System) useRedis(g *testserver.RedisGroup, url string) {
+	s.later(g.Close)
+	for _, shop := range s.Shops {
+		shop.env = append(shop.env, "SHOP_REDIS="+url)
+	}
 }
 
 func (s *System) startRedis(ctx context.Context) (*Server, error) {
