@@ -76,8 +76,9 @@ func (g *RedisGroup) ClusterURL() string {
 	return fmt.Sprintf("redis://%s?addr=%s&addr=%s", g.Addrs[0], g.Addrs[1], g.Addrs[2])
 }
 
-// MoveSlot migrates the slot of these keys to the master that is so many further, as a reshard does. The first key has
-// moved and the others have not when it calls half; then it moves the rest, one key after the other.
+// MoveSlot migrates the slot of these keys to another master, as a reshard does: further is how many places behind its own
+// that master stands. MoveSlot calls half when the first key has moved and the others have not, and then moves the rest, one
+// key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), keys ...string) error {
 	masters, at := g.Addrs[:3], 0
 	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", keys[0]).Err(), "MOVED") {
