@@ -59,8 +59,8 @@
 //   - Each lease has a fence, higher than that of every earlier lease on its key, also after a hand-off, a crash,
 //     FLUSHALL, or a restart without persistence. It may be lower in two cases: the store lost its memory and its clock
 //     stepped back; or, in Redis, which remembers a key for a minute after its lease and until its clock has passed the
-//     fence, the clock stepped back by more than a minute and the key was idle for as long. Then a database that has accepted a higher one refuses the write,
-//     and Lease.Raise gets a higher one.
+//     fence, the clock stepped back by more than a minute and the key was idle for as long. Then a database that has
+//     accepted a higher one refuses the write, and Lease.Raise gets a higher one.
 //
 // # What is not
 //

@@ -111,7 +111,7 @@ func (s *Store) tryWrites(ctx context.Context) error {
 		"DELETE FROM idempotency_keys WHERE buyer = '' AND idempotency_key = ''",
 	} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+			drop(conn)
 			return err
 		}
 	}
