@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,9 +178,13 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
-// migrating reports whether a request with two keys was refused because their slot migrates to another server of the
-// cluster.
-func migrating(err error) bool { return err != nil && redis.HasErrorPrefix(err, "TRYAGAIN") }
+// migrating reports whether a request was refused because its slot migrates to another server of the cluster. That is also
+// a redirect, which the client returns when it has used up its tries on TRYAGAIN.
+func migrating(err error) bool {
+	return err != nil && slices.ContainsFunc([]string{"TRYAGAIN", "ASK ", "MOVED "}, func(prefix string) bool {
+		return redis.HasErrorPrefix(err, prefix)
+	})
+}
 
 // Wait implements Backend. A waiter asks again after a tenth of the TTL: a server that lost its memory, or was
 // replaced, has lost the queue.

@@ -77,8 +77,8 @@ func (g *RedisGroup) ClusterURL() string {
 }
 
 // MoveSlot migrates the slot of these keys to another master, as a reshard does: further is how many places behind its own
-// that master stands. MoveSlot calls half when the first key has moved and the others have not, and then moves the rest, one
-// key after the other.
+// that master stands. When MoveSlot calls half, the first key has moved and the others have not, and a key of its own stands
+// on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), keys ...string) error {
 	masters, at := g.Addrs[:3], 0
 	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", keys[0]).Err(), "MOVED") {
@@ -91,6 +91,11 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 	if err := errors.Join(err, failed, failedToo); err != nil {
 		return err
 	}
+	for _, side := range []string{":moved", ":left"} {
+		if err := askRedis(ctx, source, "SET", keys[0]+side, "", "EX", 60).Err(); err != nil {
+			return err
+		}
+	}
 	set := func(addr, state, id string) error {
 		return askRedis(ctx, addr, "CLUSTER", "SETSLOT", slot, state, id).Err()
 	}
@@ -101,7 +106,7 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 		return err
 	}
 	host, port, _ := net.SplitHostPort(target)
-	for moving := keys[:1]; len(moving) > 0; {
+	for moving := []string{keys[0], keys[0] + ":moved"}; len(moving) > 0; {
 		for _, key := range moving {
 			if err := askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err(); err != nil {
 				return err
