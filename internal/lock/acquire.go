@@ -149,9 +149,13 @@ const shortest = 250 * time.Millisecond
 // answer, so that the release does not overtake the request. It runs in the caller's goroutine unless the caller's time may
 // end before a request can: a second goroutine would cost more than all else that an uncontended call does in this process.
 func (w *waiter) ask() (Grant, error) {
-	claim := w.claim()
+	claim, sent := w.claim(), time.Now()
 	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) >= shortest {
-		return w.send(claim, end)
+		grant, err := w.send(claim, end)
+		if err != nil && ok && !time.Now().Before(end) {
+			w.releaseLate(claim, sent.Add(w.requestTimeout()))
+		}
+		return grant, err
 	}
 	answered := make(chan struct{})
 	var grant Grant

@@ -147,6 +147,7 @@ func (e *Lease) takenUnder() []*Lease {
 	for _, inner := range e.tenure.leases {
 		for outer := inner.outer; outer != nil; outer = outer.outer {
 			if outer == e {
+				inner.done = true
 				under = append(under, inner)
 			}
 		}

@@ -209,24 +209,29 @@ func (l *Locker) Close() error {
 	return l.closeErr
 }
 
-// beginClose ends all waiting and all leases. The rest is done in the background, and l.closed closed after it.
+// beginClose ends all waiting and all leases, once.
 func (l *Locker) beginClose() {
 	l.closing.Do(func() {
+		defer l.endAll() // also if a context panics
 		l.drain()
-		l.mu.Lock()
-		l.shut()
-		for _, q := range l.queues {
-			if q.tenure != nil {
-				q.tenure.endLocked(ErrClosed)
-			}
-		}
-		l.mu.Unlock()
-		go func() {
-			l.work.Wait()
-			l.closeErr = l.backend.Close()
-			close(l.closed)
-		}()
 	})
+}
+
+// endAll ends all leases. The rest is done in the background, and l.closed closed after it.
+func (l *Locker) endAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shut()
+	for _, q := range l.queues {
+		if q.tenure != nil {
+			q.tenure.endLocked(ErrClosed)
+		}
+	}
+	go func() {
+		l.work.Wait()
+		l.closeErr = l.backend.Close()
+		close(l.closed)
+	}()
 }
 
 // Queued returns how many callers of this process wait in queues, for all keys together.
@@ -266,6 +271,18 @@ func (l *Locker) releaseWithRetry(c Claim) {
 		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
 			l.retry(c)
 		}
+	})
+}
+
+// releaseLate releases once more, at the end of a request's own time: the request has ended before, with its caller's time,
+// and may reach the store after the first release.
+func (l *Locker) releaseLate(c Claim, end time.Time) {
+	l.work.Go(func() {
+		select {
+		case <-time.After(time.Until(end)):
+		case <-l.open.Done():
+		}
+		l.releaseWithRetry(c)
 	})
 }
 

@@ -71,7 +71,8 @@ func (o Options) checked() (Options, error) {
 // no key stays held. (The lease of a caller that leaves at the moment when it is handed the lease is released in the
 // background: a panic there ends the process, as a panic in Renewed or Lost does.)
 type Observer struct {
-	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease.
+	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease. AcquireAll counts as a
+	// TryAcquire of each key, and an Acquire of each key that it asks for again.
 	Waited func(key string, d time.Duration, err error)
 
 	// Contended: another process holds the key. Called once for each caller that has to wait for it.

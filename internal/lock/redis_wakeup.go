@@ -41,7 +41,7 @@ const (
 	checkTime      = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
 	reconnectFirst = 100 * time.Millisecond // between a failed subscription and the next; each time twice as long
 	reconnectMost  = time.Second            // if there is no connection
-	refusedMost    = time.Minute            // if Redis refuses it, since the user has not the right
+	refusedMost    = time.Minute            // if Redis refuses it, for example because the user lacks the right
 )
 
 func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {

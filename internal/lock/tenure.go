@@ -57,7 +57,7 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *
 // admitLocked makes a lease the current one.
 func (t *tenure) admitLocked(outer *Lease) {
 	outer.tenure, outer.fence = t, t.claim.Fence
-	t.outer, t.leases, t.entered = outer, []*Lease{outer}, time.Now()
+	t.outer, t.leases, t.entered, t.last = outer, []*Lease{outer}, time.Now(), false
 }
 
 // reenterLocked makes inner another lease of outer's holder.
@@ -67,6 +67,10 @@ func (t *tenure) reenterLocked(outer, inner *Lease) bool {
 	}
 	inner.tenure, inner.outer, inner.fence = t, outer, t.claim.Fence
 	t.leases = append(t.leases, inner)
+	if t.ending { // its context may not have ended
+		t.ending = false
+		t.timer.Reset(t.untilNextLocked())
+	}
 	return true
 }
 
@@ -132,6 +136,8 @@ func (t *tenure) renewed(sent time.Time, err error) {
 		return
 	case err == nil:
 		t.extendLocked(sent)
+	default:
+		t.last = false // the last one has to succeed
 	}
 	now := time.Now()
 	for !t.renewAt.After(now) { // counted from the grant: slow answers do not shift the next ones
