@@ -23,7 +23,7 @@ import (
 	"example.com/shop/loadtest/verdict"
 )
 
-// How many columns of a terminal the output fits, and the help.
+// The widths of the output and of the help, in columns of a terminal.
 const (
 	screenWidth = 80
 	helpWidth   = 100

@@ -40,8 +40,8 @@ func (s Settings) Check() error {
 	)
 }
 
-// RefuseEmpty refuses an empty value on the command line: a script whose variable is not set would start, for example,
-// a shop that shares no locks with the others.
+// RefuseEmpty refuses an empty value on the command line: otherwise, a script whose variable is not set could start a
+// shop that shares no locks with the others.
 func RefuseEmpty(parsed *kong.Context) error {
 	for _, path := range parsed.Path {
 		value := path.Positional

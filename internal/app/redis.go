@@ -200,13 +200,13 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
 }
 
 // permanent reports whether waiting cannot mend an error: one of TLS, or the server's answer, such as to a wrong password
-// or number of a database, unless the answer is of those that pass.
+// or number of a database, unless the answer is temporary.
 func permanent(err error) bool {
 	if !errors.As(err, new(redis.Error)) {
 		return refusedTLS(err)
 	}
-	if errors.Is(err, redis.Nil) { // of Sentinels that know no master of this name
-		return !errors.As(err, new(net.Error)) // those that do not answer may know one
+	if errors.Is(err, redis.Nil) { // Sentinels know no master of this name
+		return !errors.As(err, new(net.Error)) // a Sentinel that does not answer may know it
 	}
 	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
 		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&

@@ -35,7 +35,7 @@ type Limiter struct {
 	log      *slog.Logger
 
 	mu       sync.Mutex
-	inFlight map[string]int       // by buyer, the requests in progress; none is no entry
+	inFlight map[string]int       // by buyer, the requests in progress; no entry for 0
 	full     map[string]time.Time // by buyer, when the bucket of this instance is full again
 	sweep    int                  // size of full at which full buckets are removed from it
 	away     time.Time            // until then Redis is not asked, since it failed

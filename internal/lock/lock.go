@@ -95,8 +95,8 @@ func (l *Locker) with(o Options) *Locker {
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
 // ctx.
 //
-// The error is an ErrNotAcquired. It is an ErrTimeout as well if the time was over, whether MaxWait or the deadline of ctx
-// has set it. If ctx ended, errors.Is holds for ctx.Err() as well, and what the store may have granted is given back in the
+// The error is an ErrNotAcquired. It is also an ErrTimeout if the time was over, whether MaxWait or the deadline of ctx
+// has set it. If ctx ended, errors.Is also holds for ctx.Err(), and what the store may have granted is given back in the
 // background. Acquire returns at once when ctx ends, but if ctx is cancelled, or the Locker closed, while a request to the
 // store is under way, it returns when the request is answered or has timed out: after a third of the TTL, at least a
 // second, and not after the deadline of ctx.

@@ -41,7 +41,7 @@ func TestLocker_MaxWait(t *testing.T) {
 	})
 }
 
-// "It is an ErrTimeout as well if the time was over, whether MaxWait or the deadline of ctx has set it", also where the
+// "It is also an ErrTimeout if the time was over, whether MaxWait or the deadline of ctx has set it", also where the
 // store is silent.
 func TestLocker_Acquire_deadline(t *testing.T) {
 	for name, left := range map[string]time.Duration{"little": 50 * time.Millisecond, "enough for a request": 2 * time.Second} {

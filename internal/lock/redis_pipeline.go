@@ -16,7 +16,7 @@ type pipeline struct {
 	client redis.UniversalClient
 	off    bool // for a cluster, where a slow server must not delay the others
 
-	// most is how many requests, or batches of them, are under way at a time. More make small batches, each with its
+	// most is the number of requests, or batches of requests, that may be under way at a time. More make small batches, each with its
 	// system calls; fewer let a request wait longer.
 	most int
 

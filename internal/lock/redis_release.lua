@@ -3,8 +3,8 @@
 -- KEYS[1]  "<version><fence><mark><owner> <released>", see redis_acquire.lua
 -- KEYS[2]  sorted set of the owners that wait; none: the owner is not among them
 -- ARGV     highest fence in use, owner; 'cluster': PUBLISH does not count all
---          subscribers; 'alone': free the key even if others wait, who ask again
---          in a while
+--          subscribers; 'alone': free the key even if others wait: they ask
+--          again in a while
 --
 -- Returns 1, 0 if the owner did not hold the key, or -1 if nothing was done,
 -- because others wait and KEYS[2] is needed.

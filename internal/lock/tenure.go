@@ -26,7 +26,7 @@ type tenure struct {
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
 	renewing bool // a renewal is under way
-	last     bool // the next renewal, or that under way, is the last: all contexts have ended
+	last     bool // all contexts have ended: the next renewal, or the one under way, is the last
 	ending   bool // the current lease is not renewed any more
 
 	over  bool

@@ -83,8 +83,8 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks nothing. One with tables of another program
-// is an error.
+// who may not change the schema. A database that is ahead of the program lacks nothing. Tables of another
+// program are an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	provider, err := s.goose()
 	if err != nil {

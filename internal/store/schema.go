@@ -11,7 +11,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// largestStatement is more bytes than any statement of the shop has: a batch of orders with the longest names and keys.
+// largestStatement is an upper limit, in bytes, for the shop's statements: the largest is a batch of orders with the
+// longest names and keys.
 const largestStatement = 1 << 20
 
 // ask returns an error if the server does not answer, or cannot keep what the shop promises. MySQL has the collation
@@ -37,7 +38,7 @@ func supported(version string) error {
 		least = []int{10, 6, 0}
 	}
 	is := make([]int, 3)
-	_, _ = fmt.Sscanf(version, "%d.%d.%d", &is[0], &is[1], &is[2]) // what cannot be read is 0
+	_, _ = fmt.Sscanf(version, "%d.%d.%d", &is[0], &is[1], &is[2]) // a number that cannot be read stays 0
 	if slices.Compare(is, least) < 0 {
 		return fmt.Errorf("the server's version is %s: want MySQL from 8.0.17 on, or MariaDB from 10.6 on", version)
 	}
@@ -48,7 +49,7 @@ func supported(version string) error {
 type column struct {
 	Table    string `gorm:"column:of_table"`
 	Name     string
-	Kind     string // such as VARCHAR(64) NOT NULL PRIMARY KEY; what is wrong with it stands behind
+	Kind     string // such as VARCHAR(64) NOT NULL PRIMARY KEY; followed by what is wrong with it
 	Optional bool   // an INSERT may leave it out
 }
 

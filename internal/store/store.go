@@ -92,8 +92,8 @@ func (s *Store) Writable(ctx context.Context) error {
 	return nil
 }
 
-// tryWrites runs statements that need each right that an order needs, from placing to its end, and change no row. After
-// an error it drops the connection, since the address may lead to another server by now.
+// tryWrites runs statements that change no row but need every right that an order needs, from its placing to its end.
+// After an error it drops the connection, since the address may lead to another server by now.
 func (s *Store) tryWrites(ctx context.Context) error {
 	conn, err := s.probe.Conn(ctx)
 	if err != nil {

@@ -162,8 +162,8 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 	return log, nil
 }
 
-// checkShops finds out whether each shop accepts some connections more, beside those of the buyers. A shop without file
-// descriptors for them has none for its own servers.
+// checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file
+// descriptors for them cannot connect to its own servers.
 func (r Race) checkShops(ctx context.Context) error {
 	const some = 32
 	for i := range some * len(r.Shops) {

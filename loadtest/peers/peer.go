@@ -37,7 +37,7 @@ type peer struct {
 type client struct {
 	// acquire waits for the key until ctx ends, which has a deadline.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
-	// all takes several keys. Nil: the peer has no call for that, and takes them one after the other.
+	// all takes several keys. It is nil if the peer has no call for that and takes them one after the other.
 	all   func(ctx context.Context, keys []string) (release func() error, err error)
 	close func() error
 }

@@ -176,7 +176,7 @@ func utf8(text []byte) []byte {
 		return bytes.TrimPrefix(text, []byte("\ufeff"))
 	}
 	units := make([]uint16, len(text)/2-1)
-	_, _ = binary.Decode(text[2:], binary.LittleEndian, units) // there are that many
+	_, _ = binary.Decode(text[2:], binary.LittleEndian, units) // text has these bytes
 	return []byte(string(utf16.Decode(units)))
 }
 

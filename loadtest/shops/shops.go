@@ -33,8 +33,8 @@ type Instances struct {
 // is judged.
 const payWithin = 2 * time.Hour
 
-// CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of some races
-// beside each other. A connection to a shop or a Redis in this process has two ends.
+// CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of several
+// races at the same time. A connection to a shop or a Redis in this process has two ends.
 func (n Instances) CheckDescriptors(races, buyers int) error {
 	need := buyers
 	if n.Target == "" {

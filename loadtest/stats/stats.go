@@ -67,7 +67,8 @@ func Rotation(n, round int) []int {
 	return order
 }
 
-// Fold is Table on a terminal of width columns: what does not fit stands below, beside the first column again.
+// Fold is Table on a terminal of width columns. What does not fit follows in a table below, which repeats the first
+// column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row

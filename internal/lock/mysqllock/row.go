@@ -101,7 +101,7 @@ func (b *Backend) on(statement string) string {
 	return strings.ReplaceAll(statement, "`locks`", "`"+b.table+"`")
 }
 
-// attempts is how often a statement is tried that conflicts with others.
+// attempts is the number of times that a statement is tried if it conflicts with others.
 const attempts = 8
 
 // retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that

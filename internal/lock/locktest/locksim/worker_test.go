@@ -115,7 +115,7 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 	w.log("releases all: %v", all.Release())
 }
 
-// checkReturn: "If ctx ended, errors.Is holds for ctx.Err() as well", and "Acquire returns when ctx ends", or, where it is
+// checkReturn: "If ctx ended, errors.Is also holds for ctx.Err()", and "Acquire returns when ctx ends", or, where it is
 // cancelled, "when the request's time is up".
 func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Time, err error) {
 	now, until, request := time.Now(), end.Add(lingering), max(w.options.TTL/3, time.Second)+lingering
