@@ -274,15 +274,17 @@ func (l *Locker) releaseWithRetry(c Claim) {
 	})
 }
 
-// releaseLate releases once more, at the end of a request's own time: the request has ended before, with its caller's time,
-// and may reach the store after the first release.
+// releaseLate releases again, a few times until the end of a request's own time: the request has ended before, with its
+// caller's time, and may reach the store after a release.
 func (l *Locker) releaseLate(c Claim, end time.Time) {
 	l.work.Go(func() {
-		select {
-		case <-time.After(time.Until(end)):
-		case <-l.open.Done():
+		for nap := shortest; l.open.Err() == nil && time.Now().Before(end); nap *= 2 {
+			select {
+			case <-time.After(min(nap, time.Until(end))):
+			case <-l.open.Done():
+			}
+			_ = l.release(c)
 		}
-		l.releaseWithRetry(c)
 	})
 }
 

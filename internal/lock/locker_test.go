@@ -68,6 +68,49 @@ func TestLocker_Acquire_deadline(t *testing.T) {
 	}
 }
 
+// "What the store may have granted is given back in the background", also where the request reaches the store late, after its
+// caller's deadline, whether a request of its own fits into the caller's time or not.
+func TestLocker_Acquire_lateRequest(t *testing.T) {
+	for _, left := range []time.Duration{200 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+		t.Run(left.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := lock.NewMemory()
+				locker := newLocker(t, onItsWay{store, left + 300*time.Millisecond}, lock.Options{})
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				defer cancel()
+				if _, err := locker.Acquire(ctx, "key"); !errors.Is(err, lock.ErrTimeout) {
+					t.Errorf("Acquire: %v, want ErrTimeout", err)
+				}
+				time.Sleep(time.Second)
+				if h, err := locker.Holder(t.Context(), "key"); err != nil || h.Owner != "" {
+					t.Errorf("a second later: %+v, %v; want no holder", h, err)
+				}
+			})
+		})
+	}
+}
+
+// onItsWay is a Memory that acquisitions reach late, also those that are given up.
+type onItsWay struct {
+	*lock.Memory
+	late time.Duration
+}
+
+func (b onItsWay) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err error) {
+	arrived := make(chan struct{})
+	go func() {
+		defer close(arrived)
+		time.Sleep(b.late)
+		g, err = b.Memory.Acquire(context.WithoutCancel(ctx), c)
+	}()
+	select {
+	case <-arrived:
+		return g, err
+	case <-ctx.Done():
+		return lock.Grant{}, ctx.Err()
+	}
+}
+
 // silent is a Backend that answers no request but Close.
 type silent struct{ lock.Backend }
 
@@ -393,6 +436,29 @@ func TestLocker_forgottenLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lease that is taken under one whose contexts have ended is renewed if its own context has not: "while one of the contexts
+// under which it is held has not ended".
+func TestLocker_forgottenLease_takenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{TTL: 3 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		first, err := locker.Acquire(ctx, "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		time.Sleep(2500 * time.Millisecond) // renewed once, and not again
+		second, err := locker.Acquire(context.WithoutCancel(first.Context()), "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if second.Remaining() == 0 {
+			t.Errorf("the lease is over: %v", context.Cause(second.Context()))
+		}
+	})
 }
 
 // gathering is a Backend that answers acquisitions when n of them have come.
