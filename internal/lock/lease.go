@@ -253,7 +253,7 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 	ctx := a.ctx
 	for i, key := range keys {
 		tries[i] = l.newWaiter(ctx, key, false)
-		ctx = tries[i].lease.ctx
+		ctx = tries[i].lease.ctx //nolint:fatcontext // each is a child of the one before, as in add
 	}
 	defer func() { // also after a panic
 		var others Leases

@@ -172,13 +172,13 @@ func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver
 
 // openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
 func (s *System) openRedis(ctx context.Context) (err error) {
-	switch s.Kind {
-	case Sentinel:
+	if s.Kind == Sentinel {
 		if s.Sentinel, err = testserver.OpenRedisSentinel(ctx); err == nil {
 			s.useRedis(s.Sentinel, s.Sentinel.URL())
 		}
 		return err
-	case Cluster:
+	}
+	if s.Kind == Cluster {
 		if s.Cluster, err = testserver.OpenRedisCluster(ctx); err == nil {
 			s.useRedis(s.Cluster, s.Cluster.ClusterURL())
 		}
