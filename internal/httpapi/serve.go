@@ -193,7 +193,10 @@ func (a *api) identify(c *call) (err error) {
 		return nil
 	case a.Buyers == nil:
 		c.buyer = cmp.Or(c.value("Shop-Buyer"), "guest")
-		return cmp.Or(c.once(errMalformed, "Shop-Buyer"), order.CheckBuyer(c.buyer))
+		if err := c.once(errMalformed, "Shop-Buyer"); err != nil {
+			return err
+		}
+		return order.CheckBuyer(c.buyer)
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""

@@ -13,7 +13,7 @@ import (
 	"example.com/shop/internal/lock/locktest"
 )
 
-// record counts what an Observer is told.
+// record counts the calls of an Observer.
 type record struct {
 	mu     sync.Mutex
 	counts map[string]int

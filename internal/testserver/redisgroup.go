@@ -106,15 +106,27 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 		return err
 	}
 	host, port, _ := net.SplitHostPort(target)
-	for moving := []string{keys[0], keys[0] + ":moved"}; len(moving) > 0; {
-		for _, key := range moving {
+	move := func(keys ...string) error {
+		for _, key := range keys {
 			if err := askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err(); err != nil {
 				return err
 			}
 		}
-		half()
-		half = func() {}
-		if moving, err = askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 100).StringSlice(); err != nil {
+		return nil
+	}
+	if err := move(keys[0], keys[0]+":moved"); err != nil {
+		return err
+	}
+	half()
+	for {
+		left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 100).StringSlice()
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			break
+		}
+		if err := move(left...); err != nil {
 			return err
 		}
 	}
