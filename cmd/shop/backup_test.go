@@ -25,7 +25,7 @@ func TestBackup(t *testing.T) {
 	ann := s.shown(t, "TOKEN=")
 	buy(s.url, "newest", ann).want(t, http.StatusCreated)
 
-	said := shell(t, "cd "+dir+"\n"+commands)
+	said := shell(t, "cd "+dir+"\nln -s "+binary+" shop\n"+commands)
 	for _, want := range []string{"monday.db is a copy of the sqlite file", "1 order line, 1 unit ordered", " 0 differences"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("got %s\nof %s\nwant %q in it", said, commands, want)
