@@ -35,6 +35,16 @@ func NewConnections(n int, timeout time.Duration) *http.Client {
 	}
 }
 
+// NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
+// asked or CloseIdleConnections. Its buffers are small, since a crowd shares the machine with the shops.
+func NewBuyer(timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 30 * time.Second, ReadBufferSize: 2 << 10, WriteBufferSize: 1 << 10, DisableCompression: true},
+		CheckRedirect: noRedirect,
+	}
+}
+
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Pause waits for d and reports whether ctx lasted as long.
