@@ -24,20 +24,17 @@ type lying struct {
 	orders int64
 	sku    string
 	unsure string // idempotency key of the buyer without an answer
-
-	cancelled map[string]bool // by order id; false for one that is still on its way
 }
 
 // newLab starts one with a single strategy, or with none and not in teaching mode if the name is empty.
 func newLab(t *testing.T, strategy string, promises bool) *lying {
 	t.Helper()
-	s := &lying{cancelled: map[string]bool{}}
+	s := new(lying)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /v1/skus", s.create)
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
-	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancel)
 	mux.HandleFunc("GET /v1/audit", s.audit)
 	if strategy != "" {
 		mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
@@ -63,11 +60,7 @@ func (s *lying) create(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *lying) order(w http.ResponseWriter, id string) {
-	status := s.status
-	if s.cancelled[id] {
-		status = "cancelled"
-	}
-	fmt.Fprintf(w, `{"id":%q,"status":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, status, s.sku)
+	fmt.Fprintf(w, `{"id":%q,"status":%q,"lines":[{"sku":%q,"quantity":1}]}`, id, s.status, s.sku)
 }
 
 func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
@@ -101,34 +94,11 @@ func (s *lying) show(w http.ResponseWriter, r *http.Request) {
 	s.order(w, r.PathValue("id"))
 }
 
-// cancel answers nobody. An audit brings the first one about, and the end of it all others.
-func (s *lying) cancel(_ http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cancelled[r.PathValue("id")] = false
-	panic(http.ErrAbortHandler)
-}
-
 func (s *lying) audit(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, ended := range s.cancelled {
-		if !ended {
-			s.cancelled[id] = true
-			break
-		}
-	}
-	sold := s.orders
-	for _, ended := range s.cancelled {
-		if ended {
-			sold--
-		}
-	}
 	fmt.Fprintf(w, `{"ok":%v,"skus":[{"sku":%q,"supplied":%d,"orders":%d,"ordered_units":%d,"oversold":%d}]}`,
-		sold <= s.units, s.sku, s.units, s.orders, sold, max(0, sold-s.units))
-	for id := range s.cancelled {
-		s.cancelled[id] = true
-	}
+		s.orders <= s.units, s.sku, s.units, s.orders, s.orders, max(0, s.orders-s.units))
 	if s.unsure != "" {
 		s.orders++
 		s.unsure = ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -62,9 +61,8 @@ Examples:
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
   go run ./loadtest --target http://localhost:8080    a shop that runs: shop serve --lab
-  go run ./loadtest --rate 200 --duration 10s         open model: orders come whatever the shop does
-  go run ./loadtest --requests 5000 --buyers 50       closed model: each orders again when answered
-  go run ./loadtest --skus 20 --skew 1.1 --lines 3 --cancel 0.1 --retry 0.2   a shop's daily mix
+  go run ./loadtest --duration 10s --buyers 50        each orders again when answered
+  go run ./loadtest --skus 20 --skew 1.1 --lines 3    carts of up to three SKUs, some wanted more
   go run ./loadtest --repeat 5 --json before.json     five rounds: medians, and how far they differ
   go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
@@ -79,8 +77,10 @@ The columns:
 	b.WriteString(`
 A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
 
-With --rate, --duration or --requests, read orders for buyers here and below the table: a buyer may
-send many. A strategy without its server is listed below the table, and in the JSON as "not_run".
+With --duration, read orders for buyers here and below the table: a buyer may send many. k6 sends
+orders at a rate (open model, docs/load.md), and 'loadtest faults' pays, cancels and repeats orders.
+
+A strategy without its server is listed below the table, and in the JSON as "not_run".
 
 With --repeat, rates and waits are medians over the rounds, and two lines below have the least and
 the greatest figure of any round. All else is of the strategy's worst round: by its verdict, then by
@@ -97,7 +97,6 @@ the wrong moment and look correct in a race.
 
 // Validate returns a flagError for the first flag that asks for too much, too little or what another flag excludes.
 func (c *raceCommand) Validate() error {
-	plain := c.Pace == crowd.Pace{} && c.SKUs == 1 && c.Cancel == 0 && c.Repeat == 0 && c.Rounds == 1
 	for _, check := range []struct {
 		wrong      bool
 		flag, want string
@@ -108,25 +107,17 @@ func (c *raceCommand) Validate() error {
 		{c.Rounds < 1 || c.Rounds > 100, "repeat", "want 1 to 100"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
 		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
-		{c.Rate != 0 && !(c.Rate >= 0.1 && c.Rate <= 20_000), "rate", "want 0.1 to 20000 orders per second"},
-		{c.Rate != 0 && c.Duration == 0 && c.Requests == 0, "rate", "say when it ends, with --duration or --requests"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
-		{c.Requests < 0 || c.Requests > crowd.MaxRequests, "requests", "want 1 to 1000000"},
-		// Arrivals are random: four standard deviations make room for that, and a tenth of the time for the last answers.
-		{c.Duration == 0 && c.Rate != 0 && float64(c.Requests)+4*math.Sqrt(float64(c.Requests)) > 0.9*c.Rate*c.Timeout.Seconds(), "requests", "too many at this --rate for --timeout: raise it, or say --duration"},
-		{c.Duration != 0 && c.Rate != 0 && c.Rate*c.Duration.Seconds() < 10, "duration", "want time for ten orders at this --rate"},
 		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
 		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
 		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
 		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
-		{!(c.Cancel >= 0 && c.Cancel <= 1), "cancel", "want a share, 0 to 1"},
-		{!(c.Repeat >= 0 && c.Repeat <= 1), "retry", "want a share, 0 to 1"},
 		{c.Skew != 0 && c.SKUs == 1, "skew", "for several SKUs, with --skus"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL(c.Target), "target", wantURL},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && !plain, "", "--ui shows one round of buyers who want one unit each, all at once; leave out --rate, --duration, --requests, --skus, --cancel, --retry and --repeat"},
+		{c.UI != "" && (c.Duration != 0 || c.SKUs != 1 || c.Rounds != 1), "", "--ui shows one round of buyers who want one unit each, all at once; leave out --duration, --skus and --repeat"},
 	} {
 		if check.wrong {
 			return &flagError{check.flag, check.want}
@@ -179,8 +170,7 @@ func (c *raceCommand) asked() result.Run {
 	r := result.Run{
 		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
 		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
-		Rate: c.Rate, Seconds: c.Duration.Seconds(), Requests: c.Requests,
-		Skew: c.Skew, Cancel: c.Cancel, Retry: c.Repeat,
+		Seconds: c.Duration.Seconds(), Skew: c.Skew,
 	}
 	if c.Target == "" {
 		r.Instances = c.Instances
@@ -233,19 +223,10 @@ func (c *raceCommand) wanted() string {
 	case c.SKUs > 1:
 		sentence = fmt.Sprintf("%s buyers want one of %s units of one of %d SKUs each", buyers, units, c.SKUs)
 	}
-	switch {
-	case c.Pace == crowd.Pace{}:
-		sentence += ", all at once"
-	case c.Rate > 0:
-		sentence += fmt.Sprintf(", %v orders per second", c.Rate)
-	default:
-		sentence += ", again and again"
-	}
 	if c.Duration > 0 {
-		sentence += ", for " + c.Duration.String()
-	}
-	if c.Requests > 0 {
-		sentence += ", up to " + humanize.Comma(int64(c.Requests)) + " orders"
+		sentence += ", again and again for " + c.Duration.String()
+	} else {
+		sentence += ", all at once"
 	}
 	if c.Rounds > 1 {
 		sentence += fmt.Sprintf(", in each of %d rounds", c.Rounds)

@@ -69,7 +69,7 @@ func sell(t *testing.T, urls []string, strategy, sku string) {
 	}
 	race := crowd.Race{
 		Shops: urls, Strategy: strategy, SKUs: []string{sku}, Load: crowd.Load{Buyers: 30, Think: 10 * time.Millisecond, Timeout: time.Minute},
-		RequestTimeout: time.Minute, Retry: crowd.Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: time.Second},
+		RequestTimeout: time.Minute, Tries: 10, MaxPause: time.Second,
 	}
 	if _, err := race.Run(t.Context()); err != nil {
 		t.Fatal(err)

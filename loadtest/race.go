@@ -30,7 +30,7 @@ const (
 	// than silence.
 	buyTimeout = 45 * time.Second
 
-	// An order or a cancellation whose answer was lost may still be on its way into the books. A shop ends each
+	// An order whose answer was lost may still be on its way into the books. A shop ends each
 	// transaction within half a minute.
 	settlePause = 500 * time.Millisecond
 	settleLimit = time.Minute
@@ -187,8 +187,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	race := crowd.Race{
 		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
 		RequestTimeout: buyTimeout, Watcher: w,
-		// This is patient enough for a shop whose queue is a minute long.
-		Retry: crowd.Retry{Tries: 10, Base: 50 * time.Millisecond, Limit: 5 * time.Second},
+		Tries: 10, MaxPause: 5 * time.Second, // patient enough for a shop whose queue is a minute long
 	}
 	for _, sku := range race.SKUs {
 		if err := operator.Create(ctx, sku, l.Stock); err != nil {
@@ -238,8 +237,7 @@ func freshSKUs(strategy string, n int) []string {
 // errUnsettled means that the books keep changing after the race.
 var errUnsettled = errors.New("the books still change, though the load test buys nothing any more")
 
-// audits asks for the books of each SKU, until two audits in a row are alike where orders or cancellations may still be
-// on their way.
+// audits asks for the books of each SKU, until two audits in a row are alike where orders may still be on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
 	var before []shopclient.Audit
 	var deadline time.Time

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -113,22 +111,17 @@ func TestRun_servers(t *testing.T) {
 	t.Log("\n" + stdout.String())
 }
 
-// A day in a shop: several SKUs, carts, cancellations, orders sent twice. Who promises is correct, each SKU by itself,
-// and every repeat is one order.
-func TestRun_daily(t *testing.T) {
+// Carts of several SKUs: who promises is correct, each SKU by itself.
+func TestRun_carts(t *testing.T) {
 	r, stdout, _ := raced(t, []string{
-		"--strategies", "none,redis,lanes,optimistic", "--requests", "240", "--buyers", "24", "--stock", "30", "--skus", "4", "--skew", "1",
-		"--lines", "3", "--cancel", "0.2", "--retry", "0.3",
+		"--strategies", "none,redis,lanes,optimistic", "--buyers", "240", "--stock", "30", "--skus", "4", "--skew", "1", "--lines", "3",
 	}...)
-	if got := r.Run; got.Requests != 240 || got.SKUs != 4 || got.Lines != 3 || got.Skew != 1 || got.Cancel != 0.2 || got.Retry != 0.3 || got.Wanted == "" {
+	if got := r.Run; got.SKUs != 4 || got.Lines != 3 || got.Skew != 1 {
 		t.Errorf("run: got %+v, want what was asked for", got)
 	}
 	for _, s := range r.Strategies {
-		if s.Acknowledged+s.Refused != 240 || s.Errors != 0 {
-			t.Errorf("%s: got %d orders, %d refused, %d errors, want 240 in all and no errors", s.Name, s.Acknowledged, s.Refused, s.Errors)
-		}
-		if s.Replays == 0 || s.Cancelled == 0 || s.Supplied != 120 {
-			t.Errorf("%s: got %d replays, %d cancelled, %d supplied, want some, some, 120", s.Name, s.Replays, s.Cancelled, s.Supplied)
+		if s.Acknowledged+s.Refused != 240 || s.Errors != 0 || s.Supplied != 120 {
+			t.Errorf("%s: got %d orders, %d refused, %d errors, %d supplied, want 240 in all, no errors, 120", s.Name, s.Acknowledged, s.Refused, s.Errors, s.Supplied)
 		}
 		addsUp(t, s)
 		if s.PromisesCorrect && !s.Correct() {
@@ -143,10 +136,8 @@ func TestRun_daily(t *testing.T) {
 			t.Errorf("stdout: got a line of %d columns, want at most %d and no blank at its end: %q", got, screenWidth, line)
 		}
 	}
-	for _, want := range []string{"24 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, again and\nagain, up to 240 orders", "sent again with the same key"} {
-		if !stdout.Has(want) {
-			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
-		}
+	if want := "240 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, all at once,"; !stdout.Has(want) {
+		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 	}
 }
 
@@ -164,55 +155,34 @@ func addsUp(t *testing.T, s result.Strategy) {
 	}
 }
 
-// An open race on a shop that is too slow for it: what was not sent is said and fails the run.
-func TestRun_rateTooHigh(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report.json")
-	var stdout testserver.LogBuffer
-	code := run(t.Context(), []string{
-		"--strategies", "redis", "--rate", "1000", "--requests", "50", "--buyers", "1", "--think", "200ms", "--json", file,
-	}, noEnv, &stdout, io.Discard)
-	s := loadReport(t, file).Strategies[0]
-	if code != exitBroken || s.Unsent == 0 || s.Errors != s.Unsent || s.Acknowledged+s.Unsent != 50 || !s.Correct() {
-		t.Errorf("got exit code %d, %+v; want 1, some unsent and all others placed", code, s)
+// With --duration, a buyer orders again when answered.
+func TestRun_duration(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "busy", true)
+	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "300ms", "--json", "-"}
+	code, stdout, stderr := start(t, args...)
+	r := parseReport(t, stdout.String())
+	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 0.3 || s.Seconds < 0.3 || s.Acknowledged <= 5 || s.Orders != s.Acknowledged {
+		t.Errorf("got exit code %d, %+v; want %d, and orders for 0.3 s", code, s, exitOK)
 	}
-	if want := "orders were due while all buyers waited for answers, and were not sent"; !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) {
-		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
+	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 300ms,"; !stderr.Has(want) {
+		t.Errorf("stderr: want %q in\n%s", want, stderr.String())
 	}
 }
 
-// An order whose answer was lost, and cancellations that nobody was told of, reach the books with the first audit and
-// after it: they count. Whoever leaves a buyer without an answer has not kept its promise.
+// An order whose answer was lost reaches the books after the first audit: it counts. Whoever leaves a buyer without an
+// answer has not kept its promise.
 func TestRun_late(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		silent bool
-		args   []string
-		want   crowd.Summary
-		orders int64
-		units  int64
-		code   int
-		stderr string
-	}{
-		"an order": {
-			true, []string{"--timeout", "5s"}, crowd.Summary{Acknowledged: 5, Errors: 1}, 6, 6,
-			exitBroken, "slow (which left 1 buyer without an answer).",
-		},
-		"cancellations": {false, []string{"--cancel", "1"}, crowd.Summary{Acknowledged: 6, Cancelled: 6}, 6, 0, exitOK, "As expected, slow was correct."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shop := newLab(t, "slow", true)
-			shop.silent = c.silent
-			args := append([]string{"--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6", "--json", "-"}, c.args...)
-			code, stdout, stderr := start(t, args...)
-			s := parseReport(t, stdout.String()).Strategies[0]
-			if s.Verdict != "correct" || s.Acknowledged != c.want.Acknowledged || s.Errors != c.want.Errors || s.Cancelled != c.want.Cancelled {
-				t.Errorf("got %+v, want it correct with %+v", s, c.want)
-			}
-			if s.Orders != c.orders || s.UnitsSold != c.units || code != c.code || !stderr.Has(c.stderr) {
-				t.Errorf("got exit code %d, %d orders, %d units; want %d, %d, %d, and %q in\n%s", code, s.Orders, s.UnitsSold, c.code, c.orders, c.units, c.stderr, stderr.String())
-			}
-		})
+	shop := newLab(t, "slow", true)
+	shop.silent = true
+	code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6", "--timeout", "5s", "--json", "-")
+	s := parseReport(t, stdout.String()).Strategies[0]
+	if s.Verdict != "correct" || s.Acknowledged != 5 || s.Errors != 1 || s.Orders != 6 || s.UnitsSold != 6 {
+		t.Errorf("got %+v, want it correct with 5 orders acknowledged and 6 in the books", s)
+	}
+	if want := "slow (which left 1 buyer without an answer)."; code != exitBroken || !stderr.Has(want) {
+		t.Errorf("got exit code %d, want %d and %q in\n%s", code, exitBroken, want, stderr.String())
 	}
 }
 
@@ -248,8 +218,8 @@ func TestFlags_command(t *testing.T) {
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
 		{
-			[]string{"--rate", "50.5", "--duration", "10s", "--requests", "100", "--skus", "5", "--skew", "1.1", "--lines", "2", "--cancel", "0.1", "--retry", "0.2", "--repeat", "5"},
-			"go run ./loadtest --rate 50.5 --duration 10s --requests 100 --skew 1.1 --lines 2 --cancel 0.1 --retry 0.2 --skus 5 --repeat 5",
+			[]string{"--duration", "10s", "--skus", "5", "--skew", "1.1", "--lines", "2", "--repeat", "5"},
+			"go run ./loadtest --duration 10s --skew 1.1 --lines 2 --skus 5 --repeat 5",
 		},
 	} {
 		f := parse(t, tt.args...)
@@ -320,7 +290,7 @@ func TestRun_compare(t *testing.T) {
 		{[]string{single, single}, 0, "Nothing can be said about speed"},
 		{[]string{before, worse}, 1, "worse"},
 		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},
-		{[]string{before, later}, 2, later + ": not a report of --json of version 1: its version is 9"},
+		{[]string{before, later}, 2, later + ": not a report of --json of version 2: its version is 9"},
 		{[]string{before, filepath.Join(dir, "none")}, 2, "no such file"},
 		{[]string{before}, 2, "<after>"},
 		{[]string{before, faster, worse}, 2, "worse"},

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"math"
 	"strings"
 	"time"
 
@@ -29,15 +28,12 @@ type round struct {
 func race(ctx context.Context, who *row, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, SKUs: skus, Warm: length / 5,
-		Load: crowd.Load{Buyers: who.buyers, Pace: crowd.Pace{Duration: length}, Lines: 1, Think: -1, Timeout: patience},
+		Load: crowd.Load{Buyers: who.buyers, Duration: length, Lines: 1, Think: -1, Timeout: patience},
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
-		RequestTimeout: patience, Retry: crowd.Retry{Tries: 1, Base: 10 * time.Millisecond},
+		RequestTimeout: patience, Tries: 1, MaxPause: 10 * time.Millisecond,
 	}
 	for _, p := range who.procs {
 		r.Shops = append(r.Shops, "http://"+p.Addr)
-	}
-	if length > 0 {
-		r.Requests = math.MaxInt
 	}
 	log, err := r.Run(ctx)
 	return round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}, err

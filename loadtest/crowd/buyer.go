@@ -20,171 +20,88 @@ import (
 type buyer struct {
 	run     *run
 	name    string
-	ordered int // orders so far
+	random  *rand.Rand // the same in each race: a buyer's n-th order is
 	records []Record
 	conns   *http.Client
 	shops   []*shopclient.Client // the buyer's first choice first
 }
 
 func newBuyer(r *run, i int) *buyer {
-	b := &buyer{run: r, name: "buyer-" + strconv.Itoa(i+1), conns: shopclient.NewBuyer(r.RequestTimeout)}
+	b := &buyer{
+		run: r, name: "buyer-" + strconv.Itoa(i+1), random: rand.New(rand.NewPCG(uint64(i), 2)), conns: shopclient.NewBuyer(r.RequestTimeout),
+	}
 	for k := range r.Shops {
 		b.shops = append(b.shops, shopclient.New(r.Shops[(i+k)%len(r.Shops)], b.conns))
 	}
 	return b
 }
 
-// order sends the order of this number, which was due at that moment, and what its buyer does with it afterwards.
-func (b *buyer) order(ctx context.Context, number int64, due time.Time) {
-	wanted := b.run.wanted(number)
+// order sends an order that was due at that moment, until there is a definite answer, the tries are used up or ctx ends.
+// Each try goes to the next shop, as behind a load balancer: the one before may be gone.
+func (b *buyer) order(ctx context.Context, due time.Time) {
 	p := shopclient.Purchase{
-		Buyer: b.name, Key: b.key(), Lines: wanted.lines, Strategy: b.run.Strategy, Think: b.run.Think,
+		Buyer: b.name, Key: fmt.Sprintf("%s/%s/%d", b.run.SKUs[0], b.name, len(b.records)+1),
+		Lines: b.run.cart(b.random), Strategy: b.run.Strategy, Think: b.run.Think,
 	}
-	record, answered := b.buy(ctx, p, false)
-	record.Latency, record.Ended = answered.Sub(due), answered.Sub(b.run.start)
-	b.run.tally.add(record.Outcome)
-	if record.Outcome == Ordered && wanted.repeat {
-		b.repeat(ctx, p, &record)
-	}
-	if record.Outcome == Ordered && wanted.cancel {
-		b.cancel(ctx, &record)
-	}
-	b.records = append(b.records, record)
-	if (record.Outcome == Failed || record.Outcome == Unknown) && b.run.Pace != (Pace{}) {
-		shopclient.Pause(ctx, b.run.Retry.Base) // a shop that fails at once is not asked without a pause
-	}
-}
-
-// key is a new one for each order.
-func (b *buyer) key() string {
-	b.ordered++
-	key := b.run.SKUs[0] + "/" + b.name
-	if b.ordered > 1 {
-		key += "/" + strconv.Itoa(b.ordered)
-	}
-	return key
-}
-
-// Retry says how a buyer tries again.
-type Retry struct {
-	Tries int           // requests of one order, the first included
-	Base  time.Duration // before the second try if the shop names no time; doubles with each further one
-	Limit time.Duration // of the pause between two tries, whatever the shop asks for
-}
-
-// pause returns how long to wait after a number of tries; the shop asked for so long, if it did. Up to half is added at
-// random, or all who were turned away together would come back together.
-func (r Retry) pause(tries int, asked time.Duration) time.Duration {
-	wait := min(cmp.Or(asked, r.Base<<min(tries-1, 16)), r.Limit)
-	return wait + time.Duration(rand.Float64()*float64(wait/2))
-}
-
-// buy tries until there is a definite answer, the tries are used up or ctx ends, and returns when the last answer came.
-// Each try goes to the next shop, as behind a load balancer: the one before may be gone. maybe says that there may be
-// an order with this key by now.
-func (b *buyer) buy(ctx context.Context, p shopclient.Purchase, maybe bool) (record Record, answered time.Time) {
-	retry := b.run.Retry
-	record = Record{Buyer: b.name, Lines: p.Lines}
-	for {
+	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
+	for again := true; again; {
 		answer, err := b.shops[record.Tries%len(b.shops)].Buy(ctx, p)
-		answered = answer.At
 		if err != nil {
-			answered = time.Now()
+			answer.At = time.Now()
 		}
 		record.Tries++
+		record.Latency, record.Ended = answer.At.Sub(due), answer.At.Sub(b.run.start)
 		record.Reason = explain(answer, err)
 		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {
 			b.run.stop(fmt.Errorf("%w: %s", ErrDescriptors, record.Reason))
 		}
-		pause := retry.pause(record.Tries, answer.RetryAfter)
-		last := record.Tries >= retry.Tries
-		switch meaningOf(answer, err) {
-		case placed:
-			record.Outcome, record.Reason = Ordered, ""
+		var outcome Outcome
+		switch outcome, again = outcomeOf(answer, err); outcome {
+		case Ordered, Refused:
+			record.Outcome, record.Reason = outcome, ""
 			record.OrderID, record.Trace = answer.Order.ID, answer.Trace
-			return record, answered
-		case soldOut:
-			record.Outcome, record.Reason, record.Trace = Refused, "", answer.Trace
-			return record, answered
-		case rejected:
-			last = true
-		case unclear:
-			maybe = true
-		case busy:
+		case Unknown: // only a definite answer of a later try changes that
+			record.Outcome = Unknown
+		case Failed:
 		}
-		if last || !shopclient.Pause(ctx, pause) {
-			record.Outcome = Failed
-			if maybe {
-				record.Outcome = Unknown
-			}
-			return record, answered
-		}
+		again = again && record.Tries < b.run.Tries && shopclient.Pause(ctx, b.run.pause(record.Tries, answer.RetryAfter))
+	}
+	b.run.tally.add(record.Outcome)
+	b.records = append(b.records, record)
+	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
+		shopclient.Pause(ctx, b.run.pause(1, 0)) // a shop that fails at once is not asked without a pause
 	}
 }
 
-// repeat sends an order that was placed a second time, with the same key: as the impatient do, and programs that lost
-// the answer.
-func (b *buyer) repeat(ctx context.Context, p shopclient.Purchase, r *Record) {
-	second, _ := b.buy(ctx, p, true)
-	switch {
-	case second.Outcome == Ordered && second.OrderID == r.OrderID:
-		r.Repeated = true
-	case second.Outcome == Ordered:
-		r.Doubled = "order " + second.OrderID
-	case second.Outcome == Refused:
-		r.Doubled = "the answer that it is sold out"
-	}
+// pause returns how long to wait after a number of tries, which doubles with each, unless the shop asked for a time. Up
+// to half is added at random, or all who were turned away together would come back together.
+func (r Race) pause(tries int, asked time.Duration) time.Duration {
+	wait := min(cmp.Or(asked, firstPause<<min(tries-1, 16)), r.MaxPause)
+	return wait + time.Duration(rand.Float64()*float64(wait/2))
 }
 
-// cancelTries is how often a buyer tries to cancel. A shop that has oversold may refuse it for ever: fewer units are
-// reserved than its orders hold.
-const cancelTries = 3
+const firstPause = 50 * time.Millisecond
 
-// cancel ends an order.
-func (b *buyer) cancel(ctx context.Context, r *Record) {
-	r.CancelAsked = true
-	for tries := 1; tries <= cancelTries; tries++ {
-		answer, err := b.shops[tries%len(b.shops)].Cancel(ctx, b.name, r.OrderID, "")
-		if err == nil && answer.Status == http.StatusOK {
-			r.Cancelled = true
-			return
-		}
-		if !shopclient.Pause(ctx, b.run.Retry.pause(tries, answer.RetryAfter)) {
-			return
-		}
-	}
-}
-
-// meaning is what one answer means to a buyer.
-type meaning int
-
-const (
-	placed   meaning = iota // there is an order
-	soldOut                 // there is none and never will be
-	busy                    // try again; this request placed no order
-	unclear                 // try again; this request may have placed one
-	rejected                // trying again is pointless
-)
-
-func meaningOf(a shopclient.Answer, err error) meaning {
+// outcomeOf returns what one answer means to a buyer, and whether it is worth trying again.
+func outcomeOf(a shopclient.Answer, err error) (o Outcome, again bool) {
 	switch {
 	case err != nil:
-		return unclear
+		return Unknown, true
 	case a.Order.ID != "":
-		return placed
+		return Ordered, false
 	case a.Status == http.StatusConflict && a.Problem.SoldOut():
-		return soldOut
+		return Refused, false
 	case a.Status == http.StatusTooManyRequests:
-		return busy
+		return Failed, true
 	// Also 503: it comes from a busy shop, but as well from a load balancer that lost the shop in mid-request, or from
 	// a shop that lost its database.
 	case a.Status >= http.StatusInternalServerError:
-		return unclear
+		return Unknown, true
 	// The first request with this key still runs, for example.
 	case a.RetryAfter > 0 || a.Problem.RetrySafe:
-		return unclear
+		return Unknown, true
 	}
-	return rejected
+	return Failed, false
 }
 
 // explain says in one line how a try ended, alike for like causes: without the port numbers that make each such error a

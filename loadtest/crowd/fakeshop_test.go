@@ -24,9 +24,6 @@ type fakeShop struct {
 	// counts from 1 for each buyer.
 	before, after func(w http.ResponseWriter, r *http.Request, tries int) bool
 
-	// refuseCancel, if set, may answer a cancellation itself, by returning true.
-	refuseCancel func(w http.ResponseWriter) bool
-
 	mu        sync.Mutex
 	available int
 	orders    map[string]shopclient.Order // by idempotency key
@@ -54,7 +51,6 @@ func newFakeShop(t *testing.T, units int) *fakeShop {
 	})
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
-	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancel)
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		s.mu.Lock()
@@ -130,26 +126,6 @@ func (s *fakeShop) show(w http.ResponseWriter, r *http.Request) {
 	problem(w, http.StatusNotFound, "order-not-found")
 }
 
-func (s *fakeShop) cancel(w http.ResponseWriter, r *http.Request) {
-	if s.refuseCancel != nil && s.refuseCancel(w) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, o := range s.orders {
-		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
-			if o.Status == "pending" {
-				s.available++
-			}
-			o.Status = shopclient.Cancelled
-			s.orders[key] = o
-			_ = json.NewEncoder(w).Encode(o)
-			return
-		}
-	}
-	problem(w, http.StatusNotFound, "order-not-found")
-}
-
 func problem(w http.ResponseWriter, status int, slug string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
@@ -166,7 +142,8 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 		SKUs:           []string{"thing"},
 		Load:           Load{Buyers: crowd, Timeout: 10 * time.Second},
 		RequestTimeout: 10 * time.Second,
-		Retry:          Retry{Tries: 4, Base: time.Millisecond, Limit: 2 * time.Millisecond},
+		Tries:          4,
+		MaxPause:       2 * time.Millisecond,
 		Watcher:        new(watcher),
 	}
 	for _, s := range shops {

@@ -23,7 +23,6 @@ type Log struct {
 	Began   time.Duration // from the common start to what figures count from, see Race.Warm
 	Length  time.Duration // of what they count; 0: to the last answer
 	Records []Record
-	Unsent  int64 // orders that were due while all buyers waited for answers
 }
 
 // Record is what became of one order.
@@ -37,14 +36,7 @@ type Record struct {
 	Tries   int
 	Reason  string            // of a Failed or Unknown: how the last try ended
 	Trace   *shopclient.Trace // nil if the shop reported none
-
-	// What the buyer did with an Ordered afterwards.
-	Repeated bool   // it was sent again and came out as the same order
-	Doubled  string // it was sent again, and had this answer instead
-	// Its buyer asked to cancel it, and the shop confirmed that, if need be to Recheck.
-	CancelAsked, Cancelled bool
-
-	Lost string // why the shop does not have the Ordered as it was acknowledged, see Recheck
+	Lost    string            // why the shop does not have the Ordered as it was acknowledged, see Recheck
 }
 
 // Outcome is what a buyer knows of an order in the end.
@@ -58,9 +50,9 @@ const (
 	Failed                 // the shop rejected the request for another reason: there is no order
 )
 
-// Unsettled reports whether orders or cancellations may still be on their way.
+// Unsettled reports whether orders may still be on their way.
 func (l Log) Unsettled() bool {
-	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown || r.CancelAsked && !r.Cancelled })
+	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown })
 }
 
 // Summary is a log in figures, as in the JSON of a report.
@@ -69,10 +61,7 @@ type Summary struct {
 	Refused           int64     `json:"refused"`      // orders that were answered as sold out
 	Errors            int64     `json:"errors"`       // buyers with another answer or none
 	Unknown           int64     `json:"unknown"`      // of the errors, those who may have an order
-	Unsent            int64     `json:"unsent"`       // of the errors, orders that found no buyer free to send them
 	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
-	Replays           int64     `json:"replays"`      // orders that were sent again and came out as the same one
-	Cancelled         int64     `json:"cancelled"`    // orders that were placed and then cancelled
 	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
 	AnswersPerSecond  float64   `json:"answers_per_second"`
 	OrdersPerSecond   float64   `json:"orders_per_second"`
@@ -111,7 +100,7 @@ func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // Summary puts the log into figures. Rates are of the answers within the time that counts, latencies of the orders that
 // were due since it began; all else is of the whole race.
 func (l Log) Summary() Summary {
-	s := Summary{Unsent: l.Unsent, Errors: l.Unsent, Seconds: l.Took.Round(time.Microsecond).Seconds()}
+	s := Summary{Seconds: l.Took.Round(time.Microsecond).Seconds()}
 	length := cmp.Or(l.Length, l.Took)
 	answers := map[Outcome]int64{} // in this time
 	latencies := make([]time.Duration, 0, len(l.Records))
@@ -133,12 +122,6 @@ func (l Log) Summary() Summary {
 			s.Errors++
 		case Failed:
 			s.Errors++
-		}
-		if r.Repeated {
-			s.Replays++
-		}
-		if r.Cancelled {
-			s.Cancelled++
 		}
 	}
 	rate := func(n int64) float64 { // to one digit, more than a rate is worth
@@ -205,9 +188,6 @@ const fewReasons = 5
 // Notes say why orders came to nothing, other than by being sold out.
 func (l Log) Notes() []string {
 	notes := []string{}
-	if l.Unsent > 0 {
-		notes = append(notes, fmt.Sprintf("%d orders were due while all buyers waited for answers, and were not sent: more than the shop serves, or too few --buyers", l.Unsent))
-	}
 	reasons := map[string]int{}
 	for _, r := range l.Records {
 		if r.Outcome == Failed || r.Outcome == Unknown {
@@ -233,9 +213,8 @@ var ErrExpired = errors.New("it expired before it was checked; start the shop wi
 // checkers is how many orders Recheck asks for at a time.
 const checkers = 32
 
-// Recheck asks for each acknowledged order, as its buyer. In log, it notes which the shop does not know or shows
-// otherwise than they were bought or cancelled (Lost), and settles which are Cancelled after all. It fails if the shop
-// cannot be asked, and with ErrExpired.
+// Recheck asks for each acknowledged order, as its buyer. In log, it notes which orders the shop does not know or shows
+// otherwise than they were bought (Lost). It fails if the shop cannot be asked, and with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) error {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()
@@ -263,14 +242,10 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Re
 		record.Lost = "the shop does not know it"
 	case err != nil:
 		return err
-	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines):
+	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines) || o.Status == shopclient.Cancelled:
 		record.Lost = fmt.Sprintf("the shop shows %+v", o)
-	case o.Status == shopclient.Expired && !record.Cancelled:
+	case o.Status == shopclient.Expired:
 		return ErrExpired
-	case record.CancelAsked && !record.Cancelled:
-		record.Cancelled = o.Status == shopclient.Cancelled
-	case record.Cancelled != (o.Status == shopclient.Cancelled):
-		record.Lost = "the shop shows it as " + o.Status
 	}
 	return nil
 }
@@ -280,7 +255,7 @@ func (r Race) ask(ctx context.Context, conns *http.Client, i int, record *Record
 	for tries := 1; ; tries++ {
 		shop := shopclient.New(r.Shops[(i+tries)%len(r.Shops)], conns)
 		o, err := shop.Order(ctx, record.Buyer, record.OrderID)
-		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Retry.Tries || !shopclient.Pause(ctx, r.Retry.pause(tries, 0)) {
+		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Tries || !shopclient.Pause(ctx, r.pause(tries, 0)) {
 			return o, err
 		}
 	}

@@ -1,4 +1,4 @@
-// Package crowd sends a crowd of buyers to a shop: all at the same moment, at a rate, or each again and again.
+// Package crowd sends a crowd of buyers to a shop, all at the same moment: each orders once, or again and again.
 //
 // A race goes
 //
@@ -6,9 +6,8 @@
 //	each asks until it has an answer -> log -> recheck
 //
 // Each buyer has a connection of its own, which stands before the race begins, so that the shop is measured and not the
-// dialling. A latency counts from the moment at which an order was due: the common start, where all order at once; a
-// moment that does not depend on the shop, in an open race (Rate); the answer to the order before, in a closed one. So
-// the time in a queue counts, and retries count.
+// dialling. A latency counts from the moment at which an order was due: the common start for a buyer's first order, and
+// the answer to the order before for each later one. So the time in a queue counts, and retries count.
 //
 // A buyer retries, with the same idempotency key, when the shop is too busy (429, 503, or any answer with Retry-After,
 // which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx), up to a
@@ -44,36 +43,24 @@ type Race struct {
 	Load
 
 	RequestTimeout time.Duration // of one try
-	Retry          Retry
-	Watcher        Watcher // nil for none
+	Tries          int           // requests for one order, the first included
+	MaxPause       time.Duration // between two tries, whatever the shop asks for
+	Watcher        Watcher       // nil for none
 
-	// Warm is for measurements in the closed model: Duration does not begin before each buyer has had an answer, and
-	// before so much time has passed, and figures are of it alone. 0: it begins at once, and they are of the whole race.
+	// Warm is the time before Duration, which measurements have: Duration begins when Warm has passed and each buyer has
+	// had an answer, and figures are of Duration alone. 0: Duration begins at once, and figures are of the whole race.
 	Warm time.Duration
 }
 
-// Load is how many buyers order what and when. It is flags, too.
+// Load is how many buyers order what, and for how long. kong reads the flags into it.
 type Load struct {
-	Buyers int `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000); with --rate, how many of them can wait for an answer at a time."`
-	Pace
-	Skew    float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
-	Lines   int           `default:"1" help:"SKUs in an order: each is a cart of 1 to so many, one unit of each (1 to 20)."`
-	Cancel  float64       `default:"0" help:"Share of the orders placed that their buyers cancel again (0 to 1)."`
-	Repeat  float64       `name:"retry" default:"0" help:"Share of the orders placed that are sent a second time with the same key, and must come out as one order (0 to 1)."`
-	Think   time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and is why a race shows on every run."`
-	Timeout time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
+	Buyers   int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
+	Duration time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer (100ms to 10m). Without it each orders once."`
+	Skew     float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
+	Lines    int           `default:"1" help:"SKUs in an order at most: each is a cart of 1 to N, one unit of each (1 to 20)."`
+	Think    time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
+	Timeout  time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }
-
-// Pace says when orders are sent. The zero value has each buyer order once, all at the same moment. With a Rate the
-// load is open, and any buyer who does not wait for an answer sends what is due; without one it is closed.
-type Pace struct {
-	Rate     float64       `placeholder:"N" help:"Open model: so many orders per second are due, at random moments that do not depend on each other (Poisson), however slow the shop is. Waits count from the moment an order is due. One that finds all --buyers waiting for an answer is not sent and counts as an error. Needs --duration or --requests (0.1 to 20000)."`
-	Duration time.Duration `placeholder:"D" help:"Let buyers order for so long (100ms to 10m): with --rate when orders are due, without it each again as soon as there is an answer (closed model, in which a slow shop has fewer orders to answer)."`
-	Requests int           `placeholder:"N" help:"End after so many orders in all, sent as with --duration, whichever comes first (1 to 1000000, which is the limit without it, too)."`
-}
-
-// MaxRequests is the most orders of a race: each is remembered.
-const MaxRequests = 1_000_000
 
 // Watcher follows a race. Its methods are called one after the other.
 type Watcher interface {
@@ -126,10 +113,7 @@ func CheckDescriptors(n int) error {
 func (r Race) Run(ctx context.Context) (Log, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	run := &run{Race: r, tally: new(Tally), limit: int64(cmp.Or(r.Requests, MaxRequests)), stop: stop}
-	if (r.Pace == Pace{}) {
-		run.limit = int64(r.Buyers)
-	}
+	run := &run{Race: r, tally: new(Tally), stop: stop}
 	for i := range r.Buyers {
 		b := newBuyer(run, i)
 		defer b.conns.CloseIdleConnections()
@@ -144,14 +128,7 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 		return Log{}, err
 	}
 	r.Watcher.Ready(ctx)
-	switch {
-	case r.Rate > 0:
-		run.open(ctx)
-	case r.Pace == Pace{}:
-		run.together(ctx, func(ctx context.Context, b *buyer) { run.next(ctx, b, run.start) })
-	default:
-		run.together(ctx, run.closed)
-	}
+	run.hold(ctx)
 	if ctx.Err() != nil {
 		return Log{}, context.Cause(ctx)
 	}
@@ -184,9 +161,6 @@ type run struct {
 	stop   context.CancelCauseFunc
 	buyers []*buyer
 	start  time.Time
-	limit  int64 // of orders
-	sent   atomic.Int64
-	unsent int64 // by open alone
 
 	warmed atomic.Int64 // buyers who have had an answer
 	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
@@ -210,95 +184,47 @@ func (r *run) connect(ctx context.Context) error {
 	return group.Wait()
 }
 
-// begin starts the clock and returns the ctx that ends the race.
-func (r *run) begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	r.start = time.Now()
-	return context.WithTimeout(ctx, r.Warm+r.Duration+r.Timeout)
-}
-
-// together has all buyers work from the same moment on, and returns when all are done.
-func (r *run) together(ctx context.Context, work func(context.Context, *buyer)) {
+// hold has all buyers order from the same moment on, and returns when all are done.
+func (r *run) hold(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.Warm+r.Duration+r.Timeout)
+	defer cancel()
 	var ready, done sync.WaitGroup
 	ready.Add(len(r.buyers))
 	barrier := make(chan struct{})
-	limited := ctx // set before the barrier opens
 	for _, b := range r.buyers {
 		done.Go(func() {
 			ready.Done()
 			<-barrier
-			work(limited, b)
+			r.work(ctx, b)
 		})
 	}
 	ready.Wait()
-	limited, cancel := r.begin(ctx)
-	defer cancel()
+	r.start = time.Now()
 	close(barrier)
 	done.Wait()
 }
 
-// next has the buyer send an order that was due at that moment, and reports whether there was one left to send.
-func (r *run) next(ctx context.Context, b *buyer, due time.Time) bool {
-	number := r.sent.Add(1)
-	if number > r.limit {
-		return false
-	}
-	b.order(ctx, number, due)
-	return true
-}
-
-// closed has the buyer order again and again, until the time is up.
-func (r *run) closed(ctx context.Context, b *buyer) {
-	more := r.next(ctx, b, r.start)
+// work has the buyer order until the time is up, but once at least.
+func (r *run) work(ctx context.Context, b *buyer) {
+	b.order(ctx, r.start)
 	if r.warmed.Add(1) == int64(len(r.buyers)) && r.Warm > 0 {
 		r.began.Store(int64(max(r.Warm, time.Since(r.start))))
 	}
-	for more && ctx.Err() == nil && !r.over() {
-		more = r.next(ctx, b, time.Now())
+	for ctx.Err() == nil && !r.over() {
+		b.order(ctx, time.Now())
 	}
 }
 
 func (r *run) over() bool {
 	began := r.began.Load()
-	if r.Duration == 0 || r.Warm > 0 && began == 0 {
+	if r.Warm > 0 && began == 0 {
 		return false
 	}
 	return time.Since(r.start) >= time.Duration(began)+r.Duration
 }
 
-// open has orders sent when they are due. One that finds all buyers waiting for an answer is not sent: it is counted,
-// and the shop does not have to serve it.
-func (r *run) open(ctx context.Context) {
-	ctx, cancel := r.begin(ctx)
-	defer cancel()
-	free := make(chan *buyer, len(r.buyers))
-	for _, b := range r.buyers {
-		free <- b
-	}
-	var done sync.WaitGroup
-	defer done.Wait()
-	random := rand.New(rand.NewPCG(1, 1)) // the same arrivals in each race
-	due := r.start
-	for range r.limit {
-		due = due.Add(time.Duration(random.ExpFloat64() / r.Rate * float64(time.Second)))
-		if r.Duration > 0 && due.Sub(r.start) >= r.Duration || !shopclient.Pause(ctx, time.Until(due)) {
-			return
-		}
-		select {
-		case b := <-free:
-			at := due
-			done.Go(func() {
-				r.next(ctx, b, at)
-				free <- b
-			})
-		default:
-			r.unsent++
-			r.tally.Errors.Add(1)
-		}
-	}
-}
-
 func (r *run) log() Log {
-	log := Log{SKU: r.SKUs[0], Unsent: r.unsent, Began: time.Duration(r.began.Load())}
+	log := Log{SKU: r.SKUs[0], Began: time.Duration(r.began.Load())}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
 	}
@@ -312,33 +238,19 @@ func (r *run) log() Log {
 	return log
 }
 
-// wanted is what an order is to be and what its buyer does with it.
-type wanted struct {
-	lines          []shopclient.Line
-	cancel, repeat bool // if it is placed
-}
-
-// wanted draws the order of this number, which is the same in every race of the same Race, whoever sends it and
-// whenever.
-func (r Race) wanted(number int64) wanted {
-	random := rand.New(rand.NewPCG(uint64(number), 2))
-	var w wanted
-	for _, rank := range draw(random, len(r.SKUs), r.Skew, 1+random.IntN(max(1, r.Lines))) {
-		w.lines = append(w.lines, shopclient.Line{SKU: r.SKUs[rank], Units: 1})
+// cart draws 1 to Lines different SKUs, in the order of SKUs, the k-th in proportion to 1/k^Skew. With 100 SKUs and 1.1,
+// the first one gets a quarter of all orders, the first ten two thirds. Each SKU is due after an exponential time with
+// its weight as the rate; those that are due first are drawn.
+func (r Race) cart(random *rand.Rand) (lines []shopclient.Line) {
+	due := make([]float64, len(r.SKUs))
+	for k := range due {
+		due[k] = random.ExpFloat64() * math.Pow(float64(k+1), r.Skew)
 	}
-	w.cancel = random.Float64() < r.Cancel
-	w.repeat = random.Float64() < r.Repeat
-	return w
-}
-
-// draw draws so many of the ranks 0 to n-1, in ascending order, rank k in proportion to 1/(k+1)^skew. With 100 SKUs and
-// 1.1, the first one gets a quarter of all orders, the first ten two thirds. Each rank is due after an exponential time
-// with its weight as the rate; those that are due first are drawn.
-func draw(random *rand.Rand, n int, skew float64, count int) []int {
-	ranks, due := make([]int, n), make([]float64, n)
-	for k := range ranks {
-		ranks[k], due[k] = k, random.ExpFloat64()*math.Pow(float64(k+1), skew)
+	last := slices.Sorted(slices.Values(due))[random.IntN(max(1, r.Lines))]
+	for k, sku := range r.SKUs {
+		if due[k] <= last {
+			lines = append(lines, shopclient.Line{SKU: sku, Units: 1})
+		}
 	}
-	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
-	return slices.Sorted(slices.Values(ranks[:count]))
+	return lines
 }

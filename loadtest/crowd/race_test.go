@@ -175,31 +175,31 @@ func TestRace_Run_shop_dies(t *testing.T) {
 	}
 }
 
-// "It is closed: each buyer orders again as soon as there is an answer to the order before."
-func TestRace_Run_requests(t *testing.T) {
+// "A latency counts from ... the answer to the order before for each later one."
+func TestRace_Run_duration(t *testing.T) {
 	t.Parallel()
-	const crowd, units, requests = 5, 40, 100
+	const crowd, units, length = 5, 40, 50 * time.Millisecond
 	shop := newFakeShop(t, units)
 	race := raceIn(crowd, shop)
-	race.Pace = Pace{Requests: requests}
+	race.Duration = length
 	log := hold(t, race)
-	if diff := cmp.Diff(outcomes{Ordered: units, Refused: requests - units}, count(log)); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s\nreasons: %+v", diff, log.Notes())
+	got := count(log)
+	if orders := int64(len(log.Records)); got.Ordered != units || got.Ordered+got.Refused != orders || orders <= units || log.Took < length {
+		t.Errorf("got %+v in %v, want %d units sold and buyers who go on for %v; reasons: %+v", got, log.Took, units, length, log.Notes())
 	}
-	if got := len(shop.tries); got != requests {
-		t.Errorf("keys: got %d, want one for each of %d orders", got, requests)
+	if len(shop.tries) != len(log.Records) || shop.opened != crowd {
+		t.Errorf("got %d keys and %d connections, want one for each of %d orders and %d buyers", len(shop.tries), shop.opened, len(log.Records), crowd)
 	}
-	if shop.opened != crowd {
-		t.Errorf("connections opened: got %d, want one for each of %d buyers", shop.opened, crowd)
-	}
+	last := map[string]time.Duration{} // when the buyer's order before was answered
 	for _, r := range log.Records {
-		if r.Latency > r.Ended {
-			t.Fatalf("waited %v of an order that was answered after %v, want from when it was due", r.Latency, r.Ended)
+		if due := r.Ended - r.Latency; due < last[r.Buyer] || last[r.Buyer] == 0 && due != 0 {
+			t.Fatalf("%s: an order was due after %v, want the answer to the order before, after %v", r.Buyer, due, last[r.Buyer])
 		}
+		last[r.Buyer] = r.Ended
 	}
 }
 
-// "Duration does not begin before each buyer has had an answer, and before so much time has passed."
+// "Duration begins when Warm has passed and each buyer has had an answer".
 func TestRace_Run_warm(t *testing.T) {
 	t.Parallel()
 	const crowd, slow, length = 5, 30 * time.Millisecond, 20 * time.Millisecond
@@ -213,141 +213,11 @@ func TestRace_Run_warm(t *testing.T) {
 			return false
 		}
 		race := raceIn(crowd, shop)
-		race.Pace, race.Warm = Pace{Duration: length}, warm
+		race.Duration, race.Warm = length, warm
 		log := hold(t, race)
 		if log.Began < max(slow, warm) || log.Took < log.Began+length {
 			t.Errorf("warm %v: began after %v of %v, want %v at least, and then %v", warm, log.Began, log.Took, max(slow, warm), length)
 		}
-	}
-}
-
-// "With a Rate the load is open: orders are due at random moments that do not depend on each other, whatever the shop
-// does."
-func TestRace_Run_rate(t *testing.T) {
-	t.Parallel()
-	const orders = 200
-	shop := newFakeShop(t, orders)
-	race := raceIn(orders, shop)
-	race.Pace = Pace{Rate: 2000, Requests: orders}
-	began := time.Now()
-	log := hold(t, race)
-	if diff := cmp.Diff(outcomes{Ordered: orders}, count(log)); diff != "" || log.Unsent > 0 {
-		t.Errorf("outcomes (-want +got):\n%s\n%d unsent, reasons: %+v", diff, log.Unsent, log.Notes())
-	}
-	// The last of 200 is due after 100 ms on average. These arrivals are always the same.
-	if took := time.Since(began); took < 70*time.Millisecond {
-		t.Errorf("took %v, want as long as the rate asks for", took)
-	}
-}
-
-// An order that is sent again with the same key is the same order.
-func TestRace_Run_repeat(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		disturb func(s *fakeShop, w http.ResponseWriter, key string, tries int) (answered bool)
-		same    bool
-		doubled string
-	}{
-		"the same order": {func(*fakeShop, http.ResponseWriter, string, int) bool { return false }, true, ""},
-		"a second order": {func(s *fakeShop, _ http.ResponseWriter, key string, tries int) bool {
-			if tries == 2 { // the shop has forgotten the key, not the order
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.orders["was "+key] = s.orders[key]
-				delete(s.orders, key)
-			}
-			return false
-		}, false, "order order-2"},
-		"sold out": {func(_ *fakeShop, w http.ResponseWriter, _ string, tries int) bool {
-			return tries > 1 && soldOutNow(w)
-		}, false, "the answer that it is sold out"},
-		"no answer": {func(_ *fakeShop, _ http.ResponseWriter, _ string, tries int) bool {
-			if tries > 1 {
-				cut()
-			}
-			return false
-		}, false, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shop := newFakeShop(t, 5)
-			shop.before = func(w http.ResponseWriter, r *http.Request, tries int) bool {
-				return c.disturb(shop, w, r.Header.Get("Idempotency-Key"), tries)
-			}
-			race := raceIn(1, shop)
-			race.Repeat = 1
-			log := hold(t, race)
-			r := log.Records[0]
-			if r.Outcome != Ordered || r.Repeated != c.same || r.Doubled != c.doubled {
-				t.Errorf("got %+v; want it ordered, %v, %q", r, c.same, c.doubled)
-			}
-		})
-	}
-}
-
-func soldOutNow(w http.ResponseWriter) bool {
-	problem(w, http.StatusConflict, "sold-out")
-	return true
-}
-
-// Buyers cancel, others buy what came back.
-func TestRace_Run_cancel(t *testing.T) {
-	t.Parallel()
-	const crowd, units = 40, 10
-	shop := newFakeShop(t, units)
-	race := raceIn(crowd, shop)
-	race.Cancel = 0.5
-	log := hold(t, race)
-	cancelled := countOf(log, func(r Record) bool { return r.Cancelled })
-	if count(log).Ordered < units || cancelled == 0 {
-		t.Errorf("got %+v, %d cancelled", count(log), cancelled)
-	}
-	if err := race.Recheck(t.Context(), log); err != nil || len(lost(log)) > 0 {
-		t.Errorf("recheck: got %v, %v, want nothing lost", lost(log), err)
-	}
-	for key, o := range shop.orders { // a cancelled order that goes on living
-		if o.Status == shopclient.Cancelled {
-			o.Status = "pending"
-			shop.orders[key] = o
-		}
-	}
-	err := race.Recheck(t.Context(), log)
-	if all := lost(log); err != nil || int64(len(all)) != cancelled || !strings.HasSuffix(all[0], ": the shop shows it as pending") {
-		t.Errorf("recheck: got %v, %v, want the %d cancelled ones", all, err, cancelled)
-	}
-}
-
-// "It settles which are Cancelled after all."
-func TestRace_Recheck_uncancelled(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		refuse func(w http.ResponseWriter) bool
-		after  string // status of the order by then
-		want   bool
-	}{
-		"refused":                 {func(w http.ResponseWriter) bool { problem(w, http.StatusConflict, "order-ended"); return true }, "pending", false},
-		"broken":                  {func(w http.ResponseWriter) bool { problem(w, http.StatusInternalServerError, "internal"); return true }, "pending", false},
-		"not told, but cancelled": {func(http.ResponseWriter) bool { cut(); return true }, shopclient.Cancelled, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shop := newFakeShop(t, 1)
-			shop.refuseCancel = c.refuse
-			race := raceIn(1, shop)
-			race.Cancel = 1
-			log, err := race.Run(t.Context())
-			if err != nil || countOf(log, func(r Record) bool { return r.CancelAsked && !r.Cancelled }) != 1 {
-				t.Fatalf("got %+v, %v, want one that is not cancelled", log, err)
-			}
-			for key, o := range shop.orders {
-				o.Status = c.after
-				shop.orders[key] = o
-			}
-			err = race.Recheck(t.Context(), log)
-			if err != nil || len(lost(log)) > 0 || log.Records[0].Cancelled != c.want {
-				t.Errorf("got %+v, %v; want one that is %v", log.Records, err, c.want)
-			}
-		})
 	}
 }
 
@@ -360,6 +230,10 @@ func TestRace_Recheck(t *testing.T) {
 		"all are there":       {func(*fakeShop, string, shopclient.Order) {}, false},
 		"one is lost":         {func(s *fakeShop, key string, _ shopclient.Order) { delete(s.orders, key) }, true},
 		"it is another's now": {func(s *fakeShop, _ string, o shopclient.Order) { s.owners[o.ID] = "somebody" }, true},
+		"it was cancelled": {func(s *fakeShop, key string, o shopclient.Order) {
+			o.Status = shopclient.Cancelled
+			s.orders[key] = o
+		}, true},
 		"it has more units": {func(s *fakeShop, key string, o shopclient.Order) {
 			o.Lines = []shopclient.Line{{SKU: "thing", Units: 2}}
 			s.orders[key] = o

@@ -57,12 +57,6 @@ func (s Strategy) Remarks() []string {
 	if s.Retries > 0 {
 		lines = append(lines, "buyers retried "+count(s.Retries, "time", "times")+", with the same key")
 	}
-	if s.Replays > 0 {
-		lines = append(lines, count(s.Replays, "order was", "orders were")+" sent again with the same key and came out as one each time")
-	}
-	if s.Cancelled > 0 {
-		lines = append(lines, count(s.Cancelled, "order was", "orders were")+" cancelled, and their units for sale again")
-	}
 	return lines
 }
 

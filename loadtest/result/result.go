@@ -25,7 +25,7 @@ import (
 )
 
 // Version is the version of the JSON. An added field does not change it.
-const Version = 1
+const Version = 2
 
 // Report is one load test.
 type Report struct {
@@ -39,7 +39,7 @@ type Report struct {
 
 // Strategy is the race of one strategy: the shop's description of it, what the crowd was told, and the judgement.
 // Orders and units are the shop's books, over all SKUs; the other counts are the buyers', and so are orders of several
-// SKUs, which the books count once for each. Cancelled orders are orders, their units are not sold.
+// SKUs, which the books count once for each.
 type Strategy struct {
 	shopclient.Strategy
 	SKU       string `json:"sku"` // the most wanted
@@ -125,15 +125,11 @@ type Run struct {
 
 	// What differs from one round of buyers who want one unit of one SKU each, once and all at the same moment; absent
 	// where it does not.
-	Rounds   int     `json:"rounds,omitempty"`
-	Rate     float64 `json:"rate,omitempty"`     // orders that were due per second
-	Seconds  float64 `json:"seconds,omitempty"`  // for so long
-	Requests int     `json:"requests,omitempty"` // orders in all
-	SKUs     int     `json:"skus,omitempty"`
-	Skew     float64 `json:"skew,omitempty"`
-	Lines    int     `json:"lines,omitempty"`  // at most, in an order
-	Cancel   float64 `json:"cancel,omitempty"` // share of the orders placed
-	Retry    float64 `json:"retry,omitempty"`  // share of the orders placed
+	Rounds  int     `json:"rounds,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again
+	SKUs    int     `json:"skus,omitempty"`
+	Skew    float64 `json:"skew,omitempty"`
+	Lines   int     `json:"lines,omitempty"` // at most, in an order
 
 	// Together means that all strategies raced at the same time, which slows each.
 	Together bool `json:"together,omitempty"`

@@ -4,11 +4,11 @@
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
 //   - Oversold: units in pending and paid orders beyond those supplied.
-//   - Undersold: units in no order, as far as buyers went away without one. Units of cancelled orders are not counted,
-//     and of refused carts only those of one SKU are: of another, it is not known which SKU was missing.
+//   - Undersold: units in no order, as far as buyers went away without one. Of refused carts only those of one SKU
+//     count: of another, it is not known which SKU was missing.
 //   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
 //     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
-//     mistake. An order that was sent twice with one key is one.
+//     mistake.
 //   - Of several SKUs, each is judged by itself. What is oversold and undersold is added up, never one against the
 //     other.
 package verdict
@@ -106,14 +106,12 @@ func Sum(skus []SKU) Judgement {
 
 // told is the buyers' side, for one SKU. Each order wants one unit of it.
 type told struct {
-	orders    int64    // acknowledged to buyers
-	cancelled int64    // of those, the ones that buyers have cancelled
-	refused   int64    // with a line of this SKU and no other, and told that it is sold out
-	failed    int64    // told that there is no order, for another reason
-	unknown   int64    // orders of which buyers know nothing
-	repeated  []string // orders that were acknowledged twice, once for each time after the first
-	lost      []string // acknowledged orders that the shop does not have, or shows otherwise
-	doubled   []string // orders whose key had another answer the second time
+	orders   int64    // acknowledged to buyers
+	refused  int64    // with a line of this SKU and no other, and told that it is sold out
+	failed   int64    // told that there is no order, for another reason
+	unknown  int64    // orders of which buyers know nothing
+	repeated []string // orders that were acknowledged twice, once for each time after the first
+	lost     []string // acknowledged orders that the shop does not have, or shows otherwise
 }
 
 func toldOf(sku string, log crowd.Log) (t told) {
@@ -127,11 +125,6 @@ func toldOf(sku string, log crowd.Log) (t told) {
 			t.orders++
 			if r.Lost != "" {
 				t.lost = append(t.lost, fmt.Sprintf("%s of %s: %s", r.OrderID, r.Buyer, r.Lost))
-			} else if r.Cancelled {
-				t.cancelled++
-			}
-			if r.Doubled != "" {
-				t.doubled = append(t.doubled, fmt.Sprintf("%s of %s, whose key brought %s the second time", r.OrderID, r.Buyer, r.Doubled))
 			}
 			if seen[r.OrderID] {
 				t.repeated = append(t.repeated, r.OrderID)
@@ -155,7 +148,7 @@ func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
 	j := Judgement{
 		Oversold:  max(0, audit.Books.OrderedUnits-supplied),
 		Undersold: undersold(supplied, audit.Books, t),
-		Findings:  append(compareBooks(supplied, audit, t), compareOrders(audit.Books, t)...),
+		Findings:  append(compareBooks(supplied, audit), compareOrders(audit.Books, t)...),
 	}
 	if extra := audit.Books.Orders - t.orders; extra > 0 && extra <= t.unknown {
 		j.Notes = append(j.Notes, fmt.Sprintf("%d of the %d buyers who never had an answer have an order", extra, t.unknown))
@@ -177,22 +170,22 @@ func (j Judgement) verdict() Verdict {
 }
 
 // undersold counts units that are in no order, as far as buyers went away wanting them. Buyers who know nothing and
-// have no order went away as well. Units of cancelled orders do not count: they may have come back after that.
+// have no order went away as well.
 func undersold(supplied int64, b shopclient.Books, t told) int64 {
-	unsold := max(0, supplied-b.OrderedUnits-t.cancelled)
+	unsold := max(0, supplied-b.OrderedUnits)
 	foundLater := min(max(0, b.Orders-t.orders), t.unknown)
 	return min(unsold, t.refused+t.failed+t.unknown-foundLater)
 }
 
 // compareBooks looks for what is wrong within the shop's books.
-func compareBooks(supplied int64, audit shopclient.Audit, t told) []string {
+func compareBooks(supplied int64, audit shopclient.Audit) []string {
 	var found []string
 	b := audit.Books
 	if b.Supplied != supplied {
 		found = append(found, fmt.Sprintf("%d units were put up for sale, the books have %d", supplied, b.Supplied))
 	}
-	if kept := b.Orders - t.cancelled; b.OrderedUnits != kept {
-		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", kept, b.OrderedUnits))
+	if b.OrderedUnits != b.Orders {
+		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", b.Orders, b.OrderedUnits))
 	}
 	return append(found, prefixed("books: ", differences(audit))...)
 }
@@ -210,12 +203,12 @@ func differences(audit shopclient.Audit) (found []string) {
 
 // compareOrders looks for orders that only one side knows.
 func compareOrders(b shopclient.Books, t told) []string {
-	found := slices.Concat(prefixed("lost order: ", t.lost), prefixed("order acknowledged to several buyers: ", t.repeated), prefixed("not one order: ", t.doubled))
+	found := slices.Concat(prefixed("lost order: ", t.lost), prefixed("order acknowledged to several buyers: ", t.repeated))
 	there := t.orders - int64(len(t.lost)) - int64(len(t.repeated))
 	switch extra := b.Orders - there; {
 	case extra < 0:
 		found = append(found, fmt.Sprintf("buyers hold %d orders, the books count %d", there, b.Orders))
-	case extra > t.unknown+int64(len(t.doubled)):
+	case extra > t.unknown:
 		found = append(found, fmt.Sprintf("%d orders that no buyer was told of; %d buyers had no answer", extra, t.unknown))
 	}
 	return found

@@ -103,8 +103,8 @@ func newView(r result.Report, language string) view {
 		Command:  r.Run.Command,
 		Since:    "Waits count from the moment all buyers were released, so that the time in a queue counts.",
 	}
-	if r.Run.Rate > 0 || r.Run.Seconds > 0 || r.Run.Requests > 0 {
-		v.Since = "Waits count from the moment an order was due."
+	if r.Run.Seconds > 0 {
+		v.Since = "Waits count from the answer to the buyer's order before."
 	}
 	if r.Run.Rounds > 1 {
 		v.Since = result.RoundsNote + " " + v.Since

@@ -204,10 +204,10 @@ func TestWrite_says(t *testing.T) {
 
 // A race of several SKUs shows each by itself, and what was wanted; a wrong strategy that looked correct is not shown
 // as good news.
-func TestWriteReport_daily(t *testing.T) {
+func TestWriteReport_carts(t *testing.T) {
 	t.Parallel()
 	r := example()
-	r.Run.Wanted, r.Run.Rate = "50 orders per second are due", 50
+	r.Run.Wanted, r.Run.Seconds = "50 buyers want carts, again and again", 5
 	r.Strategies[0].Verdict, r.Strategies[0].Oversold = verdict.Correct, 0
 	r.Strategies[1].SKUs = []verdict.SKU{
 		{SKU: "cup", Supplied: 5, UnitsSold: 5, Judgement: verdict.Judgement{Verdict: verdict.Correct}},
@@ -216,7 +216,7 @@ func TestWriteReport_daily(t *testing.T) {
 	elements := parse(t, write(t, r))
 	all := words(elements[0])
 	for _, want := range []string{
-		"50 orders per second are due, from", "Waits count from the moment an order was due.",
+		"50 buyers want carts, again and again, from", "Waits count from the answer to the buyer's order before.",
 		"Each SKU by itself", "? not caught in this race",
 		"go run ./loadtest step none",
 	} {
