@@ -175,7 +175,7 @@ func differences(before, after result.Report) []string {
 		run, m := r.Run, r.Machine
 		return []fact{
 			{"buyers", run.Buyers}, {"stock", run.Stock}, {"shop instances", run.Instances}, {"think time in ms", run.ThinkMS},
-			{"duration in s", run.Seconds}, {"SKUs", max(1, run.SKUs)}, {"skew", run.Skew}, {"lines", max(1, run.Lines)},
+			{"duration in s", run.Seconds}, {"SKUs", run.SKUs}, {"skew", run.Skew}, {"lines", run.Lines},
 			{"all at the same time", run.Together},
 			{"operating system", m.OS + "/" + m.Arch}, {"CPUs", m.CPUs}, {"CPU", m.CPUModel},
 			{"database", cmp.Or(m.DatabaseVersion, m.Database)}, {"Redis", cmp.Or(m.RedisVersion, m.Redis)},

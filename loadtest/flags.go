@@ -170,16 +170,10 @@ func (c *raceCommand) asked() result.Run {
 	r := result.Run{
 		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
 		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
-		Seconds: c.Duration.Seconds(), Skew: c.Skew,
+		Rounds: c.Rounds, Seconds: c.Duration.Seconds(), SKUs: c.SKUs, Skew: c.Skew, Lines: c.Lines,
 	}
 	if c.Target == "" {
 		r.Instances = c.Instances
-	}
-	if c.Rounds > 1 {
-		r.Rounds = c.Rounds
-	}
-	if c.SKUs > 1 {
-		r.SKUs, r.Lines = c.SKUs, c.Lines
 	}
 	return r
 }

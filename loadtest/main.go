@@ -104,17 +104,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		args = []string{"race", "--help"} // which names the other commands
 	}
 	parsed, err := parser.Parse(args)
-	switch {
-	case helpShown:
+	if helpShown {
 		return exitOK
-	case err != nil:
+	}
+	if err == nil {
+		err = app.RefuseEmpty(parsed)
+	}
+	if err == nil {
+		err = parsed.Run()
+	} else {
 		err = fmt.Errorf("%w: %w", errUsage, err)
-	default:
-		if err = app.RefuseEmpty(parsed); err != nil {
-			err = fmt.Errorf("%w: %w", errUsage, err)
-		} else {
-			err = parsed.Run()
-		}
 	}
 	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:

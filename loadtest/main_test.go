@@ -41,6 +41,7 @@ func TestRun_embedded(t *testing.T) {
 	if got, want := r.Run, (result.Run{
 		Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10,
 		Command: "go run ./loadtest --buyers 60 --think 10ms --stock 6", Wanted: "60 buyers want one of 6 units each, all at once",
+		Rounds: 1, SKUs: 1, Lines: 1,
 	}); got != want {
 		t.Errorf("run: got %+v, want %+v", got, want)
 	}

@@ -186,7 +186,9 @@ func TestReport_JSON(t *testing.T) {
 func TestScreen_compare(t *testing.T) {
 	t.Parallel()
 	report := func() result.Report {
-		return result.Report{Machine: result.Machine{Go: "go1.26", CPUs: 2}, Strategies: []result.Strategy{none(), redis()}}
+		return result.Report{
+			Machine: result.Machine{Go: "go1.26", CPUs: 2}, Run: result.Run{SKUs: 1}, Strategies: []result.Strategy{none(), redis()},
+		}
 	}
 	before, after := repeated(1, 2, 3), repeated(4, 3.5, 5)
 	after.Machine.Commit = "abc1234"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -224,9 +223,6 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 // freshSKUs names SKUs that no earlier race has sold from.
 func freshSKUs(strategy string, n int) []string {
 	name := "lab-" + strategy + "-" + strings.ToLower(rand.Text()[:8])
-	if n == 1 {
-		return []string{name}
-	}
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s-%d", name, i+1)
@@ -234,14 +230,10 @@ func freshSKUs(strategy string, n int) []string {
 	return names
 }
 
-// errUnsettled means that the books keep changing after the race.
-var errUnsettled = errors.New("the books still change, though the load test buys nothing any more")
-
 // audits asks for the books of each SKU, until two audits in a row are alike where orders may still be on their way.
 func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
 	var before []shopclient.Audit
-	var deadline time.Time
-	for {
+	for begun := time.Now(); time.Since(begun) < settleLimit; {
 		var books []shopclient.Audit
 		for _, sku := range skus {
 			audit, err := operator.Audit(ctx, sku)
@@ -253,16 +245,12 @@ func audits(ctx context.Context, operator *shopclient.Client, skus []string, set
 		if !settle || reflect.DeepEqual(books, before) {
 			return books, nil
 		}
-		if before == nil {
-			deadline = time.Now().Add(settleLimit)
-		} else if time.Now().After(deadline) {
-			return nil, errUnsettled
-		}
 		before = books
 		if !shopclient.Pause(ctx, settlePause) {
 			return nil, context.Cause(ctx)
 		}
 	}
+	return nil, errors.New("the books still change, though the load test buys nothing any more")
 }
 
 // shops is where the shops of a race come from, so many instances where they are to be started.
@@ -284,7 +272,7 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 
 // save writes the report to the files that were asked for.
 func (l loadTest) save(r result.Report) error {
-	err := cmp.Or(
+	err := errors.Join(
 		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r) }),
 		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r) }),
 		result.Save(l.JSON, l.screen.json, r.WriteJSON))

@@ -100,47 +100,39 @@ func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // Summary puts the log into figures. Rates are of the answers within the time that counts, latencies of the orders that
 // were due since it began; all else is of the whole race.
 func (l Log) Summary() Summary {
-	s := Summary{Seconds: l.Took.Round(time.Microsecond).Seconds()}
 	length := cmp.Or(l.Length, l.Took)
-	answers := map[Outcome]int64{} // in this time
+	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
 	latencies := make([]time.Duration, 0, len(l.Records))
+	var tries int64
 	for _, r := range l.Records {
 		if r.Ended-r.Latency >= l.Began {
 			latencies = append(latencies, r.Latency)
 		}
 		if r.Ended >= l.Began && r.Ended <= l.Began+length {
-			answers[r.Outcome]++
+			within[r.Outcome]++
 		}
-		s.Retries += int64(max(0, r.Tries-1))
-		switch r.Outcome {
-		case Ordered:
-			s.Acknowledged++
-		case Refused:
-			s.Refused++
-		case Unknown:
-			s.Unknown++
-			s.Errors++
-		case Failed:
-			s.Errors++
-		}
+		outcomes[r.Outcome]++
+		tries += int64(r.Tries)
 	}
+	slices.Sort(latencies)
 	rate := func(n int64) float64 { // to one digit, more than a rate is worth
 		if length <= 0 {
 			return 0
 		}
 		return math.Round(float64(n)/length.Seconds()*10) / 10
 	}
-	s.AnswersPerSecond = rate(answers[Ordered] + answers[Refused])
-	s.OrdersPerSecond, s.RefusalsPerSecond = rate(answers[Ordered]), rate(answers[Refused])
-	slices.Sort(latencies)
-	s.LatencyMS = Latency{
-		P50: percentile(latencies, 50), P90: percentile(latencies, 90),
-		P99: percentile(latencies, 99), Max: percentile(latencies, 100),
+	return Summary{
+		Acknowledged: outcomes[Ordered], Refused: outcomes[Refused],
+		Errors: outcomes[Failed] + outcomes[Unknown], Unknown: outcomes[Unknown],
+		Retries: tries - int64(len(l.Records)), Seconds: l.Took.Round(time.Microsecond).Seconds(),
+		AnswersPerSecond: rate(within[Ordered] + within[Refused]),
+		OrdersPerSecond:  rate(within[Ordered]), RefusalsPerSecond: rate(within[Refused]),
+		LatencyMS: Latency{
+			P50: percentile(latencies, 50), P90: percentile(latencies, 90),
+			P99: percentile(latencies, 99), Max: percentile(latencies, 100),
+		},
+		Waits: curve(latencies), Answers: l.slices(50), Timeline: l.timeline(12),
 	}
-	s.Waits = curve(latencies)
-	s.Answers = l.slices(50)
-	s.Timeline = l.timeline(12)
-	return s
 }
 
 // percentile returns the least duration, in milliseconds, that p percent do not exceed.

@@ -133,7 +133,7 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-// "cart draws 1 to Lines different SKUs, in the order of SKUs".
+// "cart draws 1 to Lines different SKUs, in the order of SKUs", "the same in each race: a buyer's n-th order is".
 func TestRace_cart(t *testing.T) {
 	t.Parallel()
 	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Load: Load{Lines: 3, Skew: 1}}
@@ -156,6 +156,12 @@ func TestRace_cart(t *testing.T) {
 	}
 	if len(sizes) != 3 {
 		t.Errorf("got carts of %v, want up to 3", sizes)
+	}
+	one, other := newBuyer(&run{Race: race}, 7), newBuyer(&run{Race: race}, 7)
+	for range orders {
+		if got, want := race.cart(one.random), race.cart(other.random); !slices.Equal(got, want) {
+			t.Fatalf("got %+v in one race and %+v in another, want the same", want, got)
+		}
 	}
 }
 

@@ -55,9 +55,9 @@ type Race struct {
 // Load is how many buyers order what, and for how long. kong reads the flags into it.
 type Load struct {
 	Buyers   int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
-	Duration time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer (100ms to 10m). Without it each orders once."`
+	Duration time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer: a closed model, in which a slow shop gets fewer orders (100ms to 10m). A million answers take about 1 GB of memory. Without it each buyer orders once."`
 	Skew     float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
-	Lines    int           `default:"1" help:"SKUs in an order at most: each is a cart of 1 to N, one unit of each (1 to 20)."`
+	Lines    int           `default:"1" help:"Most SKUs in an order: a cart has 1 to N, one unit of each (1 to 20)."`
 	Think    time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
 	Timeout  time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }

@@ -123,13 +123,11 @@ type Run struct {
 	// What the buyers want: a sentence.
 	Wanted string `json:"wanted"`
 
-	// What differs from one round of buyers who want one unit of one SKU each, once and all at the same moment; absent
-	// where it does not.
-	Rounds  int     `json:"rounds,omitempty"`
-	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again
-	SKUs    int     `json:"skus,omitempty"`
-	Skew    float64 `json:"skew,omitempty"`
-	Lines   int     `json:"lines,omitempty"` // at most, in an order
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again; absent where each orders once
+	SKUs    int     `json:"skus"`
+	Skew    float64 `json:"skew"`
+	Lines   int     `json:"lines"` // at most, in an order
 
 	// Together means that all strategies raced at the same time, which slows each.
 	Together bool `json:"together,omitempty"`
