@@ -159,13 +159,13 @@ func addsUp(t *testing.T, s result.Strategy) {
 func TestRun_duration(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "busy", true)
-	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "300ms", "--json", "-"}
+	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "500ms", "--json", "-"}
 	code, stdout, stderr := start(t, args...)
 	r := parseReport(t, stdout.String())
-	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 0.3 || s.Seconds < 0.3 || s.Acknowledged <= 5 || s.Orders != s.Acknowledged {
-		t.Errorf("got exit code %d, %+v; want %d, and orders for 0.3 s", code, s, exitOK)
+	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 0.5 || s.Seconds < 0.5 || s.Acknowledged <= 5 || s.Orders != s.Acknowledged {
+		t.Errorf("got exit code %d, %+v; want %d, and orders for 0.5 s", code, s, exitOK)
 	}
-	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 300ms,"; !stderr.Has(want) {
+	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 500ms,"; !stderr.Has(want) {
 		t.Errorf("stderr: want %q in\n%s", want, stderr.String())
 	}
 }

@@ -19,21 +19,18 @@ import (
 // buyer sends one order after the other and has connections of its own.
 type buyer struct {
 	run     *run
+	number  int
 	name    string
-	random  *rand.Rand // the same in each race: a buyer's n-th order is
+	random  *rand.Rand // the n-th order of a buyer is the same in every race
 	records []Record
 	conns   *http.Client
-	shops   []*shopclient.Client // the buyer's first choice first
 }
 
 func newBuyer(r *run, i int) *buyer {
-	b := &buyer{
-		run: r, name: "buyer-" + strconv.Itoa(i+1), random: rand.New(rand.NewPCG(uint64(i), 2)), conns: shopclient.NewBuyer(r.RequestTimeout),
+	return &buyer{
+		run: r, number: i, name: "buyer-" + strconv.Itoa(i+1), random: rand.New(rand.NewPCG(uint64(i), 2)),
+		conns: shopclient.NewBuyer(r.RequestTimeout),
 	}
-	for k := range r.Shops {
-		b.shops = append(b.shops, shopclient.New(r.Shops[(i+k)%len(r.Shops)], b.conns))
-	}
-	return b
 }
 
 // order sends an order that was due at that moment, until there is a definite answer, the tries are used up or ctx ends.
@@ -45,7 +42,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	}
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
 	for again := true; again; {
-		answer, err := b.shops[record.Tries%len(b.shops)].Buy(ctx, p)
+		answer, err := b.run.shop(b.number+record.Tries, b.conns).Buy(ctx, p)
 		if err != nil {
 			answer.At = time.Now()
 		}

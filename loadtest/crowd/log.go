@@ -245,8 +245,7 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Re
 // ask asks for an order, of one shop after the other until one answers.
 func (r Race) ask(ctx context.Context, conns *http.Client, i int, record *Record) (shopclient.Order, error) {
 	for tries := 1; ; tries++ {
-		shop := shopclient.New(r.Shops[(i+tries)%len(r.Shops)], conns)
-		o, err := shop.Order(ctx, record.Buyer, record.OrderID)
+		o, err := r.shop(i+tries, conns).Order(ctx, record.Buyer, record.OrderID)
 		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Tries || !shopclient.Pause(ctx, r.pause(tries, 0)) {
 			return o, err
 		}

@@ -133,7 +133,7 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-// "cart draws 1 to Lines different SKUs, in the order of SKUs", "the same in each race: a buyer's n-th order is".
+// "cart draws 1 to Lines different SKUs, in the order of SKUs", "the n-th order of a buyer is the same in every race".
 func TestRace_cart(t *testing.T) {
 	t.Parallel()
 	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Load: Load{Lines: 3, Skew: 1}}

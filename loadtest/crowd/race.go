@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -139,6 +140,11 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 	return log, nil
 }
 
+// shop returns a client of one of the shops, which take turns.
+func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
+	return shopclient.New(r.Shops[turn%len(r.Shops)], conns)
+}
+
 // checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file
 // descriptors for them cannot connect to its own servers.
 func (r Race) checkShops(ctx context.Context) error {
@@ -146,9 +152,8 @@ func (r Race) checkShops(ctx context.Context) error {
 	for i := range some * len(r.Shops) {
 		conns := shopclient.NewBuyer(10 * time.Second)
 		defer conns.CloseIdleConnections()
-		base := r.Shops[i%len(r.Shops)]
-		if err := shopclient.New(base, conns).Connect(ctx); err != nil {
-			return fmt.Errorf("%s takes no more connections: its process may have %w: %w", base, ErrDescriptors, err)
+		if err := r.shop(i, conns).Connect(ctx); err != nil {
+			return fmt.Errorf("%s takes no more connections: its process may have %w: %w", r.Shops[i%len(r.Shops)], ErrDescriptors, err)
 		}
 	}
 	return nil
@@ -174,7 +179,7 @@ func (r *run) connect(ctx context.Context) error {
 	group.SetLimit(dialling)
 	for _, b := range r.buyers {
 		group.Go(func() error {
-			if err := b.shops[0].Connect(ctx); err != nil {
+			if err := r.shop(b.number, b.conns).Connect(ctx); err != nil {
 				return fmt.Errorf("%s of %d cannot connect: %w", b.name, len(r.buyers), err)
 			}
 			r.tally.Connected.Add(1)

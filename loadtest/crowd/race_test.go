@@ -178,7 +178,7 @@ func TestRace_Run_shop_dies(t *testing.T) {
 // "A latency counts from ... the answer to the order before for each later one."
 func TestRace_Run_duration(t *testing.T) {
 	t.Parallel()
-	const crowd, units, length = 5, 40, 50 * time.Millisecond
+	const crowd, units, length = 5, 6, 500 * time.Millisecond
 	shop := newFakeShop(t, units)
 	race := raceIn(crowd, shop)
 	race.Duration = length

@@ -13,7 +13,7 @@ import (
 
 // Lead says what was wanted, and from whom.
 func (r Run) Lead() string {
-	from := count(int64(r.Instances), "shop instance", "shop instances")
+	from := english.Plural(r.Instances, "shop instance", "")
 	if r.Target != "" {
 		from = r.Target
 	}
@@ -55,7 +55,7 @@ func (s Strategy) Remarks() []string {
 	}
 	lines = append(lines, s.Notes...)
 	if s.Retries > 0 {
-		lines = append(lines, "buyers retried "+count(s.Retries, "time", "times")+", with the same key")
+		lines = append(lines, "buyers retried "+english.Plural(int(s.Retries), "time", "")+", with the same key")
 	}
 	return lines
 }
@@ -69,7 +69,7 @@ func (r Report) Promises(language string) string {
 		case !s.Correct():
 			broken = append(broken, s.Name)
 		case s.Errors > 0:
-			broken = append(broken, fmt.Sprintf("%s (which left %s without an answer)", s.Name, count(s.Errors, "buyer", "buyers")))
+			broken = append(broken, fmt.Sprintf("%s (which left %s without an answer)", s.Name, english.Plural(int(s.Errors), "buyer", "")))
 		default:
 			kept = append(kept, s.Name)
 		}
@@ -83,11 +83,4 @@ func (r Report) Promises(language string) string {
 		return lang.Text(language, "As expected, %s was correct.", kept[0])
 	}
 	return lang.Text(language, "As expected, %s were correct.", english.WordSeries(kept, lang.Text(language, "and")))
-}
-
-func count(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return humanize.Comma(n) + " " + many
 }
