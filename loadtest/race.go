@@ -29,8 +29,8 @@ const (
 	// than silence.
 	buyTimeout = 45 * time.Second
 
-	// An order whose answer was lost may still be on its way into the books. A shop ends each
-	// transaction within half a minute.
+	// An order whose answer was lost may still be on its way into the books. A shop ends each transaction within half a
+	// minute.
 	settlePause = 500 * time.Millisecond
 	settleLimit = time.Minute
 )
@@ -253,7 +253,7 @@ func audits(ctx context.Context, operator *shopclient.Client, skus []string, set
 	return nil, errors.New("the books still change, though the load test buys nothing any more")
 }
 
-// shops is where the shops of a race come from, so many instances where they are to be started.
+// shops is where the shops of a race come from: this many instances are started, unless --target names a running shop.
 func (l loadTest) shops(instances int) shops.Instances {
 	return shops.Instances{Target: l.Target, Count: instances, Servers: l.Servers, Log: l.log}
 }

@@ -63,7 +63,7 @@ type SKU struct {
 	Judgement
 }
 
-// Race judges each SKU of a race, of which so many units each were supplied. The log has been rechecked.
+// Race judges each SKU of a race. supplied is the number of units of each. The log has been rechecked.
 func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 	var judged []SKU
 	for _, audit := range books {
