@@ -29,7 +29,9 @@ func (w *waiter) acquire() (*Lease, error) {
 	case err != nil:
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
-	w.opt.Observer.Waited(key, time.Since(w.began), err)
+	if told := w.opt.Observer.Waited; told != nil {
+		told(key, time.Since(w.began), err)
+	}
 	observed = true
 	if err != nil {
 		return nil, err
@@ -115,10 +117,10 @@ func (w *waiter) acquireLoop() error {
 			w.owner = "" // it is not in the store's queue
 			return w.failed(ErrHeld)
 		}
-		if !contended {
-			contended = true
-			w.opt.Observer.Contended(w.queue.key)
+		if told := w.opt.Observer.Contended; told != nil && !contended {
+			told(w.queue.key)
 		}
+		contended = true
 		w.startTimer()
 		if err := w.backend.Wait(w.ctx, w.claim(), grant); err != nil {
 			return w.failed(err)

@@ -130,20 +130,11 @@ func (e *Lease) Release() error {
 	return e.err
 }
 
-// releaseAll releases the lease and all those that were taken under it.
+// releaseAll releases the lease and all those that were taken under it, and lets no more be taken.
 func (e *Lease) releaseAll() error {
-	for _, inner := range e.takenUnder() {
-		_ = inner.Release() // which frees no key: e is still held, or all of them are lost
-	}
-	return e.Release()
-}
-
-// takenUnder returns the leases that were taken under this one and not released, and lets no more be taken.
-func (e *Lease) takenUnder() []*Lease {
-	e.locker.mu.Lock()
-	defer e.locker.mu.Unlock()
-	e.done = true
 	var under []*Lease
+	e.locker.mu.Lock()
+	e.done = true
 	for _, inner := range e.tenure.leases {
 		for outer := inner.outer; outer != nil; outer = outer.outer {
 			if outer == e {
@@ -152,40 +143,51 @@ func (e *Lease) takenUnder() []*Lease {
 			}
 		}
 	}
-	return under
+	e.locker.mu.Unlock()
+	for _, inner := range under {
+		_ = inner.Release() // which frees no key: e is still held, or all of them are lost
+	}
+	return e.Release()
 }
 
-// doRelease ends the lease, passes the key on, and sets err.
+// doRelease ends the lease, passes the key on, and sets err. The Observer comes last, because it may panic.
 func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
 	outer, held := t.outer, time.Since(t.entered)
-	after := t.releaseLocked(e)
-	c, cause := t.claim, t.cause
-	if after == toStore {
-		l.work.Add(1)
-	}
-	l.mu.Unlock()
-	switch after {
-	case lost:
+	t.removeLocked(e)
+	switch {
+	case t.over:
+		cause := t.cause
+		l.mu.Unlock()
 		e.err = fmt.Errorf("lock %q: release: %w", e.key, ErrLost)
 		e.cancel(cause)
 		return
-	case stillHeld:
+	case len(t.leases) > 0:
+		l.mu.Unlock()
 		if e != outer { // the others' contexts are children of its own
 			e.cancel(ErrReleased)
 		}
 		return
-	case handedOver:
+	}
+	handedOver := t.handOverLocked()
+	if !handedOver {
+		t.closeLocked()
+		l.work.Add(1)
+	}
+	c := t.claim
+	l.mu.Unlock()
+	if handedOver {
 		outer.cancel(ErrReleased)
-		e.cancel(ErrReleased)
-	case toStore:
+		e.cancel(ErrReleased) // its context may be no child of the outer one's
+	} else {
 		e.returnToStore(outer, c)
 	}
-	// The Observer comes last, because it may panic.
-	l.opt.Observer.Held(e.key, held)
-	if after == handedOver {
-		l.opt.Observer.HandedOver(e.key)
+	if told := l.opt.Observer.Held; told != nil {
+		told(e.key, held)
+	}
+	if told := l.opt.Observer.HandedOver; told != nil && handedOver {
+		told(e.key)
 	}
 }
 
@@ -206,7 +208,7 @@ func (e *Lease) returnToStore(outer *Lease, c Claim) {
 		l.wakeNextLocked(e.tenure.queue, "")
 	}()
 	outer.cancel(ErrReleased)
-	e.cancel(ErrReleased) // its context may be no child of the outer one's
+	e.cancel(ErrReleased)
 }
 
 // Leases are the leases on several keys, taken together.

@@ -36,8 +36,7 @@ type shared struct {
 	mu       sync.Mutex        // never held during I/O, nor while user code runs
 	queues   map[string]*queue // of the keys that this process holds or asks for
 	draining bool              // no lease begins any more
-	overdue  []overdue         // releases that have failed
-	retrying bool              // a goroutine repeats them
+	overdue  []overdue         // releases that have failed; releaseOverdue runs while there are any
 }
 
 // overdue is a release to be repeated until its lease has run out.
@@ -119,17 +118,17 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
 // not mean that fn's work was undone: what it committed stays, and only fn knows. A key that cannot be given back at
 // once, because the store does not answer, is no error: the release is retried in the background.
-func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) error {
+func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer lease.releaseAll() //nolint:errcheck // for a panic in fn; a second call does nothing
-	err = fn(lease.Context(), lease)
-	if lost := lease.releaseAll(); errors.Is(lost, ErrLost) {
-		return errors.Join(err, lost)
-	}
-	return err
+	defer func() { // also after a panic
+		if lost := lease.releaseAll(); errors.Is(lost, ErrLost) {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return fn(lease.Context(), lease)
 }
 
 // lastMoment is how long Shutdown waits, after its ctx has ended, for keys to be given back: a store that answers takes
@@ -153,7 +152,6 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 	l.beginClose()
 	select {
 	case <-l.closed:
-		return errors.Join(cut, l.closeErr)
 	case <-ctx.Done():
 	}
 	select {
@@ -209,29 +207,26 @@ func (l *Locker) Close() error {
 	return l.closeErr
 }
 
-// beginClose ends all waiting and all leases, once.
+// beginClose ends all waiting and all leases, once. The rest is done in the background, and l.closed closed after it.
 func (l *Locker) beginClose() {
 	l.closing.Do(func() {
-		defer l.endAll() // also if a context panics
+		defer func() { // also if a context panics
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.shut()
+			for _, q := range l.queues {
+				if q.tenure != nil {
+					q.tenure.endLocked(ErrClosed)
+				}
+			}
+			go func() {
+				l.work.Wait()
+				l.closeErr = l.backend.Close()
+				close(l.closed)
+			}()
+		}()
 		l.drain()
 	})
-}
-
-// endAll ends all leases. The rest is done in the background, and l.closed closed after it.
-func (l *Locker) endAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.shut()
-	for _, q := range l.queues {
-		if q.tenure != nil {
-			q.tenure.endLocked(ErrClosed)
-		}
-	}
-	go func() {
-		l.work.Wait()
-		l.closeErr = l.backend.Close()
-		close(l.closed)
-	}()
 }
 
 // Queued returns how many callers of this process wait in queues, for all keys together.
@@ -296,52 +291,42 @@ const maxOverdue = 10_000
 func (l *Locker) retry(c Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.overdue) >= maxOverdue {
-		return
+	if len(l.overdue) < maxOverdue {
+		l.overdue = append(l.overdue, overdue{c, time.Now().Add(c.TTL)})
 	}
-	l.overdue = append(l.overdue, overdue{c, time.Now().Add(c.TTL)})
-	if !l.retrying {
-		l.retrying = true
+	if len(l.overdue) == 1 {
 		l.work.Go(l.releaseOverdue)
 	}
 }
 
 // releaseOverdue repeats the failed releases, one at a time, so that a store that comes back after a failure does not get
-// all of them at once.
+// all of them at once. The Locker's end ends it.
 func (l *Locker) releaseOverdue() {
-	nap := 10 * time.Millisecond
-	for {
-		next, ok := l.nextOverdue()
-		if !ok {
-			return
-		}
-		if err := l.release(next.claim); err == nil || errors.Is(err, ErrLost) {
-			nap = 10 * time.Millisecond
-			continue
+	const shortNap = 10 * time.Millisecond
+	nap := shortNap
+	for more := true; more; {
+		l.mu.Lock()
+		next := l.overdue[0] // it stays in the list until it is done
+		l.mu.Unlock()
+		var err error
+		if l.open.Err() == nil && time.Now().Before(next.until) {
+			if err = l.release(next.claim); err == nil || errors.Is(err, ErrLost) {
+				err, nap = nil, shortNap
+			}
 		}
 		l.mu.Lock()
-		l.overdue = append(l.overdue, next)
-		l.mu.Unlock()
-		select {
-		case <-time.After(nap):
-		case <-l.open.Done():
-		}
-		nap = min(2*nap, time.Second)
-	}
-}
-
-// nextOverdue takes the first release whose time is not over. If there is none, or the Locker closes, it returns false,
-// and the repeating ends.
-func (l *Locker) nextOverdue() (overdue, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for now := time.Now(); len(l.overdue) > 0 && l.open.Err() == nil; {
-		next := l.overdue[0]
 		l.overdue = l.overdue[1:]
-		if now.Before(next.until) {
-			return next, true
+		if err != nil {
+			l.overdue = append(l.overdue, next)
+		}
+		more = len(l.overdue) > 0
+		l.mu.Unlock()
+		if err != nil {
+			select {
+			case <-time.After(nap):
+			case <-l.open.Done():
+			}
+			nap = min(2*nap, time.Second)
 		}
 	}
-	l.overdue, l.retrying = nil, false
-	return overdue{}, false
 }

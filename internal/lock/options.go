@@ -49,7 +49,6 @@ func (o Options) checked() (Options, error) {
 	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
 	o.MaxQueue = cmp.Or(o.MaxQueue, 10_000)
 	o.HandoffTime = cmp.Or(o.HandoffTime, 50*time.Millisecond)
-	o.Observer = o.Observer.withDefaults()
 	switch {
 	case o.TTL < 100*time.Millisecond || o.TTL > 365*24*time.Hour || o.TTL%time.Millisecond != 0:
 		return o, fmt.Errorf("lock: TTL %v: want whole milliseconds, 100ms to a year", o.TTL)
@@ -89,27 +88,4 @@ type Observer struct {
 
 	// Lost: a lease ended before it was released. The cause is that of the lease's context.
 	Lost func(key string, cause error)
-}
-
-// withDefaults returns the observer with functions that do nothing where it has none.
-func (o Observer) withDefaults() Observer {
-	if o.Waited == nil {
-		o.Waited = func(string, time.Duration, error) {}
-	}
-	if o.Contended == nil {
-		o.Contended = func(string) {}
-	}
-	if o.Held == nil {
-		o.Held = func(string, time.Duration) {}
-	}
-	if o.HandedOver == nil {
-		o.HandedOver = func(string) {}
-	}
-	if o.Renewed == nil {
-		o.Renewed = func(string, time.Duration, error) {}
-	}
-	if o.Lost == nil {
-		o.Lost = func(string, error) {}
-	}
-	return o
 }

@@ -142,32 +142,12 @@ func NewRedis(client redis.UniversalClient) *Redis {
 
 // Acquire implements Backend.
 func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
-	lease, line := r.keys(c.Key)
-	owner, ttl := r.wake.name(c.Owner), c.TTL.Milliseconds()
-	ask := func(keys ...any) (int64, error) {
-		return r.take.run(ctx, acquireScript, len(keys), append(keys, owner, ttl)...).Int64()
-	}
-	queue, waited := false, false
+	waited, queue := false, false
 	if c.Queue {
 		r.wake.listen(ctx)
-		waited = r.wake.waits(c.Owner)
-		_, queue = r.wake.expect(c.Owner) // before asking, or the wake-up could be missed
+		_, waited, queue = r.wake.expect(c.Owner) // before asking, or the wake-up could be missed
 	}
-	var answer int64
-	var err error
-	if queue && (waited || !r.cluster) {
-		answer, err = ask(lease, line)
-	} else {
-		answer, err = ask(lease)
-	}
-	switch {
-	case migrating(err):
-		answer, err = ask(lease)
-	case err == nil && answer <= 0 && queue && r.cluster && !waited:
-		if held, failed := ask(lease, line); !migrating(failed) {
-			answer, err = held, failed
-		}
-	}
+	answer, err := r.run(ctx, &r.take, acquireScript, c.Key, queue, waited, r.wake.name(c.Owner), c.TTL.Milliseconds())
 	switch {
 	case err != nil:
 		return Grant{}, r.failed("acquire", err)
@@ -176,6 +156,33 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 		return Grant{Fence: answer}, nil
 	}
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
+}
+
+// run runs a script on the lease of a key, and on the queue beside it if queue is set. In a Cluster, it names the queue
+// only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, such a request is
+// refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, then says nothing of
+// the queue: the refusal stands.
+func (r *Redis) run(ctx context.Context, p *pipeline, s *redis.Script, key string, queue, waited bool, args ...any) (int64, error) {
+	lease, line := r.keys(key)
+	ask := func(how string, keys ...any) (int64, error) {
+		return p.run(ctx, s, len(keys), slices.Concat(keys, args, []any{how})...).Int64()
+	}
+	how := ""
+	if r.cluster {
+		how = "cluster"
+	}
+	if !queue || r.cluster && !waited {
+		if answer, err := ask(how, lease); err != nil || answer >= 0 || !queue {
+			return answer, err
+		}
+	}
+	answer, err := ask(how, lease, line)
+	if migrating(err) {
+		if alone, failed := ask("alone", lease); failed != nil || alone != 0 {
+			return alone, failed
+		}
+	}
+	return answer, err
 }
 
 // migrating reports whether a request was refused because its slot migrates to another server of the cluster. That is also
@@ -192,7 +199,7 @@ func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
 	// The jitter spreads the requests of processes, and is small compared with any TTL.
 	again += rand.N(min(again/10, 250*time.Millisecond) + 5*time.Millisecond)
-	woken, _ := r.wake.expect(c.Owner)
+	woken, _, _ := r.wake.expect(c.Owner)
 	select {
 	case <-woken:
 	case <-time.After(again):
@@ -222,26 +229,7 @@ func (r *Redis) renew(ctx context.Context, request, key, owner string, ttl, fenc
 // Release implements Backend.
 func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
-	lease, line := r.keys(c.Key)
-	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
-	free := func(how string, keys ...any) (int64, error) {
-		return r.free.run(ctx, releaseScript, len(keys), append(keys, fence, owner, how)...).Int64()
-	}
-	const othersWait = -1
-	var answer int64
-	var err error
-	switch {
-	case !r.cluster:
-		answer, err = free("", lease, line)
-	case c.Queue: // it may be in the queue
-		answer, err = free("cluster", lease, line)
-	default:
-		if answer, err = free("cluster", lease); err == nil && answer == othersWait {
-			if answer, err = free("cluster", lease, line); migrating(err) {
-				answer, err = free("alone", lease)
-			}
-		}
-	}
+	answer, err := r.run(ctx, &r.free, releaseScript, c.Key, true, c.Queue, strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner))
 	switch {
 	case err != nil:
 		return r.failed("release", err)

@@ -61,22 +61,17 @@ func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wak
 // name is the name of an owner of this process in Redis.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, and whether a subscription was confirmed. If not,
-// the owner is woken when one is.
-func (w *wakeups) expect(owner string) (woken <-chan struct{}, confirmed bool) {
+// expect returns the channel on which the owner is woken to ask again, whether it was called for the owner before, and
+// whether a subscription was confirmed. If not, the owner is woken when one is.
+func (w *wakeups) expect(owner string) (woken <-chan struct{}, before, confirmed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waiters[owner] == nil {
-		w.waiters[owner] = make(chan struct{}, 1)
+	channel, before := w.waiters[owner]
+	if !before {
+		channel = make(chan struct{}, 1)
+		w.waiters[owner] = channel
 	}
-	return w.waiters[owner], w.confirmed
-}
-
-// waits reports whether expect was called for the owner.
-func (w *wakeups) waits(owner string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.waiters[owner] != nil
+	return channel, before, w.confirmed
 }
 
 // forget ends what expect began.

@@ -121,7 +121,9 @@ func (t *tenure) renew(c Claim) {
 	sent := time.Now()
 	_, err := t.ask(context.Background(), c)
 	t.renewed(sent, err)
-	t.locker.opt.Observer.Renewed(c.Key, time.Since(sent), err)
+	if told := t.locker.opt.Observer.Renewed; told != nil {
+		told(c.Key, time.Since(sent), err)
+	}
 }
 
 func (t *tenure) renewed(sent time.Time, err error) {
@@ -181,33 +183,15 @@ func (t *tenure) watch(lost <-chan struct{}) {
 	}
 }
 
-// afterRelease is what happens to a key after the release of a lease.
-type afterRelease int
-
-const (
-	lost       afterRelease = iota // the lease was over before
-	stillHeld                      // the holder has other leases on the key
-	handedOver                     // to the next waiter of this process
-	toStore                        // it has to be released in the store
-)
-
-// releaseLocked ends one lease.
-func (t *tenure) releaseLocked(e *Lease) afterRelease {
+// removeLocked takes out a lease that is released. The last one ends as lost if its time has run out.
+func (t *tenure) removeLocked(e *Lease) {
 	if t.over {
-		return lost
+		return
 	}
 	t.leases = slices.DeleteFunc(t.leases, func(other *Lease) bool { return other == e })
-	switch {
-	case len(t.leases) > 0:
-		return stillHeld
-	case !t.liveLocked():
+	if len(t.leases) == 0 && !t.liveLocked() {
 		t.endLocked(ErrLost)
-		return lost
-	case t.handOverLocked():
-		return handedOver
 	}
-	t.closeLocked()
-	return toStore
 }
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
@@ -250,7 +234,9 @@ func (t *tenure) endLocked(cause error) {
 			e.cancel(cause)
 		}
 		l.releaseWithRetry(c)
-		l.opt.Observer.Lost(c.Key, cause)
+		if told := l.opt.Observer.Lost; told != nil {
+			told(c.Key, cause)
+		}
 	})
 	l.wakeNextLocked(t.queue, "")
 }

@@ -112,16 +112,16 @@ var lockerMutants = []mutant{
 		{"tenure.go", "t.claim.Fence++", "t.claim.Fence += 0"},
 	}},
 	{"the store learns the last fence: not on release", sim, []edit{
-		{"lease.go", "c, cause := t.claim, t.cause", "c, cause := t.claim, t.cause\n\tc.Fence = 0"},
+		{"lease.go", "c := t.claim\n\tl.mu.Unlock()\n\tif handedOver", "c := t.claim\n\tc.Fence = 0\n\tl.mu.Unlock()\n\tif handedOver"},
 	}},
 	{"the last release frees a key: an inner one does", sim, []edit{
-		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.outer:"},
+		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.outer:"},
 	}},
 	{"a lease that was taken again ends with the first: goes on", sim, []edit{
 		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
 	{"the last release frees a key: that of the first lease does", sim, []edit{
-		{"tenure.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.outer:"},
+		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.outer:"},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
