@@ -61,10 +61,16 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 
 // Wait implements Backend.
 func (m *Memory) Wait(ctx context.Context, c Claim, g Grant) error {
-	woken, own := m.waiter(c)
-	if own { // it was woken before
-		return nil
+	var woken chan struct{}
+	m.mu.Lock()
+	if k := m.keys[c.Key]; k != nil {
+		if i := k.find(c.Owner); i >= 0 {
+			woken = k.waiting[i].woken
+		} else if k.owner == c.Owner { // it was woken before
+			g.Retry = 0
+		}
 	}
+	m.mu.Unlock()
 	select {
 	case <-woken:
 	case <-time.After(g.Retry):
@@ -72,20 +78,6 @@ func (m *Memory) Wait(ctx context.Context, c Claim, g Grant) error {
 		return ctx.Err()
 	}
 	return nil
-}
-
-// waiter returns the channel of a claim that waits, and whether it has the key.
-func (m *Memory) waiter(c Claim) (woken chan struct{}, own bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k := m.keys[c.Key]
-	if k == nil {
-		return nil, false
-	}
-	if i := k.find(c.Owner); i >= 0 {
-		return k.waiting[i].woken, false
-	}
-	return nil, k.owner == c.Owner
 }
 
 // Renew implements Backend.

@@ -101,15 +101,14 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 type vote struct {
 	owner string // empty: free
 	left  time.Duration
-	err   error
 }
 
-func (n *node) vote(ctx context.Context, key string) vote {
+func (n *node) vote(ctx context.Context, key string) (vote, error) {
 	both := n.client.TxPipeline()
 	value, ttl := both.Get(ctx, prefix+key), both.PTTL(ctx, prefix+key)
 	if _, err := both.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return vote{err: err}
+		return vote{}, err
 	}
 	_, owner, _ := strings.Cut(value.Val(), " ")
-	return vote{owner: owner, left: ttl.Val()}
+	return vote{owner: owner, left: ttl.Val()}, nil
 }

@@ -134,39 +134,33 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 // Holder implements lock.Inspector: the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered. Since
 // is not known.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
+	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
 	defer cancel()
-	votes := make(chan vote, len(b.nodes))
-	for _, n := range b.nodes {
-		b.work.Go(func() { votes <- n.vote(ctx, key) })
-	}
-	t := tally{nodes: len(b.nodes)}
-	left := map[string][]time.Duration{} // by owner; the empty one: free
-	var failures []error
-	for t.pending() > 0 {
-		select {
-		case v := <-votes:
-			if v.err != nil {
-				t.failed++
-				failures = append(failures, v.err)
-				continue
+	answers, votes := make(chan answer, len(b.nodes)), make(chan vote, len(b.nodes))
+	for i, n := range b.nodes {
+		b.work.Go(func() {
+			v, err := n.vote(voting, key)
+			if err == nil {
+				votes <- v
 			}
-			t.yes++
-			left[v.owner] = append(left[v.owner], v.left)
-		case <-ctx.Done():
-			t.failed += t.pending()
-			failures = append(failures, context.Cause(ctx))
-		}
+			answers <- answer{i, err == nil, err}
+		})
+	}
+	t, err := b.count(ctx, answers, func(t tally) bool { return t.pending() == 0 })
+	left := map[string][]time.Duration{} // by owner; the empty one: free
+	for range t.yes {
+		v := <-votes
+		left[v.owner] = append(left[v.owner], v.left)
 	}
 	for owner, each := range left {
 		switch {
 		case owner != "" && len(each) >= t.quorum():
 			return lock.Holder{Owner: owner, Remaining: slices.Min(each)}, nil
-		case owner != "" && len(each)+t.failed >= t.quorum(): // it may hold the others, too
-			return lock.Holder{}, fmt.Errorf("redlock: holder: %w", errors.Join(ErrNoQuorum, errors.Join(failures...)))
+		case owner != "" && len(each)+t.failed+t.pending() >= t.quorum(): // it may hold the others, too
+			return lock.Holder{}, fmt.Errorf("redlock: holder: %w", errors.Join(ErrNoQuorum, err))
 		}
 	}
-	return lock.Holder{}, result("holder", t, errors.Join(failures...))
+	return lock.Holder{}, result("holder", t, err)
 }
 
 // Evict implements lock.Inspector: it renews the lease, for no time.
@@ -202,10 +196,14 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// ask sends a request to all nodes at once, and counts their answers until there are enough, the NodeTimeout has
-// passed, or ctx ends. The requests go on without it. The error joins those of the nodes that failed or did not answer.
+// ask sends a request to all nodes at once, and counts their answers until there are enough.
 func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, enough func(tally) bool) (tally, error) {
-	answers := b.send(script, c)
+	return b.count(ctx, b.send(script, c), enough)
+}
+
+// count counts the answers of nodes until there are enough, the NodeTimeout has passed, or ctx ends. The requests go on
+// without it. The error joins those of the nodes that failed or did not answer.
+func (b *Backend) count(ctx context.Context, answers <-chan answer, enough func(tally) bool) (tally, error) {
 	timeout := time.NewTimer(b.opt.NodeTimeout)
 	defer timeout.Stop()
 	t := tally{nodes: len(b.nodes)}

@@ -137,6 +137,7 @@ func (b *Backend) watch(p *place) (gone <-chan zk.Event, err error) {
 	}
 	if p.gone == nil {
 		_, _, p.gone, err = b.conn.ChildrenW(p.before)
+		b.trace("watch", p.before, "OK", err)
 	}
 	if err == nil && b.now().id != p.session { // its node has gone with the session
 		err = zk.ErrSessionExpired

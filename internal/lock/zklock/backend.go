@@ -57,7 +57,7 @@ type Options struct {
 type Backend struct {
 	opt    Options
 	acl    []zk.ACL // of the nodes that the Backend creates
-	conn   tracedConn
+	conn   *zk.Conn
 	events <-chan zk.Event
 
 	open context.Context // ends with Close
@@ -107,7 +107,7 @@ func New(servers []string, o Options) (*Backend, error) {
 		b.shut()
 		return nil, err
 	}
-	b.conn, b.events = tracedConn{conn, o.Trace}, events
+	b.conn, b.events = conn, events
 	return b, nil
 }
 
@@ -124,6 +124,16 @@ func (b *Backend) Close() error {
 	b.work.Wait()
 	b.setSession(0, 0)
 	return nil
+}
+
+// trace calls Options.Trace after a command.
+func (b *Backend) trace(command, path, answer string, err error) {
+	if err != nil {
+		answer = err.Error()
+	}
+	if b.opt.Trace != nil {
+		b.opt.Trace(command, path, answer)
+	}
 }
 
 // dir is the path of a key's node.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,9 @@ import (
 // or not: the place is then in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
-	made, err := b.conn.Create(dir+"/"+escape(p.owner)+"-", nil, zk.FlagEphemeralSequential, b.acl)
+	wanted := dir + "/" + escape(p.owner) + "-"
+	made, err := b.conn.Create(wanted, nil, zk.FlagEphemeralSequential, b.acl)
+	b.trace("create", wanted, path.Base(made), err)
 	now := b.now().id
 	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // which is of requests that were never sent
 	switch {
@@ -89,7 +92,7 @@ func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 		case len(names) == 0 || ownerOf(names[0]) != escape(owner):
 			return none, lock.ErrLost
 		}
-		err = b.conn.Delete(b.dir(key)+"/"+names[0], -1)
+		err = b.deleteNode(b.dir(key) + "/" + names[0])
 		if errors.Is(err, zk.ErrNoNode) {
 			err = lock.ErrLost
 		}
@@ -101,6 +104,7 @@ func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 // queue returns the names of the nodes in a key's queue, in its order, and the zxid of its last change.
 func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 	names, stat, err := b.conn.Children(b.dir(key))
+	b.trace("children", b.dir(key), strings.Join(names, " "), err)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil, 0, nil
@@ -134,6 +138,7 @@ func (b *Backend) makeDir(dir string) error {
 		for _, name := range strings.Split(b.opt.Root, "/")[1:] {
 			made += "/" + name
 			_, err = b.conn.Create(made, nil, zk.FlagPersistent, b.acl)
+			b.trace("create", made, name, err)
 			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}
@@ -151,12 +156,19 @@ func (b *Backend) checkSequence(p *place) error {
 	if numberOf(p.path) <= b.lastNumber {
 		return nil
 	}
-	if err := b.conn.Delete(p.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if err := b.deleteNode(p.path); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
 	p.path = ""
-	_ = b.conn.Delete(b.dir(p.key), -1) // fails while others are in the queue; the last one removes it
+	_ = b.deleteNode(b.dir(p.key)) // fails while others are in the queue; the last one removes it
 	return ErrSequence
+}
+
+// deleteNode deletes a node, whatever its data.
+func (b *Backend) deleteNode(node string) error {
+	err := b.conn.Delete(node, -1)
+	b.trace("delete", node, "OK", err)
+	return err
 }
 
 // touch writes empty data to the place's node, and returns the fence of the write. A read would prove nothing: a server
@@ -164,6 +176,7 @@ func (b *Backend) checkSequence(p *place) error {
 // A write passes the leader and a majority of the servers, which check both.
 func (b *Backend) touch(p *place) (fence int64, err error) {
 	stat, err := b.conn.Set(p.path, nil, -1)
+	b.trace("set", p.path, "OK", err)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired):
 		return 0, lock.ErrLost

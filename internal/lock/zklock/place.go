@@ -135,7 +135,7 @@ func (b *Backend) delete(p *place, sent bool) error {
 	if p.path == "" {
 		return lock.ErrLost
 	}
-	err := b.conn.Delete(p.path, -1)
+	err := b.deleteNode(p.path)
 	if sent && errors.Is(err, zk.ErrNoNode) {
 		err = nil // it was that deletion
 	}
