@@ -663,3 +663,91 @@ func TestLease_Raise_range(t *testing.T) {
 		})
 	}
 }
+
+// refusal is the error of a server, as a client returns it that has used up its tries.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) RedisError()   {}
+
+// migration is a hook of a client. While it is on, scripts on two keys are refused.
+type migration struct {
+	on     bool
+	answer refusal
+}
+
+func (m *migration) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (m *migration) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (m *migration) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); m.on && cmd.Name() == "evalsha" && args[2] == 2 {
+			cmd.SetErr(m.answer)
+			return m.answer
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// "While the slot migrates, such a request is refused, and the lease alone is asked for", also where the client returns a
+// redirect in the end. "An answer of 0, that the owner does not hold the key, then says nothing of the queue: the refusal
+// stands."
+func TestRedis_MigratingSlot(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []refusal{"TRYAGAIN Multiple keys request during rehashing of slot", "ASK 1 127.0.0.1:1", "MOVED 1 127.0.0.1:1"} {
+		t.Run(string(answer), func(t *testing.T) {
+			t.Parallel()
+			server := miniredis.RunT(t)
+			client := connectCluster(t, []string{server.Addr()})
+			slot := &migration{answer: answer}
+			client.AddHook(slot)
+			b := lock.NewRedis(client)
+			defer b.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			claim := func(owner string) lock.Claim {
+				return lock.Claim{Key: "key", Owner: owner, TTL: time.Minute, Queue: true}
+			}
+			acquire := func(owner string, held bool) {
+				t.Helper()
+				if g, err := b.Acquire(ctx, claim(owner)); err != nil || g.Held != held {
+					t.Errorf("Acquire of %s: %+v, %v, want held %v", owner, g, err, held)
+				}
+			}
+			release := func(c lock.Claim, want error) {
+				t.Helper()
+				if err := b.Release(ctx, c); !errors.Is(err, want) {
+					t.Errorf("Release of %s: %v, want %v", c.Owner, err, want)
+				}
+			}
+			line := func() bool { return server.Exists("lock:{key}:line") }
+
+			acquire("holder", false)
+			slot.on = true
+			acquire("waiter", true)
+			if line() {
+				t.Error("in the queue of a slot that migrates")
+			}
+			slot.on = false
+			acquire("waiter", true)
+			if !line() {
+				t.Error("not in the queue")
+			}
+			slot.on = true
+			release(lock.Claim{Key: "key", Owner: "holder"}, nil)
+			acquire("next", false)
+			acquire("waiter", true)
+			release(claim("waiter"), answer) // it may be in the queue
+			release(claim("next"), nil)
+			acquire("last", false)
+			slot.on = false
+			release(claim("waiter"), lock.ErrLost)
+			if line() {
+				t.Error("still in the queue")
+			}
+		})
+	}
+}

@@ -29,7 +29,7 @@ type wakeups struct {
 	settle func()        // closes tried, once
 
 	mu      sync.Mutex               // never held during I/O
-	waiters map[string]chan struct{} // by owner; capacity 1
+	waiters map[string]chan struct{} // by owner; capacity 1, sent to only while mu is held
 
 	// A subscription was confirmed once. It stays so when that breaks: an owner has to be found in Redis' queue by the same
 	// key as it was put there.
@@ -160,8 +160,8 @@ func (w *wakeups) receive(sub *redis.PubSub) (worked bool, err error) {
 func (w *wakeups) wake(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if woken := w.waiters[strings.TrimPrefix(name, w.name(""))]; woken != nil {
-		wakeUp(woken)
+	if woken := w.waiters[strings.TrimPrefix(name, w.name(""))]; woken != nil && len(woken) == 0 {
+		woken <- struct{}{}
 	}
 }
 
@@ -172,17 +172,11 @@ func (w *wakeups) subscribed() {
 	defer w.mu.Unlock()
 	w.confirmed = true
 	for _, woken := range w.waiters {
-		wakeUp(woken)
+		if len(woken) == 0 {
+			woken <- struct{}{}
+		}
 	}
 	w.settle()
-}
-
-// wakeUp wakes a waiter on a channel of capacity 1.
-func wakeUp(woken chan struct{}) {
-	select {
-	case woken <- struct{}{}:
-	default: // woken already
-	}
 }
 
 func (w *wakeups) close() {

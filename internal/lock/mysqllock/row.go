@@ -122,24 +122,16 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// conflict reports whether another transaction caused the error, so that trying again can help.
-func conflict(err error) bool {
-	number := errno(err)
-	return locked(err) || number == 1213 || // ER_LOCK_DEADLOCK
-		number == 1020 // ER_CHECKREAD: the row has changed; MariaDB with innodb_snapshot_isolation
-}
+// conflict reports whether another transaction caused the error, so that trying again can help: by its lock, a deadlock
+// (ER_LOCK_DEADLOCK), or a change of the row (ER_CHECKREAD, of MariaDB with innodb_snapshot_isolation).
+func conflict(err error) bool { return locked(err) || numbered(err, 1213, 1020) }
 
-// locked reports whether another transaction has locked the row.
-func locked(err error) bool {
-	number := errno(err)
-	return number == 3572 || // ER_LOCK_NOWAIT, of MySQL
-		number == 1205 // ER_LOCK_WAIT_TIMEOUT; of MariaDB, for NOWAIT as well
-}
+// locked reports whether another transaction has locked the row: ER_LOCK_NOWAIT, of MySQL, or ER_LOCK_WAIT_TIMEOUT, of
+// MariaDB for NOWAIT as well.
+func locked(err error) bool { return numbered(err, 3572, 1205) }
 
-// errno is the server's number of an error; 0 if it is not the server's.
-func errno(err error) uint16 {
-	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return answer.Number
-	}
-	return 0
+// numbered reports whether the error is the server's, with one of these numbers.
+func numbered(err error, numbers ...uint16) bool {
+	answer, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && slices.Contains(numbers, answer.Number)
 }

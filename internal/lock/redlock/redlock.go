@@ -256,13 +256,11 @@ func (t tally) won() bool { return t.yes >= t.quorum() }
 // lost: so many refuse that no quorum can ever have agreed.
 func (t tally) lost() bool { return t.no > t.nodes-t.quorum() }
 
-// unreachable: too many failed for a quorum of answers.
-func (t tally) unreachable() bool { return t.failed > t.nodes-t.quorum() }
-
 // settled: the rest cannot change the answer to an owner that asks for a key.
 func (t tally) settled() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
-	return t.won() || cannotWin && (t.answered() >= t.quorum() || t.unreachable())
+	unreachable := t.failed > t.nodes-t.quorum() // by a quorum of answers
+	return t.won() || cannotWin && (t.answered() >= t.quorum() || unreachable)
 }
 
 // certain is settled for an owner that has the key: it waits until the key is known to be lost, where settled would
