@@ -229,7 +229,8 @@ func (r *Redis) renew(ctx context.Context, request, key, owner string, ttl, fenc
 // Release implements Backend.
 func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
-	answer, err := r.run(ctx, &r.free, releaseScript, c.Key, true, c.Queue, strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner))
+	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
+	answer, err := r.run(ctx, &r.free, releaseScript, c.Key, true, c.Queue, fence, owner)
 	switch {
 	case err != nil:
 		return r.failed("release", err)
