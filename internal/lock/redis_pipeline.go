@@ -2,22 +2,23 @@ package lock
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline runs scripts on one server. A few requests are under way at a time, each on a connection of its own; those
-// that come meanwhile are sent together as soon as one of these is answered, on its connection. So no request waits
-// under low load, and under high load a system call carries many requests. Without this file, redis.Script.Run does the
-// same, more slowly.
+// pipeline runs scripts on one server. A few requests, or batches of requests, are under way at a time, each on a connection
+// of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are under way,
+// those that come at the same moment are. So no request waits under low load, the keys of a cart take one round trip, and
+// under high load a system call carries many requests. Without this file, redis.Script.Run does the same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
 	off    bool // for a cluster, where a slow server must not delay the others
 
-	// most is the number of requests, or batches of requests, that may be under way at a time. More make small batches, each with its
-	// system calls; fewer let a request wait longer.
+	// most is how many batches may be under way at a time. More make small batches, each with its system calls; fewer let a
+	// request wait longer.
 	most int
 
 	mu       sync.Mutex // never held during I/O
@@ -60,7 +61,7 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 		return true
 	}
 	p.mu.Lock()
-	if p.underWay < p.most {
+	if p.underWay == 0 {
 		p.underWay++
 		p.mu.Unlock()
 		defer p.answered()
@@ -69,7 +70,15 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 	}
 	r := &pipelined{ctx: ctx, cmd: cmd, done: make(chan struct{})}
 	p.waiting = append(p.waiting, r)
+	first := len(p.waiting) == 1 && p.underWay < p.most
+	if first {
+		p.underWay++
+	}
 	p.mu.Unlock()
+	if first {
+		runtime.Gosched() // for those that are about to ask
+		p.answered()
+	}
 	select {
 	case <-r.done:
 		return true

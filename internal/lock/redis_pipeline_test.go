@@ -12,12 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// gate is a hook of a client. It holds single requests back, and counts what pipelines carry.
+// gate is a hook of a client. It holds requests back, and counts what pipelines carry.
 type gate struct {
 	open    chan struct{}
-	held    sync.WaitGroup
+	held    chan struct{}
 	mu      sync.Mutex
 	batches []int
+}
+
+func (g *gate) hold() {
+	select {
+	case <-g.open:
+	default:
+		g.held <- struct{}{}
+		<-g.open
+	}
 }
 
 func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -25,12 +34,7 @@ func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "evalsha" {
-			select {
-			case <-g.open:
-			default:
-				g.held.Done()
-				<-g.open
-			}
+			g.hold()
 		}
 		return next(ctx, cmd)
 	}
@@ -42,13 +46,14 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 			g.mu.Lock()
 			g.batches = append(g.batches, len(cmds))
 			g.mu.Unlock()
+			g.hold()
 		}
 		return next(ctx, cmds)
 	}
 }
 
-// "A few requests are under way at a time, each on a connection of its own; those that come meanwhile are sent
-// together as soon as one of these is answered." Each gets its own answer, also after a script flush, and one that
+// "A few requests, or batches of requests, are under way at a time, each on a connection of its own. Those that come
+// meanwhile are sent together as soon as one of these is answered". Each gets its own answer, also after a script flush, and one that
 // nobody waits for any more is not sent.
 func TestBatches(t *testing.T) {
 	t.Parallel()
@@ -56,8 +61,7 @@ func TestBatches(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()
 	const most = 8
-	g := &gate{open: make(chan struct{})}
-	g.held.Add(most)
+	g := &gate{open: make(chan struct{}), held: make(chan struct{})}
 	client.AddHook(g)
 	b := &pipeline{client: client, most: most}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -76,8 +80,12 @@ func TestBatches(t *testing.T) {
 	}
 	for n := range most {
 		ask(n)
+		select {
+		case <-g.held:
+		case <-ctx.Done():
+			t.Fatalf("request %d is not sent while fewer than %d are under way", n, most)
+		}
 	}
-	g.held.Wait()
 	for n := range later {
 		ask(most + n)
 	}
@@ -97,8 +105,8 @@ func TestBatches(t *testing.T) {
 	close(g.open) // the server knows no script yet: NOSCRIPT
 	calls.Wait()
 	b.work.Wait()
-	if len(g.batches) != 1 || g.batches[0] != later {
-		t.Errorf("batches of %v, want one of %d", g.batches, later)
+	if n := len(g.batches); n != most || g.batches[n-1] != later {
+		t.Errorf("batches of %v, want one of %d after those under way", g.batches, later)
 	}
 	if server.Exists("left") {
 		t.Error("a request that nobody waits for was sent")
