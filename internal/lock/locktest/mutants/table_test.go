@@ -126,10 +126,10 @@ var lockerMutants = []mutant{
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
 	}},
-	{"AcquireAll gives back what comes after a held key: keeps it", sim, []edit{
+	{"AcquireAll gives back what comes after a held key: keeps it", "TestAllOrNone", []edit{
 		{"lease.go", "\t\t_ = others.Release()\n", ""},
 	}},
-	{"AcquireAll takes all or none: keeps what it got", sim, []edit{
+	{"AcquireAll takes all or none: keeps what it got", "TestAllOrNone", []edit{
 		{"lease.go", "\t\t\t_ = all.Release()\n", ""},
 	}},
 }

@@ -2,7 +2,9 @@
 package memory
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/locktest"
@@ -16,4 +18,23 @@ func TestMemory(t *testing.T) {
 			Expires: true, Notifies: true, Fences: true, Raises: true,
 		}
 	})
+}
+
+// "All or none": after an AcquireAll that failed, all keys but the held one are free.
+func TestAllOrNone(t *testing.T) {
+	store := lock.NewMemory()
+	other, locker := lock.New(store, lock.Options{}), lock.New(store, lock.Options{MaxWait: time.Millisecond})
+	defer other.Close()
+	defer locker.Close()
+	if _, err := other.Acquire(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locker.AcquireAll(t.Context(), "a", "b", "c"); !errors.Is(err, lock.ErrTimeout) {
+		t.Errorf("got %v, want ErrTimeout", err)
+	}
+	for _, key := range []string{"a", "c"} {
+		if _, err := other.TryAcquire(t.Context(), key); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
 }
