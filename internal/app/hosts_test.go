@@ -21,14 +21,14 @@ const failoverLimit = time.Minute
 // sells while members are killed, paused and cut off is for go run ./loadtest faults.
 func TestShop_mysqlGroup(t *testing.T) {
 	t.Parallel()
-	group := testserver.StartMySQLGroup(t)
+	group := testserver.Start(t, testserver.OpenMySQLGroup)
 	s := embedded(t, 1)
-	dsn, err := group.DSN(t.Context(), "shop")
+	dsn, err := group.Servers[0].NewSchema(t.Context(), "shop", group.Servers...)
 	testserver.Must(t, err)
 	s.Data, s.MySQL = "", dsn
 	withOperator(t, &s)
 	supply(t, s, 5)
-	first := group.Members[0]
+	first := group.Servers[0]
 	wantGrant(t, s, first)
 	shop := start(t, s)
 	buy(t, shop, "key-1").want(t, http.StatusCreated)
@@ -70,7 +70,7 @@ func wantGrant(t *testing.T, s app.Settings, primary *testserver.Server) {
 // wantNoMajority kills the members other than the primary. A commit waits there for ever; the buyer does not.
 func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, primary *testserver.Server) {
 	t.Helper()
-	for _, m := range group.Members {
+	for _, m := range group.Servers {
 		if m != primary {
 			testserver.Must(t, m.Do(t.Context(), testserver.Kill))
 		}
@@ -113,7 +113,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 // "Of a Cluster with ?addr=HOST:PORT or ?cluster=true", by a user who has the documented rights.
 func TestShop_redisCluster(t *testing.T) {
 	t.Parallel()
-	group := testserver.StartRedisCluster(t)
+	group := testserver.Start(t, testserver.OpenRedisCluster)
 	for _, addr := range group.Addrs {
 		admin := redis.NewClient(&redis.Options{Addr: addr})
 		grantRights(t, admin, "+cluster|slots +command +asking")

@@ -71,7 +71,7 @@ func TestReadyz_database(t *testing.T) {
 // What keeps Redis from granting leases makes the shop unready, although it answers.
 func TestReadyz_redis(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartRedis(t)
+	server := testserver.Start(t, testserver.OpenRedis)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = admin.Close() })
 	s := embedded(t, 1)
@@ -105,7 +105,7 @@ func TestReadyz_redis(t *testing.T) {
 // its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
 func TestRedisRights(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartRedis(t)
+	server := testserver.Start(t, testserver.OpenRedis)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = admin.Close() })
 	rights := grantRights(t, admin, "")

@@ -26,7 +26,7 @@ const (
 // Masters of a cluster die. Those that Sentinels replace are for go run ./loadtest faults redis-failover.
 func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
 	t.Parallel()
-	nodes := testserver.StartRedisCluster(t)
+	nodes := testserver.Start(t, testserver.OpenRedisCluster)
 	t.Run("SlotMigrates", func(t *testing.T) { slotMigrates(t, newShard(t, nodes, 2), nodes.Addrs[0]) })
 	t.Run("MasterDies", func(t *testing.T) { masterDies(t, newShard(t, nodes, 0)) })
 	t.Run("MasterDiesAhead", func(t *testing.T) { masterDiesAhead(t, newShard(t, nodes, 1)) })

@@ -53,8 +53,8 @@ var servers = map[string]func(t testing.TB) dial{
 	"valkey 9": func(t testing.TB) dial {
 		return single(testserver.RedisLike(t, "Valkey", "SHOP_TEST_VALKEY_IMAGE", "valkey/valkey:9", "valkey-server"))
 	},
-	"cluster":  func(t testing.TB) dial { return cluster(testserver.StartRedisCluster(t).Addrs) },
-	"sentinel": func(t testing.TB) dial { return sentinel(testserver.StartRedisSentinel(t).Addrs[3:]) },
+	"cluster":  func(t testing.TB) dial { return cluster(testserver.Start(t, testserver.OpenRedisCluster).Addrs) },
+	"sentinel": func(t testing.TB) dial { return sentinel(testserver.Start(t, testserver.OpenRedisSentinel).Addrs[3:]) },
 }
 
 // startMiniredis returns an in-process server whose TTLs pass in real time.

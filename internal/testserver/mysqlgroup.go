@@ -5,31 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"testing"
 )
 
 const groupSize = 3
 
-// MySQLGroup is three MySQL in a group with a single primary: Group Replication. They are durable, and keep their
-// addresses over a restart.
-type MySQLGroup struct {
-	*ensemble
-	Members []*Server
-}
-
-// StartMySQLGroup is OpenMySQLGroup for this test alone.
-func StartMySQLGroup(t testing.TB) *MySQLGroup {
-	t.Helper()
-	return own(t, mysqlKind(), OpenMySQLGroup)
-}
+// MySQLGroup is three MySQL in a group with a single primary: Group Replication.
+type MySQLGroup struct{ *Ensemble }
 
 // OpenMySQLGroup starts a group and returns when all members are online; the first is the primary. A member that does
 // not answer is expelled after five seconds, the shortest time there is. One that is started again stays outside until
 // Rejoin, and is read-only.
 func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
-	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *ensemble) error {
-		g = &MySQLGroup{e, e.servers}
+	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) error {
+		g = &MySQLGroup{e}
 		if err := e.each(func(_ int, s *Server) error {
 			return s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'")
 		}); err != nil {
@@ -93,10 +83,13 @@ type memberView struct {
 	majority, primary bool
 }
 
-// look asks all members. While two take themselves for the primary, as where one was paused, there is none.
-func (g *MySQLGroup) look(ctx context.Context) (views []memberView, primary *Server) {
+// look asks all members but some. While two take themselves for the primary, as where one was paused, there is none.
+func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberView, primary *Server) {
 	primaries := 0
-	for _, s := range g.Members {
+	for _, s := range g.Servers {
+		if slices.Contains(but, s) {
+			continue
+		}
 		var v memberView
 		v.err = s.Query(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
 			SUM(MEMBER_STATE = 'ONLINE'),
@@ -113,13 +106,14 @@ func (g *MySQLGroup) look(ctx context.Context) (views []memberView, primary *Ser
 	return views, primary
 }
 
-// Primary returns the member that is online, takes writes and sees a majority. It waits until there is one.
-func (g *MySQLGroup) Primary(ctx context.Context) (primary *Server, err error) {
+// Primary returns the member that is online, takes writes and sees a majority. It waits until there is one. Some are not
+// asked: they may not answer.
+func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Server, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	err = poll(ctx, func(ctx context.Context) error {
 		var views []memberView
-		if views, primary = g.look(ctx); primary == nil {
+		if views, primary = g.look(ctx, but...); primary == nil {
 			return fmt.Errorf("no member is the primary: %+v", views)
 		}
 		return nil
@@ -162,7 +156,7 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 // try to leave the old group for a minute.
 func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	has := make([]string, groupSize) // executed or received
-	for i, s := range g.Members {
+	for i, s := range g.Servers {
 		var err error
 		if views[i].state != "OFFLINE" {
 			err = errors.Join(s.Do(ctx, Kill), s.Do(ctx, Restart))
@@ -172,7 +166,7 @@ func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 			return err
 		}
 	}
-	for i, s := range g.Members {
+	for i, s := range g.Servers {
 		var all bool
 		if err := s.Query(ctx, fmt.Sprintf("SELECT GTID_SUBSET('%s', '%s')", strings.Join(has, ","), has[i]), &all); err != nil {
 			return err
@@ -191,21 +185,8 @@ func (s *Server) join(ctx context.Context, begin bool) error {
 		s.SQL(ctx, "SET GLOBAL group_replication_bootstrap_group = FALSE"))
 }
 
-// DSN makes an empty schema in the group and returns its data source name, with all members as its hosts.
-func (g *MySQLGroup) DSN(ctx context.Context, schema string) (string, error) {
-	primary, err := g.Primary(ctx)
-	if err != nil {
-		return "", err
-	}
-	return primary.NewSchema(ctx, schema, g.Members...)
-}
-
-// MySQLReplicas is a MySQL and a replica of it, which is read-only. They are durable, and keep their addresses over a
-// restart.
-type MySQLReplicas struct {
-	*ensemble
-	Servers []*Server // the source and the replica
-}
+// MySQLReplicas is a MySQL, the first server, and a replica of it, which is read-only.
+type MySQLReplicas struct{ *Ensemble }
 
 // OpenMySQLReplicas starts the two, and returns when they are connected. The source acknowledges a commit before the
 // replica has it: always, or with semiSync where the replica takes more than 100 ms to confirm that it has received it.
@@ -217,8 +198,8 @@ func OpenMySQLReplicas(ctx context.Context, semiSync bool) (r *MySQLReplicas, er
 				"--loose-rpl-semi-sync-source-enabled=ON", "--loose-rpl-semi-sync-replica-enabled=ON", "--loose-rpl-semi-sync-source-timeout=100")
 		}
 		return k
-	}, func(e *ensemble) error {
-		r = &MySQLReplicas{e, e.servers}
+	}, func(e *Ensemble) error {
+		r = &MySQLReplicas{e}
 		source, replica := r.Servers[0], r.Servers[1]
 		if err := errors.Join(source.prepare(ctx), replica.prepare(ctx,
 			"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '"+source.kind.alias+"', "+copyUser+", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1",
@@ -232,11 +213,6 @@ func OpenMySQLReplicas(ctx context.Context, semiSync bool) (r *MySQLReplicas, er
 		})
 	})
 	return r, err
-}
-
-// DSN makes an empty schema on the source and returns its data source name, with both as its hosts.
-func (r *MySQLReplicas) DSN(ctx context.Context, schema string) (string, error) {
-	return r.Servers[0].NewSchema(ctx, schema, r.Servers...)
 }
 
 // Promote has the replica take writes, when it has executed what it received.

@@ -19,12 +19,6 @@ func Redis(t testing.TB) (addr string) {
 	return share(t, redisKind()).addr
 }
 
-// StartRedis starts a Redis for this test alone, whose settings it may change.
-func StartRedis(t testing.TB) *Server {
-	t.Helper()
-	return own(t, redisKind(), OpenRedis)
-}
-
 // RedisLike is Redis on another version or program. The variable names another image.
 func RedisLike(t testing.TB, name, variable, image, program string) (addr string) {
 	t.Helper()

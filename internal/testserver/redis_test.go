@@ -12,7 +12,7 @@ import (
 // A master that is lost with what its replicas had not received is replaced, again and again.
 func TestRedisSentinel(t *testing.T) {
 	t.Parallel()
-	g := testserver.StartRedisSentinel(t)
+	g := testserver.Start(t, testserver.OpenRedisSentinel)
 	options := &redis.FailoverOptions{MasterName: testserver.SentinelMaster, SentinelAddrs: g.Addrs[3:], MaxRetries: 20}
 	for range 2 {
 		rdb := redis.NewFailoverClient(options)
@@ -33,10 +33,7 @@ func TestRedisSentinel(t *testing.T) {
 
 func TestRedisClock(t *testing.T) {
 	t.Parallel()
-	testserver.Redis(t) // skips where there are no containers
-	s, err := testserver.OpenRedisClock(t.Context())
-	testserver.Must(t, err)
-	t.Cleanup(func() { testserver.Must(t, s.Close()) })
+	s := testserver.Start(t, testserver.OpenRedisClock)
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	for _, offset := range []time.Duration{0, time.Hour, -time.Hour, 0} {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,14 +19,15 @@ import (
 type RedisGroup struct {
 	*Server
 	Addrs []string // at which the servers reach each other, and clients them
+	URL   string   // that names them as the shop's --redis does
 }
 
 //go:embed inside/node.sh
 var node string
 
 // openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
-// ready when its INFO and CLUSTER INFO match.
-func openRedisGroup(ctx context.Context, script, ready string) (*RedisGroup, error) {
+// ready when its INFO and CLUSTER INFO match. Clients are told the three servers from first on.
+func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
 	k.ready = func(ctx context.Context, addr string) error {
@@ -46,6 +46,7 @@ func openRedisGroup(ctx context.Context, script, ready string) (*RedisGroup, err
 	for _, port := range s.ports {
 		g.Addrs = append(g.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
+	g.URL = fmt.Sprintf("redis://%s?addr=%s&addr=%s%s", g.Addrs[first], g.Addrs[first+1], g.Addrs[first+2], query)
 	return g, nil
 }
 
@@ -58,80 +59,59 @@ func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
 //go:embed inside/cluster.sh
 var clusterScript string
 
-// StartRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
+// OpenRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
 // of the slots each; the other three are their replicas, in the same order.
-func StartRedisCluster(t testing.TB) *RedisGroup {
-	t.Helper()
-	return own(t, redisKind(), OpenRedisCluster)
-}
-
-// OpenRedisCluster is StartRedisCluster for a program that is no test.
 func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
-		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`)
+		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`, 0, "")
 }
 
-// ClusterURL names the masters of a Cluster as the shop's --redis does.
-func (g *RedisGroup) ClusterURL() string {
-	return fmt.Sprintf("redis://%s?addr=%s&addr=%s", g.Addrs[0], g.Addrs[1], g.Addrs[2])
-}
-
-// MoveSlot migrates the slot of these keys to another master, as a reshard does: further is how many places behind its own
-// that master stands. When MoveSlot calls half, the first key has moved and the others have not, and a key of its own stands
-// on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
-func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), keys ...string) error {
+// MoveSlot migrates the slot of a key to another master, as a reshard does: further is how many places behind its own that
+// master stands. When MoveSlot calls half, the key has moved and the others of its slot have not, and a key of MoveSlot's own
+// stands on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
+func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
 	masters, at := g.Addrs[:3], 0
-	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", keys[0]).Err(), "MOVED") {
+	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {
 		at++
 	}
 	source, target := masters[at], masters[(at+further)%len(masters)]
-	slot, err := askRedis(ctx, source, "CLUSTER", "KEYSLOT", keys[0]).Int()
+	slot, err := askRedis(ctx, source, "CLUSTER", "KEYSLOT", key).Int()
 	sourceID, failed := askRedis(ctx, source, "CLUSTER", "MYID").Text()
 	targetID, failedToo := askRedis(ctx, target, "CLUSTER", "MYID").Text()
 	if err := errors.Join(err, failed, failedToo); err != nil {
 		return err
 	}
-	for _, side := range []string{":moved", ":left"} {
-		if err := askRedis(ctx, source, "SET", keys[0]+side, "", "EX", 60).Err(); err != nil {
+	host, port, _ := net.SplitHostPort(target)
+	for _, c := range []struct {
+		addr    string
+		command []any
+	}{
+		{source, []any{"SET", key + ":moved", "", "EX", 60}},
+		{source, []any{"SET", key + ":left", "", "EX", 60}},
+		{target, []any{"CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID}},
+		{source, []any{"CLUSTER", "SETSLOT", slot, "MIGRATING", targetID}},
+		{source, []any{"MIGRATE", host, port, key, 0, 1000}},
+		{source, []any{"MIGRATE", host, port, key + ":moved", 0, 1000}},
+	} {
+		if err := askRedis(ctx, c.addr, c.command...).Err(); err != nil {
 			return err
 		}
 	}
-	set := func(addr, state, id string) error {
-		return askRedis(ctx, addr, "CLUSTER", "SETSLOT", slot, state, id).Err()
-	}
-	if err := set(target, "IMPORTING", sourceID); err != nil {
-		return err
-	}
-	if err := set(source, "MIGRATING", targetID); err != nil {
-		return err
-	}
-	host, port, _ := net.SplitHostPort(target)
-	move := func(keys ...string) error {
-		for _, key := range keys {
-			if err := askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := move(keys[0], keys[0]+":moved"); err != nil {
-		return err
-	}
 	half()
 	for {
-		left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 100).StringSlice()
+		left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1).StringSlice()
 		if err != nil {
 			return err
 		}
 		if len(left) == 0 {
 			break
 		}
-		if err := move(left...); err != nil {
+		if err := askRedis(ctx, source, "MIGRATE", host, port, left[0], 0, 1000).Err(); err != nil {
 			return err
 		}
 	}
 	for i := range masters { // the new owner first
-		if err := set(masters[(at+further+i)%len(masters)], "NODE", targetID); err != nil {
+		if err := askRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err(); err != nil {
 			return err
 		}
 	}
@@ -144,23 +124,12 @@ const SentinelMaster = "main"
 //go:embed inside/sentinel.sh
 var sentinelScript string
 
-// StartRedisSentinel is OpenRedisSentinel for this test alone.
-func StartRedisSentinel(t testing.TB) *RedisGroup {
-	t.Helper()
-	return own(t, redisKind(), OpenRedisSentinel)
-}
-
 // OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
 // replace a master that has been silent for half a minute, or sooner with FailOver. It returns when each Sentinel knows
 // all others.
 func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
-		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`)
-}
-
-// URL names the Sentinels as the shop's --redis does.
-func (g *RedisGroup) URL() string {
-	return fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", g.Addrs[3], SentinelMaster, g.Addrs[4], g.Addrs[5])
+		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`, 3, "&master_name="+SentinelMaster)
 }
 
 // master returns which one a Sentinel names.

@@ -296,14 +296,15 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 	return nil
 }
 
-// ensemble is servers on a network of their own, by which they reach each other at their aliases.
-type ensemble struct {
-	servers []*Server
+// Ensemble is servers on a network of their own, by which they reach each other at their aliases. Each is a container of
+// its own, durable, and keeps its address over a restart.
+type Ensemble struct {
+	Servers []*Server
 	network *testcontainers.DockerNetwork
 }
 
 // openEnsemble starts n servers at the same time, since one alone might never be ready, and connects them.
-func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind, connect func(*ensemble) error) (*ensemble, error) {
+func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind, connect func(*Ensemble) error) (*Ensemble, error) {
 	if err := findImage(ctx, member(0, "")); err != nil {
 		return nil, err
 	}
@@ -311,9 +312,9 @@ func openEnsemble(ctx context.Context, n int, member func(i int, network string)
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)
 	}
-	e := &ensemble{make([]*Server, n), on}
+	e := &Ensemble{make([]*Server, n), on}
 	err = e.each(func(i int, _ *Server) (err error) {
-		e.servers[i], err = member(i, on.Name).start(ctx)
+		e.Servers[i], err = member(i, on.Name).start(ctx)
 		return err
 	})
 	if err == nil && connect != nil {
@@ -326,16 +327,16 @@ func openEnsemble(ctx context.Context, n int, member func(i int, network string)
 }
 
 // each does it with all servers at the same time.
-func (e *ensemble) each(do func(i int, s *Server) error) error {
+func (e *Ensemble) each(do func(i int, s *Server) error) error {
 	var all errgroup.Group
-	for i, s := range e.servers {
+	for i, s := range e.Servers {
 		all.Go(func() error { return do(i, s) })
 	}
 	return all.Wait()
 }
 
 // Close removes the containers and their network.
-func (e *ensemble) Close() error {
+func (e *Ensemble) Close() error {
 	err := e.each(func(_ int, s *Server) error {
 		if s == nil { // was not started
 			return nil

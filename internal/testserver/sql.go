@@ -36,13 +36,13 @@ func MariaDB(t testing.TB) (dsn string) {
 // StartMariaDB starts a MariaDB for this test alone, for faults. It is durable: a killed one recovers each commit.
 func StartMariaDB(t testing.TB) *Server {
 	t.Helper()
-	return own(t, mariadbKind(), mariadbKind().durable().start)
+	return Start(t, mariadbKind().durable().start)
 }
 
 // StartMySQL is StartMariaDB of a MySQL.
 func StartMySQL(t testing.TB) *Server {
 	t.Helper()
-	return own(t, mysqlKind(), mysqlKind().durable().start)
+	return Start(t, mysqlKind().durable().start)
 }
 
 func mysqlKind() kind {

@@ -12,9 +12,9 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// A test that breaks its server, by Do, starts one of its own, as by StartMySQLGroup, which keeps its address over a
-// restart. A program calls OpenRedis and its like. The shared servers lose everything in a crash; those of StartMariaDB
-// are durable.
+// A test that breaks its server, by Do, starts one of its own, as by Start(t, OpenMySQLGroup), and one that restarts it, by
+// StartMySQL, which keeps its address. A program calls OpenRedis and its like. The shared servers lose everything in a crash;
+// those of StartMariaDB are durable.
 //
 // # Without Docker
 //
@@ -34,6 +34,7 @@ package testserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	stdlog "log"
@@ -84,7 +85,7 @@ func (r Runner) Run() int {
 // with it at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
-	need(t, k)
+	mayStart(t)
 	k.direct = true // it is not started again
 	pool.mu.Lock()
 	started := pool.starts[k.name]
@@ -94,16 +95,16 @@ func share(t testing.TB, k kind) *Server {
 	}
 	pool.mu.Unlock()
 	server, err := started()
-	Must(t, err)
+	mustStart(t, err)
 	return server
 }
 
-// own opens a server, or several, that are removed when t ends.
-func own[S io.Closer](t testing.TB, k kind, open func(context.Context) (S, error)) S {
+// Start opens a server, or several, for this test alone, by a function such as OpenRedis. They are removed when t ends.
+func Start[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
-	need(t, k)
+	mayStart(t)
 	s, err := open(t.Context())
-	Must(t, err)
+	mustStart(t, err)
 	t.Cleanup(func() { Must(t, s.Close()) })
 	return s
 }
@@ -116,26 +117,33 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// need skips the test, or fails it with CI=true, where Docker or the image is missing.
-func need(t testing.TB, k kind) {
+// mayStart skips the test where it is to be short.
+func mayStart(t testing.TB) {
 	t.Helper()
 	if pool.starts == nil {
 		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
 	}
-	ci := os.Getenv("CI") == "true"
-	if testing.Short() && !ci {
-		t.Skipf("needs %s in a container: skipped with -short", k.name)
+	if testing.Short() && os.Getenv("CI") != "true" {
+		t.Skip("needs a container: skipped with -short")
 	}
-	if k.imageName() == "none" {
-		t.Skipf("needs %s: %s=none says that this machine has no image of it", k.name, k.variable)
-	}
-	err := findImage(context.Background(), k)
-	switch {
-	case err != nil && ci:
+}
+
+// Why no container can be started, through no fault of a test.
+var (
+	errMissing = errors.New("needs a container")
+	errNone    = errors.New("none says that this machine has no image of it")
+)
+
+// mustStart skips the test, or fails it with CI=true, where Docker or the image is missing.
+func mustStart(t testing.TB, err error) {
+	t.Helper()
+	switch ci := os.Getenv("CI") == "true"; {
+	case errors.Is(err, errMissing) && ci:
 		t.Fatalf("%v; CI=true makes that a failure", err)
-	case err != nil:
+	case errors.Is(err, errMissing), errors.Is(err, errNone):
 		t.Skip(err)
 	}
+	Must(t, err)
 }
 
 var (
@@ -150,6 +158,9 @@ func findImage(ctx context.Context, k kind) error {
 	imagesMu.Lock()
 	defer imagesMu.Unlock()
 	image := k.imageName()
+	if image == "none" {
+		return fmt.Errorf("%s: %s=%w", k.name, k.variable, errNone)
+	}
 	err, known := images[image]
 	if !known {
 		if len(images) == 0 { // before testcontainers does anything
@@ -161,8 +172,8 @@ func findImage(ctx context.Context, k kind) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("needs %s in a container: %w; see that `docker pull %s` works, or name another image in %s",
-			k.name, err, image, k.variable)
+		return fmt.Errorf("%s %w: %w; see that `docker pull %s` works, or name another image in %s",
+			k.name, errMissing, err, image, k.variable)
 	}
 	return nil
 }

@@ -79,5 +79,5 @@ func (k kind) startTLS(t testing.TB, c Certificate) *Server {
 	const ca, cert, key = "/etc/test-ca.pem", "/etc/test-cert.pem", "/etc/test-key.pem"
 	k.files = map[string][]byte{ca: c.CA, cert: c.Cert, key: c.Key}
 	k.command = append(k.command, "--ssl-ca="+ca, "--ssl-cert="+cert, "--ssl-key="+key)
-	return own(t, k, k.start)
+	return Start(t, k.start)
 }

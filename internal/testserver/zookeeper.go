@@ -61,13 +61,10 @@ func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 
 const ensembleSize = 3
 
-// StartZooKeeperEnsemble starts three ZooKeepers for this test alone that replicate each other, durable and each a
-// container of its own, and returns when all serve. One says "Mode: leader" in its ZooKeeperStatus.
-func StartZooKeeperEnsemble(t testing.TB) []*Server {
-	t.Helper()
-	return own(t, zookeeperKind(), func(ctx context.Context) (*ensemble, error) {
-		return openEnsemble(ctx, ensembleSize, memberKind, nil)
-	}).servers
+// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other, and returns when all serve. One says "Mode:
+// leader" in its ZooKeeperStatus.
+func OpenZooKeeperEnsemble(ctx context.Context) (*Ensemble, error) {
+	return openEnsemble(ctx, ensembleSize, memberKind, nil)
 }
 
 // memberKind is a server of an ensemble.

@@ -87,7 +87,8 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []conte
 		return nil, err
 	}
 	e := &environment{Command: c, dir: dir, say: func(line string) { fmt.Fprintln(log, line) }}
-	defer func() { err = errors.Join(err, e.close()) }()
+	e.Later(func() error { return os.RemoveAll(dir) })
+	defer func() { err = errors.Join(err, e.Close()) }()
 	before := hardware()
 	r, err := newRun(ctx, e)
 	if err != nil {

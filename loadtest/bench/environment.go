@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -17,6 +16,7 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shops"
 )
 
 // instances is how many shops stand beside each other.
@@ -30,18 +30,7 @@ type environment struct {
 	sql     *mysql.Config // nil for SQLite, as db
 	db      *sql.DB
 	durable string // what a commit of the database is worth
-	undo    []func() error
-}
-
-func (e *environment) later(stop func() error) { e.undo = append(e.undo, stop) }
-
-// close stops all, the last first, whatever fails.
-func (e *environment) close() error {
-	var errs []error
-	for _, stop := range slices.Backward(e.undo) {
-		errs = append(errs, stop())
-	}
-	return errors.Join(append(errs, os.RemoveAll(e.dir))...)
+	shops.Undo
 }
 
 // startRedis takes the one given, a container, or the embedded server in this process.
@@ -51,7 +40,7 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 	}
 	server, unavailable := testserver.OpenRedis(ctx)
 	if unavailable == nil {
-		e.later(server.Close)
+		e.Later(server.Close)
 		return server.Addr(), nil
 	}
 	addrs, stop, err := app.StartEmbedded(1)
@@ -59,7 +48,7 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 		return "", err
 	}
 	e.say(fmt.Sprintf("no --redis, and no container (%v): Redis is embedded in this process, slower than Redis, and its work counts as the client's", unavailable))
-	e.later(stop)
+	e.Later(stop)
 	return addrs[0], nil
 }
 
@@ -80,7 +69,7 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%w; without Docker, give a server with --mysql", err)
 		}
-		e.later(server.Close)
+		e.Later(server.Close)
 		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
 			return err
 		}
@@ -91,7 +80,7 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 	if e.db, err = sql.Open("mysql", dsn); err != nil {
 		return err
 	}
-	e.later(e.db.Close)
+	e.Later(e.db.Close)
 	var flush, binlog, sync int
 	row := e.db.QueryRowContext(ctx, "SELECT @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog")
 	if err := row.Scan(&flush, &binlog, &sync); err != nil {
@@ -144,7 +133,7 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 		if err != nil {
 			return nil, err
 		}
-		e.later(shop.Stop)
+		e.Later(shop.Stop)
 		f.procs = append(f.procs, shop)
 	}
 	return f, nil
@@ -161,8 +150,8 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		if err != nil {
 			return err
 		}
-		e.later(group.Close)
-		dsn, err := group.DSN(ctx, "shop")
+		e.Later(group.Close)
+		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
 		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
 		return err
 	}
@@ -172,7 +161,7 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+database.DBName); err != nil {
 			return err
 		}
-		e.later(func() error {
+		e.Later(func() error {
 			_, err := e.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+database.DBName)
 			return err
 		})

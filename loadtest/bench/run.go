@@ -30,7 +30,7 @@ type run struct {
 // newRun starts the servers, the shops and the handlers.
 func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	conns := shopclient.NewConnections(instances, time.Minute)
-	e.later(func() error { conns.CloseIdleConnections(); return nil })
+	e.Later(func() error { conns.CloseIdleConnections(); return nil })
 	r = &run{environment: e, name: time.Now().UTC().Format("bench-20060102-150405"), conns: conns}
 	e.say("starting Redis, the database and the shops")
 	if err := e.openDatabase(ctx); err != nil {
@@ -62,7 +62,7 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 		if err != nil {
 			return nil, err
 		}
-		e.later(handler.Stop)
+		e.Later(handler.Stop)
 		r.handlers = append(r.handlers, handler)
 	}
 	return r, nil
@@ -86,17 +86,13 @@ func (r *run) try(ctx context.Context, strategy string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := r.buyOne(ctx, r.own, strategy, sku)
+	answer, err := r.operator(r.own).Buy(ctx, shopclient.Purchase{
+		Buyer: sku, Key: sku, Strategy: strategy, Lines: []shopclient.Line{{SKU: sku, Units: 1}}, Think: -1,
+	})
 	if err == nil && answer.Order.ID == "" {
 		err = fmt.Errorf("a first order: answer %d: %v", answer.Status, answer.Problem)
 	}
 	return err
-}
-
-func (r *run) buyOne(ctx context.Context, f *fleet, strategy, sku string) (shopclient.Answer, error) {
-	return r.operator(f).Buy(ctx, shopclient.Purchase{
-		Buyer: sku, Key: sku, Strategy: strategy, Lines: []shopclient.Line{{SKU: sku, Units: 1}}, Think: -1,
-	})
 }
 
 // hold runs a case.

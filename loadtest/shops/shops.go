@@ -46,17 +46,23 @@ func (n Instances) CheckDescriptors(races, buyers int) error {
 
 // Set is the shops of one race.
 type Set struct {
-	URLs  []string
-	steps []func() error // which stop and remove what was started, the last first
+	URLs []string
+	Undo // whose error is also that of a shop which stopped by itself
 }
 
-// Close stops what Open started. Its error is also that of a shop which stopped by itself.
-func (s *Set) Close() error {
+// Undo has what stops and removes what was started.
+type Undo struct{ steps []func() error }
+
+// Later adds a step to what Close does.
+func (u *Undo) Later(step func() error) { u.steps = append(u.steps, step) }
+
+// Close does all steps, the last first, whatever fails.
+func (u *Undo) Close() error {
 	var errs []error
-	for _, step := range slices.Backward(s.steps) {
+	for _, step := range slices.Backward(u.steps) {
 		errs = append(errs, step())
 	}
-	s.steps = nil
+	u.steps = nil
 	return errors.Join(errs...)
 }
 
@@ -84,14 +90,14 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
 			return fmt.Errorf("folder for the embedded database: %w", err)
 		}
-		s.steps = append(s.steps, func() error { return os.RemoveAll(settings.Data) })
+		s.Later(func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
 		addrs, stop, err := app.StartEmbedded(1 + redlockNodes)
 		if err != nil {
 			return err
 		}
-		s.steps = append(s.steps, stop)
+		s.Later(stop)
 		settings.Redis = addrs[0]
 		if len(n.Redlock) == 0 {
 			settings.Redlock = addrs[1:]
@@ -105,7 +111,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		if err != nil {
 			return fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
 		}
-		s.steps = append(s.steps, func() error {
+		s.Later(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 			defer cancel()
 			return errors.Join(shop.Shutdown(ctx), shop.Err())

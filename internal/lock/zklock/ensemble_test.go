@@ -15,7 +15,7 @@ import (
 // through another, and its waiter comes next.
 func TestBackend_LeaderLost(t *testing.T) {
 	t.Parallel()
-	servers := testserver.StartZooKeeperEnsemble(t)
+	servers := testserver.Start(t, testserver.OpenZooKeeperEnsemble).Servers
 	var addrs []string
 	for _, s := range servers {
 		addrs = append(addrs, s.Addr())

@@ -8,7 +8,6 @@ package storetest
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"example.com/shop/internal/store"
@@ -80,12 +79,8 @@ func (k Kind) New(t testing.TB, params string) Database {
 
 // With returns the same database with parameters added to its DSN.
 func (d Database) With(params string) Database {
-	switch {
-	case d.dsn == "" || params == "":
-	case strings.Contains(d.dsn, "?"):
-		d.dsn += "&" + params
-	default:
-		d.dsn += "?" + params
+	if d.dsn != "" && params != "" {
+		d.dsn += "&" + params // it has some
 	}
 	return d
 }

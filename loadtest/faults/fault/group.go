@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"example.com/shop/internal/testserver"
@@ -23,7 +22,7 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 		if err := old.Do(ctx, do); err != nil {
 			return err
 		}
-		if err = awaitAnother(ctx, t.Group, old); err == nil {
+		if _, err = t.Group.Primary(ctx, old); err == nil {
 			t.History.Replaced = t.History.Now()
 		}
 		t.wait(ctx, 0, time.Second)
@@ -38,7 +37,7 @@ func loseMajority(ctx context.Context, t *Target) error {
 	if err != nil {
 		return err
 	}
-	for _, member := range t.Group.Members {
+	for _, member := range t.Group.Servers {
 		if member != kept {
 			t.History.Kills++
 			if err := member.Do(ctx, testserver.Kill); err != nil {
@@ -48,7 +47,7 @@ func loseMajority(ctx context.Context, t *Target) error {
 		}
 	}
 	t.wait(ctx, 0, 2*time.Second)
-	for _, member := range t.Group.Members {
+	for _, member := range t.Group.Servers {
 		if member != kept {
 			if err := member.Do(ctx, testserver.Restart); err != nil {
 				return err
@@ -57,13 +56,6 @@ func loseMajority(ctx context.Context, t *Target) error {
 	}
 	t.History.Kills++ // of the primary, by Rejoin
 	return t.Group.Rejoin(ctx)
-}
-
-// awaitAnother returns when another member is the primary. The old one is not asked: it may not answer.
-func awaitAnother(ctx context.Context, g *testserver.MySQLGroup, old *testserver.Server) error {
-	others := slices.DeleteFunc(slices.Clone(g.Members), func(s *testserver.Server) bool { return s == old })
-	_, err := (&testserver.MySQLGroup{Members: others}).Primary(ctx)
-	return err
 }
 
 // LoseMachine cuts the primary off from the others, so that they do not receive what it still acknowledges, and kills it 0.3
@@ -86,7 +78,8 @@ func LoseMachine(ctx context.Context, t *Target) (err error) {
 		return err
 	}
 	if t.Group != nil {
-		return awaitAnother(ctx, t.Group, old)
+		_, err = t.Group.Primary(ctx, old)
+		return err
 	}
 	return t.Replicas.Promote(ctx)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,27 +72,27 @@ func moveRedisClock(ctx context.Context, t *Target) error {
 
 // failOver cuts the replicas off, so that they lack the leases that the master grants from then on, and kills the master.
 func failOver(ctx context.Context, t *Target) error {
-	if err := t.Sentinel.CutReplicas(ctx); err != nil {
+	if err := t.RedisGroup.CutReplicas(ctx); err != nil {
 		return err
 	}
 	t.wait(ctx, 100*time.Millisecond, time.Second)
 	t.History.Kills++
-	if err := t.Sentinel.FailOver(ctx); err != nil {
+	if err := t.RedisGroup.FailOver(ctx); err != nil {
 		return err
 	}
 	t.History.Replaced = t.History.Now()
-	return t.Sentinel.Restore(ctx)
+	return t.RedisGroup.Restore(ctx)
 }
 
 // moveSlots moves the slots of two SKUs to another master, and back. Each stays half-moved for longer than leases last.
 func moveSlots(ctx context.Context, t *Target) error {
 	for _, further := range []int{1, 2} { // of three masters
 		for _, sku := range []string{t.History.SKUs.Deep, t.History.SKUs.Hot} {
-			keys := []string{"lock:{sku:" + sku + "}", "lock:{sku:" + sku + "}:line"}
+			first := "lock:{sku:" + sku + "}"
 			if t.Dice.IntN(2) == 0 {
-				slices.Reverse(keys)
+				first += ":line"
 			}
-			if err := t.Cluster.MoveSlot(ctx, further, func() { t.wait(ctx, pastTTL, 2*pastTTL) }, keys...); err != nil {
+			if err := t.RedisGroup.MoveSlot(ctx, further, func() { t.wait(ctx, pastTTL, 2*pastTTL) }, first); err != nil {
 				return err
 			}
 		}

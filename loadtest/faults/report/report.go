@@ -34,7 +34,16 @@ func (r Report) Broken() bool {
 func (r Report) WriteTable(out io.Writer) error {
 	var rows []table.Row
 	kills, commits, undecided := 0, 0, 0
-	for _, all := range r.byFault() {
+	var names []string // in the sequence of the first histories
+	byFault := map[string][]*history.History{}
+	for _, h := range r.Histories {
+		if byFault[h.Fault] == nil {
+			names = append(names, h.Fault)
+		}
+		byFault[h.Fault] = append(byFault[h.Fault], h)
+	}
+	for _, name := range names {
+		all := byFault[name]
 		var recovery, gap []time.Duration
 		violations, orders := 0, 0
 		for _, h := range all {
@@ -45,7 +54,7 @@ func (r Report) WriteTable(out io.Writer) error {
 				undecided++
 			}
 		}
-		rows = append(rows, table.Row{all[0].Fault, all[0].Servers, len(all), orders, violations,
+		rows = append(rows, table.Row{name, all[0].Servers, len(all), orders, violations,
 			short(stats.Median(recovery)), short(slices.Max(recovery)), short(stats.Median(gap)), short(slices.Max(gap))})
 	}
 	_, err := fmt.Fprintf(out, "%s\n%d histories, %d kills, %d COMMITs without an answer, %d undecided by Porcupine\n",
@@ -59,20 +68,6 @@ func (r Report) WriteTable(out io.Writer) error {
 		}
 	}
 	return err
-}
-
-// byFault groups the histories, in the sequence of the first ones.
-func (r Report) byFault() (groups [][]*history.History) {
-	index := map[string]int{}
-	for _, h := range r.Histories {
-		i, known := index[h.Fault]
-		if !known {
-			i = len(groups)
-			index[h.Fault], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], h)
-	}
-	return groups
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }

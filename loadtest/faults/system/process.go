@@ -30,7 +30,7 @@ type Shop struct {
 	patient bool
 	env     []string
 	process *child.Process
-	url     atomic.Pointer[string]
+	url     atomic.Value // a string
 }
 
 // ClockVariable is the environment variable with Clock, in seconds.
@@ -38,10 +38,8 @@ const ClockVariable = "FAULTS_CLOCK"
 
 // URL is where clients reach the shop; empty while they are to avoid it.
 func (s *Shop) URL() string {
-	if url := s.url.Load(); url != nil {
-		return *url
-	}
-	return ""
+	url, _ := s.url.Load().(string)
+	return url
 }
 
 // Start starts the process, in teaching mode but with limits for buyers, which none of them reaches, and returns when it
@@ -56,8 +54,7 @@ func (s *Shop) Start(ctx context.Context) (err error) {
 	}
 	s.process, err = child.StartShop(ctx, Instances, s.program, env, flags...)
 	if err == nil {
-		url := "http://" + s.process.Addr
-		s.url.Store(&url)
+		s.url.Store("http://" + s.process.Addr)
 	}
 	return err
 }
@@ -84,7 +81,7 @@ func (s *Shop) Stop(ctx context.Context) error {
 	for shopclient.New(s.URL(), conns).Ready(ctx) == nil {
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.url.Store(nil)
+	s.url.Store("")
 	return <-ended
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 )
 
 // Instances is how many shops there are.
@@ -45,20 +45,19 @@ const (
 
 // System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
 type System struct {
-	Kind     Kind
-	Shops    []*Shop
-	DB       *sql.DB // past all that can be broken, but for the servers themselves
-	MySQL    []*Server
-	Redis    *Server
-	Redlock  []*Server
-	Group    *testserver.MySQLGroup
-	Replicas *testserver.MySQLReplicas
-	Sentinel *testserver.RedisGroup
-	Cluster  *testserver.RedisGroup
+	Kind       Kind
+	Shops      []*Shop
+	DB         *sql.DB // past all that can be broken, but for the servers themselves
+	MySQL      []*Server
+	Redis      *Server
+	Redlock    []*Server
+	Group      *testserver.MySQLGroup
+	Replicas   *testserver.MySQLReplicas
+	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
 
-	dsn  string          // of DB
-	ctx  context.Context //nolint:containedctx // of Close, which an interrupt does not end
-	undo []func() error
+	dsn string          // of DB
+	ctx context.Context //nolint:containedctx // of Close, which an interrupt does not end
+	shops.Undo
 }
 
 // Open starts shops of a program on servers of a kind. Patient ones keep the shop's own time limits, so that a busy machine
@@ -84,10 +83,7 @@ func (s *System) Close() error {
 		all.Go(func() { errs[i] = shop.Stop(s.ctx) })
 	}
 	all.Wait()
-	for _, undo := range slices.Backward(s.undo) {
-		errs = append(errs, undo())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.Undo.Close())...)
 }
 
 // AwaitReady returns when all shops are ready to sell.
@@ -118,15 +114,13 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 		return nil
 	case Group:
 		if s.Group, err = testserver.OpenMySQLGroup(ctx); err == nil {
-			s.later(s.Group.Close)
-			servers = s.Group.Members
-			s.dsn, err = s.Group.DSN(ctx, "shop")
+			s.Later(s.Group.Close)
+			servers = s.Group.Servers
 		}
 	case Replica, SemiSync:
 		if s.Replicas, err = testserver.OpenMySQLReplicas(ctx, s.Kind == SemiSync); err == nil {
-			s.later(s.Replicas.Close)
+			s.Later(s.Replicas.Close)
 			servers = s.Replicas.Servers
-			s.dsn, err = s.Replicas.DSN(ctx, "shop")
 		}
 	case MySQL, Disk, Clock, Sentinel, Cluster, ZooKeeper:
 		open := testserver.OpenMySQL
@@ -135,10 +129,12 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 		}
 		var one *testserver.Server
 		if one, err = open(ctx); err == nil {
-			s.later(one.Close)
+			s.Later(one.Close)
 			servers = append(servers, one)
-			s.dsn, err = one.NewSchema(ctx, "shop")
 		}
+	}
+	if err == nil {
+		s.dsn, err = servers[0].NewSchema(ctx, "shop", servers...)
 	}
 	if err != nil {
 		return err
@@ -172,17 +168,19 @@ func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver
 
 // openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
 func (s *System) openRedis(ctx context.Context) (err error) {
-	if s.Kind == Sentinel {
-		if s.Sentinel, err = testserver.OpenRedisSentinel(ctx); err == nil {
-			s.useRedis(s.Sentinel, s.Sentinel.URL())
+	if s.Kind == Sentinel || s.Kind == Cluster {
+		open := testserver.OpenRedisSentinel
+		if s.Kind == Cluster {
+			open = testserver.OpenRedisCluster
 		}
-		return err
-	}
-	if s.Kind == Cluster {
-		if s.Cluster, err = testserver.OpenRedisCluster(ctx); err == nil {
-			s.useRedis(s.Cluster, s.Cluster.ClusterURL())
+		if s.RedisGroup, err = open(ctx); err != nil {
+			return err
 		}
-		return err
+		s.Later(s.RedisGroup.Close)
+		for _, shop := range s.Shops {
+			shop.env = append(shop.env, "SHOP_REDIS="+s.RedisGroup.URL)
+		}
+		return nil
 	}
 	if s.Redis, err = s.startRedis(ctx); err != nil {
 		return err
@@ -213,19 +211,12 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *System) useRedis(g *testserver.RedisGroup, url string) {
-	s.later(g.Close)
-	for _, shop := range s.Shops {
-		shop.env = append(shop.env, "SHOP_REDIS="+url)
-	}
-}
-
 func (s *System) startRedis(ctx context.Context) (*Server, error) {
 	if s.Kind == Embedded {
 		server := new(Server)
 		err := server.Start(ctx)
 		if err == nil {
-			s.later(func() error { return server.stop() })
+			s.Later(func() error { return server.stop() })
 		}
 		return server, err
 	}
@@ -237,7 +228,7 @@ func (s *System) startRedis(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.later(server.Close)
+	s.Later(server.Close)
 	return newServer(server), nil
 }
 
@@ -249,7 +240,7 @@ func (s *System) openZooKeeper(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.later(server.Close)
+	s.Later(server.Close)
 	zookeeper := newServer(server)
 	for _, shop := range s.Shops {
 		if shop.ZooKeeper, err = s.link(ctx, zookeeper, false); err != nil {
@@ -263,7 +254,7 @@ func (s *System) openZooKeeper(ctx context.Context) error {
 func (s *System) link(ctx context.Context, server *Server, sql bool) (*testserver.Link, error) {
 	link, err := testserver.NewLink(ctx, sql, server.Addr)
 	if err == nil {
-		s.later(func() error { link.Close(); return nil })
+		s.Later(func() error { link.Close(); return nil })
 	}
 	return link, err
 }
@@ -277,7 +268,7 @@ func (s *System) openDatabase(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.later(func() error { return os.RemoveAll(dir) })
+		s.Later(func() error { return os.RemoveAll(dir) })
 		for _, shop := range s.Shops {
 			shop.env = append(shop.env, "SHOP_DATA="+dir)
 		}
@@ -287,7 +278,7 @@ func (s *System) openDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.later(database.Close)
+	s.Later(database.Close)
 	s.DB = database.DB()
 	_, err = database.Migrate(ctx)
 	return err
@@ -301,5 +292,3 @@ func (s *System) openShops(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (s *System) later(undo func() error) { s.undo = append(s.undo, undo) }
