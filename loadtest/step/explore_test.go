@@ -169,8 +169,8 @@ func TestExplore_Validate(t *testing.T) {
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
 		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },
 		"--preemptions 5": func(c *Explore) { c.Preemptions = 5 },
-		"want letters":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
-		"buyer behind x":  func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
+		"xa, ta and wa":   func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
+		"A, a, xa, ta":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
 		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },
 	} {
 		c := good

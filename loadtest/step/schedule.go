@@ -3,6 +3,7 @@ package step
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -76,39 +77,31 @@ func (a act) String() string {
 // for it, or the schedule does not fit the strategy.
 var ErrSchedule = errors.New("cannot be played")
 
+var (
+	scheduleRule = regexp.MustCompile(`^([^:*]*)(\*\d+)?:(([ABC]|[xtw]?[abc])*)$`)
+	actRule      = regexp.MustCompile(`[ABC]|[xtw]?[abc]`)
+)
+
 // parseSchedule reads what scheduleName has written.
 func parseSchedule(name string) (strategy string, p plan, err error) {
 	p.Buyers, p.Units = 2, 1
-	strategy, letters, found := strings.Cut(name, ":")
-	strategy, units, several := strings.Cut(strategy, "*")
-	if several {
-		p.Units, err = strconv.ParseInt(units, 10, 64)
+	parts := scheduleRule.FindStringSubmatch(name)
+	if parts != nil && parts[2] != "" {
+		p.Units, err = strconv.ParseInt(parts[2][1:], 10, 64)
 	}
-	if !found || err != nil || p.Units < 1 || p.Units > maxUnits || len(letters) > maxActs {
-		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
+	if parts == nil || err != nil || p.Units < 1 || p.Units > maxUnits || len(parts[3]) > maxActs {
+		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, of A, a, xa, ta and wa, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
 	}
-	kind := byte(0)
-	for _, letter := range []byte(letters) {
-		buyer := strings.IndexByte(buyerNames, letter)
-		small := strings.IndexByte(strings.ToLower(buyerNames), letter)
+	for _, letters := range actRule.FindAllString(parts[3], -1) {
+		kind, letter := letters[0], letters[len(letters)-1:]
 		switch {
-		case kind == 0 && (letter == dies || letter == expires || letter == works):
-			kind = letter
-			continue
-		case kind == 0 && buyer >= 0:
-			p.acts = append(p.acts, act{steps, buyer})
-		case kind == 0 && small >= 0:
-			p.acts = append(p.acts, act{runs, small})
-		case kind != 0 && small >= 0:
-			p.acts = append(p.acts, act{kind, small})
-		default:
-			return "", p, fmt.Errorf("%w: %.80q: want letters such as A, a, xa, ta and wa", ErrSchedule, name)
+		case strings.Contains(buyerNames, letter):
+			kind = steps
+		case len(letters) == 1:
+			kind = runs
 		}
-		kind = 0
-		p.Buyers = max(p.Buyers, p.acts[len(p.acts)-1].buyer+1)
+		buyer := strings.Index(buyerNames, strings.ToUpper(letter))
+		p.acts, p.Buyers = append(p.acts, act{kind, buyer}), max(p.Buyers, buyer+1)
 	}
-	if kind != 0 {
-		return "", p, fmt.Errorf("%w: %.80q: want a buyer behind %c", ErrSchedule, name, kind)
-	}
-	return strategy, p, nil
+	return parts[1], p, nil
 }
