@@ -1,44 +1,34 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// errNoRedis means that this machine has neither program.
-var errNoRedis = errors.New("neither redis-server nor docker is on PATH")
+// errNoRedis means that this machine does not have the program.
+var errNoRedis = errors.New("redis-server is not on PATH: give a Redis with -redis")
 
-// startRedis starts a Redis that forgets everything when stop is called: a redis-server process or, where that program
-// is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
+// startRedis starts a redis-server that forgets everything when stop is called.
 func startRedis(ctx context.Context) (addr, kind string, stop func(), err error) {
 	port := strconv.Itoa(10_000 + rand.IntN(2_000)) // below those that Linux gives to programs that name none
 	addr = "127.0.0.1:" + port
-	var args []string
 	program, err := exec.LookPath("redis-server")
-	if err == nil {
-		kind, args = "a process of "+program, []string{"--bind", "127.0.0.1", "--port", port}
-	} else {
-		if program, err = exec.LookPath("docker"); err != nil {
-			return "", "", nil, errNoRedis
-		}
-		image := cmp.Or(os.Getenv("SHOP_TEST_REDIS_IMAGE"), "redis:8")
-		kind, args = "a container of "+image, []string{"run", "--rm", "--publish", "127.0.0.1:" + port + ":6379", image, "redis-server"}
+	if err != nil {
+		return "", "", nil, errNoRedis
 	}
+	kind = "a process of " + program
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := exec.CommandContext(life, program, append(args, "--save", "", "--appendonly", "no")...) //nolint:gosec // from PATH
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }                       // docker hands it on
+	cmd := exec.CommandContext(life, program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		cancel()
@@ -61,7 +51,7 @@ func startRedis(ctx context.Context) (addr, kind string, stop func(), err error)
 
 // redisVersion returns what the server calls itself.
 func redisVersion(ctx context.Context, addr string) (string, error) {
-	info, err := redisInfo(ctx, addr, "server")
+	info, err := redisInfo(ctx, addr, "Server")
 	if valkey := info["valkey_version"]; valkey != "" {
 		return "Valkey " + valkey, err
 	}
@@ -70,7 +60,7 @@ func redisVersion(ctx context.Context, addr string) (string, error) {
 
 // redisCommands returns how many the server has processed.
 func redisCommands(ctx context.Context, addr string) (float64, error) {
-	info, err := redisInfo(ctx, addr, "stats")
+	info, err := redisInfo(ctx, addr, "Stats")
 	if err != nil {
 		return 0, err
 	}
@@ -86,11 +76,6 @@ func redisInfo(ctx context.Context, addr, section string) (map[string]string, er
 	_ = conn.Close()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Minute})
 	defer func() { _ = client.Close() }()
-	text, err := client.Info(ctx, section).Result()
-	info := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		info[name] = value
-	}
-	return info, err
+	info, err := client.InfoMap(ctx, section).Result()
+	return info[section], err
 }
