@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"syscall"
 	"time"
@@ -101,23 +99,10 @@ func outcomeOf(a shopclient.Answer, err error) (o Outcome, again bool) {
 	return Failed, false
 }
 
-// explain says in one line how a try ended, alike for like causes: without the port numbers that make each such error a
-// different text.
+// explain says in one line how a try ended.
 func explain(a shopclient.Answer, err error) string {
-	var (
-		timeout net.Error
-		network *net.OpError
-		asked   *url.Error
-	)
-	switch {
-	case err == nil:
-		return fmt.Sprintf("%d %v", a.Status, a.Problem)
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
-	case errors.As(err, &network):
-		return network.Op + ": " + network.Err.Error()
-	case errors.As(err, &asked):
-		return asked.Err.Error()
+	if err != nil {
+		return shopclient.Explain(err)
 	}
-	return err.Error()
+	return fmt.Sprintf("%d %v", a.Status, a.Problem)
 }

@@ -15,7 +15,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -137,6 +139,25 @@ func (c *Client) get(ctx context.Context, method, path string, header http.Heade
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// Explain says in one line why no answer came, alike for like causes: without the port numbers that make each such error a
+// different text.
+func Explain(err error) string {
+	var (
+		timeout net.Error
+		network *net.OpError
+		asked   *url.Error
+	)
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	case errors.As(err, &network):
+		return network.Op + ": " + network.Err.Error()
+	case errors.As(err, &asked):
+		return asked.Err.Error()
+	}
+	return err.Error()
 }
 
 func (r response) good() bool { return r.status == http.StatusOK || r.status == http.StatusCreated }

@@ -94,8 +94,6 @@ type Player struct {
 
 	mu   sync.Mutex
 	idle map[kind][]*instances
-
-	strategies []shopclient.Strategy // nil until first asked for
 }
 
 // kind is what shops a schedule needs.
@@ -181,18 +179,9 @@ func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
 
 // Strategies returns the table of the shops.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
-	p.mu.Lock()
-	all = p.strategies
-	p.mu.Unlock()
-	if all != nil {
-		return all, nil
-	}
 	err = p.borrow(ctx, kind{buyers: 2}, func(s *instances) error {
 		lab, err := s.clients[0].Lab(ctx)
 		all = lab.Strategies
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.strategies = all
 		return err
 	})
 	return all, err

@@ -2,7 +2,7 @@ package fault
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -159,17 +159,13 @@ func loseCommits(fate testserver.Fate) func(context.Context, *Target) error {
 
 func killConnections(ctx context.Context, t *Target) error {
 	for range 3 {
-		var ids []int64
-		rows, err := t.DB.QueryContext(ctx, "SELECT id FROM information_schema.processlist WHERE db = 'shop' AND id <> CONNECTION_ID()")
-		if err != nil {
+		var text []byte
+		row := t.DB.QueryRowContext(ctx, "SELECT COALESCE(JSON_ARRAYAGG(id), '[]') FROM information_schema.processlist WHERE db = 'shop' AND id <> CONNECTION_ID()")
+		if err := row.Scan(&text); err != nil {
 			return err
 		}
-		for rows.Next() {
-			var id int64
-			err = errors.Join(err, rows.Scan(&id))
-			ids = append(ids, id)
-		}
-		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		var ids []int64
+		if err := json.Unmarshal(text, &ids); err != nil {
 			return err
 		}
 		for _, id := range ids {

@@ -89,19 +89,17 @@ func (s *Shop) Stop(ctx context.Context) error {
 type Server struct {
 	*testserver.Server // nil for Redis' protocol in this process
 	stop               func() error
-	addr               atomic.Pointer[string]
+	addr               atomic.Value // a string
 }
 
 func newServer(container *testserver.Server) *Server {
 	s := &Server{Server: container}
-	s.note(container.Addr())
+	s.addr.Store(container.Addr())
 	return s
 }
 
-func (s *Server) note(addr string) { s.addr.Store(&addr) }
-
 // Addr is where the server is, and may be another one after Start.
-func (s *Server) Addr() string { return *s.addr.Load() }
+func (s *Server) Addr() string { return s.addr.Load().(string) }
 
 // Kill ends the server at once.
 func (s *Server) Kill(ctx context.Context) error {
@@ -117,12 +115,12 @@ func (s *Server) Start(ctx context.Context) error {
 		addrs, stop, err := app.StartEmbedded(1)
 		if err == nil {
 			s.stop = stop
-			s.note(addrs[0])
+			s.addr.Store(addrs[0])
 		}
 		return err
 	}
 	err := s.Do(ctx, testserver.Restart)
-	s.note(s.Server.Addr())
+	s.addr.Store(s.Server.Addr())
 	return err
 }
 

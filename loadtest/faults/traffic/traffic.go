@@ -6,12 +6,11 @@ package traffic
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -266,17 +265,8 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 }
 
 func explain(a shopclient.Answer, err error) string {
-	var network *net.OpError
-	var limit net.Error
-	switch {
-	case errors.As(err, &limit) && limit.Timeout():
-		return "no answer in time"
-	case errors.As(err, &network):
-		return network.Op + ": " + network.Err.Error()
-	case err != nil:
-		return "connection broke: " + err.Error()
-	case a.Problem.Code() != "":
-		return fmt.Sprintf("%d %s", a.Status, a.Problem.Code())
+	if err != nil {
+		return shopclient.Explain(err)
 	}
-	return fmt.Sprint(a.Status)
+	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Problem.Code()))
 }
