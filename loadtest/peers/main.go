@@ -59,7 +59,7 @@ type settings struct {
 func parse(args []string, out io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it redis-server is started")
+	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it one is started: redis-server, or a container of $SHOP_TEST_REDIS_IMAGE")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each case")
 	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
 	cases := flags.String("cases", "all", "names with commas between: one, deadline, keys, hot, spread, hold, cart")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -14,21 +16,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errNoRedis means that this machine does not have the program.
-var errNoRedis = errors.New("redis-server is not on PATH: give a Redis with -redis")
+// errNoRedis means that this machine has neither program.
+var errNoRedis = errors.New("neither redis-server nor docker is on PATH")
 
-// startRedis starts a redis-server that forgets everything when stop is called.
+// startRedis starts a Redis that forgets everything when stop is called: a redis-server process or, where that program
+// is not on PATH, a container of $SHOP_TEST_REDIS_IMAGE.
 func startRedis(ctx context.Context) (addr, kind string, stop func(), err error) {
 	port := strconv.Itoa(10_000 + rand.IntN(2_000)) // below those that Linux gives to programs that name none
 	addr = "127.0.0.1:" + port
+	var args []string
 	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return "", "", nil, errNoRedis
+	if err == nil {
+		kind, args = "a process of "+program, []string{"--bind", "127.0.0.1", "--port", port}
+	} else {
+		if program, err = exec.LookPath("docker"); err != nil {
+			return "", "", nil, errNoRedis
+		}
+		image := cmp.Or(os.Getenv("SHOP_TEST_REDIS_IMAGE"), "redis:8")
+		kind, args = "a container of "+image, []string{"run", "--rm", "--publish", "127.0.0.1:" + port + ":6379", image, "redis-server"}
 	}
-	kind = "a process of " + program
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := exec.CommandContext(life, program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd := exec.CommandContext(life, program, append(args, "--save", "", "--appendonly", "no")...) //nolint:gosec // from PATH
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }                       // docker hands it on
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		cancel()
