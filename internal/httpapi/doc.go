@@ -30,8 +30,8 @@
 //
 // Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them. It also bounds the
 // requests of one buyer that run or wait, before Config.MaxInFlight bounds the requests of all below /v1/: one buyer
-// cannot use up what is there for all. The reads of a route have an eighth of it, and run a few at a time: lists do not
-// keep out reads of one order. Every 429 and 503 carries Retry-After, in seconds.
+// cannot use up what is there for all. The reads of a route have an eighth of MaxInFlight, and run a few at a time: lists do
+// not keep out reads of one order. Every 429 and 503 carries Retry-After, in seconds.
 //
 // # Errors
 //

@@ -58,7 +58,7 @@ const (
 type readiness struct {
 	checks []Check
 
-	turn   chan struct{} // capacity 1: it is full while a request runs a round or reads the last one
+	turn   chan struct{} // a mutex of capacity 1, held while a request runs a round or reads the last one
 	ended  time.Time     // the last round
 	result error         // of the last round
 }

@@ -132,7 +132,7 @@ func (l *Limiter) count(ctx context.Context, buyer string) error {
 			l.log.Warn("requests of buyers cannot be counted in redis", "error", err)
 			l.away = now.Add(countPause)
 		}
-	case result.RetryAfter > time.Second: // a token takes less
+	case result.RetryAfter > time.Second: // no token takes longer: the clock of Redis has stepped back
 		_ = l.rate.Reset(counting, "buyer:"+buyer)
 	case result.Allowed == 0:
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}

@@ -249,7 +249,7 @@ func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(bu
 
 const someOrder = "/v1/orders/0190d0c0-0000-7000-8000-000000000000"
 
-// "The reads of a route have an eighth of it, and run a few at a time": a crowd of readers keeps out neither orders nor
+// "The reads of a route have an eighth of MaxInFlight, and run a few at a time": a crowd of readers keeps out neither orders nor
 // other reads.
 func TestReads(t *testing.T) {
 	t.Parallel()

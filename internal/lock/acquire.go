@@ -48,9 +48,9 @@ func (w *waiter) obtain() error {
 	if err := w.reason(); err != nil {
 		return err
 	}
-	outer, _ := w.caller.Value(leaseKey{w.shared, key}).(*Lease)
+	parent, _ := w.caller.Value(leaseKey{w.shared, key}).(*Lease)
 	w.mu.Lock()
-	err := w.enqueueLocked(outer)
+	err := w.enqueueLocked(parent)
 	w.mu.Unlock()
 	if w.queue == nil {
 		return err
@@ -147,9 +147,10 @@ func (w *waiter) failed(err error) error {
 // shortest is the least time that a request has for its answer.
 const shortest = 250 * time.Millisecond
 
-// ask sends one request. It does not end when the caller's context is cancelled: the key is given back only after the
-// answer, so that the release does not overtake the request. It runs in the caller's goroutine unless the caller's time may
-// end before a request can: a second goroutine would cost more than all else that an uncontended call does in this process.
+// ask sends one request. A cancelled caller does not end it: the key is given back only after the answer, so that the
+// release does not overtake the request. The caller's deadline ends it. If little time is left until then, the request runs
+// in a goroutine of its own, and its key is given back after the answer; a goroutine for each request would cost more than
+// all else that an uncontended call does in this process.
 func (w *waiter) ask() (Grant, error) {
 	claim, sent := w.claim(), time.Now()
 	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) >= shortest {

@@ -44,7 +44,7 @@ type Claim struct {
 	Key   string
 	Owner string        // random, for one acquisition by this process; compared whole
 	TTL   time.Duration // whole milliseconds
-	Queue bool          // Acquire: enter the store's queue if the key is held; Release: the owner may be in it
+	Queue bool          // Acquire: enter the store's queue if the key is held; Release: the owner may be in it, look there as well
 	Fence int64         // Renew, Release: the highest fence that was used so far
 }
 

@@ -22,7 +22,7 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	tenure *tenure // set once, when the lease is granted
-	outer  *Lease  // under which it was taken; nil for the first lease of a holder
+	parent *Lease  // under which it was taken; nil for the first lease of a holder
 	fence  int64   // guarded by Locker.mu
 	done   bool    // no lease is taken under it any more; guarded by Locker.mu
 
@@ -136,8 +136,8 @@ func (e *Lease) releaseAll() error {
 	e.locker.mu.Lock()
 	e.done = true
 	for _, inner := range e.tenure.leases {
-		for outer := inner.outer; outer != nil; outer = outer.outer {
-			if outer == e {
+		for parent := inner.parent; parent != nil; parent = parent.parent {
+			if parent == e {
 				inner.done = true
 				under = append(under, inner)
 			}
@@ -154,7 +154,7 @@ func (e *Lease) releaseAll() error {
 func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
-	outer, held := t.outer, time.Since(t.entered)
+	first, held := t.first, time.Since(t.entered)
 	t.removeLocked(e)
 	switch {
 	case t.over:
@@ -165,7 +165,7 @@ func (e *Lease) doRelease() {
 		return
 	case len(t.leases) > 0:
 		l.mu.Unlock()
-		if e != outer { // the others' contexts are children of its own
+		if e != first { // the others' contexts are children of its own
 			e.cancel(ErrReleased)
 		}
 		return
@@ -178,10 +178,10 @@ func (e *Lease) doRelease() {
 	c := t.claim
 	l.mu.Unlock()
 	if handedOver {
-		outer.cancel(ErrReleased)
-		e.cancel(ErrReleased) // its context may be no child of the outer one's
+		first.cancel(ErrReleased)
+		e.cancel(ErrReleased) // its context may be no child of the first one's
 	} else {
-		e.returnToStore(outer, c)
+		e.returnToStore(first, c)
 	}
 	if told := l.opt.Observer.Held; told != nil {
 		told(e.key, held)
@@ -193,7 +193,7 @@ func (e *Lease) doRelease() {
 
 // returnToStore releases the key in the store, retries that in the background if it fails, and lets the next waiter ask
 // for the key, also if a context panics.
-func (e *Lease) returnToStore(outer *Lease, c Claim) {
+func (e *Lease) returnToStore(first *Lease, c Claim) {
 	l := e.locker
 	defer func() {
 		defer l.work.Done()
@@ -207,7 +207,7 @@ func (e *Lease) returnToStore(outer *Lease, c Claim) {
 		defer l.mu.Unlock()
 		l.wakeNextLocked(e.tenure.queue, "")
 	}()
-	outer.cancel(ErrReleased)
+	first.cancel(ErrReleased)
 	e.cancel(ErrReleased)
 }
 

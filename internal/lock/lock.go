@@ -75,8 +75,8 @@ func (l *Locker) WithTTL(ttl time.Duration) *Locker {
 	return l.with(o)
 }
 
-// WithMaxWait returns a Locker for calls that may wait for another time; d is as Options.MaxWait. It shares all else
-// with l: queues, leases and Close.
+// WithMaxWait returns a Locker for calls that may wait for another time; d is as Options.MaxWait, 0 the default. It shares
+// all else with l: queues, leases and Close.
 func (l *Locker) WithMaxWait(d time.Duration) *Locker {
 	o := l.opt
 	o.MaxWait = d
@@ -146,7 +146,7 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 	case <-l.idle:
 	case <-ctx.Done():
 		if keys := l.heldKeys(); len(keys) > 0 {
-			cut = fmt.Errorf("lock: leases were ended that are held, on %q: %w", keys, context.Cause(ctx))
+			cut = fmt.Errorf("lock: shutdown: not given back in time: %q: %w", keys, context.Cause(ctx))
 		}
 	}
 	l.beginClose()
@@ -176,7 +176,7 @@ func (l *Locker) heldKeys() []string {
 	return keys
 }
 
-// drain ends all waiting. No lease begins after it.
+// drain ends all waiting. After it, only holders can take their own keys again.
 func (l *Locker) drain() {
 	l.mu.Lock()
 	l.draining = true

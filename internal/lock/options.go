@@ -21,8 +21,9 @@ type Options struct {
 	// MaxWait bounds the wait for a key, beside the caller's context. Default 30 s; negative: the context alone.
 	MaxWait time.Duration
 
-	// MaxHold ends a lease whose holder hangs: a lease that was held for this long is not renewed any more, and so ends at
-	// most a TTL later. Default 0: a lease is renewed for as long as one of its contexts has not ended.
+	// MaxHold is for holders that hang: a lease that was held for this long is not renewed any more, and so ends at most a
+	// TTL later. A hand-off starts the time anew. Default 0: a lease is renewed for as long as one of its contexts has not
+	// ended.
 	MaxHold time.Duration
 
 	// MaxQueue is how many callers of this process may wait for one key. Default 10,000.

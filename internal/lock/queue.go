@@ -71,11 +71,11 @@ func (w *waiter) reason() error {
 
 // enqueueLocked lets a call ask the store, or adds it to the key's queue. w.queue stays nil if the call has its answer
 // at once: an error, or another lease under the one that the caller holds already.
-func (w *waiter) enqueueLocked(outer *Lease) error {
+func (w *waiter) enqueueLocked(parent *Lease) error {
 	l, key := w.Locker, w.lease.key
 	q := l.queues[key]
 	switch {
-	case q != nil && q.tenure != nil && q.tenure.reenterLocked(outer, w.lease):
+	case q != nil && q.tenure != nil && q.tenure.reenterLocked(parent, w.lease):
 		return nil
 	case l.draining:
 		return ErrClosed
@@ -123,7 +123,7 @@ func (w *waiter) leave() {
 	switch {
 	case w.element != nil:
 		w.queue.waiting.Remove(w.element)
-	case <-w.woken: // it was handed the lease
+	case <-w.woken: // true: it was handed the lease. The channel has a value whenever element is nil
 		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
 	default:
 		w.wakeNextLocked(w.queue, w.owner)

@@ -1,4 +1,5 @@
--- Take the lease of a key, or wait in line for it.
+-- Take the lease of a key, or wait in line for it. redis.go and redis_memory.lua
+-- define base, reservation, gap, memory, version and remembering().
 --
 -- KEYS[1]  held: "<version><fence><mark><owner> <released>", free: "<version><fence>-<released>". version is
 --          "1.<memory>:"; fence is the highest in use; the mark is + where nobody waits, * where KEYS[2] may have

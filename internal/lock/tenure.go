@@ -19,14 +19,14 @@ type tenure struct {
 	deadline time.Time // until when the current lease is trusted, if it is not renewed
 	handoffs int
 
-	outer   *Lease    // the current lease
+	first   *Lease    // the current lease
 	leases  []*Lease  // it and those taken under it, until each is released
 	entered time.Time // when it began
 
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
 	renewing bool // a renewal is under way
-	last     bool // all contexts have ended: the next renewal, or the one under way, is the last
+	last     bool // all contexts had ended when a renewal was last due: none follows the next that succeeds
 	ending   bool // the current lease is not renewed any more
 
 	over  bool
@@ -35,7 +35,7 @@ type tenure struct {
 }
 
 // beginLocked begins a tenure with a lease. sent is when the request was sent.
-func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *Lease) {
+func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
 	c.Fence, c.Queue = g.Fence, false
 	t := &tenure{
 		locker:   l,
@@ -46,7 +46,7 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *
 		renewAt:  sent.Add(l.opt.TTL / 3),
 	}
 	q.asking, q.tenure = nil, t
-	t.admitLocked(outer)
+	t.admitLocked(first)
 	t.timer = time.AfterFunc(t.untilNextLocked(), t.tick)
 	if g.Lost != nil {
 		t.ended = make(chan struct{})
@@ -55,17 +55,17 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, outer *
 }
 
 // admitLocked makes a lease the current one.
-func (t *tenure) admitLocked(outer *Lease) {
-	outer.tenure, outer.fence = t, t.claim.Fence
-	t.outer, t.leases, t.entered, t.last = outer, []*Lease{outer}, time.Now(), false
+func (t *tenure) admitLocked(first *Lease) {
+	first.tenure, first.fence = t, t.claim.Fence
+	t.first, t.leases, t.entered, t.last = first, []*Lease{first}, time.Now(), false
 }
 
-// reenterLocked makes inner another lease of outer's holder.
-func (t *tenure) reenterLocked(outer, inner *Lease) bool {
-	if outer == nil || outer.done || outer != t.outer && !slices.Contains(t.leases, outer) || !t.liveLocked() {
+// reenterLocked makes inner another lease of parent's holder.
+func (t *tenure) reenterLocked(parent, inner *Lease) bool {
+	if parent == nil || parent.done || parent != t.first && !slices.Contains(t.leases, parent) || !t.liveLocked() {
 		return false
 	}
-	inner.tenure, inner.outer, inner.fence = t, outer, t.claim.Fence
+	inner.tenure, inner.parent, inner.fence = t, parent, t.claim.Fence
 	t.leases = append(t.leases, inner)
 	if t.ending { // its context may not have ended
 		t.ending = false
@@ -139,7 +139,7 @@ func (t *tenure) renewed(sent time.Time, err error) {
 	case err == nil:
 		t.extendLocked(sent)
 	default:
-		t.last = false // the last one has to succeed
+		t.last = false // one that fails does not count as the last
 	}
 	now := time.Now()
 	for !t.renewAt.After(now) { // counted from the grant: slow answers do not shift the next ones
@@ -226,11 +226,11 @@ func (t *tenure) handOverLocked() bool {
 func (t *tenure) endLocked(cause error) {
 	t.closeLocked()
 	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)
-	l, c, outer, leases := t.locker, t.claim, t.outer, t.leases
+	l, c, first, leases := t.locker, t.claim, t.first, t.leases
 	t.cause = cause
 	l.work.Go(func() {
-		outer.cancel(cause)
-		for _, e := range leases { // a caller may have detached their contexts from the outer lease's
+		first.cancel(cause)
+		for _, e := range leases { // a caller may have detached their contexts from the first lease's
 			e.cancel(cause)
 		}
 		l.releaseWithRetry(c)

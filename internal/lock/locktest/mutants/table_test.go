@@ -40,7 +40,7 @@ var lockerMutants = []mutant{
 		},
 	}},
 	{"the context ends: forgets to cancel it", sim, []edit{
-		{"tenure.go", "\t\touter.cancel(cause)\n", "\t\t_ = outer\n"},
+		{"tenure.go", "\t\tfirst.cancel(cause)\n", "\t\t_ = first\n"},
 		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
 	{"renewed every third of the TTL: only once", sim, []edit{
@@ -115,13 +115,13 @@ var lockerMutants = []mutant{
 		{"lease.go", "c := t.claim\n\tl.mu.Unlock()\n\tif handedOver", "c := t.claim\n\tc.Fence = 0\n\tl.mu.Unlock()\n\tif handedOver"},
 	}},
 	{"the last release frees a key: an inner one does", sim, []edit{
-		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.outer:"},
+		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e == t.first:"},
 	}},
 	{"a lease that was taken again ends with the first: goes on", sim, []edit{
 		{"tenure.go", "\t\t\te.cancel(cause)\n", "\t\t\t_ = e\n"},
 	}},
 	{"the last release frees a key: that of the first lease does", sim, []edit{
-		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.outer:"},
+		{"lease.go", "len(t.leases) > 0:", "len(t.leases) > 0 && e != t.first:"},
 	}},
 	{"AcquireAll in sorted order: in the caller's", sim, []edit{
 		{"lease.go", "slices.Sorted(slices.Values(keys))", "slices.Clone(keys)"},
