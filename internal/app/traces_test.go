@@ -35,6 +35,10 @@ func TestShop_traces(t *testing.T) {
 			log := &testserver.LogBuffer{}
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
 			shop := start(t, s)
+			// A lease that is asked for together with others, such as a job's, is in no trace.
+			for _, job := range []string{"expiry", "keys", "reconcile"} {
+				testserver.Until(t, job+" runs", patience, func() bool { return log.Has("job runs here\" job=" + job) })
+			}
 			buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann").want(t, http.StatusCreated)
 			untilReady(t, shop)
 			if err := shop.Shutdown(context.Background()); err != nil {
