@@ -125,7 +125,10 @@ func (p *pipeline) exchange(batch []*pipelined) {
 		}
 		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's
 	}
-	if pipe.Len() > 0 {
+	switch {
+	case pipe.Len() == 1 && len(batch) == 1: // in its caller's trace
+		_ = p.client.Process(batch[0].ctx, batch[0].cmd)
+	case pipe.Len() > 0:
 		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
 		_, _ = pipe.Exec(ctx) // the same errors as in each request
