@@ -170,8 +170,8 @@ func TestRun_duration(t *testing.T) {
 	}
 }
 
-// An order whose answer was lost reaches the books after the first audit: it counts. Whoever leaves a buyer without an
-// answer has not kept its promise.
+// The answer to an order is lost, and the order reaches the books after the first audit: it counts. A strategy that leaves a
+// buyer without an answer has not kept its promise.
 func TestRun_late(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
@@ -290,7 +290,7 @@ func TestRun_compare(t *testing.T) {
 		{[]string{single, single}, 0, "Nothing can be said about speed"},
 		{[]string{before, worse}, 1, "worse"},
 		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},
-		{[]string{before, later}, 2, later + ": not a report of --json of version 2: its version is 9"},
+		{[]string{before, later}, 2, later + ": not a report of --json of version 2: its version is 9: make it again"},
 		{[]string{before, filepath.Join(dir, "none")}, 2, "no such file"},
 		{[]string{before}, 2, "<after>"},
 		{[]string{before, faster, worse}, 2, "worse"},

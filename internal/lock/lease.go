@@ -131,23 +131,22 @@ func (e *Lease) Release() error {
 }
 
 // releaseAll releases the lease and all those that were taken under it, and lets no more be taken.
-func (e *Lease) releaseAll() error {
-	var under []*Lease
+func (e *Lease) releaseAll() (err error) {
+	var under Leases
 	e.locker.mu.Lock()
 	e.done = true
 	for _, inner := range e.tenure.leases {
 		for parent := inner.parent; parent != nil; parent = parent.parent {
 			if parent == e {
 				inner.done = true
-				under = append(under, inner)
+				under.sorted = append(under.sorted, inner)
 			}
 		}
 	}
 	e.locker.mu.Unlock()
-	for _, inner := range under {
-		_ = inner.Release() // which frees no key: e is still held, or all of them are lost
-	}
-	return e.Release()
+	defer func() { err = e.Release() }() // also if the context of one of them panics
+	_ = under.Release()                  // which frees no key: e is still held, or all of them are lost
+	return nil
 }
 
 // doRelease ends the lease, passes the key on, and sets err. The Observer comes last, because it may panic.

@@ -724,6 +724,45 @@ func TestLocker_Panics(t *testing.T) {
 	}
 }
 
+// doneUntil is a context whose end can be asked for until it is armed: then it panics.
+type doneUntil struct {
+	context.Context
+	armed bool
+}
+
+func (d *doneUntil) Done() <-chan struct{} {
+	if d.armed {
+		panic("Done")
+	}
+	return d.Context.Done()
+}
+
+// The same for a key that Do holds, and that is taken again under a context that panics.
+func TestLocker_PanicsInside(t *testing.T) {
+	store := lock.NewMemory()
+	locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nothing panicked")
+			}
+		}()
+		_ = locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
+			inner := &doneUntil{Context: ctx}
+			if _, err := locker.Acquire(inner, "key"); err != nil {
+				t.Error(err)
+			}
+			inner.armed = true
+			return nil
+		})
+	}()
+	lease, err := other.TryAcquire(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, lease)
+}
+
 // The same for several keys: one that AcquireAll has already is free after a panic at the next one, and a panic of a release
 // reaches the caller.
 func TestLeases_Panics(t *testing.T) {

@@ -160,8 +160,8 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 
 // run runs a script on the lease of a key, and on the queue beside it if queue is set. In a Cluster, it names the queue
 // only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, such a request is
-// refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, then says nothing of
-// the queue: the refusal stands.
+// refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, says nothing of the queue,
+// where the owner may be if waited is set: the refusal stands.
 func (r *Redis) run(ctx context.Context, p *pipeline, s *redis.Script, key string, queue, waited bool, args ...any) (int64, error) {
 	lease, line := r.keys(key)
 	ask := func(how string, keys ...any) (int64, error) {
@@ -178,7 +178,7 @@ func (r *Redis) run(ctx context.Context, p *pipeline, s *redis.Script, key strin
 	}
 	answer, err := ask(how, lease, line)
 	if migrating(err) {
-		if alone, failed := ask("alone", lease); failed != nil || alone != 0 {
+		if alone, failed := ask("alone", lease); failed != nil || alone != 0 || !waited {
 			return alone, failed
 		}
 	}

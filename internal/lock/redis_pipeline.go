@@ -12,7 +12,8 @@ import (
 // pipeline runs scripts on one server. A few requests, or batches of requests, are under way at a time, each on a connection
 // of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are under way,
 // those that come at the same moment are. So no request waits under low load, the keys of a cart take one round trip, and
-// under high load a system call carries many requests. Without this file, redis.Script.Run does the same, more slowly.
+// under high load a system call carries many requests. A request that nobody joins runs in its caller's goroutine. Without
+// this file, redis.Script.Run does the same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
 	off    bool // for a cluster, where a slow server must not delay the others
@@ -21,10 +22,11 @@ type pipeline struct {
 	// request wait longer.
 	most int
 
-	mu       sync.Mutex // never held during I/O
-	underWay int
-	waiting  []*pipelined
-	work     sync.WaitGroup // batches under way
+	mu        sync.Mutex // never held during I/O
+	underWay  int
+	gathering bool // a request is about to be sent, with those that come at the same moment
+	waiting   []*pipelined
+	work      sync.WaitGroup // batches under way
 }
 
 // pipelined is a request that waits to be sent with others.
@@ -48,8 +50,8 @@ func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args
 		return cmd
 	}
 	names := make([]string, keys)
-	for i := range names {
-		names[i], _ = args[i].(string)
+	for i, name := range args[:keys] {
+		names[i], _ = name.(string)
 	}
 	return script.Eval(ctx, p.client, names, args[keys:]...)
 }
@@ -61,22 +63,27 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 		return true
 	}
 	p.mu.Lock()
-	if p.underWay == 0 {
+	first := p.underWay < p.most && !p.gathering
+	if first {
 		p.underWay++
-		p.mu.Unlock()
-		defer p.answered()
-		_ = p.client.Process(ctx, cmd)
-		return true
+		if p.underWay > 1 { // there is some load: others may be about to ask
+			p.gathering = true
+			p.mu.Unlock()
+			runtime.Gosched()
+			p.mu.Lock()
+			p.gathering = false
+		}
+		if len(p.waiting) == 0 {
+			p.mu.Unlock()
+			defer p.answered()
+			_ = p.client.Process(ctx, cmd)
+			return true
+		}
 	}
 	r := &pipelined{ctx: ctx, cmd: cmd, done: make(chan struct{})}
 	p.waiting = append(p.waiting, r)
-	first := len(p.waiting) == 1 && p.underWay < p.most
-	if first {
-		p.underWay++
-	}
 	p.mu.Unlock()
 	if first {
-		runtime.Gosched() // for those that are about to ask
 		p.answered()
 	}
 	select {
@@ -125,10 +132,7 @@ func (p *pipeline) exchange(batch []*pipelined) {
 		}
 		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's
 	}
-	switch {
-	case pipe.Len() == 1 && len(batch) == 1: // in its caller's trace
-		_ = p.client.Process(batch[0].ctx, batch[0].cmd)
-	case pipe.Len() > 0:
+	if pipe.Len() > 0 {
 		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
 		_, _ = pipe.Exec(ctx) // the same errors as in each request

@@ -675,8 +675,9 @@ func (r refusal) RedisError()   {}
 
 // migration is a hook of a client. While it is on, scripts on two keys are refused.
 type migration struct {
-	on     bool
-	answer refusal
+	on        bool
+	answer    refusal
+	meanwhile func() // called before a refusal; nil for nothing
 }
 
 func (m *migration) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -688,6 +689,9 @@ func (m *migration) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 func (m *migration) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if args := cmd.Args(); m.on && cmd.Name() == "evalsha" && args[2] == 2 {
+			if m.meanwhile != nil {
+				m.meanwhile()
+			}
 			cmd.SetErr(m.answer)
 			return m.answer
 		}
@@ -696,8 +700,8 @@ func (m *migration) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // "While the slot migrates, such a request is refused, and the lease alone is asked for", also where the client returns a
-// redirect in the end. "An answer of 0, that the owner does not hold the key, then says nothing of the queue: the refusal
-// stands."
+// redirect in the end. "An answer of 0, that the owner does not hold the key, says nothing of the queue, where the
+// owner may be if waited is set: the refusal stands."
 func TestRedis_MigratingSlot(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []refusal{"TRYAGAIN Multiple keys request during rehashing of slot", "ASK 1 127.0.0.1:1", "MOVED 1 127.0.0.1:1"} {
@@ -751,6 +755,9 @@ func TestRedis_MigratingSlot(t *testing.T) {
 			if line() {
 				t.Error("still in the queue")
 			}
+			acquire("waiter", true)
+			slot.on, slot.meanwhile = true, func() { server.Del("lock:{key}") }
+			release(lock.Claim{Key: "key", Owner: "last"}, lock.ErrLost) // it is in no queue
 		})
 	}
 }

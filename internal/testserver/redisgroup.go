@@ -26,7 +26,7 @@ type RedisGroup struct {
 var node string
 
 // openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
-// ready when its INFO and CLUSTER INFO match. Clients are told the three servers from first on.
+// ready when its INFO and CLUSTER INFO match. The group's URL names three servers, which begin at number first.
 func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}

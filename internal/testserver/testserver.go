@@ -14,7 +14,7 @@
 //
 // A test that breaks its server, by Do, starts one of its own, as by Start(t, OpenMySQLGroup), and one that restarts it, by
 // StartMySQL, which keeps its address. A program calls OpenRedis and its like. The shared servers lose everything in a crash;
-// those of StartMariaDB are durable.
+// StartMySQL and StartMariaDB start durable ones.
 //
 // # Without Docker
 //

@@ -159,7 +159,7 @@ func Decode(text []byte) (Report, error) {
 		return r, fmt.Errorf("not a report of --json: %w", err)
 	}
 	if r.Version != Version {
-		return r, fmt.Errorf("not a report of --json of version %d: its version is %d", Version, r.Version)
+		return r, fmt.Errorf("not a report of --json of version %d: its version is %d: make it again", Version, r.Version)
 	}
 	return r, nil
 }

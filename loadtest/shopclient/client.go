@@ -41,10 +41,31 @@ func NewConnections(n int, timeout time.Duration) *http.Client {
 // asked or CloseIdleConnections. Its buffers are small, since a crowd shares the machine with the shops.
 func NewBuyer(timeout time.Duration) *http.Client {
 	return &http.Client{
-		Timeout:       timeout,
-		Transport:     &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 30 * time.Second, ReadBufferSize: 2 << 10, WriteBufferSize: 1 << 10, DisableCompression: true},
+		Timeout: timeout,
+		Transport: &oneConnection{Transport: &http.Transport{
+			IdleConnTimeout:    30 * time.Second,
+			DisableCompression: true,
+			ReadBufferSize:     2 << 10,
+			WriteBufferSize:    1 << 10,
+		}},
 		CheckRedirect: noRedirect,
 	}
+}
+
+// oneConnection closes the connection to one shop before it opens one to another: connections to all shops would need more
+// file descriptors than many machines allow.
+type oneConnection struct {
+	*http.Transport
+	to string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (o *oneConnection) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.to != r.URL.Host {
+		o.CloseIdleConnections()
+		o.to = r.URL.Host
+	}
+	return o.Transport.RoundTrip(r)
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

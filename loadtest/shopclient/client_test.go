@@ -145,13 +145,13 @@ func TestClient_unavailable(t *testing.T) {
 	}
 }
 
-// "One connection, which stands until another shop is asked".
+// "One connection, which stands until another shop is asked": the other shop answers when the first has lost its own.
 func TestNewBuyer(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan struct{}, 2)
 	var opened atomic.Int64
-	serve := func() string {
-		shop := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	serve := func(answer http.HandlerFunc) string {
+		shop := httptest.NewUnstartedServer(answer)
 		shop.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 			if state == http.StateNew {
 				opened.Add(1)
@@ -164,14 +164,19 @@ func TestNewBuyer(t *testing.T) {
 		t.Cleanup(shop.Close)
 		return shop.URL
 	}
-	first, second := serve(), serve()
-	conns := shopclient.NewBuyer(time.Minute)
+	first := serve(func(http.ResponseWriter, *http.Request) {})
+	second := serve(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hungUp:
+		case <-r.Context().Done():
+		}
+	})
+	conns := shopclient.NewBuyer(10 * time.Second)
 	for _, url := range []string{first, first, second} {
 		if err := shopclient.New(url, conns).Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-hungUp
 	conns.CloseIdleConnections()
 	<-hungUp
 	if opened := opened.Load(); opened != 2 {

@@ -47,10 +47,10 @@ func (n Instances) CheckDescriptors(races, buyers int) error {
 // Set is the shops of one race.
 type Set struct {
 	URLs []string
-	Undo // whose error is also that of a shop which stopped by itself
+	Undo // Close also returns why a shop stopped by itself
 }
 
-// Undo has what stops and removes what was started.
+// Undo is the list of steps that stop and remove what was started.
 type Undo struct{ steps []func() error }
 
 // Later adds a step to what Close does.

@@ -4,8 +4,8 @@
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
 //   - Oversold: units in pending and paid orders beyond those supplied.
-//   - Undersold: units in no order, as far as buyers went away without one. Of refused carts only those of one SKU
-//     count: of another, it is not known which SKU was missing.
+//   - Undersold: units in no order, as many as buyers went away without one. A refused cart counts only if it has one
+//     SKU: of several, it is not known which one was missing.
 //   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
 //     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
 //     mistake.
@@ -107,9 +107,9 @@ func Sum(skus []SKU) Judgement {
 // told is the buyers' side, for one SKU. Each order wants one unit of it.
 type told struct {
 	orders   int64    // acknowledged to buyers
-	refused  int64    // with a line of this SKU and no other, and told that it is sold out
-	failed   int64    // told that there is no order, for another reason
-	unknown  int64    // orders of which buyers know nothing
+	refused  int64    // refused as sold out: orders of this SKU and no other
+	failed   int64    // refused for another reason
+	unknown  int64    // without a definite answer
 	repeated []string // orders that were acknowledged twice, once for each time after the first
 	lost     []string // acknowledged orders that the shop does not have, or shows otherwise
 }

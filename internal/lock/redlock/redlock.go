@@ -202,7 +202,7 @@ func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, e
 }
 
 // count counts the answers of nodes until there are enough, the NodeTimeout has passed, or ctx ends. The requests go on
-// without it. The error joins those of the nodes that failed or did not answer.
+// without it. The error joins the errors of the nodes that failed or did not answer.
 func (b *Backend) count(ctx context.Context, answers <-chan answer, enough func(tally) bool) (tally, error) {
 	timeout := time.NewTimer(b.opt.NodeTimeout)
 	defer timeout.Stop()
