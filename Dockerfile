@@ -1,9 +1,10 @@
-# The shop as one static binary on nothing: no shell, no root, no writes but to /tmp, which the run has to mount:
+# The shop, and the teaching shop as /lab, each one static binary on nothing: no shell, no root, no writes but to /tmp, which
+# the run has to mount:
 #   docker run --read-only --tmpfs /tmp -p 8080:8080 shop
 # Two ways to build it:
 #   docker build -t shop .                     in the image golang:1.26
-#   docker build -t shop --target prebuilt .   from the binary .build/shop, where no registry can be reached:
-#                                              CGO_ENABLED=0 go build -tags nomsgpack -o .build/shop ./cmd/shop
+#   docker build -t shop --target prebuilt .   from the binaries in .build, where no registry can be reached:
+#                                              CGO_ENABLED=0 go build -tags nomsgpack -o .build/ ./cmd/shop ./cmd/lab
 # The tag leaves out gin's MessagePack, which the shop does not use: a seventh of the binary, an eighth of the build.
 # The CAs of the system (a rediss:// URL, ?tls=true in the DSN, traces to an https:// endpoint) are those of the image of
 # Go. prebuilt has none: name the CA of each server, or mount this machine's:
@@ -16,7 +17,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags='-s -w' -o /shop ./cmd/shop
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags='-s -w' -o /bin/ ./cmd/shop ./cmd/lab
 
 FROM scratch AS runtime
 USER 65532:65532
@@ -26,8 +27,8 @@ ENTRYPOINT ["/shop"]
 CMD ["serve"]
 
 FROM runtime AS prebuilt
-COPY .build/shop /shop
+COPY .build/shop .build/lab /
 
 FROM runtime AS shop
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /shop /shop
+COPY --from=build /bin/shop /bin/lab /

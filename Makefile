@@ -1,12 +1,15 @@
 # What one does daily. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test race integration lint bench bench-shop audit-million fuzz
+.PHONY: help run lab demo test race integration lint bench bench-shop audit-million fuzz
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
-run: ## start a shop on the embedded default, http://127.0.0.1:8080
+run: ## start a shop that needs no server, http://127.0.0.1:8080
 	go run ./cmd/shop serve
+
+lab: ## start a teaching shop, in which each request chooses how it is sold, http://127.0.0.1:8080
+	go run ./cmd/lab
 
 demo: ## show the oversell without a lock, and the correct result with one
 	go run ./loadtest

@@ -26,7 +26,7 @@ type lying struct {
 	unsure string // idempotency key of the buyer without an answer
 }
 
-// newLab starts one with a single strategy, or with none and not in teaching mode if the name is empty.
+// newLab starts one with a single strategy, or with none, as another shop, if the name is empty.
 func newLab(t *testing.T, strategy string, promises bool) *lying {
 	t.Helper()
 	s := new(lying)

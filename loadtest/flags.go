@@ -29,7 +29,7 @@ type raceCommand struct {
 	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
 	Rounds    int   `name:"repeat" default:"1" help:"Rounds (1 to 100): in each, every strategy races again, for new SKUs. Several show how far the figures of equal runs differ, which 'loadtest compare' needs."`
 	shops.Servers
-	Target string `placeholder:"URL" help:"Start nothing; race in a running 'shop serve --lab', or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
+	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
 	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
@@ -60,7 +60,7 @@ Examples:
   go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
-  go run ./loadtest --target http://localhost:8080    a shop that runs: shop serve --lab
+  go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
   go run ./loadtest --duration 10s --buyers 50        each orders again when answered
   go run ./loadtest --skus 20 --skew 1.1 --lines 3    carts of up to three SKUs, some wanted more
   go run ./loadtest --repeat 5 --json before.json     five rounds: medians, and how far they differ

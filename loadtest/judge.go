@@ -20,7 +20,7 @@ have ended: it waits until two audits in a row are alike.`
 
 // judgeCommand judges SKUs by the shop's audit.
 type judgeCommand struct {
-	Target string   `required:"" placeholder:"URL" help:"A running 'shop serve --lab', or a load balancer in front of several. Of a shop that is not in teaching mode, the operator's listener, with its token in $$SHOP_OPERATOR_TOKEN."`
+	Target string   `required:"" placeholder:"URL" help:"The operator's listener of a shop, with its token in $$SHOP_OPERATOR_TOKEN; or a teaching shop (cmd/lab), or a load balancer in front of several."`
 	SKUs   []string `name:"sku" sep:"none" required:"" placeholder:"NAME" help:"The SKU to judge. Can be given again."`
 }
 
@@ -63,7 +63,7 @@ func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 	operator := shopclient.New(c.Target, conns).WithToken(e.getenv("SHOP_OPERATOR_TOKEN"))
 	books, err := audits(ctx, operator, c.SKUs, true)
 	if errors.Is(err, shopclient.ErrNotFound) {
-		err = fmt.Errorf("%w: the shop has no such SKU, or is not in teaching mode: see --target in the help", err)
+		err = fmt.Errorf("%w: the shop has no such SKU, or this is not where its operator asks: see --target in the help", err)
 	}
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func sell(t *testing.T, urls []string, strategy, sku string) {
 	}
 }
 
-// "Of a shop that is not in teaching mode, the operator's listener, with its token in $SHOP_OPERATOR_TOKEN."
+// "The operator's listener of a shop, with its token in $SHOP_OPERATOR_TOKEN."
 func TestRun_judge_operator(t *testing.T) {
 	t.Parallel()
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

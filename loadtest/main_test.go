@@ -182,7 +182,7 @@ func parseReport(t *testing.T, text string) result.Report {
 func TestRun_target(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		strategy string // none: it is not in teaching mode
+		strategy string // none: it is no teaching shop
 		promises bool
 		status   string // of the orders
 		code     int
@@ -192,7 +192,7 @@ func TestRun_target(t *testing.T) {
 		"a broken promise": {"liar", true, "", exitBroken, "Designed to be correct and was not: liar.", true},
 		"no promise":       {"honest", false, "", exitOK, "None of these strategies is designed to be correct.", true},
 		"expired":          {"hasty", true, "expired", exitBroken, "start the shop with a longer --pay-within", false},
-		"no lab":           {"", false, "", exitBroken, "shop serve --lab", false},
+		"no lab":           {"", false, "", exitBroken, "go run ./cmd/lab", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

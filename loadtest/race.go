@@ -157,10 +157,10 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	defer conns.CloseIdleConnections()
 	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
 	if errors.Is(err, shopclient.ErrNotLab) {
-		return nil, shop, fmt.Errorf("%s: %w; start it with: shop serve --lab", withoutPassword(set.URLs[0]), err)
+		return nil, shop, fmt.Errorf("%s: %w; start one with: go run ./cmd/lab", withoutPassword(set.URLs[0]), err)
 	}
 	if err != nil {
-		return nil, shop, fmt.Errorf("%w; is there a shop in teaching mode? start one with: shop serve --lab", err)
+		return nil, shop, fmt.Errorf("%w; is there a teaching shop? start one with: go run ./cmd/lab", err)
 	}
 	if l.all() {
 		return shop.Strategies, shop, nil

@@ -10,8 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/lab"
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/testserver"
 )
 
@@ -79,7 +80,7 @@ func buy(url, key string, lines ...string) answer {
 // lockServer starts a Redis-protocol server that outlives the shops of a test.
 func lockServer(t *testing.T) (addr string) {
 	t.Helper()
-	addrs, stop, err := app.StartEmbedded(1)
+	addrs, stop, err := lab.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,16 +88,27 @@ func lockServer(t *testing.T) (addr string) {
 	return addrs[0]
 }
 
-// awaitHolder returns once somebody holds the lease of a SKU, or the order that was to hold it has its answer: on a
-// busy machine nobody may look in between.
-func awaitHolder(t *testing.T, addr, sku string, order <-chan answer) {
+// holdUp takes the lease of a SKU as another instance would, calls order, which is then waiting for it, and returns how to
+// give it back.
+func holdUp(t *testing.T, addr, sku string, order func()) (release func()) {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	defer client.Close()
-	testserver.Until(t, "somebody holds the lease of "+sku, patience, func() bool {
-		// A lease that is held has one of these marks: see redis_acquire.lua.
-		return len(order) > 0 || strings.ContainsAny(client.Get(t.Context(), "lock:{sku:"+sku+"}").Val(), "+*")
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	locker := lock.New(lock.NewRedis(client), lock.Options{})
+	t.Cleanup(func() { _ = locker.Close() })
+	lease, err := locker.TryAcquire(t.Context(), "sku:"+sku) // its mark tells when another waits: see redis_acquire.lua
+	if err != nil {
+		t.Fatal(err)
+	}
+	go order()
+	testserver.Until(t, "an order waits for the lease of "+sku, patience, func() bool {
+		return strings.Contains(client.Get(t.Context(), "lock:{sku:"+sku+"}").Val(), "*")
 	})
+	return func() {
+		if err := lease.Release(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // stocked returns the flags of a MySQL with so many units of demo-mug.

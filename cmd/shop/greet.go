@@ -23,11 +23,8 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 	fmt.Fprintf(&text, "The shop is open at %s\n", shop.URL())
 	if operator := shop.OperatorAddr(); operator != "" {
 		fmt.Fprintf(&text, "The operator's API is at http://%s\n", operator)
-	} else if !s.Lab {
+	} else {
 		text.WriteString("It has no operator's API: --operator-listen adds one, with metrics.\n")
-	}
-	if s.Lab {
-		text.WriteString("Teaching mode: requests choose their strategy; GET /v1/strategies lists them.\n")
 	}
 	switch {
 	case g.temporary:

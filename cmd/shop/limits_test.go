@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// "0 for no limit. 10 if not given; none with --lab."
+// "0 for no limit; 10 if not given".
 func TestServe_maxOpenOrders(t *testing.T) {
 	t.Parallel()
 	const more = 11
@@ -14,21 +14,16 @@ func TestServe_maxOpenOrders(t *testing.T) {
 		args []string
 		open int
 	}{
-		"not given":           {nil, 10},
-		"2":                   {[]string{"--max-open-orders", "2"}, 2},
-		"0":                   {[]string{"--max-open-orders", "0"}, more},
-		"not given, teaching": {[]string{"--lab"}, more},
-		"2, in teaching mode": {[]string{"--lab", "--max-open-orders", "2"}, 2},
+		"not given": {nil, 10},
+		"2":         {[]string{"--max-open-orders", "2"}, 2},
+		"0":         {[]string{"--max-open-orders", "0"}, more},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startShop(t, c.args...)
-			var ann []string
-			if s.operator != "" {
-				ann = []string{s.shown(t, "TOKEN=")}
-			}
+			ann := s.shown(t, "TOKEN=")
 			for i := range more {
-				got := buy(s.url, fmt.Sprint("key-", i), ann...)
+				got := buy(s.url, fmt.Sprint("key-", i), ann)
 				if i < c.open {
 					got.want(t, http.StatusCreated)
 					continue

@@ -77,7 +77,7 @@ type commandLine struct {
 	LogLevel  slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
 	Version   kong.VersionFlag `help:"Print what was built."`
 
-	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on an embedded database and lock server."`
+	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on a SQLite file, with locks in this process."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
 	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
 	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`

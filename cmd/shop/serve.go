@@ -25,11 +25,9 @@ type serveCommand struct {
 func (serveCommand) Help() string {
 	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; several instances need a Redis that they share. Empty variables are ignored. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
-Buyers show a token (see shop token --help); with --lab they name themselves: keep such a shop to yourself. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own.
+Buyers show a token (see shop token --help). The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own.
 
 Without --mysql and --redis the shop makes both secrets and prints the tokens; with --data they stay good, in token.secret and operator.token there. With one of them it wants --token-secret-file, and for the operator's API --operator-listen and --operator-token-file; the same secrets for all instances. A secret is 32 random bytes in base64 or hexadecimal digits.
-
-GET /v1/strategies of a shop in teaching mode says which strategies it has the servers for: mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
 
 The nightly audit leaves MySQL two minutes for each statement: a large shop has --reconcile-at off, and runs shop audit from a timer, with readTimeout=1h in its DSN. One that fails is tried again.
 
@@ -38,7 +36,6 @@ OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there, by OTLP ov
 Examples:
   shop serve                       try it: nothing to install
   shop serve --data ./data         the same, and keep the orders and tokens
-  shop serve --lab --think 2ms     let requests oversell, to see why
   (umask 077; openssl rand -base64 32 > token.secret; openssl rand -base64 32 > operator.token)
   shop serve --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem --redis redis:6379 --redis-ca ca.pem --listen :8080 --token-secret-file token.secret --operator-listen 127.0.0.1:8081 --operator-token-file operator.token
 
@@ -103,17 +100,13 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 	if err := os.MkdirAll(s.Data, 0o750); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	if !s.Lab {
-		s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
-		g.madeSecret = s.TokenSecret.IsZero()
-		if g.madeSecret {
-			if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
-				return fmt.Errorf("secret of buyers' tokens: %w", err)
-			}
+	s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
+	if g.madeSecret = s.TokenSecret.IsZero(); g.madeSecret {
+		if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
+			return fmt.Errorf("secret of buyers' tokens: %w", err)
 		}
 	}
-	g.madeToken = s.OperatorListen != "" && s.OperatorToken.IsZero()
-	if g.madeToken {
+	if g.madeToken = s.OperatorToken.IsZero(); g.madeToken {
 		if s.OperatorToken, err = auth.KeptSecret(filepath.Join(s.Data, "operator.token")); err != nil {
 			return fmt.Errorf("operator's token: %w", err)
 		}

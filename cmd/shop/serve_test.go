@@ -64,17 +64,17 @@ func TestServe_data(t *testing.T) {
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
-	s := startShop(t, "--data", data, "--redis", locks, "--lab", "--drain-delay", "5s")
+	s := startShop(t, append(withSecret(t), "--data", data, "--redis", locks, "--drain-delay", "5s")...)
 	testserver.Until(t, "the shop is ready", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusOK
 	})
-	order := make(chan answer, 1)
-	go func() { order <- buy(s.url, "key-1", "Shop-Think: 1s") }()
-	awaitHolder(t, locks, "demo-mug", order)
+	order, ann := make(chan answer, 1), as(t, "ann")
+	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
 	s.signal(t, syscall.SIGTERM)
 	testserver.Until(t, "readiness fails", 5*time.Second, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
 	})
+	release()
 	got := <-order
 	got.want(t, http.StatusCreated)
 	if code := s.wait(t); code != exitDone {
@@ -86,8 +86,7 @@ func TestServe_terminated(t *testing.T) {
 // "A second one kills the process".
 func TestServe_secondSignal(t *testing.T) {
 	t.Parallel()
-	locks := lockServer(t)
-	s := startShop(t, "--redis", locks, "--lab", "--think", "1s", "--drain-delay", "1m")
+	s := startShop(t, "--drain-delay", "1m")
 	s.signal(t, syscall.SIGTERM)
 	testserver.Until(t, "readiness fails", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
@@ -129,14 +128,15 @@ func TestServe_folderInUse(t *testing.T) {
 func TestServe_doubledSignal(t *testing.T) {
 	t.Parallel()
 	locks := lockServer(t)
-	s := startShop(t, "--redis", locks, "--lab", "--think", "500ms")
-	order := make(chan answer, 1)
-	go func() { order <- buy(s.url, "key-1") }()
-	awaitHolder(t, locks, "demo-mug", order)
+	s := startShop(t, append(withSecret(t), "--redis", locks)...)
+	order, ann := make(chan answer, 1), as(t, "ann")
+	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
 	s.signal(t, syscall.SIGSTOP) // so that both come at once, however busy the machine
 	s.signal(t, syscall.SIGINT)
 	s.signal(t, syscall.SIGTERM)
 	s.signal(t, syscall.SIGCONT)
+	testserver.Until(t, "the shop closes", patience, func() bool { return s.stderr.Has("shop closes") })
+	release()
 	got := <-order
 	got.want(t, http.StatusCreated)
 	if code := s.wait(t); code != exitDone {

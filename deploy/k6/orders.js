@@ -20,9 +20,9 @@ const RATE = +env('RATE', 0); // instead of ORDERS: so many are due per second, 
 const DURATION = env('DURATION', '10s'); // of that
 const TRIES = 10; // of a request
 
-// In teaching mode buyers name themselves and may choose how it sells. Another shop wants tokens: with its secret they
-// are minted here, and the operator's listener and token put SKUs up for sale. From the environment, not by -e, as all
-// users of a machine can see command lines.
+// A shop wants tokens: with its secret they are minted here, and the operator's listener and token put SKUs up for sale. From
+// the environment, not by -e, as all users of a machine can see command lines. In a teaching shop, cmd/lab, buyers name
+// themselves and may choose how it sells.
 const STRATEGY = env('STRATEGY', ''); // a name of docs/strategies.md
 const THINK = env('THINK', ''); // the shop's pause between reading stock and writing it, such as 2ms
 const SECRET = env('SHOP_TOKEN_SECRET', '');

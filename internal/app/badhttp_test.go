@@ -17,7 +17,7 @@ import (
 
 const (
 	host  = "Host: shop\r\n"
-	buyIt = "POST /v1/orders HTTP/1.1\r\n" + host + "Content-Type: application/json\r\nIdempotency-Key: key-1\r\n"
+	order = "POST /v1/orders HTTP/1.1\r\n" + host + "Content-Type: application/json\r\nIdempotency-Key: key-1\r\n"
 )
 
 // chunks is a body of n chunks of a kilobyte each.
@@ -29,6 +29,7 @@ func chunks(n int) string {
 // is refused in plain text by the server"; with a slug, the answer is a problem.
 func TestServer_badHTTP(t *testing.T) {
 	shop := start(t, embedded(t, 5))
+	buyIt := order + as(t, "ann") + "\r\n"
 	for name, c := range map[string]struct {
 		request string
 		status  int

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -17,7 +16,6 @@ import (
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/httpapi"
-	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
@@ -33,11 +31,10 @@ type components struct {
 	closers  []func() error
 	metrics  *observe.Metrics
 	traces   *observe.Traces // nil: off
-	lab      *teaching       // nil: off
 	database *store.Store
-	redis    redis.UniversalClient
-	leases   lock.Backend // of the locker "redis"
-	lockers  map[string]*lock.Locker
+	redis    redis.UniversalClient // nil: the locks and limits are in this process
+	leases   lock.Backend
+	locker   *lock.Locker
 	lanes    *lane.Lanes
 	orders   *order.Service
 }
@@ -46,11 +43,8 @@ type components struct {
 func open(ctx context.Context, s Settings) (*components, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
-	c := &components{log: s.log(), metrics: observe.NewMetrics(ThisBuild()), lockers: map[string]*lock.Locker{}}
-	if s.Lab {
-		c.lab = &teaching{recorder: lab.NewRecorder()}
-	}
-	for _, step := range []func(context.Context, Settings) error{c.openTraces, c.openDatabase, c.openRedis, c.openLockers, c.openOrders} {
+	c := &components{log: s.log(), metrics: observe.NewMetrics(ThisBuild())}
+	for _, step := range []func(context.Context, Settings) error{c.openTraces, c.openDatabase, c.openLocker, c.openOrders} {
 		if err := step(ctx, s); err != nil {
 			return c, err
 		}
@@ -69,7 +63,7 @@ func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
 
 func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	if s.MySQL == "" {
-		release, err := keepFolder(s.Data, s.Redis != "")
+		release, err := keepFolder(s.Data, s.Redis != "" && !s.Hooks.Alone)
 		if err != nil {
 			return err
 		}
@@ -83,8 +77,8 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 		}
 		o.Through = c.traces.Database(system)
 	}
-	if c.lab != nil {
-		o.Through = c.lab.recorder.Database(o.Through)
+	if wrap := s.Hooks.Database; wrap != nil {
+		o.Through = wrap(o.Through)
 	}
 	if c.database, err = openStore(ctx, s.DatabaseSettings, o); err != nil {
 		return err
@@ -98,78 +92,55 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	return c.database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
 }
 
-func (c *components) openRedis(ctx context.Context, s Settings) (err error) {
+// openLocker opens the lock that the instances share, or that of a shop which is alone.
+func (c *components) openLocker(ctx context.Context, s Settings) (err error) {
 	if s.Redis == "" {
-		addrs, stop, err := StartEmbedded(1)
-		if err != nil {
+		c.leases = lock.NewMemory()
+	} else {
+		if c.redis, err = c.openRedis(ctx, s, s.Redis); err != nil {
 			return err
 		}
-		c.onClose("embedded redis", stop)
-		s.Redis = addrs[0]
-	}
-	servers, err := readRedis(s.Redis)
-	if err != nil {
-		return err
-	}
-	if c.redis, err = c.openClient(ctx, s, servers); err != nil {
-		return err
-	}
-	c.metrics.Redis(c.redis)
-	if c.traces != nil {
-		return c.traces.Redis(c.redis)
-	}
-	return nil
-}
-
-func (c *components) openLockers(ctx context.Context, s Settings) error {
-	c.leases = lock.NewRedis(c.redis)
-	if err := leaseCheck(c.leases, s.Redis)(ctx); permanent(err) { // a replica, or a missing right
-		return err
-	}
-	c.addLocker(s, strategy.RedisLock, c.leases)
-	if c.lab == nil { // the other locks are for teaching mode
-		return nil
-	}
-	c.addLocker(s, strategy.MemoryLock, lock.NewMemory())
-	c.lab.wrong = lab.WrongLocks(c.redis, lab.LockOptions{TTL: s.LockTTL, ShortTTL: s.LabShortTTL, MaxWait: s.LockWait})
-	for _, step := range []func(context.Context, Settings) error{c.openRedlock, c.openMySQLLock, c.openOwnerlessRow, c.openZooKeeper} {
-		if err := step(ctx, s); err != nil {
+		c.metrics.Redis(c.redis)
+		if c.traces != nil {
+			if err := c.traces.Redis(c.redis); err != nil {
+				return err
+			}
+		}
+		c.leases = lock.NewRedis(c.redis)
+		if err := leaseCheck(c.leases, s.Redis)(ctx); permanent(err) { // a replica, or a missing right
 			return err
 		}
 	}
+	c.locker = c.newLocker(s, strategy.SharedLock, c.leases)
 	return nil
 }
 
-// addLocker opens a locker with metrics under its name.
-func (c *components) addLocker(s Settings, name string, b lock.Backend) {
+// newLocker opens a locker with metrics under its name.
+func (c *components) newLocker(s Settings, name string, b lock.Backend) *lock.Locker {
 	observer := c.metrics.Lock(name)
-	if c.lab != nil {
-		observer = c.lab.recorder.Lock(observer)
+	if wrap := s.Hooks.Observer; wrap != nil {
+		observer = wrap(observer)
 	}
 	locker := lock.New(b, lock.Options{TTL: s.LockTTL, MaxWait: s.LockWait, Observer: observer})
-	c.lockers[name] = locker
 	c.metrics.Queue(name, locker.Queued)
 	c.onClose("locker "+name, locker.Close)
+	return locker
 }
 
 // openOrders builds the lanes and the order service from the other components.
-func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
-	lockers := map[string]strategy.Locker{}
-	for name, locker := range c.lockers {
-		lockers[name] = strategy.Lease(locker)
-	}
+func (c *components) openOrders(ctx context.Context, s Settings) error {
 	sell := strategy.Shop{
 		Store:   c.database,
-		MaxOpen: s.limit(s.MaxOpenOrders, maxOpen),
+		MaxOpen: limit(s.MaxOpenOrders, maxOpen),
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
 		CommitTime: s.LockTTL / 10,
 	}
-	if c.lab != nil { // the recorder observes the store and all locks
-		sell.Store = lab.Store(sell.Store)
-		maps.Copy(lockers, c.lab.wrong)
-		for name, locker := range lockers {
-			lockers[name] = lab.Locker(locker)
-		}
+	if wrap := s.Hooks.Store; wrap != nil {
+		sell.Store = wrap(sell.Store)
+	}
+	locker := strategy.Lease(c.locker)
+	if wrap := s.Hooks.Locker; wrap != nil {
+		locker = wrap(locker)
 	}
 	early := 0 // no early transactions in a SQLite file, which has one writer
 	if !c.database.IsSQLite() {
@@ -177,25 +148,29 @@ func (c *components) openOrders(ctx context.Context, s Settings) (err error) {
 	}
 	c.lanes = lane.New(lane.Config{
 		Shop:    sell,
-		Locker:  lockers[strategy.RedisLock],
+		Locker:  locker,
 		Early:   early,
 		OnBatch: c.metrics.Batch,
 		OnPanic: func(err error) { c.log.Error("lane panicked", "error", err) },
 	})
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
+	offers := strategy.Offers(sell, c.lanes, locker)
+	first := slices.IndexFunc(offers, func(o order.Offer) bool { return o.Name == s.Strategy })
+	offers = offers[first : first+1]
+	if more := s.Hooks.Offers; more != nil {
+		var err error
+		if offers, err = more(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Locker: locker, components: c}); err != nil {
+			return err
+		}
+	}
 	c.orders = order.New(order.Config{
 		Store:  sell.Store,
-		Offers: strategy.Offers(sell, c.lanes, lockers, notOffered(s)),
+		Offers: offers,
 		Hold:   s.PayWithin,
-		Think:  s.Think,
 		OnLag:  c.metrics.Job(expiryJob).Lags,
 	})
-	if c.lab != nil {
-		c.lab.redis = redisVersion(ctx, c.redis)
-		c.lab.database, err = c.database.Version(ctx)
-	}
-	return err
+	return nil
 }
 
 // onClose registers how a component is closed.
@@ -221,17 +196,18 @@ func (c *components) close() error {
 // handler returns the buyers' API.
 func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	config := httpapi.Config{
-		Orders: c.orders,
-		Stock:  c.database,
-		Checks: []httpapi.Check{
-			c.check("database", c.database.Writable),
-			c.check("redis", leaseCheck(c.leases, s.Redis)),
-		},
+		Orders:      c.orders,
+		Stock:       c.database,
+		Checks:      []httpapi.Check{c.check("database", c.database.Writable)},
 		Draining:    draining,
+		Identify:    s.Hooks.Identify,
 		MaxInFlight: s.MaxInFlight,
 		Timeout:     s.requestTimeout(),
 		Log:         c.log,
 		Observer:    c.metrics,
+	}
+	if s.Redis != "" {
+		config.Checks = append(config.Checks, c.check("redis", leaseCheck(c.leases, s.Redis)))
 	}
 	if len(c.database.Hosts()) > 1 {
 		config.Primary = func() string {
@@ -242,20 +218,20 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	if c.traces != nil {
 		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
 	}
-	if rate := s.limit(s.RateLimit, rateLimit); rate > 0 {
-		var shared redis.UniversalClient
-		if s.Redis != "" { // the embedded server never forgets that a key was there
-			shared = c.redis
-		}
-		config.Limiter = httpapi.NewLimiter(shared, rate, c.log)
+	if rate := limit(s.RateLimit, rateLimit); rate > 0 {
+		config.Limiter = httpapi.NewLimiter(c.redis, rate, c.log)
 	}
 	if !s.TokenSecret.IsZero() {
 		config.Buyers = auth.New(s.TokenSecret)
 	}
-	if c.lab != nil {
-		config.Lab = &httpapi.Lab{Offers: c.orders.Offers, Recorder: c.lab.recorder, Database: c.lab.database, Redis: c.lab.redis}
+	if wrap := s.Hooks.Orders; wrap != nil {
+		config.Orders = wrap(config.Orders)
 	}
-	return httpapi.New(config)
+	buyers := httpapi.New(config)
+	if wrap := s.Hooks.Handler; wrap != nil {
+		return wrap(buyers, c.operator(s))
+	}
+	return buyers
 }
 
 // leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.

@@ -7,12 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/store"
 )
 
@@ -20,7 +18,7 @@ import (
 func (s Settings) Check() error {
 	_, reconcile := parseDaily(s.ReconcileAt)
 	return errors.Join(
-		validAddress("listen", s.Listen),
+		CheckAddress("listen", s.Listen),
 		s.validOperator(),
 		s.DatabaseSettings.Check(),
 		s.validRedis(),
@@ -31,12 +29,12 @@ func (s Settings) Check() error {
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
-		within("think", s.Think, 0, order.MaxThink),
 		reconcile,
-		within("rate-limit", s.limit(s.RateLimit, rateLimit), 0, 100_000),
-		within("max-open-orders", s.limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // each order counts them
+		within("rate-limit", limit(s.RateLimit, rateLimit), 0, 100_000),
+		within("max-open-orders", limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // each order counts them
 		within("max-in-flight", s.MaxInFlight, 1, 100_000),
-		s.validMode(),
+		s.validStrategy(),
+		s.validSecrets(),
 	)
 }
 
@@ -87,7 +85,8 @@ func within[T int | time.Duration](name string, value, low, high T) error {
 	return nil
 }
 
-func validAddress(name, addr string) error {
+// CheckAddress returns an error with the name of the flag unless addr is host:port.
+func CheckAddress(name, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
@@ -126,6 +125,8 @@ func (s Settings) validLock() error {
 // refuses a token without the API.
 func (s Settings) validOperator() error {
 	switch {
+	case s.OperatorListen == "" && s.Hooks.Handler != nil: // which may need the token
+		return nil
 	case s.OperatorListen == "" && !s.OperatorToken.IsZero():
 		return errors.New("operator-token: opens nothing without the operator's API: add --operator-listen 127.0.0.1:8081, or leave out --operator-token-file and SHOP_OPERATOR_TOKEN")
 	case s.OperatorListen == "":
@@ -135,71 +136,55 @@ func (s Settings) validOperator() error {
 	case s.OperatorToken == s.TokenSecret:
 		return errors.New("operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
 	}
-	return validAddress("operator-listen", s.OperatorListen)
+	return CheckAddress("operator-listen", s.OperatorListen)
+}
+
+func (s Settings) validStrategy() error {
+	switch {
+	case s.Hooks.Offers != nil:
+		return nil
+	case s.Strategy == "redis" && s.Redis == "":
+		return errors.New("strategy: redis: needs a Redis: add --redis")
+	case s.Strategy == "for-update" && s.MySQL == "":
+		return errors.New("strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time, and no rows to lock")
+	}
+	return nil
 }
 
 // The password of the servers in docker-compose.yml, and the operator's token there. They are published, so production
 // must not use them.
 const (
-	labPassword      = "lab-only"
-	labOperatorToken = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
+	publishedPassword = "lab-only"
+	publishedToken    = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
 )
 
-// validMode refuses production's servers in teaching mode, and the lab's servers and settings in production.
-func (s Settings) validMode() error {
+// validSecrets requires the secret of buyers' tokens, and refuses secrets that are published, unless buyers are known
+// otherwise.
+func (s Settings) validSecrets() error {
+	if s.Hooks.Identify != nil {
+		if !s.TokenSecret.IsZero() {
+			return errors.New("token-secret: buyers need no token here: leave out --token-secret-file and SHOP_TOKEN_SECRET")
+		}
+		return nil
+	}
 	var errs []error
-	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	// Addresses that cannot be parsed are reported by the other checks.
-	server := func(name string, tls bool, passwords ...string) {
-		switch {
-		case s.Lab && tls: // the lab's servers have none, production's do
-			fail("%s: has TLS, as production's servers do; teaching mode oversells on purpose: leave out --lab, or use the lab's own servers", name)
-		case !s.Lab && slices.Contains(passwords, labPassword):
-			fail("%s: its password is %q, which docker-compose.yml publishes; set another, or add --lab", name, labPassword)
+	published := func(server string, passwords ...string) {
+		if slices.Contains(passwords, publishedPassword) {
+			errs = append(errs, fmt.Errorf("%s: its password is %q, which docker-compose.yml publishes; set another", server, publishedPassword))
 		}
 	}
+	// Addresses that cannot be parsed are reported by the other checks.
 	if dsn, err := store.ReadDSN(s.MySQL); err == nil { // all hosts have the same
-		server("mysql", dsn[0].TLS != nil || s.mysqlTLS().given(), dsn[0].Passwd)
+		published("mysql", dsn[0].Passwd)
 	}
 	if r, err := readRedis(s.Redis); err == nil {
-		server("redis", *r.tls != nil || s.redisTLS().given(), r.passwords...)
+		published("redis", r.passwords...)
 	}
-	seen := map[string]bool{}
-	for _, address := range s.Redlock {
-		r, err := readRedis(address)
-		if err != nil {
-			fail("redlock: %w", err)
-			continue
-		}
-		server("redlock", *r.tls != nil, r.passwords...)
-		name := strings.ToLower(r.String())
-		if seen[name] {
-			fail("redlock: %s is named twice: want independent servers", name)
-		}
-		seen[name] = true
+	if s.OperatorToken.Is(publishedToken) {
+		errs = append(errs, errors.New("operator-token: is the one that docker-compose.yml publishes; set another"))
 	}
-	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
-		fail("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
+	if s.TokenSecret.IsZero() {
+		errs = append(errs, errors.New("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances"))
 	}
-	if !s.Lab {
-		if s.OperatorToken.Is(labOperatorToken) {
-			fail("operator-token: is the one that docker-compose.yml publishes; set another, or add --lab")
-		}
-		if s.TokenSecret.IsZero() {
-			fail("token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
-		}
-		if s.Think != 0 || len(s.Redlock) > 0 || s.ZooKeeper != "" || s.LabShortTTL != 0 {
-			fail("think, redlock, zookeeper: are for teaching mode; add --lab or leave them out")
-		}
-		return errors.Join(errs...)
-	}
-	if !s.TokenSecret.IsZero() {
-		fail("token-secret: is not for teaching mode, which believes buyers: leave out --lab, or --token-secret-file and SHOP_TOKEN_SECRET")
-	}
-	if s.ZooKeeper != "" {
-		for address := range strings.SplitSeq(s.ZooKeeper, ",") {
-			errs = append(errs, validAddress("zookeeper", address))
-		}
-	}
-	return errors.Join(append(errs, within("short TTL", s.LabShortTTL, 0, 10*time.Minute))...)
+	return errors.Join(errs...)
 }

@@ -45,8 +45,6 @@ func secret(t *testing.T, text string) auth.Secret {
 	return secret
 }
 
-func inLab(s *app.Settings) { s.Lab, s.TokenSecret = true, auth.Secret{} }
-
 func caFile(t *testing.T) string {
 	t.Helper()
 	return pemFile(t, testserver.NewCA(t).PEM)
@@ -68,16 +66,14 @@ func TestSettings_Check(t *testing.T) {
 		"reconcile never":        {func(s *app.Settings) { s.ReconcileAt = "off" }, ""},
 		"reconcile soon":         {func(s *app.Settings) { s.ReconcileAt = "soon" }, `reconcile-at: "soon": want a time of day in UTC such as 03:00, or off`},
 		"no open orders":         {func(s *app.Settings) { s.MaxOpenOrders = new(-1) }, "max-open-orders: -1: want 0 to 1000"},
-		"lab":                    {func(s *app.Settings) { inLab(s); s.Think = 2 * time.Millisecond }, ""},
 		"no token secret":        {func(s *app.Settings) { s.TokenSecret = auth.Secret{} }, "token-secret: is missing"},
-		"token secret, lab":      {func(s *app.Settings) { s.Lab = true }, "token-secret: is not for teaching mode"},
+		"redis without one":      {func(s *app.Settings) { s.Strategy, s.Redis = "redis", "" }, "strategy: redis: needs a Redis: add --redis"},
+		"for-update on a file":   {func(s *app.Settings) { s.Strategy, s.MySQL, s.Data = "for-update", "", "folder" }, "strategy: for-update: needs MySQL or MariaDB"},
 		"operator":               {operated, ""},
-		"operator, lab":          {func(s *app.Settings) { inLab(s); operated(s) }, ""},
 		"operator, no token":     {func(s *app.Settings) { s.OperatorListen = ":0" }, "operator-token: is missing"},
 		"operator, no place":     {func(s *app.Settings) { operated(s); s.OperatorListen = "" }, "operator-token: opens nothing"},
 		"operator, nowhere":      {func(s *app.Settings) { operated(s); s.OperatorListen = "8081" }, "operator-listen: "},
 		"one secret for both":    {func(s *app.Settings) { operated(s); s.OperatorToken = s.TokenSecret }, "operator-token: is the secret of buyers"},
-		"lab, lab passwords":     {func(s *app.Settings) { inLab(s); s.MySQL, s.Redis = labDSN, labURL }, ""},
 		"listen without port":    {func(s *app.Settings) { s.Listen = "localhost" }, "listen: "},
 		"no database":            {func(s *app.Settings) { s.MySQL = "" }, "which database? Add --mysql DSN or --data DIR"},
 		"two databases":          {func(s *app.Settings) { s.Data = "folder" }, "--mysql (SHOP_MYSQL) and --data"},
@@ -93,7 +89,6 @@ func TestSettings_Check(t *testing.T) {
 		"redis node, password":   {func(s *app.Settings) { s.Redis = plainURL + "?addr=geheim@b:6379" }, "redis: want HOST:PORT in addr"},
 		"redis replica":          {func(s *app.Settings) { s.Redis = plainURL + "?master_name=main&replica_only=true" }, "redis: replica_only"},
 		"sentinel skip_verify":   {func(s *app.Settings) { s.Redis = tlsURL + "?master_name=main&skip_verify=true" }, "redis: skip_verify"},
-		"sentinel, lab TLS":      {func(s *app.Settings) { inLab(s); s.Redis = tlsURL + "?master_name=main" }, "redis: has TLS"},
 		"sentinel, lab password": {func(s *app.Settings) { s.Redis = labURL + "?master_name=main" }, `redis: its password is "lab-only"`},
 		"master, lab password":   {func(s *app.Settings) { s.Redis = plainURL + "?master_name=main&password=lab-only" }, `redis: its password is "lab-only"`},
 		"mysql hosts":            {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db1:3306,db2,db3:3306)/shop" }, ""},
@@ -109,32 +104,15 @@ func TestSettings_Check(t *testing.T) {
 		"lock-wait least":        {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
 		"start-timeout zero":     {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
 		"drain-delay":            {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
-		"think without lab":      {func(s *app.Settings) { s.Think = time.Millisecond }, "think, redlock, zookeeper: are for teaching mode"},
-		"short TTL without lab":  {func(s *app.Settings) { s.LabShortTTL = time.Second }, "think, redlock, zookeeper: are for teaching mode"},
-		"think too long":         {func(s *app.Settings) { inLab(s); s.Think = time.Hour }, "think: "},
-		"lab, mysql TLS":         {func(s *app.Settings) { inLab(s); s.MySQL = tlsDSN }, "mysql: has TLS"},
-		"lab, redis TLS":         {func(s *app.Settings) { inLab(s); s.Redis = tlsURL }, "redis: has TLS"},
 		"mysql preferred":        {func(s *app.Settings) { s.MySQL = plainDSN + "?tls=preferred" }, "mysql: parameter tls=preferred"},
 		"redis skip_verify":      {func(s *app.Settings) { s.Redis = tlsURL + "?skip_verify=true" }, "redis: skip_verify"},
 		"no mysql CA file":       {func(s *app.Settings) { s.MySQLCA = "/nowhere" }, "mysql-ca: "},
 		"mysql cert alone":       {func(s *app.Settings) { s.MySQLCert = "/nowhere" }, "mysql-cert, mysql-key: "},
 		"CA without mysql":       {func(s *app.Settings) { s.MySQL, s.Data, s.MySQLCA = "", "folder", "/nowhere" }, "mysql-ca, "},
-		"lab, mysql CA":          {func(s *app.Settings) { inLab(s); s.MySQLCA = caFile(t) }, "mysql: has TLS"},
-		"lab, redis CA":          {func(s *app.Settings) { inLab(s); s.RedisCA = caFile(t) }, "redis: has TLS"},
 		"CA files":               {func(s *app.Settings) { s.MySQLCA, s.RedisCA = caFile(t), caFile(t) }, ""},
 		"lab password, mysql":    {func(s *app.Settings) { s.MySQL = labDSN }, `mysql: its password is "lab-only"`},
 		"lab password, redis":    {func(s *app.Settings) { s.Redis = labURL }, `redis: its password is "lab-only"`},
 		"lab operator's token":   {func(s *app.Settings) { s.OperatorListen, s.OperatorToken = ":0", secret(t, published) }, "operator-token: is the one that docker-compose.yml publishes"},
-		"lab, its token":         {func(s *app.Settings) { inLab(s); s.OperatorListen, s.OperatorToken = ":0", secret(t, published) }, ""},
-		"lab, redlock":           {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://c:1"} }, ""},
-		"lab, two redlock":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers: want an odd number"},
-		"lab, redlock twice":     {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "redis://A:1/3"} }, "redlock: a:1 is named twice"},
-		"lab, redlock no scheme": {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", "geheim@c:1"} }, "redlock: " + wantURL},
-		"lab, redlock TLS":       {func(s *app.Settings) { inLab(s); s.Redlock = []string{"a:1", "b:1", tlsURL} }, "redlock: has TLS"},
-		"redlock without lab":    {func(s *app.Settings) { s.Redlock = []string{"a:1", "b:1", "c:1"} }, "think, redlock, zookeeper: are for teaching mode"},
-		"lab, zookeeper":         {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b:2181" }, ""},
-		"lab, zookeeper no port": {func(s *app.Settings) { inLab(s); s.ZooKeeper = "a:2181,b" }, `zookeeper: "b": want host:port`},
-		"zookeeper without lab":  {func(s *app.Settings) { s.ZooKeeper = "a:2181" }, "think, redlock, zookeeper: are for teaching mode"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,6 @@ const crowdPatience = 4 * time.Minute
 func TestShop_crowd(t *testing.T) {
 	const crowd = 300
 	s := embedded(t, crowd)
-	withOperator(t, &s)
 	s.LockWait = crowdPatience
 	shop := start(t, s)
 	lease := takeLease(t, s, "sku:mug")
@@ -83,8 +82,8 @@ func ask(t *testing.T, shop *app.Shop, buyer int) net.Conn {
 		t.Fatal(err)
 	}
 	const body = `{"lines":[{"sku":"mug","quantity":1}]}`
-	_, err = fmt.Fprintf(conn, "POST /v1/orders HTTP/1.1\r\nHost: shop\r\nShop-Buyer: b%d\r\nIdempotency-Key: k\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", buyer, len(body), body)
+	_, err = fmt.Fprintf(conn, "POST /v1/orders HTTP/1.1\r\nHost: shop\r\n%s\r\nIdempotency-Key: k\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", as(t, fmt.Sprint("b", buyer)), len(body), body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	if o.TLS, err = s.mysqlTLS().config(); err != nil {
 		return nil, err
 	}
-	defer s.announce("mysql at " + address)()
+	defer s.Announce("mysql at " + address)()
 	db, err := store.MySQL(ctx, s.MySQL, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL; TLS: --mysql-ca, SHOP_MYSQL_CA)", err)
@@ -79,9 +79,9 @@ func MySQLAddress(dsn string) (string, error) {
 	return strings.Join(hosts, ",") + "/" + configs[0].DBName, nil
 }
 
-// announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls
+// Announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls
 // over when the wait has ended.
-func (s DatabaseSettings) announce(server string) (over func()) {
+func (s DatabaseSettings) Announce(server string) (over func()) {
 	t := time.AfterFunc(200*time.Millisecond, func() {
 		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
 	})

@@ -1,13 +1,13 @@
 // Package app builds a running shop from its settings. It alone creates the components and gives each what it needs.
 //
 //	settings := app.Default()
-//	settings.Data, settings.Lab = dir, true // or MySQL, Redis, TokenSecret
+//	settings.Data, settings.TokenSecret = dir, secret // or MySQL, Redis
 //	shop, err := app.Start(ctx, settings)
 //	...
 //	err = shop.Shutdown(ctx)
 //
 // Several shops in one process are as separate as in several processes: each has its own connections, lockers and
-// servers. Shops that share a folder or a database have to share a Redis, too, which StartEmbedded can start.
+// servers. Shops that share a folder or a database have to share a Redis, too.
 //
 // What is promised:
 //
@@ -18,7 +18,7 @@
 //   - A second shop on a folder is refused if the locks of one of the two are in its process.
 //   - Shutdown lets readiness fail before it refuses connections, finishes the orders in flight, and then closes the
 //     operator's API and every component, the last one opened first.
-//   - Buyers are known by a token, except in teaching mode. The operator's API has a listener of its own, only if it
+//   - Buyers are known by a token, unless a hook identifies them. The operator's API has a listener of its own, only if it
 //     has an address, and needs another token.
 //   - Of all instances, one expires the orders that were not paid in time. When it shuts down, another goes on within
 //     two seconds; when it is killed, within the lock's TTL and a second.
@@ -30,6 +30,5 @@
 //   - Each job reports in the log and in the metrics what it did. A repeated error is logged less and less often,
 //     with a count.
 //   - Each line of the log about a request has its id.
-//   - Teaching mode does not start on settings that look like production's, and the lab's known password is refused
-//     outside it.
+//   - The passwords that docker-compose.yml publishes are refused.
 package app

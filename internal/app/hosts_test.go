@@ -26,7 +26,6 @@ func TestShop_mysqlGroup(t *testing.T) {
 	dsn, err := group.Servers[0].NewSchema(t.Context(), "shop", group.Servers...)
 	testserver.Must(t, err)
 	s.Data, s.MySQL = "", dsn
-	withOperator(t, &s)
 	supply(t, s, 5)
 	first := group.Servers[0]
 	wantGrant(t, s, first)
@@ -128,7 +127,7 @@ func TestShop_redisCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := operated(t)
+			s := embedded(t, 5)
 			s.Redis = url
 			shop := start(t, s)
 			untilReady(t, shop)

@@ -12,7 +12,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 )
@@ -137,7 +136,7 @@ func (s *Shop) startJobs() {
 	var running sync.WaitGroup
 	for _, j := range list {
 		log := s.log.With("job", j.name)
-		r := &runner{job: j, locker: c.lockers[strategy.RedisLock], metrics: c.metrics.Job(j.name), log: log,
+		r := &runner{job: j, locker: c.locker, metrics: c.metrics.Job(j.name), log: log,
 			outage: observe.Outage{Log: log, Message: "job fails here"}}
 		running.Go(func() { r.loop(ctx) })
 	}

@@ -30,7 +30,6 @@ func scrape(t *testing.T, shop *app.Shop) string {
 func TestShop_Metrics(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 2)
-	withOperator(t, &s)
 	s.PayWithin, s.SweepEvery = 5*time.Second, 10*time.Millisecond
 	log := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -102,7 +101,6 @@ func TestShop_Metrics(t *testing.T) {
 func TestShop_jobFails(t *testing.T) {
 	t.Parallel()
 	s, log := embedded(t, 1), &testserver.LogBuffer{}
-	withOperator(t, &s)
 	s.SweepEvery = 10 * time.Millisecond
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)

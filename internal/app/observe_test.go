@@ -85,11 +85,10 @@ func TestDashboard(t *testing.T) {
 	t.Parallel()
 	program(t, "prometheus")
 	s := embedded(t, 1_000_000)
-	withOperator(t, &s)
 	s.PayWithin, s.SweepEvery = 10*time.Second, 100*time.Millisecond
 	shop := start(t, s)
 	prometheus := startPrometheus(t, shop)
-	call(t, http.MethodPost, shop.URL()+"/v1/skus", `{"sku":"rare","units":1}`, "Content-Type: application/json").want(t, http.StatusCreated)
+	operate(t, shop, http.MethodPost, "/v1/skus", `{"sku":"rare","units":1,"price":{"minor":100,"currency":"EUR"}}`).want(t, http.StatusCreated)
 
 	empty, rounds := panels(t), 0
 	defer func() {
@@ -127,7 +126,7 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 	}
 	placed("expires")
 	placed("expires") // a replay
-	call(t, http.MethodPost, placed("paid", "Shop-Strategy: redis")+"/pay", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, placed("paid")+"/pay", "").want(t, http.StatusOK)
 	call(t, http.MethodPost, placed("cancelled")+"/cancel", "").want(t, http.StatusOK)
 	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
 		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).want(t, http.StatusConflict)

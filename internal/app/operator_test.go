@@ -16,20 +16,6 @@ import (
 
 const asOperator = "Authorization: Bearer " + operatorToken
 
-// operated are settings of a shop for buyers, with the operator's API.
-func operated(t *testing.T) app.Settings {
-	t.Helper()
-	s := embedded(t, 5)
-	s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
-	withOperator(t, &s)
-	return s
-}
-
-func withOperator(t *testing.T, s *app.Settings) {
-	t.Helper()
-	s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
-}
-
 // as returns the header by which a buyer is known.
 func as(t *testing.T, buyer string) string {
 	t.Helper()
@@ -45,7 +31,7 @@ func as(t *testing.T, buyer string) string {
 // Shutdown it closes last.
 func TestShop_operator(t *testing.T) {
 	t.Parallel()
-	s := operated(t)
+	s := embedded(t, 5)
 	s.DrainDelay = time.Minute
 	shop := start(t, s)
 	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
@@ -91,7 +77,7 @@ func TestShop_operator(t *testing.T) {
 // "A profile must not delay the end."
 func TestShutdown_profile(t *testing.T) {
 	t.Parallel()
-	shop := start(t, operated(t))
+	shop := start(t, embedded(t, 5))
 	operator := "http://" + shop.OperatorAddr()
 	cut := make(chan struct{})
 	go func() {
@@ -110,7 +96,7 @@ func TestShutdown_profile(t *testing.T) {
 
 func TestStart_operatorPortTaken(t *testing.T) {
 	t.Parallel()
-	s := operated(t)
+	s := embedded(t, 5)
 	first := start(t, s)
 	s.OperatorListen = first.OperatorAddr()
 	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--operator-listen") {

@@ -43,7 +43,7 @@ func TestReadyz_database(t *testing.T) {
 			sql := func(statements ...string) { testserver.Must(t, server.SQL(t.Context(), statements...)) }
 			dsn, err := server.NewSchema(t.Context(), "shop")
 			testserver.Must(t, err)
-			s := operated(t)
+			s := embedded(t, 5)
 			s.Data, s.MySQL = "", dsn
 			supply(t, s, 5)
 			sql("CREATE USER shop@'%' IDENTIFIED BY 'geheim'", "GRANT SELECT ON shop.* TO shop@'%'")
@@ -110,7 +110,7 @@ func TestRedisRights(t *testing.T) {
 	t.Cleanup(func() { _ = admin.Close() })
 	rights := grantRights(t, admin, "")
 	var log testserver.LogBuffer
-	s := operated(t)
+	s := embedded(t, 5)
 	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
 	shop := start(t, s)
 	untilReady(t, shop)

@@ -8,17 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"example.com/shop/internal/lab"
-	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order"
 )
 
@@ -150,15 +145,18 @@ func checkRedis(r *redisServers) (*redisServers, error) {
 	return r, nil
 }
 
-// openClient returns a client of a Redis that has answered. In teaching mode its commands are recorded. It waits for
-// the answer until ctx ends.
-func (c *components) openClient(ctx context.Context, s Settings, servers *redisServers) (redis.UniversalClient, error) {
+// openRedis returns a client of a Redis that has answered. It waits for the answer until ctx ends.
+func (c *components) openRedis(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
+	servers, err := readRedis(address)
+	if err != nil {
+		return nil, err
+	}
 	config, err := s.redisTLS().config()
 	if err != nil {
 		return nil, err
 	}
 	*servers.tls = cmp.Or(config, *servers.tls)
-	defer s.announce("redis at " + servers.String())()
+	defer s.Announce("redis at " + servers.String())()
 	if err := awaitRedis(ctx, servers.open(false)); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
@@ -171,8 +169,8 @@ func (c *components) openClient(ctx context.Context, s Settings, servers *redisS
 	}
 	client := servers.open(true)
 	c.onClose("redis", client.Close)
-	if c.lab != nil {
-		client.AddHook(c.lab.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), lab.Scripts())))
+	if hook := s.Hooks.Redis; hook != nil {
+		client.AddHook(hook)
 	}
 	return client, nil
 }
@@ -211,40 +209,4 @@ func permanent(err error) bool {
 	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
 		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
 		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
-}
-
-// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
-// has no version.
-func redisVersion(ctx context.Context, client redis.UniversalClient) string {
-	info := client.InfoMap(ctx, "server")
-	if version := info.Item("Server", "valkey_version"); version != "" {
-		return "Valkey " + version // it also has a redis_version
-	}
-	if version := info.Item("Server", "redis_version"); version != "" {
-		return "Redis " + version
-	}
-	return "Redis protocol, version unknown"
-}
-
-// StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the
-// loopback interface: one for Settings.Redis, usually five for Settings.Redlock. Shut down the shops before calling
-// stop.
-func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
-	var servers []*miniredis.Miniredis
-	stop = func() error {
-		for _, server := range servers {
-			server.Close()
-		}
-		return nil
-	}
-	for range n {
-		server := miniredis.NewMiniRedis()
-		if err := server.StartAddr("127.0.0.1:0"); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), stop())
-		}
-		server.ClockTTL(true) // keys expire by the clock
-		servers = append(servers, server)
-		addrs = append(addrs, server.Addr())
-	}
-	return addrs, stop, nil
 }

@@ -48,7 +48,7 @@ func TestShop_hostileServer(t *testing.T) {
 // wantLife has a shop sell a cart, take it back, take a delivery in, purge a key, and find what was tampered with.
 func wantLife(t *testing.T, database *testserver.Server, dsn string) {
 	t.Helper()
-	s := operated(t)
+	s := embedded(t, 5)
 	s.Data, s.MySQL = "", dsn
 	supply(t, s, 5)
 	_, schema, _ := strings.Cut(dsn, ")/")

@@ -28,6 +28,8 @@ type DatabaseSettings struct {
 type Settings struct {
 	DatabaseSettings
 
+	Strategy string `enum:"lanes,redis,conditional,optimistic,for-update" env:"SHOP_STRATEGY" default:"lanes" help:"How to sell: ${enum}. lanes, a lease and a commit for many orders, is the fastest; redis needs --redis and for-update --mysql."`
+
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
 	Redis     string `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL; of Sentinels with ?master_name=NAME&addr=HOST:PORT, of a Cluster with ?addr=HOST:PORT or ?cluster=true. Without it both are in this process, also with --mysql."`
@@ -35,10 +37,10 @@ type Settings struct {
 	RedisCert string `group:"Redis" env:"SHOP_REDIS_CERT" placeholder:"FILE" help:"Certificate to show to a Redis that asks for one, PEM."`
 	RedisKey  string `group:"Redis" env:"SHOP_REDIS_KEY" placeholder:"FILE" help:"Private key of --redis-cert."`
 
-	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port. Default: 127.0.0.1, listen port + 1; off with MySQL, Redis or --lab."`
+	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port. Default: 127.0.0.1, listen port + 1; off with MySQL or Redis."`
 
-	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit; 20 if not given; none with --lab, whose buyers are a load test's."`
-	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit; 10 if not given; none with --lab."`
+	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit; 20 if not given."`
+	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit; 10 if not given."`
 	MaxInFlight   int  `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 
 	LockTTL     time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps a SKU locked: 100ms to 10m."`
@@ -49,22 +51,14 @@ type Settings struct {
 	DrainDelay  time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"At the end: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
 	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"At the end: how long orders in flight may take: 1ms to 15m."`
 
-	Lab       bool          `group:"Teaching" env:"SHOP_LAB" help:"Teaching mode: requests choose their strategy, also one that oversells. Refuses servers with TLS; it cannot otherwise detect production."`
-	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of independent Redis servers, for the strategy of that name; without --redis, five in this process."`
-	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
-	Think     time.Duration `group:"Teaching" env:"SHOP_THINK" default:"0s" help:"Pause between reading stock and writing it: 0s to 1s."`
-
-	// TokenSecret signs buyers' tokens; in teaching mode there is none, and buyers name themselves. OperatorToken is
-	// what the operator shows; OperatorListen needs one.
+	// TokenSecret signs buyers' tokens. OperatorToken is what the operator shows; OperatorListen needs one.
 	TokenSecret   auth.Secret `kong:"-"`
 	OperatorToken auth.Secret `kong:"-"`
 
 	// SweepEvery is the time between looks for orders to expire; 0 means a second.
 	SweepEvery time.Duration `kong:"-"`
 
-	// LabShortTTL is the TTL of the wrong locks that fail when the work takes longer than that; 0 means one that is
-	// shorter than an order takes.
-	LabShortTTL time.Duration `kong:"-"`
+	Hooks Hooks `kong:"-"`
 }
 
 // Default returns the settings of a command line without flags and environment variables: locks in this process, and no
@@ -90,13 +84,10 @@ const (
 	maxOpen   = 10
 )
 
-// limit returns the given limit or the default, which in teaching mode is 0, for none.
-func (s Settings) limit(given *int, standard int) int {
-	switch {
-	case given != nil:
+// limit returns the given limit or the default.
+func limit(given *int, standard int) int {
+	if given != nil {
 		return *given
-	case s.Lab:
-		return 0
 	}
 	return standard
 }

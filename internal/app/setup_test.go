@@ -13,6 +13,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/testserver"
 )
@@ -22,10 +23,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(testserver.Wrap(m), goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// embedded starts the default that needs no server, with one SKU, mug.
+// embedded are settings of a shop that needs no server, with one SKU, mug, the operator's API, and no limits of buyers.
 func embedded(t *testing.T, units int64) app.Settings {
 	t.Helper()
-	addrs, stop, err := app.StartEmbedded(1)
+	addrs, stop, err := lab.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,9 @@ func embedded(t *testing.T, units int64) app.Settings {
 	})
 	s := app.Default()
 	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), addrs[0]
-	s.Lab = true
+	s.TokenSecret = secret(t, tokenSecret)
+	s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
+	s.RateLimit, s.MaxOpenOrders = new(0), new(0)
 	supply(t, s, units)
 	return s
 }
@@ -89,11 +92,20 @@ func (a answer) want(t *testing.T, status int) answer {
 	return a
 }
 
-// call sends a request to the buyers' listener; lines are headers. An answer that is not as openapi.yaml has it fails
-// the test. It may be used by many goroutines.
+// call sends a request to the buyers' listener, below /v1/orders with ann's token; lines are headers. An answer that is not
+// as openapi.yaml has it fails the test. It may be used by many goroutines.
 func call(t *testing.T, method, url, body string, lines ...string) answer {
 	t.Helper()
+	if strings.Contains(url, "/v1/orders") {
+		lines = append([]string{as(t, "ann")}, lines...)
+	}
 	return callAt(t, contract.Buyers, method, url, body, lines...)
+}
+
+// operate sends a request to the operator's listener, with the token.
+func operate(t *testing.T, shop *app.Shop, method, path, body string) answer {
+	t.Helper()
+	return callAt(t, contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, asOperator, "Content-Type: application/json")
 }
 
 // callAt is call for a listener of one's choice.
@@ -126,7 +138,7 @@ func buy(t *testing.T, shop *app.Shop, key string, lines ...string) answer {
 // wantAudit fails unless the accounts agree and so many orders are in them.
 func wantAudit(t *testing.T, shop *app.Shop, orders int64) {
 	t.Helper()
-	w := call(t, http.MethodGet, shop.URL()+"/v1/audit", "").want(t, http.StatusOK)
+	w := operate(t, shop, http.MethodGet, "/v1/audit", "").want(t, http.StatusOK)
 	var got struct {
 		OK   bool
 		SKUs []struct{ Orders int64 }

@@ -51,7 +51,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	shop.startJobs()
 	redis, _ := RedisAddress(s.Redis) // empty without one
 	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
-		"locks", cmp.Or(redis, "process"), "lab", s.Lab, "traces", shop.components.traces != nil)
+		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", shop.components.traces != nil)
 	return shop, nil
 }
 

@@ -24,14 +24,13 @@ func TestStart_serverDown(t *testing.T) {
 		change func(*app.Settings)
 		want   []string
 	}{
-		"mysql":     {func(s *app.Settings) { s.Data, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
-		"redis":     {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
-		"zookeeper": {func(s *app.Settings) { s.ZooKeeper = addr }, []string{"zookeeper", addr, "check"}},
+		"mysql": {func(s *app.Settings) { s.Data, s.MySQL = "", "shop:geheim@tcp("+addr+")/shop" }, []string{"mysql", addr, "check"}},
+		"redis": {func(s *app.Settings) { s.Redis = "redis://:geheim@" + addr }, []string{"redis", addr, "check"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := embedded(t, 1)
-			s.StartTimeout = 5 * time.Second // a busy machine migrates before it asks ZooKeeper
+			s.StartTimeout = 5 * time.Second // a busy machine migrates before it asks the others
 			c.change(&s)
 			began := time.Now()
 			_, err := app.Start(t.Context(), s)

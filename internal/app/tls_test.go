@@ -63,7 +63,6 @@ func TestStart_redisTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := embedded(t, 1)
-			s.Lab, s.TokenSecret = false, secret(t, tokenSecret)
 			s.Redis, s.RedisCA, s.RedisCert, s.RedisKey = c.host+":"+port, c.ca, c.cert, c.key
 			if c.want != "" {
 				s.StartTimeout = 5 * time.Second

@@ -39,7 +39,7 @@ func TestShop_traces(t *testing.T) {
 			for _, job := range []string{"expiry", "keys", "reconcile"} {
 				testserver.Until(t, job+" runs", patience, func() bool { return log.Has("job runs here\" job=" + job) })
 			}
-			buy(t, shop, "geheim-key-1", parent, "Shop-Buyer: geheim-ann").want(t, http.StatusCreated)
+			buy(t, shop, "geheim-key-1", parent, as(t, "geheim-ann")).want(t, http.StatusCreated)
 			untilReady(t, shop)
 			if err := shop.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)

@@ -57,11 +57,13 @@ type Config struct {
 	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
 	Draining func() bool          // true once the shop shuts down
 
-	Buyers      *auth.Tokens  // for requests below /v1/orders; without it, the header Shop-Buyer names the buyer
+	// Requests below /v1/orders have a buyer: the subject of a token of Buyers or, if that is set, what Identify returns.
+	Buyers   *auth.Tokens
+	Identify func(*http.Request) (buyer string, err error)
+
 	Limiter     *Limiter      // of what one buyer asks for
 	MaxInFlight int           // requests below /v1/ at a time
 	Timeout     time.Duration // of a request below /v1/
-	Lab         *Lab          // teaching mode
 
 	Log      *slog.Logger // gets a line for each request
 	Observer Observer
@@ -72,7 +74,7 @@ type Config struct {
 func New(c Config) http.Handler {
 	a := &api{Config: c, ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
 	inPages := []string{"cursor", "limit"}
-	routes := []route{
+	return a.engine(anyone, []route{
 		{"POST", "/v1/orders", buyer, a.placeOrder, nil},
 		{"GET", "/v1/orders", buyer, a.listOrders, inPages},
 		{"GET", "/v1/orders/:id", buyer, a.getOrder, nil},
@@ -80,23 +82,10 @@ func New(c Config) http.Handler {
 		{"POST", "/v1/orders/:id/cancel", buyer, a.cancelOrder, nil},
 		{"GET", "/v1/skus", reader, a.listSKUs, inPages},
 		{"GET", "/v1/skus/:sku", reader, a.getSKU, nil},
-		{"GET", "/v1/strategies", anyone, a.listStrategies, nil},
 		{"GET", "/openapi.yaml", anyone, document, nil},
 		{"GET", pathHealthz, anyone, healthz, nil},
 		{"GET", pathReadyz, anyone, a.readyz, nil},
-	}
-	if a.Lab != nil {
-		routes = append(routes,
-			route{"GET", "/v1/audit", anyone, a.audit, []string{"sku"}},
-			route{"POST", "/v1/skus", anyone, a.createSKU, nil},
-			route{"POST", "/v1/skus/:sku/movements", anyone, a.restock, nil},
-			route{"GET", "/v1/skus/:sku/movements", anyone, a.listMovements, []string{"cursor", "limit"}},
-			route{"GET", "/v1/tapes/:tape", anyone, a.getRecording, []string{"seen"}},
-			route{"GET", "/v1/tapes/:tape/lock", anyone, a.getRecordingLock, nil},
-			route{"POST", "/v1/tapes/:tape/:move", anyone, a.moveRecording, nil},
-		)
-	}
-	return a.engine(anyone, routes)
+	})
 }
 
 // OperatorConfig is what the operator's API needs.

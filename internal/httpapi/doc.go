@@ -8,8 +8,7 @@
 // # Authentication
 //
 // With Config.Buyers, a request below /v1/orders shows a token in its Authorization header (RFC 6750). Without a good
-// one it is a 401 that reads nothing else of the request, and the header Shop-Buyer is ignored. Without
-// Config.Buyers, that header names the buyer; absent means "guest". Every request to the operator's part but GET
+// one it is a 401 that reads nothing else of the request. Config.Identify stands for another way to know the buyer. Every request to the operator's part but GET
 // /healthz shows the operator's token, or is a 401.
 //
 // # Idempotency-Key

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"example.com/shop/internal/auth"
-	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
 
-// Errors of a request that the service does not see.
+// ErrMalformed is a request whose form is wrong. What stands around a handler or an Orders may return it, too.
+var ErrMalformed = errors.New("malformed request")
+
+// Further errors of a request that the service does not see.
 var (
 	errNoRoute    = errors.New("nothing is here")
 	errNoMethod   = errors.New("this path does not take this method; the Allow header lists what it takes")
-	errMalformed  = errors.New("malformed request")
 	errTooLarge   = errors.New("body is too large")
 	errMediaType  = errors.New("unsupported media type")
 	errSlowBody   = errors.New("the body did not arrive in time")
@@ -30,8 +31,6 @@ var (
 	errInFlight   = errors.New("too many requests of one buyer at a time")
 	errRateLimit  = errors.New("too many requests of one buyer")
 	errNotReady   = errors.New("not ready")
-	errLabOff     = errors.New("teaching mode is off")
-	errLabHeader  = errors.New("header is for teaching mode")
 )
 
 // refusedError is one of the errors above with further data for its answer.
@@ -89,16 +88,12 @@ func errorTable() []row {
 		{errInFlight, 429, "too-many-in-flight", "Too many requests at a time", detailInFlight, later},
 		{errRateLimit, 429, "rate-limited", "Too many requests", detailSlower, later},
 		{errNotReady, 503, "not-ready", "Not ready", "", crowded},
-		{errMalformed, 400, "malformed", "Malformed request", "", never},
+		{ErrMalformed, 400, "malformed", "Malformed request", "", never},
 		{errTooLarge, 413, "too-large", "Body too large", "", never},
 		{errMediaType, 415, "media-type", "Unsupported media type", "", never},
 		{errSlowBody, 408, "slow-body", "Body too slow", "", safe},
 		{errNoRoute, 404, "not-found", "Not found", "", never},
 		{errNoMethod, 405, "method-not-allowed", "Method not allowed", "", never},
-		{errLabOff, 404, "lab-off", "Teaching mode is off", "", never},
-		{errLabHeader, 400, "lab-off", "Teaching mode is off", "", never},
-		{lab.ErrInvalid, 400, "malformed", "Malformed request", "", never},
-		{lab.ErrNotFound, 404, "not-found", "Not found", "", never},
 
 		{order.ErrKeyMissing, 400, "key-missing", "Idempotency-Key missing", detailNoKey, never},
 		{order.ErrKeyInvalid, 400, "key-invalid", "Idempotency-Key invalid", "", never},

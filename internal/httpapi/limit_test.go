@@ -191,7 +191,7 @@ func TestMaxInFlight(t *testing.T) {
 	for range most {
 		<-g.entered
 	}
-	for _, path := range []string{"/v1/skus", "/v1/orders/1", "/v1/strategies"} {
+	for _, path := range []string{"/v1/skus", "/v1/orders/1", "/v1/orders"} {
 		w := s.call(t, "GET "+path, "")
 		wantProblem(t, w, "503 overloaded")
 		if w.Header().Get("Retry-After") != "1" || w.Header().Get("Cache-Control") != "no-store" {
@@ -234,7 +234,7 @@ func (g gated) Orders(context.Context, string, string, int) ([]order.Order, erro
 // newGated returns the shop, and how a buyer sends it a request.
 func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(buyer, request string) *httptest.ResponseRecorder) {
 	g = gated{fake: failing(order.ErrSoldOut), gate: newGate()}
-	config := httpapi.Config{Orders: g, Stock: g, Log: slog.New(slog.DiscardHandler)}
+	config := httpapi.Config{Orders: g, Stock: g, Identify: byHeader, Log: slog.New(slog.DiscardHandler)}
 	change(&config)
 	handler := httpapi.New(config)
 	return g, func(buyer, request string) *httptest.ResponseRecorder {

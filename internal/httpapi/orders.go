@@ -10,9 +10,6 @@ import (
 // placeOrder answers POST /v1/orders.
 func (a *api) placeOrder(c *call) (int, any, error) {
 	r := order.Request{Buyer: c.buyer, Key: c.value(headerKey)}
-	if err := a.readTeachingHeaders(c, &r); err != nil {
-		return 0, nil, err
-	}
 	var body struct {
 		Lines []struct {
 			SKU      string `json:"sku"`
@@ -25,7 +22,7 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 	for _, line := range body.Lines {
 		r.Lines = append(r.Lines, order.RequestLine{SKU: line.SKU, Units: line.Quantity})
 	}
-	placed, replayed, err := a.place(c, r)
+	placed, replayed, err := a.Orders.Place(c.Request.Context(), r)
 	if err != nil {
 		return 0, nil, err
 	}

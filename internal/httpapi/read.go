@@ -44,7 +44,7 @@ func decode(c *call, v any) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errSlowBody
 	case err != nil:
-		return fmt.Errorf("%w: the body ends too early", errMalformed)
+		return fmt.Errorf("%w: the body ends too early", ErrMalformed)
 	case mayBeEmpty && len(body) == 0:
 		return nil
 	}
@@ -55,7 +55,7 @@ func decode(c *call, v any) error {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
 	if err := json.Unmarshal(body, v, strictly); err != nil {
-		return fmt.Errorf("%w: body: %s", errMalformed, explain(err))
+		return fmt.Errorf("%w: body: %s", ErrMalformed, explain(err))
 	}
 	return nil
 }
@@ -102,15 +102,15 @@ func checkURL(c *call) error {
 	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
-		return fmt.Errorf("%w: the query of the URL cannot be read", errMalformed)
+		return fmt.Errorf("%w: the query of the URL cannot be read", ErrMalformed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !slices.Contains(c.route.query, name):
 			taken := cmp.Or(strings.Join(c.route.query, ", "), "none")
-			return fmt.Errorf("%w: parameter %.40q: this call takes %s", errMalformed, name, taken)
+			return fmt.Errorf("%w: parameter %.40q: this call takes %s", ErrMalformed, name, taken)
 		case len(values[name]) > 1:
-			return fmt.Errorf("%w: parameter %s comes %d times", errMalformed, name, len(values[name]))
+			return fmt.Errorf("%w: parameter %s comes %d times", ErrMalformed, name, len(values[name]))
 		}
 	}
 	return nil
@@ -137,14 +137,14 @@ func page[T any](c *call, list string, valid func(key string) bool,
 	if text := c.Query("limit"); text != "" {
 		limit, err = strconv.Atoi(text)
 		if err != nil || limit < 1 || limit > maxPage {
-			return 0, nil, fmt.Errorf("%w: limit %.20q: want 1 to %d", errMalformed, text, maxPage)
+			return 0, nil, fmt.Errorf("%w: limit %.20q: want 1 to %d", ErrMalformed, text, maxPage)
 		}
 	}
 	if text := c.Query("cursor"); text != "" {
 		plain, err := base64.RawURLEncoding.Strict().DecodeString(text)
 		name, key, _ := strings.Cut(string(plain), ":")
 		if err != nil || name != list || !valid(key) {
-			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", errMalformed)
+			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", ErrMalformed)
 		}
 		after = key
 	}

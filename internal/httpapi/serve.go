@@ -163,7 +163,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 		}
 	}
 	if c.inAPI() {
-		if err := c.once(errMalformed, headerKey, "Content-Type", "Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"); err != nil {
+		if err := c.once(ErrMalformed, headerKey, "Content-Type"); err != nil {
 			return 0, nil, err
 		}
 		if err := checkURL(c); err != nil {
@@ -191,12 +191,9 @@ func (a *api) identify(c *call) (err error) {
 		realm = `Bearer realm="shop operator"`
 	case c.route.caller != buyer:
 		return nil
-	case a.Buyers == nil:
-		c.buyer = cmp.Or(c.value("Shop-Buyer"), "guest")
-		if err := c.once(errMalformed, "Shop-Buyer"); err != nil {
-			return err
-		}
-		return order.CheckBuyer(c.buyer)
+	case a.Identify != nil:
+		c.buyer, err = a.Identify(c.Request)
+		return cmp.Or(err, order.CheckBuyer(c.buyer))
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
@@ -12,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/httpapi/contract"
-	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/lane"
@@ -54,24 +54,23 @@ type instance struct {
 	hold    time.Duration
 }
 
-// service sells by lanes and by what else needs only these locks. Purchases are traced.
+// service sells by lanes.
 func (i instance) service(t testing.TB) *order.Service {
 	t.Helper()
 	locker := lock.New(i.locks, lock.Options{MaxWait: 5 * time.Minute})
-	lockers := map[string]strategy.Locker{strategy.RedisLock: lab.Locker(strategy.Lease(locker))}
-	sell := strategy.Shop{Store: lab.Store(i.db), MaxOpen: i.maxOpen, CommitTime: time.Second}
+	sell := strategy.Shop{Store: i.db, MaxOpen: i.maxOpen, CommitTime: time.Second}
 	early := 0
 	if !i.db.IsSQLite() {
 		early = 8
 	}
-	lanes := lane.New(lane.Config{Shop: sell, Locker: lockers[strategy.RedisLock], Early: early})
+	lanes := lane.New(lane.Config{Shop: sell, Locker: strategy.Lease(locker), Early: early})
 	t.Cleanup(func() {
 		lanes.Close()
 		if err := locker.Close(); err != nil {
 			t.Errorf("close locker: %v", err)
 		}
 	})
-	return order.New(order.Config{Store: sell.Store, Offers: strategy.Offers(sell, lanes, lockers, nil), Hold: i.hold})
+	return order.New(order.Config{Store: sell.Store, Offers: strategy.Offers(sell, lanes, strategy.Lease(locker)), Hold: i.hold})
 }
 
 // newInstance builds both APIs of an instance.
@@ -79,13 +78,11 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	t.Helper()
 	s := &shop{service: i.service(t), stock: i.db}
 	s.config = httpapi.Config{
-		Orders: s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Identify: byHeader,
+		Orders:   s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&s.config)
-	}
-	if s.config.Lab != nil {
-		s.config.Lab.Offers = s.service.Offers
 	}
 	s.handler = httpapi.New(s.config)
 	s.operator = newOperator(t, s, nil)
@@ -103,14 +100,14 @@ func newOperator(t testing.TB, s *shop, change func(*httpapi.OperatorConfig)) ht
 	return httpapi.NewOperator(c)
 }
 
-// teach switches teaching mode on.
-func teach(c *httpapi.Config) {
-	c.Lab = &httpapi.Lab{Recorder: lab.NewRecorder(), Database: "SQLite 3", Redis: "none"}
+// byHeader lets buyers name themselves.
+func byHeader(r *http.Request) (string, error) {
+	return cmp.Or(r.Header.Get("Shop-Buyer"), "guest"), nil
 }
 
 // withTokens makes the shop ask for tokens.
 func withTokens(t testing.TB) func(*httpapi.Config) {
-	return func(c *httpapi.Config) { c.Buyers = tokens(t, shopSecret) }
+	return func(c *httpapi.Config) { c.Buyers, c.Identify = tokens(t, shopSecret), nil }
 }
 
 // Three secrets of 32 bytes.
@@ -271,7 +268,7 @@ func wantProblem(t testing.TB, w *httptest.ResponseRecorder, problem string) map
 func wantReplay(t testing.TB, first, again *httptest.ResponseRecorder) {
 	t.Helper()
 	wantStatus(t, again, first.Code)
-	if diff := cmp.Diff(first.Body.String(), again.Body.String()); diff != "" {
+	if diff := gocmp.Diff(first.Body.String(), again.Body.String()); diff != "" {
 		t.Errorf("the replay differs:\n%s", diff)
 	}
 	if got, want := again.Header().Get("Location"), first.Header().Get("Location"); got != want {

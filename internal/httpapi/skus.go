@@ -21,7 +21,7 @@ func (a *api) getSKU(c *call) (int, any, error) {
 	return http.StatusOK, skuToJSON(sku), err
 }
 
-// createSKU answers POST /v1/skus, for the operator and in teaching mode.
+// createSKU answers POST /v1/skus, for the operator.
 func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
 		SKU           string      `json:"sku"`
@@ -30,9 +30,6 @@ func (a *api) createSKU(c *call) (int, any, error) {
 		LimitPerBuyer int64       `json:"limit_per_buyer"` // 0 for none
 	}
 	body.Price.Minor = -1 // so that a missing price is refused; 0 is a price
-	if a.Lab != nil {
-		body.Price = stock.Money{Minor: 10_00, Currency: "EUR"} // the default in teaching mode
-	}
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}

@@ -1,12 +1,6 @@
-// Package lab is what teaching mode adds to a shop: traces of requests, a recorder that can stop them, and wrong locks.
-// Everything is wrapped around the shop's own parts, which know nothing of it:
-//
-//	recorder := lab.NewRecorder()
-//	client.AddHook(recorder.Redis(lock.Scripts()))               // Redis commands
-//	store.Options{Through: recorder.Database(sql.OpenDB)}        // SQL, COMMIT included
-//	lock.Options{Observer: recorder.Lock(observer)}              // what the lock's store answers
-//	zklock.Options{Trace: recorder.ZooKeeper}                    // ZooKeeper commands
-//	strategy.Shop{Store: lab.Store(store)}, lab.Locker(locker)   // the steps of a purchase
+// Package lab is the teaching shop: a shop in which requests choose how they are sold, with all strategies and wrong
+// locks, traces of requests, and a recorder that can stop them. Start wraps these around the parts of an app.Shop, which
+// know nothing of it, by app.Hooks.
 //
 // A request goes between Begin and End; Look and Do are for those who watch it and let it take its steps. Which request
 // a step or command belongs to is known from its context. Commands that outlive that, such as those which renew a lease

@@ -19,9 +19,10 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
+	"example.com/shop/internal/testserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 func begin(t *testing.T, r *Recorder, q Request) (context.Context, *Trace) {
 	t.Helper()

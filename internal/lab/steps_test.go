@@ -38,10 +38,10 @@ func TestTrace_steps(t *testing.T) {
 	memory := lock.New(lock.NewMemory(), lock.Options{})
 	t.Cleanup(func() { _ = memory.Close() })
 	lockers := map[string]strategy.Locker{
-		strategy.MemoryLock: Locker(strategy.Lease(memory)), strategy.RedisLock: Locker(strategy.Lease(memory)),
+		MemoryLock: Locker(strategy.Lease(memory)), strategy.SharedLock: Locker(strategy.Lease(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	service := order.New(order.Config{Store: shop.Store, Offers: strategy.Offers(shop, nil, lockers, nil)})
+	service := order.New(order.Config{Store: shop.Store, Offers: Plain(Offers(shop, nil, lockers, nil))})
 	r := NewRecorder()
 	for i, c := range []struct {
 		strategy string
@@ -105,7 +105,7 @@ func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx c
 		wrong[name] = Locker(locker)
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	service := order.New(order.Config{Store: shop.Store, Offers: strategy.Offers(shop, nil, wrong, nil)})
+	service := order.New(order.Config{Store: shop.Store, Offers: Plain(Offers(shop, nil, wrong, nil))})
 	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -138,11 +138,11 @@ func TestRecording_line(t *testing.T) {
 		for _, want := range want {
 			seen := until(t, r, name, Stopped)
 			file, number, _ := strings.Cut(seen.Line, ".go:")
-			sources, folder := strategy.Sources, "internal/order/strategy/"
+			files, folder := strategy.Sources, "internal/order/strategy/"
 			if strings.HasPrefix(file, "internal/lab/") {
-				sources, folder = Sources, "internal/lab/"
+				files, folder = sources, "internal/lab/"
 			}
-			text, err := sources.ReadFile(strings.TrimPrefix(file, folder) + ".go")
+			text, err := files.ReadFile(strings.TrimPrefix(file, folder) + ".go")
 			n, also := strconv.Atoi(number)
 			if err != nil || also != nil {
 				t.Fatalf("%s: before %s: line %q: %v, %v", name, seen.Next, seen.Line, err, also)

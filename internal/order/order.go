@@ -95,9 +95,8 @@ type Request struct {
 	Key   string // idempotency key, chosen by the buyer, one per purchase
 	Lines []RequestLine
 
-	// Strategy and Think are for teaching mode; empty and zero mean the shop's own.
-	Strategy string
-	Think    time.Duration // between reading the stock and writing it
+	Strategy string        // how to sell; empty for the default
+	Think    time.Duration // between reading the stock and writing it, which shows what goes wrong meanwhile
 }
 
 // RequestLine is one line of a request.
@@ -202,12 +201,12 @@ type Draft struct {
 }
 
 // newDraft returns the draft of a valid request.
-func newDraft(r Request, think, hold time.Duration) *Draft {
+func newDraft(r Request, hold time.Duration) *Draft {
 	lines := r.merged()
 	return &Draft{
 		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
 		Fingerprint: Fingerprint(lines),
-		Think:       cmp.Or(r.Think, think),
+		Think:       r.Think,
 		hold:        hold,
 	}
 }

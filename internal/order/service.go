@@ -21,13 +21,9 @@ type Strategy interface {
 	Sell(ctx context.Context, d *Draft) error
 }
 
-// Offer is a strategy and its description.
+// Offer is a strategy that a Service may sell by.
 type Offer struct {
 	Name     string
-	Lock     string // name of the lock that buyers wait for; empty for none
-	Take     string // how the stock row is changed, for display: a stock.TakeMode or "for-update"
-	Lesson   string // one sentence
-	Designed bool   // to be correct, with any number of instances; the others are wrong on purpose
 	Missing  string // why this shop cannot sell that way; empty if it can
 	Strategy Strategy
 }
@@ -39,9 +35,6 @@ type Config struct {
 
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration
-
-	// Think is the pause between reading the stock and writing it, for requests that name none; for teaching mode.
-	Think time.Duration
 
 	// OnLag is called by ExpireDue with the time for which the order that is due longest has been due by this process's
 	// clock, 0 if none is. It may be nil.
@@ -80,7 +73,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err != nil {
 		return Order{}, false, err
 	}
-	d, confirm := newDraft(r, s.Think, s.Hold), s.Store.Confirm()
+	d, confirm := newDraft(r, s.Hold), s.Store.Confirm()
 	err = s.checkNames(ctx, d)
 	if err == nil {
 		err = s.sell(ctx, offer.Strategy, d)

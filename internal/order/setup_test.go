@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
 	"example.com/shop/internal/lock/redlock"
@@ -45,6 +46,7 @@ type config struct {
 // bundle is an instance of a shop and what a test does around its store.
 type bundle struct {
 	*order.Service
+	offers []lab.Offer
 	lanes  *lane.Lanes
 	db     *store.Store
 	spy    *spyStore    // around db
@@ -78,19 +80,19 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	b.shared = lock.New(c.backend, lock.Options{TTL: c.ttl, MaxWait: c.maxWait})
 	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: c.maxWait})
 
-	lockers := map[string]strategy.Locker{strategy.RedisLock: strategy.Lease(b.shared), strategy.MemoryLock: strategy.Lease(own)}
+	lockers := map[string]strategy.Locker{strategy.SharedLock: strategy.Lease(b.shared), lab.MemoryLock: strategy.Lease(own)}
 	maps.Copy(lockers, c.lockers)
 	if c.wrap != nil {
-		lockers[strategy.RedisLock] = c.wrap(lockers[strategy.RedisLock])
+		lockers[strategy.SharedLock] = c.wrap(lockers[strategy.SharedLock])
 	}
 	c.lane.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
-	c.lane.Locker = lockers[strategy.RedisLock]
+	c.lane.Locker = lockers[strategy.SharedLock]
 	b.lanes = lane.New(c.lane)
 
-	offers := strategy.Offers(c.lane.Shop, b.lanes, lockers, nil)
-	first := slices.IndexFunc(offers, func(o order.Offer) bool { return o.Name == c.strategy })
-	offers[0], offers[first] = offers[first], offers[0]
-	b.Service = order.New(order.Config{Store: b.spy, Offers: offers})
+	b.offers = lab.Offers(c.lane.Shop, b.lanes, lockers, nil)
+	first := slices.IndexFunc(b.offers, func(o lab.Offer) bool { return o.Name == c.strategy })
+	b.offers[0], b.offers[first] = b.offers[first], b.offers[0]
+	b.Service = order.New(order.Config{Store: b.spy, Offers: lab.Plain(b.offers)})
 	t.Cleanup(func() {
 		b.lanes.Close()
 		for _, l := range []*lock.Locker{b.shared, own} {
@@ -127,7 +129,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 		t.Cleanup(func() { _ = client.Close() })
 		nodes = append(nodes, client)
 	}
-	add(strategy.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond}))
+	add(lab.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond}))
 	if db.IsSQLite() {
 		return lockers
 	}
@@ -135,18 +137,18 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	if err := table.CreateTable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	add(strategy.MySQLLock, table)
+	add(lab.MySQLLock, table)
 	tree, err := zklock.New([]string{testserver.ZooKeeper(t)}, zklock.Options{Root: fmt.Sprintf("/orders-%d", time.Now().UnixNano())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(strategy.ZooKeeperLock, tree)
+	add(lab.ZooKeeperLock, tree)
 	return lockers
 }
 
 // offered are the strategies that an instance can use.
-func offered(b *bundle) []order.Offer {
-	return slices.DeleteFunc(slices.Clone(b.Offers), func(o order.Offer) bool {
+func offered(b *bundle) []lab.Offer {
+	return slices.DeleteFunc(slices.Clone(b.offers), func(o lab.Offer) bool {
 		return o.Missing != "" || o.Name == "for-update" && b.db.IsSQLite()
 	})
 }

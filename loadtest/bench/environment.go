@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shops"
@@ -43,7 +43,7 @@ func (e *environment) startRedis(ctx context.Context) (addr string, err error) {
 		e.Later(server.Close)
 		return server.Addr(), nil
 	}
-	addrs, stop, err := app.StartEmbedded(1)
+	addrs, stop, err := lab.StartEmbedded(1)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +97,8 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 
 // fleet is shops of one program on one database and one Redis.
 type fleet struct {
-	program   string
+	program   string   // cmd/shop
+	serve     []string // how its teaching shop is started
 	variables []string
 	procs     []*child.Process
 }
@@ -114,11 +115,20 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 	}
 	f := &fleet{program: program, variables: []string{"SHOP_REDIS=" + redisAddr}} // not flags: they may hold a password
 	if info, err := os.Stat(program); program == "" || err == nil && info.IsDir() {
-		e.say("building cmd/shop, of " + cmp.Or(program, "this checkout"))
+		e.say("building the shop, of " + cmp.Or(program, "this checkout"))
 		f.program = filepath.Join(e.dir, "shop"+name)
-		if err := child.BuildShop(ctx, program, f.program); err != nil {
+		if err := child.Build(ctx, program, "cmd/shop", f.program); err != nil {
 			return nil, err
 		}
+		if _, err := os.Stat(filepath.Join(program, "cmd/lab")); err == nil || program == "" {
+			f.serve = []string{filepath.Join(e.dir, "lab"+name)}
+			if err := child.Build(ctx, program, "cmd/lab", f.serve[0]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if f.serve == nil { // one program is both
+		f.serve = []string{f.program, "serve", "--lab"}
 	}
 	if err := e.createDatabase(ctx, f, name); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 
 // startShop starts one of n shops of the fleet that stand beside each other.
 func (e *environment) startShop(ctx context.Context, f *fleet, n int) (*child.Process, error) {
-	flags := append([]string{
+	flags := append(slices.Clone(f.serve[1:]),
 		"--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
-	}, e.ShopFlag...)
-	return child.StartShop(ctx, n, f.program, f.variables, flags...)
+	)
+	return child.StartLab(ctx, n, f.serve[0], f.variables, append(flags, e.ShopFlag...)...)
 }
 
 // startNothing starts one of n handlers that do nothing.

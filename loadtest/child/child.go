@@ -87,10 +87,10 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// BuildShop builds the program cmd/shop of a checkout, empty for this one, into a file of a folder that the caller
+// Build builds a program of a checkout, empty for this one, such as cmd/lab, into a file of a folder that the caller
 // removes. The flags are of go build.
-func BuildShop(ctx context.Context, checkout, file string, flags ...string) error {
-	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/cmd/shop"})
+func Build(ctx context.Context, checkout, program, file string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/" + program})
 	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
 	build.Dir = checkout
 	// An interrupted go may leave its temporary folder, and a killed one its compilers.
@@ -102,10 +102,9 @@ func BuildShop(ctx context.Context, checkout, file string, flags ...string) erro
 	return nil
 }
 
-// StartShop is Start of a shop in teaching mode, on a free port. Settings that hold a password are for variables.
-func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
-	args := append([]string{"serve", "--lab", "--listen=127.0.0.1:0"}, flags...)
-	return Start(ctx, n, "The shop is open at http://", program, variables, args...)
+// StartLab is Start of a teaching shop, on a free port. Settings that hold a password are for variables.
+func StartLab(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
+	return Start(ctx, n, "The shop is open at http://", program, variables, append(flags, "--listen=127.0.0.1:0")...)
 }
 
 // Environ is the environment of a child: this one's without the variables of a shop, and these.

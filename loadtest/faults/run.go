@@ -98,13 +98,13 @@ func (r *runner) build(ctx context.Context, movable bool) error {
 	}
 	r.program = filepath.Join(dir, "shop")
 	if len(edits) == 0 {
-		return child.BuildShop(ctx, "", r.program)
+		return child.Build(ctx, "", "cmd/lab", r.program)
 	}
 	overlay, err := writeOverlay(ctx, dir, edits)
 	if err != nil {
 		return err
 	}
-	return child.BuildShop(ctx, "", r.program, "-overlay", overlay)
+	return child.Build(ctx, "", "cmd/lab", r.program, "-overlay", overlay)
 }
 
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.

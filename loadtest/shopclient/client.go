@@ -184,8 +184,8 @@ func Explain(err error) string {
 func (r response) good() bool { return r.status == http.StatusOK || r.status == http.StatusCreated }
 
 var (
-	// ErrNotLab means that the shop is not in teaching mode, or no shop at all.
-	ErrNotLab = errors.New("not a shop in teaching mode")
+	// ErrNotLab means that the shop is no teaching shop, or no shop at all.
+	ErrNotLab = errors.New("not a teaching shop")
 
 	// ErrNotFound means that the shop knows no such thing.
 	ErrNotFound = errors.New("not found")

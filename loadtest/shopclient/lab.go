@@ -48,7 +48,7 @@ type Audit struct {
 	Differences []Difference
 }
 
-// Lab is what a shop in teaching mode says of itself.
+// Lab is what a teaching shop says of itself.
 type Lab struct {
 	Strategies []Strategy `json:"strategies"`
 	Database   string     `json:"database"` // name and version

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 )
 
@@ -39,9 +40,9 @@ func (s *Servers) Check() error {
 }
 
 // settings are those of a shop that uses the servers.
-func (s *Servers) settings() app.Settings {
-	settings := app.Default()
-	settings.Listen, settings.Lab = "127.0.0.1:0", true
+func (s *Servers) settings() lab.Settings {
+	settings := lab.Default()
+	settings.Listen = "127.0.0.1:0"
 	settings.MySQL, settings.Redis, settings.Redlock, settings.ZooKeeper = s.MySQL, s.Redis, s.Redlock, s.ZooKeeper
 	return settings
 }

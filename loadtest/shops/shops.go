@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/crowd"
 )
 
@@ -66,7 +67,7 @@ func (u *Undo) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns shops in teaching mode that answer, on a migrated database.
+// Open returns teaching shops that answer, on a migrated database.
 func (n Instances) Open(ctx context.Context) (*Set, error) {
 	if n.Target != "" {
 		return &Set{URLs: []string{n.Target}}, nil
@@ -84,7 +85,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 	settings.PayWithin, settings.Log = payWithin, n.Log
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
 	if n.LockTTL > 0 {
-		settings.LockTTL, settings.LabShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
+		settings.LockTTL, settings.ShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
 	}
 	if n.MySQL == "" {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
@@ -93,7 +94,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		s.Later(func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
-		addrs, stop, err := app.StartEmbedded(1 + redlockNodes)
+		addrs, stop, err := lab.StartEmbedded(1 + redlockNodes)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		return err
 	}
 	for i := range n.Count {
-		shop, err := app.Start(ctx, settings)
+		shop, err := lab.Start(ctx, settings)
 		if err != nil {
 			return fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
 		}
@@ -123,7 +124,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 
 // migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it
 // refuses a server that looks like production's.
-func migrate(ctx context.Context, settings app.Settings) (err error) {
+func migrate(ctx context.Context, settings lab.Settings) (err error) {
 	if settings.MySQL == "" {
 		return nil
 	}

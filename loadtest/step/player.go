@@ -2,7 +2,7 @@
 // requests meet at the same points every time, and so end the same way every time. A race shows that a shop oversells; a
 // play shows why.
 //
-// Each buyer uses an instance of the shop of its own. The instances are real ones, in teaching mode, on one database and
+// Each buyer uses an instance of the shop of its own. The instances are real ones, teaching shops on one database and
 // one Redis. They record what each request does, and hold it before each step that another request can notice.
 //
 //	player := step.NewPlayer(shops.Instances{})

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"example.com/shop/internal/app"
+	teaching "example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
@@ -271,7 +271,7 @@ func TestUntilAvailable(t *testing.T) {
 // beside the other tests, whose plays would wait for its compiler.
 func TestPlayer_killed(t *testing.T) { //nolint:tparallel // see above
 	program := filepath.Join(t.TempDir(), "shop")
-	if err := child.BuildShop(t.Context(), "", program); err != nil {
+	if err := child.Build(t.Context(), "", "cmd/lab", program); err != nil {
 		t.Fatal(err)
 	}
 	player := newPlayer(t, shops.Instances{})
@@ -293,7 +293,7 @@ func TestPlayer_killed(t *testing.T) { //nolint:tparallel // see above
 // playKilled plays a schedule in which A dies, in shops that are processes, and kills A's.
 func playKilled(t *testing.T, program, name string) (played Position, err error) {
 	t.Helper()
-	addrs, stop, err := app.StartEmbedded(1)
+	addrs, stop, err := teaching.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func playKilled(t *testing.T, program, name string) (played Position, err error)
 	variables := []string{"SHOP_REDIS=" + addrs[0], "SHOP_DATA=" + t.TempDir()}
 	var processes []*child.Process
 	for range 2 {
-		process, err := child.StartShop(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--reconcile-at=off")
+		process, err := child.StartLab(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--reconcile-at=off")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/shop/internal/app"
+	teaching "example.com/shop/internal/lab"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -161,7 +161,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /failover", s.postFailover)
 	mux.HandleFunc("GET /source/{path...}", getSource)
 	mux.HandleFunc("GET /script", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, "text/plain; charset=utf-8", []byte(app.Script(r.FormValue("command"))))
+		answer(w, "text/plain; charset=utf-8", []byte(teaching.Script(r.FormValue("command"))))
 	})
 	mux.HandleFunc("GET /runs/{id}/{form}", s.getReport)
 	return mux
@@ -387,7 +387,7 @@ func answerPlayed(w http.ResponseWriter, played any, err error) {
 
 // getSource answers a file whose lines a Position names.
 func getSource(w http.ResponseWriter, r *http.Request) {
-	text, err := app.Source(r.PathValue("path"))
+	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
 		refuse(w, http.StatusNotFound, Problem{Text: "only the files of strategies, lanes and wrong locks are shown"})
 		return

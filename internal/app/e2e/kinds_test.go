@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 )
 
@@ -24,7 +25,7 @@ func kinds() []kind {
 
 func embedded(t *testing.T) app.Settings {
 	t.Helper()
-	addrs, stop, err := app.StartEmbedded(1)
+	addrs, stop, err := lab.StartEmbedded(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func draftsOf(buyers []*buyer) []*order.Draft {
 	return drafts
 }
 
-// think pauses for the longest think time of its orders, in teaching mode.
+// think pauses for the longest think time of its orders.
 func (b *batch) think(ctx context.Context) error {
 	var longest time.Duration
 	for _, w := range b.orders {

@@ -4,128 +4,27 @@ import (
 	"embed"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 )
 
-// Names of the locks of correct strategies: keys of the lockers that Offers takes.
-const (
-	MemoryLock    = "memory" // excludes the goroutines of one instance; the others exclude all instances
-	RedisLock     = "redis"
-	RedlockLock   = "redlock"
-	MySQLLock     = "mysql"
-	ZooKeeperLock = "zookeeper"
-)
+// SharedLock is the name of the lock that all instances of a shop share.
+const SharedLock = "redis"
 
 // Sources are the files of this package, to be shown in lessons.
 //
 //go:embed *.go
 var Sources embed.FS
 
-// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes is the strategy of
-// that name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be
-// used.
-func Offers(shop Shop, lanes order.Strategy, lockers map[string]Locker, missing map[string]string) []order.Offer {
-	redis, memory := lockers[RedisLock], lockers[MemoryLock]
+// Offers returns the ways to sell that a shop may use, the default first: each is correct with any number of instances.
+// lanes is the strategy of that name, locker the lock that the instances share.
+func Offers(shop Shop, lanes order.Strategy, locker Locker) []order.Offer {
 	offers := []order.Offer{
-		{
-			Name: "lanes", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: lanes,
-			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders.",
-		},
-		{
-			Name: "redis", Lock: RedisLock, Take: "fenced", Designed: true, Strategy: Redis{shop, redis},
-			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
-		},
-		{
-			Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true, Strategy: Locked{shop, lockers[RedlockLock], stock.Conditional},
-			Lesson: "A lease by majority of five Redis survives two of them; it has no fence to check, so what makes it correct is the guarded update.",
-		},
-		{
-			Name: "mysql-lock", Lock: MySQLLock, Take: "fenced", Designed: true, Strategy: Redis{shop, lockers[MySQLLock]},
-			Lesson: "A lease in a table of the database spares a second server; each costs two more transactions there, and waiters poll.",
-		},
-		{
-			Name: "zookeeper", Lock: ZooKeeperLock, Take: "fenced", Designed: true, Strategy: Redis{shop, lockers[ZooKeeperLock]},
-			Lesson: "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers.",
-		},
-		{
-			Name: "for-update", Take: "for-update", Designed: true, Strategy: ForUpdate{shop},
-			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks.",
-		},
-		{
-			Name: "optimistic", Take: "optimistic", Designed: true, Strategy: Optimistic{shop},
-			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same.",
-		},
-		{
-			Name: "conditional", Take: "conditional", Designed: true, Strategy: Conditional{shop},
-			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row.",
-		},
-		{
-			Name: "none", Take: "overwrite", Strategy: None{shop},
-			Lesson: "Read, think, write: all who read before the first write sell the same units.",
-		},
-		{
-			Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: Locked{shop, memory, stock.Overwrite},
-			Lesson: "A lock inside the process: right with one instance, wrong with two, because each has its own.",
-		},
-		{
-			Name: "setnx-expire", Lock: "setnx-expire", Take: "overwrite", Strategy: Locked{shop, lockers["setnx-expire"], stock.Overwrite},
-			Lesson: "SETNX, then EXPIRE: a process that dies between the two leaves a lock that never ends, and that SKU is never sold again; SET with NX and PX is one step.",
-		},
-		{
-			Name: "setex", Lock: "setex", Take: "overwrite", Strategy: Locked{shop, lockers["setex"], stock.Overwrite},
-			Lesson: "SETEX, or SET with an expiry and without NX, overwrites the lock of its holder: all callers get it at once.",
-		},
-		{
-			Name: "blind-del", Lock: "blind-del", Take: "overwrite", Strategy: Locked{shop, lockers["blind-del"], stock.Overwrite},
-			Lesson: "DEL without asking whose lock it is: a holder whose time ran out deletes the next one's lock and lets a third in.",
-		},
-		{
-			Name: "get-then-del", Lock: "get-then-del", Take: "overwrite", Strategy: Locked{shop, lockers["get-then-del"], stock.Overwrite},
-			Lesson: "GET, compare, then DEL: the lock can pass to another buyer between the two; a script that compares and deletes is one step.",
-		},
-		{
-			Name: "release-before-commit", Lock: RedisLock, Take: "overwrite", Strategy: ReleaseBeforeCommit{shop, redis},
-			Lesson: "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change.",
-		},
-		{
-			Name: "short-lease", Lock: "short-lease", Take: "overwrite", Strategy: Locked{shop, lockers["short-lease"], stock.Overwrite},
-			Lesson: "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices.",
-		},
-		{
-			Name: "read-before-lock", Lock: RedisLock, Take: "overwrite", Strategy: ReadBeforeLock{shop, redis},
-			Lesson: "The right lock, taken after reading: what was read can be sold while its buyer waits for the lock. Read again once you have it.",
-		},
-		{
-			Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite", Strategy: Locked{shop, lockers[RedlockLock], stock.Overwrite},
-			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
-		},
-		{
-			Name: "try-once", Lock: "try-once", Take: "conditional", Strategy: TryOnce{shop, lockers["try-once"]},
-			Lesson: "A buyer who does not get the lock at once is refused as if nothing were left: right for a job, which comes again, wrong for a buyer. Units are left over.",
-		},
-		{
-			Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant"]},
-			Lesson: "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold.",
-		},
-		{
-			Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite", Strategy: Reentrant{shop, lockers["reentrant-count"]},
-			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is.",
-		},
-		{
-			Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite",
-			Strategy: Locked{shop, lockers["mysql-lock-ownerless"], stock.Overwrite},
-			Lesson:   "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer.",
-		},
+		{Name: "redis", Strategy: Redis{shop, locker}},
+		{Name: "conditional", Strategy: Conditional{shop}},
+		{Name: "optimistic", Strategy: Optimistic{shop}},
+		{Name: "for-update", Strategy: ForUpdate{shop}},
 	}
-	for i := range offers {
-		o := &offers[i]
-		o.Missing = missing[o.Name]
-		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
-			o.Missing = "its lock was not set up"
-		}
-		if o.Name != "lanes" { // a lane replays by itself, with one query for a batch
-			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
-		}
+	for i, o := range offers {
+		offers[i].Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
 	}
-	return offers
+	return append([]order.Offer{{Name: "lanes", Strategy: lanes}}, offers...) // a lane replays by itself, with one query for a batch
 }

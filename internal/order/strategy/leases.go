@@ -7,7 +7,7 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Locker takes locks. Lease adapts a *lock.Locker; the wrong locks of teaching mode implement it as well.
+// Locker takes locks. Lease adapts a *lock.Locker; the wrong locks of the teaching shop implement it as well.
 type Locker interface {
 	// AcquireAll takes the locks of these keys, all or none, in sorted order.
 	AcquireAll(ctx context.Context, keys ...string) (Leases, error)

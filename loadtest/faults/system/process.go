@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
@@ -42,7 +42,7 @@ func (s *Shop) URL() string {
 	return url
 }
 
-// Start starts the process, in teaching mode but with limits for buyers, which none of them reaches, and returns when it
+// Start starts the process, a teaching shop with limits for buyers, which none of them reaches, and returns when it
 // serves. Orders expire within a history, and a load balancer has time to see that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
@@ -52,7 +52,7 @@ func (s *Shop) Start(ctx context.Context) (err error) {
 	} else {
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	s.process, err = child.StartShop(ctx, Instances, s.program, env, flags...)
+	s.process, err = child.StartLab(ctx, Instances, s.program, env, flags...)
 	if err == nil {
 		s.url.Store("http://" + s.process.Addr)
 	}
@@ -112,7 +112,7 @@ func (s *Server) Kill(ctx context.Context) error {
 // Start starts a killed server again, and returns when it answers.
 func (s *Server) Start(ctx context.Context) error {
 	if s.Server == nil {
-		addrs, stop, err := app.StartEmbedded(1)
+		addrs, stop, err := lab.StartEmbedded(1)
 		if err == nil {
 			s.stop = stop
 			s.addr.Store(addrs[0])

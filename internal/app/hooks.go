@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"net/http"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/lane"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+)
+
+// Hooks are how a program extends a shop: each stands around a part of it, or nil for none. internal/lab is an example.
+type Hooks struct {
+	// Identify returns who sends a request below /v1/orders, instead of a token of TokenSecret. An error that is an
+	// httpapi.ErrMalformed is a 400.
+	Identify func(*http.Request) (buyer string, err error)
+
+	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // what makes a pool of connections
+	Redis    redis.Hook                                                               // of each client
+	Observer func(lock.Observer) lock.Observer                                        // of each locker
+	Store    func(order.Store) order.Store
+	Locker   func(strategy.Locker) strategy.Locker
+	Orders   func(httpapi.Orders) httpapi.Orders
+	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener
+
+	// Offers returns the ways to sell, the default first, instead of Settings.Strategy alone. It is called when all
+	// parts but the HTTP API are open.
+	Offers func(context.Context, Parts) ([]order.Offer, error)
+
+	// Alone says that no other shop uses Settings.Redis, so that no second one may serve the data folder.
+	Alone bool
+}
+
+// Parts are those of a shop that is about to open. Its owner closes them.
+type Parts struct {
+	Settings
+	Database *store.Store
+	Redis    redis.UniversalClient // nil without Settings.Redis
+	Shop     strategy.Shop
+	Lanes    *lane.Lanes
+	Locker   strategy.Locker // the one that the instances share
+
+	components *components
+}
+
+// NewLocker opens a locker with metrics under its name.
+func (p Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
+	return p.components.newLocker(p.Settings, name, b)
+}
+
+// OpenRedis returns a client of a further Redis that has answered.
+func (p Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
+	return p.components.openRedis(ctx, p.Settings, address)
+}
+
+// OnClose registers what is to be closed with the shop, before what was opened earlier.
+func (p Parts) OnClose(name string, shut func() error) { p.components.onClose(name, shut) }

@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/order"
+)
+
+// handler is the buyers' listener of a teaching shop. Beside what buyers may do it has
+//
+//	GET  /v1/strategies           the ways to sell that the header Shop-Strategy may name, the default first
+//	GET  /v1/tapes/{tape}         a Recording, once its version is higher than ?seen=N, or after 10 s as it is
+//	GET  /v1/tapes/{tape}/lock    the LockState of the lock that the recorded request has asked for last
+//	POST /v1/tapes/{tape}/{move}  make a Move with the request; the Recording
+//
+// and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, and GET and POST
+// /v1/skus/{sku}/movements.
+func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", buyers)
+	mux.HandleFunc("POST /v1/orders", func(w http.ResponseWriter, r *http.Request) {
+		buyers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, call{r.Header, w.Header()})))
+	})
+	asOperator := func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+l.settings.OperatorToken.Reveal())
+		operator.ServeHTTP(w, r)
+	}
+	for _, pattern := range []string{"GET /v1/audit", "POST /v1/skus", "GET /v1/skus/{sku}/movements", "POST /v1/skus/{sku}/movements"} {
+		mux.HandleFunc(pattern, asOperator)
+	}
+	mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
+		all := make([]strategyJSON, len(l.offers))
+		for i, o := range l.offers {
+			all[i] = strategyJSON{o.Name, o.Lock, o.Take, o.Designed, o.Lesson, o.Missing == "", o.Missing}
+		}
+		answer(w, map[string]any{"strategies": all, "database": l.database, "redis": l.redis}, nil)
+	})
+	look := func(w http.ResponseWriter, r *http.Request) {
+		seen, err := strconv.ParseUint(cmp.Or(r.URL.Query().Get("seen"), "0"), 10, 31)
+		if err != nil {
+			answer(w, nil, fmt.Errorf("%w: seen: want the version of a recording, 0 or more", ErrInvalid))
+			return
+		}
+		recording, err := l.recorder.Look(r.Context(), r.PathValue("tape"), int(seen))
+		answer(w, recording, err)
+	}
+	mux.HandleFunc("GET /v1/tapes/{tape}", look)
+	mux.HandleFunc("GET /v1/tapes/{tape}/lock", func(w http.ResponseWriter, r *http.Request) {
+		state, err := l.recorder.Holder(r.Context(), r.PathValue("tape"))
+		answer(w, state, err)
+	})
+	mux.HandleFunc("POST /v1/tapes/{tape}/{move}", func(w http.ResponseWriter, r *http.Request) {
+		if err := l.recorder.Do(r.Context(), Move(r.PathValue("move")), r.PathValue("tape")); err != nil {
+			answer(w, nil, err)
+			return
+		}
+		look(w, r)
+	})
+	return mux
+}
+
+// strategyJSON is an Offer.
+type strategyJSON struct {
+	Name            string `json:"name"`
+	Lock            string `json:"lock"` // empty for none
+	Take            string `json:"take"`
+	PromisesCorrect bool   `json:"promises_correct"`
+	Lesson          string `json:"lesson"`
+	Available       bool   `json:"available"`
+	Reason          string `json:"reason,omitempty"` // why it is not
+}
+
+// answer writes JSON or a problem, as httpapi does.
+func answer(w http.ResponseWriter, body any, err error) {
+	status, contentType := http.StatusOK, "application/json; charset=utf-8"
+	if err != nil {
+		kind := "lock-no-answer"
+		status, contentType = http.StatusServiceUnavailable, "application/problem+json"
+		switch {
+		case errors.Is(err, ErrInvalid):
+			status, kind = http.StatusBadRequest, "malformed"
+		case errors.Is(err, ErrNotFound):
+			status, kind = http.StatusNotFound, "not-found"
+		}
+		body = map[string]any{"type": "/problems/" + kind, "title": http.StatusText(status), "status": status, "detail": err.Error()}
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // it fails only if the client is gone
+}
+
+// identify believes the header Shop-Buyer.
+func identify(r *http.Request) (buyer string, err error) {
+	buyer, err = call{header: r.Header}.value("Shop-Buyer")
+	return cmp.Or(buyer, "guest"), err
+}
+
+// call is the headers of a request to place an order, and of its answer.
+type call struct{ header, answer http.Header }
+
+type callKey struct{}
+
+// value returns a header's value, empty if it is absent. The error is an httpapi.ErrMalformed.
+func (c call) value(header string) (string, error) {
+	if n := len(c.header.Values(header)); n > 1 {
+		return "", fmt.Errorf("%w: header %s comes %d times: send it once", httpapi.ErrMalformed, header, n)
+	}
+	return c.header.Get(header), nil
+}
+
+// choice reads the headers by which a request chooses how its order is sold:
+//
+//	Shop-Strategy: none    how, by a strategy that is available
+//	Shop-Think: 2ms        the pause between reading stock and writing it, at most order.MaxThink
+//	Shop-Tape: a           record what the request does, under this name
+//	Shop-Stop: each        with Shop-Tape: stop before each step that another request can notice
+func (c call) choice(r *order.Request) (q Request, err error) {
+	var think, stop string
+	for _, h := range []struct {
+		name string
+		to   *string
+	}{{"Shop-Strategy", &r.Strategy}, {"Shop-Think", &think}, {"Shop-Tape", &q.Name}, {"Shop-Stop", &stop}} {
+		if *h.to, err = c.value(h.name); err != nil {
+			return q, err
+		}
+	}
+	if think != "" {
+		if r.Think, err = time.ParseDuration(think); err != nil {
+			return q, fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, order.MaxThink)
+		}
+	}
+	q.Step = stop == "each"
+	switch {
+	case stop != "" && !q.Step:
+		return q, fmt.Errorf("%w: header Shop-Stop %.80q: want each", httpapi.ErrMalformed, stop)
+	case q.Step && q.Name == "":
+		return q, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to step", httpapi.ErrMalformed)
+	}
+	for _, line := range r.Lines {
+		q.SKUs = append(q.SKUs, line.SKU)
+	}
+	return q, nil
+}
+
+// orders lets requests choose, and traces those that place an order.
+func (l *teaching) orders(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} }
+
+type chosenOrders struct {
+	service
+	*teaching
+}
+
+// service has no field of its method's name.
+type service interface{ httpapi.Orders }
+
+// Place implements httpapi.Orders. Its answer has the steps in the header Shop-Trace, unless it is a replay.
+func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error) {
+	c, _ := ctx.Value(callKey{}).(call)
+	r.Think = o.settings.Think
+	q, err := c.choice(&r)
+	if err != nil {
+		return placed, false, err
+	}
+	ctx, trace, err := o.recorder.Begin(ctx, q)
+	if err != nil {
+		return placed, false, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
+	}
+	placed, replayed, err = o.service.Place(ctx, r)
+	trace.End()
+	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut)) {
+		c.answer.Set("Shop-Trace", trace.Header())
+	}
+	return placed, replayed, err
+}

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/mysqllock"
+	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/lock/zklock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+)
+
+// open opens the locks of all strategies that there are servers for.
+func (l *teaching) open(ctx context.Context, p app.Parts) (_ []order.Offer, err error) {
+	o := &opening{Parts: p, settings: l.settings, recorder: l.recorder, lockers: map[string]strategy.Locker{}}
+	o.add(MemoryLock, lock.NewMemory())
+	wrong := WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
+	if wrong["mysql-lock-ownerless"], err = o.ownerlessRow(ctx); err != nil {
+		return nil, err
+	}
+	for name, locker := range wrong {
+		o.lockers[name] = Locker(locker)
+	}
+	for _, step := range []func(context.Context) error{o.redlock, o.mysqlLock, o.zookeeper} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	o.lockers[strategy.SharedLock] = p.Locker
+	l.offers = Offers(p.Shop, p.Lanes, o.lockers, l.settings.missing())
+	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
+	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
+	l.redis = redisVersion(ctx, p.Redis)
+	l.database, err = p.Database.Version(ctx)
+	return Plain(l.offers), err
+}
+
+// missing returns why strategies cannot be used in this shop, by name.
+func (s Settings) missing() map[string]string {
+	missing := map[string]string{}
+	if s.MySQL == "" {
+		missing["mysql-lock"] = "it needs MySQL or MariaDB: --mysql DSN"
+		missing["for-update"] = "it needs MySQL or MariaDB: --mysql DSN; SQLite has one writer at a time, and no rows to lock"
+	}
+	if len(s.Redlock) == 0 && s.Redis != "" {
+		missing["redlock"] = "it needs five independent Redis servers: --redlock ADDR,ADDR,ADDR,ADDR,ADDR"
+		missing["redlock-unguarded"] = missing["redlock"]
+	}
+	if s.ZooKeeper == "" {
+		missing["zookeeper"] = "it needs a ZooKeeper: --zookeeper ADDR"
+	}
+	return missing
+}
+
+// opening is the locks of a shop that is about to open.
+type opening struct {
+	app.Parts
+	settings Settings
+	recorder *Recorder
+	lockers  map[string]strategy.Locker
+}
+
+func (o *opening) add(name string, b lock.Backend) *lock.Locker {
+	locker := o.NewLocker(name, b)
+	o.lockers[name] = Locker(strategy.Lease(locker))
+	return locker
+}
+
+func (o *opening) redlock(ctx context.Context) error {
+	addrs := o.settings.Redlock
+	if len(addrs) == 0 && o.settings.Redis == "" {
+		embedded, stop, err := StartEmbedded(5)
+		if err != nil {
+			return err
+		}
+		o.OnClose("embedded redlock", stop)
+		addrs = embedded
+	}
+	if len(addrs) == 0 {
+		return nil
+	}
+	var nodes []redis.UniversalClient
+	for _, address := range addrs {
+		node, err := o.OpenRedis(ctx, address)
+		if err != nil {
+			return fmt.Errorf("redlock: %w", err)
+		}
+		nodes = append(nodes, node)
+	}
+	// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
+	o.add(RedlockLock, redlock.New(nodes, redlock.Options{
+		NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond,
+	}))
+	return nil
+}
+
+// mysqlLock also creates the table of the locks, which is of the teaching shop alone and so in no migration.
+func (o *opening) mysqlLock(ctx context.Context) error {
+	if o.MySQL == "" {
+		return nil
+	}
+	table := mysqllock.New(o.Database.DB())
+	if err := table.CreateTable(ctx); err != nil {
+		return fmt.Errorf("mysql-lock: make its table: %w", err)
+	}
+	o.add(MySQLLock, table)
+	return nil
+}
+
+// ownerlessRow opens the table of the lock. With SQLite it is in a file of its own: in the shop's, taking the lock would
+// wait for transactions that sell, as it does not in MySQL.
+func (o *opening) ownerlessRow(ctx context.Context) (_ strategy.Locker, err error) {
+	rows := o.Database
+	if o.MySQL == "" {
+		rows, err = store.SQLite(ctx, filepath.Join(o.Data, "wrong_locks.db"), store.Options{Through: o.recorder.Database(sql.OpenDB)})
+		if err != nil {
+			return nil, err
+		}
+		o.OnClose("wrong locks", rows.Close)
+	}
+	return OwnerlessRow(ctx, rows.DB(), o.LockWait)
+}
+
+// zookeeper waits until it has answered, like the other servers.
+func (o *opening) zookeeper(ctx context.Context) error {
+	address := o.settings.ZooKeeper
+	if address == "" {
+		return nil
+	}
+	nodes, err := zklock.New(strings.Split(address, ","), zklock.Options{
+		SessionTimeout: 3 * o.LockTTL, Trace: o.recorder.ZooKeeper,
+	})
+	if err != nil {
+		return fmt.Errorf("zookeeper at %s: %w (--zookeeper, SHOP_ZOOKEEPER)", address, err)
+	}
+	locker := o.add(ZooKeeperLock, nodes)
+	defer o.Announce("zookeeper at " + address)()
+	for {
+		err := locker.Do(ctx, "start", func(context.Context, *lock.Lease) error { return nil })
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(ctx.Err(), context.Canceled):
+			return context.Cause(ctx)
+		case ctx.Err() != nil || !errors.Is(err, lock.ErrNoAnswer):
+			return fmt.Errorf("zookeeper at %s does not answer: %w; check that it runs and that --zookeeper (SHOP_ZOOKEEPER) is right", address, err)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/auth"
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/store"
+)
+
+// Settings are those of a shop, and the teaching shop's own. Start from Default and change what differs.
+type Settings struct {
+	app.Settings `embed:""`
+
+	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of independent Redis servers, for the strategy of that name; without --redis, five in this process."`
+	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
+	Think     time.Duration `group:"Teaching" env:"SHOP_THINK" default:"0s" help:"Pause between reading stock and writing it, for orders that name none: 0s to 1s."`
+
+	// ShortTTL is the TTL of the wrong locks that fail when the work takes longer than that; 0 means one that is
+	// shorter than an order takes.
+	ShortTTL time.Duration `kong:"-"`
+}
+
+// Default returns the settings of a command line without flags and environment variables: set Data or MySQL.
+func Default() Settings { return Settings{Settings: app.Default()} }
+
+// Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server. Servers
+// with TLS are refused, as production has them: wrong strategies sell what is not there.
+func (s Settings) Check() error {
+	s.Hooks = new(teaching).hooks()
+	errs := []error{s.Settings.Check()}
+	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if s.Think < 0 || s.Think > order.MaxThink {
+		fail("think: %v: want 0 to %v", s.Think, order.MaxThink)
+	}
+	if s.ShortTTL < 0 || s.ShortTTL > 10*time.Minute {
+		fail("short TTL: %v: want 0 to 10m", s.ShortTTL)
+	}
+	refuseTLS := func(name string, tls bool) {
+		if tls {
+			fail("%s: has TLS, as production's servers do; a teaching shop oversells on purpose: give it servers of its own", name)
+		}
+	}
+	dsn, err := store.ReadDSN(s.MySQL)
+	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
+	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(s.Redis, "rediss:"))
+	seen := map[string]bool{}
+	for _, address := range s.Redlock {
+		refuseTLS("redlock", strings.HasPrefix(address, "rediss:"))
+		name, err := app.RedisAddress(address)
+		name = strings.ToLower(name)
+		switch {
+		case err != nil:
+			fail("redlock: %w", err)
+		case seen[name]:
+			fail("redlock: %s is named twice: want independent servers", name)
+		}
+		seen[name] = true
+	}
+	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
+		fail("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
+	}
+	if s.ZooKeeper != "" {
+		for address := range strings.SplitSeq(s.ZooKeeper, ",") {
+			if err := app.CheckAddress("zookeeper", address); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Shop is a running teaching shop.
+type Shop struct {
+	*app.Shop
+	stop func() error // the Redis in this process
+}
+
+// Start is app.Start of a teaching shop. Without limits that say otherwise, buyers have none.
+func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	shop := &Shop{stop: func() error { return nil }}
+	if s.OperatorToken.IsZero() {
+		random := make([]byte, 32)
+		_, _ = rand.Read(random) // it never fails
+		if s.OperatorToken, err = auth.NewSecret(hex.EncodeToString(random)); err != nil {
+			return nil, err
+		}
+	}
+	l := &teaching{settings: s, recorder: NewRecorder()}
+	none := 0
+	if s.RateLimit == nil {
+		s.RateLimit = &none
+	}
+	if s.MaxOpenOrders == nil {
+		s.MaxOpenOrders = &none
+	}
+	if s.Redis == "" {
+		addrs, stop, err := StartEmbedded(1)
+		if err != nil {
+			return nil, err
+		}
+		s.Redis, shop.stop = addrs[0], stop
+	}
+	s.Hooks = l.hooks()
+	s.Hooks.Alone = l.settings.Redis == ""
+	if shop.Shop, err = app.Start(ctx, s.Settings); err != nil {
+		return nil, errors.Join(err, shop.stop())
+	}
+	return shop, nil
+}
+
+// Shutdown is that of an app.Shop.
+func (s *Shop) Shutdown(ctx context.Context) error {
+	return errors.Join(s.Shop.Shutdown(ctx), s.stop())
+}
+
+// teaching is what is around the parts of a teaching shop.
+type teaching struct {
+	settings Settings
+	recorder *Recorder
+	offers   []Offer
+
+	database, redis string // names and versions
+}
+
+func (l *teaching) hooks() app.Hooks {
+	r := l.recorder
+	return app.Hooks{
+		Identify: identify,
+		Database: r.Database,
+		Redis:    r.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), Scripts())),
+		Observer: r.Lock,
+		Store:    Store,
+		Locker:   Locker,
+		Orders:   l.orders,
+		Handler:  l.handler,
+		Offers:   l.open,
+	}
+}
+
+// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
+// has no version.
+func redisVersion(ctx context.Context, client redis.UniversalClient) string {
+	info := client.InfoMap(ctx, "server")
+	if version := info.Item("Server", "valkey_version"); version != "" {
+		return "Valkey " + version // it also has a redis_version
+	}
+	if version := info.Item("Server", "redis_version"); version != "" {
+		return "Redis " + version
+	}
+	return "Redis protocol, version unknown"
+}
+
+// StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the
+// loopback interface: one for Settings.Redis, usually five for Settings.Redlock. Shut down the shops before calling
+// stop.
+func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
+	var servers []*miniredis.Miniredis
+	stop = func() error {
+		for _, server := range servers {
+			server.Close()
+		}
+		return nil
+	}
+	for range n {
+		server := miniredis.NewMiniRedis()
+		if err := server.StartAddr("127.0.0.1:0"); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("start the Redis-protocol server: %w", err), stop())
+		}
+		server.ClockTTL(true) // keys expire by the clock
+		servers = append(servers, server)
+		addrs = append(addrs, server.Addr())
+	}
+	return addrs, stop, nil
+}

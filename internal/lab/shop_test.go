@@ -1,0 +1,349 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
+)
+
+// embedded are the settings of a shop that needs no server.
+func embedded(t *testing.T) Settings {
+	t.Helper()
+	s := Default()
+	s.Listen, s.Data = "127.0.0.1:0", t.TempDir()
+	return s
+}
+
+// start starts a shop with some mugs, which is closed with the test.
+func start(t *testing.T, s Settings) *Shop {
+	t.Helper()
+	if s.MySQL != "" {
+		database, err := app.OpenDatabase(t.Context(), s.DatabaseSettings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer database.Close()
+		if _, err := database.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shop, err := Start(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		if err := shop.Shutdown(context.Background()); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	shop.supply(t, "mug", 50)
+	return shop
+}
+
+// call sends a request, such as "GET /v1/skus", and fails unless the answer has the status. headers are "Name: value"
+// lines.
+func (s *Shop) call(t *testing.T, status int, call, body string, headers ...string) (text string, answered http.Header) {
+	t.Helper()
+	method, path, _ := strings.Cut(call, " ")
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range append(headers, "Content-Type: application/json") {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return "", nil
+	}
+	defer w.Body.Close()
+	read, err := io.ReadAll(w.Body)
+	if err != nil || w.StatusCode != status {
+		t.Errorf("%s %.80q: got status %d %s, %v, want %d", call, headers, w.StatusCode, read, err, status)
+	}
+	return string(read), w.Header
+}
+
+func (s *Shop) supply(t *testing.T, sku string, units int) {
+	t.Helper()
+	s.call(t, http.StatusCreated, "POST /v1/skus", fmt.Sprintf(`{"sku":%q,"units":%d,"price":{"minor":1250,"currency":"EUR"}}`, sku, units))
+}
+
+// buy buys some units of a SKU.
+func (s *Shop) buy(t *testing.T, status int, key, sku string, units int, headers ...string) (string, http.Header) {
+	t.Helper()
+	return s.call(t, status, "POST /v1/orders", fmt.Sprintf(`{"lines":[{"sku":%q,"quantity":%d}]}`, sku, units), append(headers, "Idempotency-Key: "+key)...)
+}
+
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// GET /v1/strategies lists all, with what those that are not available need, and Shop-Strategy sells by each of the others.
+func (s *Shop) buyByEach(t *testing.T) (missing map[string]string) {
+	t.Helper()
+	text, _ := s.call(t, http.StatusOK, "GET /v1/strategies", "")
+	list := decode[struct {
+		Strategies      []struct{ Name, Lock, Take, Lesson, Reason string }
+		Database, Redis string
+	}](t, text)
+	if list.Database == "" || list.Redis == "" || len(list.Strategies) < 20 || list.Strategies[0].Name != "lanes" {
+		t.Fatalf("got %s, want all strategies and the servers", text)
+	}
+	missing = map[string]string{}
+	for _, one := range list.Strategies {
+		switch sku := "for-" + one.Name; {
+		case one.Reason != "":
+			missing[one.Name] = one.Reason
+			s.supply(t, sku, 1)
+			if p, _ := s.buy(t, http.StatusBadRequest, "key-"+sku, sku, 1, "Shop-Strategy: "+one.Name); !strings.Contains(p, "/problems/missing-strategy") || !strings.Contains(p, one.Reason) {
+				t.Errorf("%s: got %s, want missing-strategy and why", one.Name, p)
+			}
+		case one.Name != "reentrant": // which gives up after LockWait
+			s.supply(t, sku, 1)
+			s.buy(t, http.StatusCreated, "key-"+sku, sku, 1, "Shop-Strategy: "+one.Name, "Shop-Think: 1ms")
+		}
+	}
+	return missing
+}
+
+// A strategy that needs a server which is not there is listed, with what it needs.
+func TestShop_withoutServers(t *testing.T) {
+	addrs, stop, err := StartEmbedded(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stop() })
+	s := embedded(t)
+	s.Redis = addrs[0]
+	missing := start(t, s).buyByEach(t)
+	for name, flag := range map[string]string{
+		"redlock": "--redlock", "redlock-unguarded": "--redlock", "zookeeper": "--zookeeper", "mysql-lock": "--mysql", "for-update": "--mysql",
+	} {
+		if !strings.Contains(missing[name], flag) {
+			t.Errorf("%s: got the reason %q, want %s in it", name, missing[name], flag)
+		}
+		delete(missing, name)
+	}
+	if len(missing) > 0 {
+		t.Errorf("not available: %v", missing)
+	}
+}
+
+// With all servers, every strategy is available.
+func TestShop_withAllServers(t *testing.T) {
+	s := embedded(t)
+	s.MySQL, s.Data = testserver.MySQL(t), ""
+	s.ZooKeeper = testserver.ZooKeeper(t)
+	if missing := start(t, s).buyByEach(t); len(missing) > 0 {
+		t.Errorf("not available: %v", missing)
+	}
+}
+
+// "waits until it has answered", also where that takes longer than a request may.
+func TestShop_lateZooKeeper(t *testing.T) {
+	t.Parallel()
+	server := testserver.ZooKeeper(t)
+	var first sync.Once
+	answers := make(chan struct{})
+	s := embedded(t)
+	s.LockTTL = time.Second // and a request may take as long
+	s.ZooKeeper = testserver.Relay(t, server, func(client, server net.Conn) {
+		first.Do(func() { time.AfterFunc(2*s.LockTTL, func() { close(answers) }) })
+		<-answers
+		testserver.BothWays(client, server,
+			func() { _, _ = io.Copy(server, client) },
+			func() { _, _ = io.Copy(client, server) })
+	})
+	shop := start(t, s)
+	shop.buy(t, http.StatusCreated, "key", "mug", 1, "Shop-Strategy: zookeeper")
+}
+
+// "Its answer has the steps in the header Shop-Trace, unless it is a replay."
+func TestShop_trace(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded(t))
+	s.supply(t, "cup", 5)
+	times := regexp.MustCompile(`at=\d{16}\b`)
+	for _, c := range []struct {
+		key    string
+		units  int
+		status int
+		want   string // with # for each time
+	}{
+		{"key-1", 2, 201, "begun;at=#, read;at=#;sku=cup;units=5, writing;at=#, written;at=#;sku=cup;units=3, committed;at=#"},
+		{"key-1", 2, 201, ""}, // a replay
+		{"key-2", 4, 409, "begun;at=#, read;at=#;sku=cup;units=3"},
+		{"key-1", 3, 422, ""},
+	} {
+		_, header := s.buy(t, c.status, c.key, "cup", c.units, "Shop-Strategy: none")
+		if got := times.ReplaceAllString(header.Get("Shop-Trace"), "at=#"); got != c.want {
+			t.Errorf("%s, %d units: Shop-Trace: got  %s\nwant %s", c.key, c.units, got, c.want)
+		}
+	}
+}
+
+// A request is stepped and looked at over HTTP.
+func TestShop_recording(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded(t))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.buy(t, http.StatusCreated, "key-1", "mug", 1, "Shop-Strategy: redis", "Shop-Tape: a", "Shop-Stop: each")
+	}()
+	var got Recording
+	testserver.Until(t, "the request is recorded", time.Minute, func() bool {
+		w, err := http.Get(s.URL() + "/v1/tapes/a")
+		if err != nil {
+			return false
+		}
+		return w.Body.Close() == nil && w.StatusCode == http.StatusOK
+	})
+	var stops []string
+	for got.State != Ended {
+		text, _ := s.call(t, http.StatusOK, "GET /v1/tapes/a?seen="+strconv.Itoa(got.Version), "")
+		if got = decode[Recording](t, text); got.State != Stopped {
+			continue
+		}
+		verb, _, _ := strings.Cut(got.Next, " sku:")
+		stops = append(stops, verb)
+		text, _ = s.call(t, http.StatusOK, "GET /v1/tapes/a/lock", "")
+		if is, holds := decode[LockState](t, text), len(stops) > 1; (is.Owner != "") != holds || (is.TTL > 0) != holds {
+			t.Errorf("before %s: got lock %+v", got.Next, is)
+		}
+		move := "step"
+		if len(stops) == 3 {
+			move = "resume"
+		}
+		text, _ = s.call(t, http.StatusOK, "POST /v1/tapes/a/"+move, "")
+		got = decode[Recording](t, text)
+	}
+	<-done
+	if len(stops) != 3 || stops[0] != "lock" || !strings.HasPrefix(stops[1], "sql SELECT") {
+		t.Errorf("got stops %q, want the lock and two statements", stops)
+	}
+	var steps []string
+	for _, e := range got.Events {
+		if e.Kind == KindStep {
+			steps = append(steps, e.Text+" "+e.Answer)
+		}
+	}
+	want := []string{"begun ", "lock-asked ", "lock-held ", "read 50 units", "writing ", "written ", "committed ", "released "}
+	if !slices.Equal(steps, want) {
+		t.Errorf("got steps %q, want %q", steps, want)
+	}
+	for _, bad := range []struct {
+		status int
+		call   string
+	}{
+		{404, "GET /v1/tapes/unknown"}, {404, "GET /v1/tapes/unknown/lock"}, {400, "GET /v1/tapes/a?seen=-1"},
+		{404, "POST /v1/tapes/unknown/resume"}, {400, "POST /v1/tapes/a/leap"}, {400, "POST /v1/tapes/a/step"},
+	} {
+		s.call(t, bad.status, bad.call, "")
+	}
+	s.buy(t, http.StatusBadRequest, "key-2", "mug", 1, "Shop-Tape: a") // a name is used once
+}
+
+// Headers that are not as they have to be are refused, and sell nothing.
+func TestShop_badHeaders(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded(t))
+	for want, rows := range map[string][][]string{
+		"400 unknown-strategy": {{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + strings.Repeat("s", 5_000)}},
+		"400 malformed": {
+			{"Shop-Strategy: none", "Shop-Strategy: redis"}, {"Shop-Think: 1ms", "Shop-Think: 1ms"}, {"Shop-Tape: a", "Shop-Tape: b"}, {"Shop-Tape: a", "Shop-Stop: each", "Shop-Stop: each"},
+			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"},
+			{"Shop-Tape: A b"}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: each"}, {"Shop-Buyer: ann", "Shop-Buyer: bob"},
+		},
+		"422 invalid-order": {{"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"}, {"Shop-Buyer: a b"}},
+	} {
+		code, kind, _ := strings.Cut(want, " ")
+		status, _ := strconv.Atoi(code)
+		for _, headers := range rows {
+			if p, _ := s.buy(t, status, "key", "mug", 1, headers...); !strings.Contains(p, "/problems/"+kind+`"`) {
+				t.Errorf("%.80q: got %s, want %s", headers, p, want)
+			}
+		}
+	}
+	if text, _ := s.call(t, http.StatusOK, "GET /v1/audit?sku=mug", ""); !strings.Contains(text, `"available":50`) || !strings.Contains(text, `"ok":true`) {
+		t.Errorf("got audit %s, want nothing sold", text)
+	}
+}
+
+// "All errors of the settings, each with the name of its command-line flag." "Servers with TLS are refused".
+func TestSettings_Check(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Settings)
+		want   string // empty: fine
+	}{
+		"default":           {func(*Settings) {}, ""},
+		"published":         {func(s *Settings) { s.MySQL, s.Data = "shop:lab-only@tcp(db:3306)/shop", "" }, ""},
+		"all servers":       {func(s *Settings) { s.Redlock, s.ZooKeeper = []string{"a:1", "b:1", "c:1"}, "a:1,b:1" }, ""},
+		"MySQL by TLS":      {func(s *Settings) { s.MySQL, s.Data = "shop@tcp(db:3306)/shop?tls=true", "" }, "mysql: has TLS"},
+		"a CA":              {func(s *Settings) { s.RedisCA = "ca.pem" }, "redis: has TLS"},
+		"Redis by TLS":      {func(s *Settings) { s.Redis = "rediss://redis:6379" }, "redis: has TLS"},
+		"Redlock by TLS":    {func(s *Settings) { s.Redlock = []string{"rediss://a:1", "b:1", "c:1"} }, "redlock: has TLS"},
+		"two of Redlock":    {func(s *Settings) { s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers"},
+		"one twice":         {func(s *Settings) { s.Redlock = []string{"a:1", "b:1", "A:1"} }, "redlock: a:1 is named twice"},
+		"no address":        {func(s *Settings) { s.Redlock = []string{"a", "b:1", "c:1"} }, "redlock: "},
+		"no port":           {func(s *Settings) { s.ZooKeeper = "a" }, "zookeeper: "},
+		"think":             {func(s *Settings) { s.Think = 2 * time.Second }, "think: 2s"},
+		"of the shop's":     {func(s *Settings) { s.LockTTL = time.Millisecond }, "lock-ttl: "},
+		"a short short TTL": {func(s *Settings) { s.ShortTTL = -1 }, "short TTL: "},
+	} {
+		s := Default()
+		s.Data = "."
+		c.change(&s)
+		err := s.Check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// The source and the scripts of what a recording has.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"internal/order/strategy/none.go": "s.read(", "internal/order/lane/batch.go": "package lane", "internal/lab/wronglocks.go": "PSETEX",
+	} {
+		if text, err := Source(file); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %d bytes, %v, want %q in it", file, len(text), err, want)
+		}
+	}
+	for _, file := range []string{"", "internal/order/lane/lane_test.go", "internal/lab/../app/shop.go", "internal/lab/shop.go", "/etc/passwd"} {
+		if text, err := Source(file); err == nil {
+			t.Errorf("%s: got %d bytes, want an error", file, len(text))
+		}
+	}
+	for command, want := range map[string]string{
+		"EVALSHA release lock:{sku:mug} ATQ4Z2…": "KEEPTTL", "EVALSHA acquire redlock:sku:mug ATQ4Z2…": "redis.call",
+		"EVAL compare-and-delete wrong:setex:sku:mug ATQ4Z2…": "GET", "GET lock:{sku:mug}": "", "": "",
+	} {
+		if got := Script(command); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: got %q, want %q in it", command, got, want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package lab
+
+import (
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/stock"
+)
+
+// Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes.
+const (
+	MemoryLock    = "memory" // excludes the goroutines of one instance; the others exclude all instances
+	RedlockLock   = "redlock"
+	MySQLLock     = "mysql"
+	ZooKeeperLock = "zookeeper"
+)
+
+// Offer is a strategy and its description.
+type Offer struct {
+	Name     string
+	Lock     string // name of the lock that buyers wait for; empty for none
+	Take     string // how the stock row is changed, for display: a stock.TakeMode or "for-update"
+	Lesson   string // one sentence
+	Designed bool   // to be correct, with any number of instances; the others are wrong on purpose
+	Missing  string // why this shop cannot sell that way; empty if it can
+	Strategy order.Strategy
+}
+
+// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes is the strategy of
+// that name; nil for none. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be
+// used.
+func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strategy.Locker, missing map[string]string) []Offer {
+	redis, memory := lockers[strategy.SharedLock], lockers[MemoryLock]
+	all := []Offer{
+		{
+			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
+			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders.",
+		},
+		{
+			Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: strategy.Redis{Shop: shop, Locker: redis},
+			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
+		},
+		{
+			Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true, Strategy: strategy.Locked{Shop: shop, Locker: lockers[RedlockLock], Take: stock.Conditional},
+			Lesson: "A lease by majority of five Redis survives two of them; it has no fence to check, so what makes it correct is the guarded update.",
+		},
+		{
+			Name: "mysql-lock", Lock: MySQLLock, Take: "fenced", Designed: true, Strategy: strategy.Redis{Shop: shop, Locker: lockers[MySQLLock]},
+			Lesson: "A lease in a table of the database spares a second server; each costs two more transactions there, and waiters poll.",
+		},
+		{
+			Name: "zookeeper", Lock: ZooKeeperLock, Take: "fenced", Designed: true, Strategy: strategy.Redis{Shop: shop, Locker: lockers[ZooKeeperLock]},
+			Lesson: "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers.",
+		},
+		{
+			Name: "for-update", Take: "for-update", Designed: true, Strategy: strategy.ForUpdate{Shop: shop},
+			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks.",
+		},
+		{
+			Name: "optimistic", Take: "optimistic", Designed: true, Strategy: strategy.Optimistic{Shop: shop},
+			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same.",
+		},
+		{
+			Name: "conditional", Take: "conditional", Designed: true, Strategy: strategy.Conditional{Shop: shop},
+			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row.",
+		},
+		{
+			Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
+			Lesson: "Read, think, write: all who read before the first write sell the same units.",
+		},
+		{
+			Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: memory, Take: stock.Overwrite},
+			Lesson: "A lock inside the process: right with one instance, wrong with two, because each has its own.",
+		},
+		{
+			Name: "setnx-expire", Lock: "setnx-expire", Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers["setnx-expire"], Take: stock.Overwrite},
+			Lesson: "SETNX, then EXPIRE: a process that dies between the two leaves a lock that never ends, and that SKU is never sold again; SET with NX and PX is one step.",
+		},
+		{
+			Name: "setex", Lock: "setex", Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers["setex"], Take: stock.Overwrite},
+			Lesson: "SETEX, or SET with an expiry and without NX, overwrites the lock of its holder: all callers get it at once.",
+		},
+		{
+			Name: "blind-del", Lock: "blind-del", Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers["blind-del"], Take: stock.Overwrite},
+			Lesson: "DEL without asking whose lock it is: a holder whose time ran out deletes the next one's lock and lets a third in.",
+		},
+		{
+			Name: "get-then-del", Lock: "get-then-del", Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers["get-then-del"], Take: stock.Overwrite},
+			Lesson: "GET, compare, then DEL: the lock can pass to another buyer between the two; a script that compares and deletes is one step.",
+		},
+		{
+			Name: "release-before-commit", Lock: strategy.SharedLock, Take: "overwrite", Strategy: strategy.ReleaseBeforeCommit{Shop: shop, Locker: redis},
+			Lesson: "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change.",
+		},
+		{
+			Name: "short-lease", Lock: "short-lease", Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers["short-lease"], Take: stock.Overwrite},
+			Lesson: "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices.",
+		},
+		{
+			Name: "read-before-lock", Lock: strategy.SharedLock, Take: "overwrite", Strategy: strategy.ReadBeforeLock{Shop: shop, Locker: redis},
+			Lesson: "The right lock, taken after reading: what was read can be sold while its buyer waits for the lock. Read again once you have it.",
+		},
+		{
+			Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite", Strategy: strategy.Locked{Shop: shop, Locker: lockers[RedlockLock], Take: stock.Overwrite},
+			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
+		},
+		{
+			Name: "try-once", Lock: "try-once", Take: "conditional", Strategy: strategy.TryOnce{Shop: shop, Locker: lockers["try-once"]},
+			Lesson: "A buyer who does not get the lock at once is refused as if nothing were left: right for a job, which comes again, wrong for a buyer. Units are left over.",
+		},
+		{
+			Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant"]},
+			Lesson: "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold.",
+		},
+		{
+			Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite", Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant-count"]},
+			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is.",
+		},
+		{
+			Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite",
+			Strategy: strategy.Locked{Shop: shop, Locker: lockers["mysql-lock-ownerless"], Take: stock.Overwrite},
+			Lesson:   "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer.",
+		},
+	}
+	for i := range all {
+		o := &all[i]
+		o.Missing = missing[o.Name]
+		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
+			o.Missing = "its lock was not set up"
+		}
+		if o.Name != "lanes" { // a lane replays by itself, with one query for a batch
+			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
+		}
+	}
+	return all
+}
+
+// Plain leaves out the descriptions.
+func Plain(all []Offer) []order.Offer {
+	var offers []order.Offer
+	for _, o := range all {
+		offers = append(offers, order.Offer{Name: o.Name, Missing: o.Missing, Strategy: o.Strategy})
+	}
+	return offers
+}
