@@ -60,7 +60,7 @@ var errIncorrect = errors.New("the books are not correct")
 func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
-	operator := shopclient.New(c.Target, conns).WithToken(e.getenv("SHOP_OPERATOR_TOKEN"))
+	operator := shopclient.New(c.Target, conns).WithKeys(&shopclient.Keys{Operator: e.getenv("SHOP_OPERATOR_TOKEN")}, "")
 	books, err := audits(ctx, operator, c.SKUs, true)
 	if errors.Is(err, shopclient.ErrNotFound) {
 		err = fmt.Errorf("%w: the shop has no such SKU, or this is not where its operator asks: see --target in the help", err)

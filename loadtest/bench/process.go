@@ -32,7 +32,7 @@ func startNothing(ctx context.Context, n int) (*child.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return child.Start(ctx, n, nothingReady, self, nil, "bench", "--nothing")
+	return child.Start(ctx, n, []string{nothingReady}, self, nil, "bench", "--nothing")
 }
 
 // cpu is the processor time that processes have used since their start; 0 where the system does not say.

@@ -22,15 +22,17 @@ const stopLimit = 20 * time.Second // then it is killed
 // Process is a server that was started.
 type Process struct {
 	*os.Process
-	Addr string // where it says that it serves
+	Addr     string // where it says that it serves
+	Operator string // and where it serves the operator; empty for none
 
 	ended chan struct{} // closed when it is gone
 }
 
 // Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
-// threads for it. It returns when the program prints a line that begins with ready, the rest of which is its address. Its
-// stderr goes to this one's. Of this environment's variables those of a shop are left out.
-func Start(ctx context.Context, n int, ready, program string, variables []string, args ...string) (*Process, error) {
+// threads for it. It returns when the program has printed lines that begin with these texts, each followed by an address: the
+// first is Addr, the second Operator. Its stderr goes to this one's. Of this environment's variables those of a shop are left
+// out.
+func Start(ctx context.Context, n int, ready []string, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
 	cmd.Stderr = os.Stderr
@@ -42,13 +44,14 @@ func Start(ctx context.Context, n int, ready, program string, variables []string
 		return nil, err
 	}
 	p := &Process{Process: cmd.Process, ended: make(chan struct{})}
-	addr := make(chan string, 1)
+	addrs := make(chan string, len(ready))
 	go func() {
 		defer close(p.ended)
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			if rest, ok := strings.CutPrefix(lines.Text(), ready); ok {
-				addr <- strings.TrimSpace(rest)
-				break
+		next := 0
+		for lines := bufio.NewScanner(stdout); next < len(ready) && lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), ready[next]); ok {
+				addrs <- strings.TrimSpace(rest)
+				next++
 			}
 		}
 		_, _ = io.Copy(io.Discard, stdout)
@@ -56,14 +59,16 @@ func Start(ctx context.Context, n int, ready, program string, variables []string
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	select {
-	case p.Addr = <-addr:
-		return p, nil
-	case <-p.ended:
-		return nil, fmt.Errorf("%s ended at its start: %v", cmd.Path, cmd.ProcessState)
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("%s is not ready: %w", cmd.Path, ctx.Err()), p.Kill())
+	for _, to := range []*string{&p.Addr, &p.Operator}[:len(ready)] {
+		select {
+		case *to = <-addrs:
+		case <-p.ended:
+			return nil, fmt.Errorf("%s ended at its start: %v", cmd.Path, cmd.ProcessState)
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("%s is not ready: %w", cmd.Path, ctx.Err()), p.Kill())
+		}
 	}
+	return p, nil
 }
 
 // Stop asks the process to end, by SIGTERM, and waits until it has. One that has ended already, as Ctrl-C ends a whole
@@ -104,8 +109,16 @@ func Build(ctx context.Context, checkout, program, file string, flags ...string)
 
 // StartLab is Start of a teaching shop, on a free port. Settings that hold a password are for variables.
 func StartLab(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
-	return Start(ctx, n, "The shop is open at http://", program, variables, append(flags, "--listen=127.0.0.1:0")...)
+	return Start(ctx, n, []string{shopReady}, program, variables, append(flags, "--listen=127.0.0.1:0")...)
 }
+
+// StartShop is StartLab of the program that a shop runs, with the operator's listener; the keys are in the variables.
+func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
+	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
+	return Start(ctx, n, []string{shopReady, "The operator's API is at http://"}, program, variables, args...)
+}
+
+const shopReady = "The shop is open at http://"
 
 // Environ is the environment of a child: this one's without the variables of a shop, and these.
 func Environ(variables []string) []string {

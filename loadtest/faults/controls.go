@@ -158,7 +158,7 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		return "", err
 	}
 	r.report("looking for " + wrong.name)
-	r.mistake, r.program = wrong, ""
+	r.mistake, r.program = wrong, system.Program{}
 	f, ok := fault.Named(wrong.fault)
 	if !ok {
 		return "", fmt.Errorf("no fault %s", wrong.fault)

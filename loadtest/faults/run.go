@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/shop/loadtest/child"
@@ -29,10 +30,10 @@ const (
 
 // runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
 type runner struct {
-	dir     string       // of programs
-	report  func(string) // of progress
-	mistake control      // built into what is run; the zero value for none
-	program string       // that was built last
+	dir     string         // of programs
+	report  func(string)   // of progress
+	mistake control        // built into what is run; the zero value for none
+	program system.Program // that was built last
 	system  *system.System
 	variant variant // of the program and the system
 	begun   int     // histories
@@ -42,6 +43,7 @@ type runner struct {
 type variant struct {
 	on               system.Kind
 	movable, patient bool
+	strategies       string // of the shops, with commas; empty: requests choose in teaching shops
 }
 
 // withRunner calls do with a new runner, and then stops its system and removes its folder.
@@ -71,11 +73,14 @@ func (r *runner) open(ctx context.Context, v variant) error {
 			return err
 		}
 	}
-	if r.program == "" || v.movable != r.variant.movable {
+	if r.program.File == "" || v.movable != r.variant.movable || (v.strategies == "") != (r.variant.strategies == "") {
 		r.report("building the shop")
-		if err := r.build(ctx, v.movable); err != nil {
+		if err := r.build(ctx, v); err != nil {
 			return err
 		}
+	}
+	if v.strategies != "" {
+		r.program.Strategies = strings.Split(v.strategies, ",")
 	}
 	r.variant = v
 	if r.system != nil {
@@ -87,29 +92,41 @@ func (r *runner) open(ctx context.Context, v variant) error {
 	return err
 }
 
-func (r *runner) build(ctx context.Context, movable bool) error {
+func (r *runner) build(ctx context.Context, v variant) error {
 	edits := slices.Clone(r.mistake.edits)
-	if movable {
+	if v.movable {
 		edits = append(edits, movableClock()...)
 	}
 	dir, err := os.MkdirTemp(r.dir, "build")
 	if err != nil {
 		return err
 	}
-	r.program = filepath.Join(dir, "shop")
+	program := "cmd/lab"
+	r.program = system.Program{File: filepath.Join(dir, "shop")}
+	if v.strategies != "" {
+		program, r.program.Keys = "cmd/shop", shopclient.NewKeys()
+	}
 	if len(edits) == 0 {
-		return child.Build(ctx, "", "cmd/lab", r.program)
+		return child.Build(ctx, "", program, r.program.File)
 	}
 	overlay, err := writeOverlay(ctx, dir, edits)
 	if err != nil {
 		return err
 	}
-	return child.Build(ctx, "", "cmd/lab", r.program, "-overlay", overlay)
+	return child.Build(ctx, "", program, r.program.File, "-overlay", overlay)
 }
 
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
 func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
-	if err := r.open(ctx, variant{on, f.MovesClock, f.Unnoticed}); err != nil {
+	if len(f.Strategies) == 0 {
+		f.Strategies = []string{"lanes", "redis"}
+	}
+	v := variant{on: on, movable: f.MovesClock, patient: f.Unnoticed}
+	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !slices.Contains([]string{"lanes", "redis"}, s) }) {
+		v.strategies = strings.Join(f.Strategies, ",")
+		f.Strategies = []string{""} // a shop has its own
+	}
+	if err := r.open(ctx, v); err != nil {
 		return nil, err
 	}
 	r.begun++
@@ -149,7 +166,7 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 func (r *runner) supply(ctx context.Context, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
-	operator := shopclient.New(r.system.Shops[0].URL(), conns)
+	operator := r.system.Shops[0].Client(conns)
 	for sku, units := range h.Supplied {
 		if err := operator.Create(ctx, sku, units); err != nil {
 			return err
@@ -161,11 +178,8 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
 	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 14), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
-	if len(t.Strategies) == 0 {
-		t.Strategies = []string{"lanes", "redis"}
-	}
 	for _, shop := range r.system.Shops {
-		t.Shops = append(t.Shops, shop.URL)
+		t.Shops = append(t.Shops, shop.Client)
 	}
 	target := &fault.Target{System: r.system, History: h, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017))}
 	sellers := system.Instances * len(t.Strategies)

@@ -81,9 +81,10 @@ func Pause(ctx context.Context, d time.Duration) bool {
 
 // Client speaks to one shop.
 type Client struct {
-	base  string
-	conns *http.Client
-	token string // of the operator; empty for none
+	base     string
+	operator string // where what the operator asks goes; empty: base
+	conns    *http.Client
+	keys     *Keys // nil: buyers name themselves
 }
 
 // New returns a client of the shop at base, such as http://127.0.0.1:8080.
@@ -91,8 +92,10 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithToken returns a client that sends the operator's token. An empty one is not sent.
-func (c *Client) WithToken(token string) *Client { return &Client{c.base, c.conns, token} }
+// WithKeys returns a client of a shop that wants tokens, whose operator's listener is at that address.
+func (c *Client) WithKeys(keys *Keys, operator string) *Client {
+	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
+}
 
 // Connect makes sure that a connection to the shop stands, by a request that costs the shop nothing. Any answer will
 // do.
@@ -109,14 +112,24 @@ type response struct {
 	at     time.Time // when its last byte had come
 }
 
+// back is the client that asks what the operator asks.
+func (c *Client) back() *Client {
+	if c.operator == "" {
+		return c
+	}
+	return &Client{base: c.operator, conns: c.conns, keys: c.keys}
+}
+
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, body any) (response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
 		return response{}, err
 	}
 	maps.Copy(req.Header, header)
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.keys != nil {
+		if err := c.keys.show(req.Header); err != nil {
+			return response{}, err
+		}
 	}
 	var encoded []byte
 	if body != nil {

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -25,36 +26,56 @@ type Shop struct {
 	Redis, ZooKeeper *testserver.Link   // nil for none
 	Clock            time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
 
-	name    string
-	program string
-	patient bool
-	env     []string
-	process *child.Process
-	url     atomic.Value // a string
+	name     string
+	program  Program
+	strategy string // by which it sells; empty: requests choose
+	patient  bool
+	env      []string
+	process  *child.Process
+	at       atomic.Pointer[child.Process] // the process, while clients may use it
+}
+
+// Program is what an instance runs: cmd/shop, which sells by a strategy and wants tokens, or cmd/lab.
+type Program struct {
+	File       string
+	Keys       *shopclient.Keys // of cmd/shop; nil for cmd/lab
+	Strategies []string         // of cmd/shop: the instances take turns
 }
 
 // ClockVariable is the environment variable with Clock, in seconds.
 const ClockVariable = "FAULTS_CLOCK"
 
-// URL is where clients reach the shop; empty while they are to avoid it.
-func (s *Shop) URL() string {
-	url, _ := s.url.Load().(string)
-	return url
+// Client returns a client of the shop; nil while clients are to avoid it.
+func (s *Shop) Client(conns *http.Client) *shopclient.Client {
+	at := s.at.Load()
+	if at == nil {
+		return nil
+	}
+	client := shopclient.New("http://"+at.Addr, conns)
+	if s.program.Keys == nil {
+		return client
+	}
+	return client.WithKeys(s.program.Keys, "http://"+at.Operator)
 }
 
-// Start starts the process, a teaching shop with limits for buyers, which none of them reaches, and returns when it
-// serves. Orders expire within a history, and a load balancer has time to see that an instance is about to end.
+// Start starts the process, and returns when it serves. Orders expire within a history, and a load balancer has time to see
+// that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--max-open-orders=1000", "--rate-limit=100000"}
+	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--rate-limit=100000"}
 	if s.patient {
 		flags = append(flags, "--drain-delay=2s")
 	} else {
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	s.process, err = child.StartLab(ctx, Instances, s.program, env, flags...)
+	if keys := s.program.Keys; keys == nil {
+		s.process, err = child.StartLab(ctx, Instances, s.program.File, env, append(flags, "--max-open-orders=1000")...)
+	} else {
+		env = append(env, keys.Environ()...)
+		s.process, err = child.StartShop(ctx, Instances, s.program.File, env, append(flags, "--strategy="+s.strategy)...)
+	}
 	if err == nil {
-		s.url.Store("http://" + s.process.Addr)
+		s.at.Store(s.process)
 	}
 	return err
 }
@@ -78,10 +99,10 @@ func (s *Shop) Stop(ctx context.Context) error {
 	go func() { ended <- s.process.Stop() }()
 	conns := shopclient.NewConnections(1, time.Second)
 	defer conns.CloseIdleConnections()
-	for shopclient.New(s.URL(), conns).Ready(ctx) == nil {
+	for s.Client(conns).Ready(ctx) == nil {
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.url.Store("")
+	s.at.Store(nil)
 	return <-ended
 }
 

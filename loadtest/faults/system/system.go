@@ -62,10 +62,14 @@ type System struct {
 
 // Open starts shops of a program on servers of a kind. Patient ones keep the shop's own time limits, so that a busy machine
 // breaks no lease.
-func Open(ctx context.Context, kind Kind, program string, patient bool) (s *System, err error) {
+func Open(ctx context.Context, kind Kind, program Program, patient bool) (s *System, err error) {
 	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
 	for i := range Instances {
-		s.Shops = append(s.Shops, &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)})
+		shop := &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)}
+		if n := len(program.Strategies); n > 0 {
+			shop.strategy = program.Strategies[i%n]
+		}
+		s.Shops = append(s.Shops, shop)
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openZooKeeper, s.openDatabase, s.openShops, s.AwaitReady} {
 		if err = open(ctx); err != nil {
@@ -94,7 +98,7 @@ func (s *System) AwaitReady(ctx context.Context) error {
 	defer conns.CloseIdleConnections()
 	for _, shop := range s.Shops {
 		for {
-			err := shopclient.New(shop.URL(), conns).Ready(ctx)
+			err := shop.Client(conns).Ready(ctx)
 			if err == nil {
 				break
 			}

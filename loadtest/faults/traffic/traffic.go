@@ -37,9 +37,9 @@ func Supply(skus history.SKUs) map[string]int64 {
 // Traffic is the clients of one history.
 type Traffic struct {
 	History    *history.History
-	Shops      []func() string // the URL of each instance, which changes with a restart; empty while clients are to avoid it
-	Buyers     int             // of Deep, Hot and Cold; fewBuyers more buy Few, one pays too late, and one for each strategy buys Deep
-	Strategies []string
+	Shops      []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
+	Buyers     int                                     // of Deep, Hot and Cold; fewBuyers more buy Few, one pays too late, and one for each strategy buys Deep
+	Strategies []string                                // that requests choose; "" where the shops do
 	Seed       uint64
 	Patient    bool
 
@@ -216,13 +216,13 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 	}
 	for o.Outcome = history.Unknown; o.Outcome == history.Unknown && c.asking.Err() == nil; turn++ {
 		shop := turn % len(c.Shops)
-		url := c.Shops[shop]()
-		if url == "" { // as behind a load balancer, which knows that it is about to end
+		client := c.Shops[shop](c.conns)
+		if client == nil { // as behind a load balancer, which knows that it is about to end
 			shopclient.Pause(c.asking, time.Millisecond)
 			continue
 		}
 		sent := c.History.Now()
-		answer, err := ask(shopclient.New(url, c.conns))
+		answer, err := ask(client)
 		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {

@@ -1,0 +1,66 @@
+package shopclient
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Keys open a shop that wants tokens. Many clients may use them at once.
+type Keys struct {
+	Secret   string // signs buyers' tokens
+	Operator string // the operator's token
+
+	mu     sync.Mutex
+	tokens map[string]string // of buyers
+}
+
+// NewKeys returns random ones.
+func NewKeys() *Keys {
+	random := make([]byte, 64)
+	_, _ = rand.Read(random) // it never fails
+	encode := base64.StdEncoding.EncodeToString
+	return &Keys{Secret: encode(random[:32]), Operator: encode(random[32:]), tokens: map[string]string{}}
+}
+
+// Environ are the variables with them for a shop that is started.
+func (k *Keys) Environ() []string {
+	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator}
+}
+
+// show replaces the name of a buyer by a token, and adds the operator's where there is none.
+func (k *Keys) show(header http.Header) (err error) {
+	token := k.Operator
+	if buyer := header.Get("Shop-Buyer"); buyer != "" {
+		header.Del("Shop-Buyer")
+		if token, err = k.token(buyer); err != nil {
+			return fmt.Errorf("token of %s: %w", buyer, err)
+		}
+	}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
+}
+
+// token returns a buyer's, which is good for longer than a load test takes.
+func (k *Keys) token(buyer string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if token := k.tokens[buyer]; token != "" {
+		return token, nil
+	}
+	now := time.Now()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"sub": buyer, "aud": "shop:buyer", "nbf": now.Unix() - 1, "exp": now.Add(24 * time.Hour).Unix(),
+	}).SignedString([]byte(k.Secret))
+	if err == nil {
+		k.tokens[buyer] = token
+	}
+	return token, err
+}
