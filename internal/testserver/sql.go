@@ -55,7 +55,7 @@ func mariadbKind() kind {
 
 // sqlKind is a server whose commits cost no disk write.
 func sqlKind(name, variable, image string, command ...string) kind {
-	command = slices.Clip(append(command, "--skip-name-resolve", "--max-connections=500"))
+	command = slices.Clip(append(command, "--skip-name-resolve", "--max-connections=1000"))
 	return kind{
 		name:     name,
 		variable: variable,

@@ -3,9 +3,12 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,16 +26,21 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run()) //nolint:forbidigo // this is the test binary's main
+	os.Exit(testserver.Wrap(m).Run()) //nolint:forbidigo // this is the test binary's main
 }
 
 // parse reads flags as package main does.
 func parse(args ...string) (*Command, error) {
+	c, _, err := parseTo(io.Discard, io.Discard, args...)
+	return c, err
+}
+
+func parseTo(stdout, stderr io.Writer, args ...string) (*Command, *kong.Context, error) {
 	var grammar struct {
 		Bench Command `cmd:""`
 	}
-	_, err := kong.Must(&grammar).Parse(append([]string{"bench"}, args...))
-	return &grammar.Bench, err
+	k, err := kong.Must(&grammar, kong.Writers(stdout, stderr)).Parse(append([]string{"bench"}, args...))
+	return &grammar.Bench, k, err
 }
 
 func TestCommand_usage(t *testing.T) {
@@ -45,6 +53,9 @@ func TestCommand_usage(t *testing.T) {
 		"mariadb":          {"--database=oracle"},
 		"--database mysql": {"--mysql=a:b@tcp(c)/d"},
 		"its own":          {"--redis=127.0.0.1:1", "--against=x"},
+		"--latency 2s":     {"--database=mysql", "--latency=2s"},
+		"SQLite is a file": {"--latency=1ms"},
+		"as host:port":     {"--database=mysql", "--latency=1ms", "--redis=redis://127.0.0.1:1"},
 	} {
 		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", args, err, want)
@@ -52,13 +63,20 @@ func TestCommand_usage(t *testing.T) {
 	}
 }
 
-// bench runs the benchmark and returns its cases, and what it printed.
-func bench(t *testing.T, args ...string) ([]contest, string) {
+// buildShop returns the program that is measured.
+func buildShop(t *testing.T) string {
 	t.Helper()
 	shop := filepath.Join(t.TempDir(), "shop")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "example.com/shop/cmd/shop").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return shop
+}
+
+// bench runs the benchmark and returns its cases, and what it printed.
+func bench(t *testing.T, args ...string) ([]contest, string) {
+	t.Helper()
+	shop := buildShop(t)
 	for i, arg := range args {
 		args[i] = strings.ReplaceAll(arg, "SHOP", shop)
 	}
@@ -71,29 +89,27 @@ func bench(t *testing.T, args ...string) ([]contest, string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	return held, out.String()
+	return held.cases, out.String()
 }
 
-// Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many orders as
+// Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many units taken as
 // acknowledged.
 func TestCommand_cases(t *testing.T) {
-	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64", "--buyers=2", "--time=50ms", "--rounds=1",
+	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed", "--buyers=2", "--time=50ms", "--rounds=1",
 		"--strategies=redis", "--against=SHOP")
-	rows := map[string]int{"hot-64": 3, "hot-512": 3, "soldout": 3, "lone": 3, "grow": 3, "skus-64": 3}
+	if len(held) != len(allCases()) {
+		t.Errorf("got %d cases, want %d", len(held), len(allCases()))
+	}
 	for _, c := range held {
-		if len(c.rows) != rows[c.name] {
-			t.Errorf("%s: got %d rows, want %d", c.name, len(c.rows), rows[c.name])
+		if len(c.rows) != 3 {
+			t.Errorf("%s: got %d rows, want 3", c.name, len(c.rows))
 		}
-		delete(rows, c.name)
 		for _, row := range c.rows {
 			one, refuses := row.rounds[0], c.name == "soldout" && row.name != nothing
 			if one.Acknowledged > 0 == refuses || one.Refused > 0 != refuses || one.Errors > 0 || one.Wrong != "" {
 				t.Errorf("%s, %s: got %+v", c.name, row.name, one)
 			}
 		}
-	}
-	if len(rows) > 0 {
-		t.Errorf("cases that are missing: %v", rows)
 	}
 	for _, want := range []string{"SQLite", "to nothing", "to other", "redis, other"} {
 		if !strings.Contains(out, want) {
@@ -116,12 +132,80 @@ func TestCommand_crowd(t *testing.T) {
 	}
 }
 
-// "after an unknown outcome, at most one more for each"
+// "--json: all rounds of all rows", on stdout, where the tables are not; an order of carts-64 has three units.
+func TestCommand_JSON(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	c, k, err := parseTo(&stdout, &stderr, "--cases=carts-64,mixed", "--buyers=2", "--time=20ms", "--rounds=2",
+		"--strategies=conditional", "--json=-", "--shop="+buildShop(t))
+	if err == nil {
+		err = c.Run(t.Context(), k)
+	}
+	if err != nil || !strings.Contains(stderr.String(), "longest") {
+		t.Fatalf("got %v, and no table in\n%s", err, &stderr)
+	}
+	var got struct {
+		Version  int
+		Machine  struct{ Database, Durability string }
+		Settings struct {
+			Rounds  int
+			Seconds float64
+		}
+		Cases []struct {
+			Name string
+			Rows []struct {
+				Name, Strategy string
+				Buyers         int
+				Rounds         []struct {
+					Acknowledged, Units, Unsettled int64
+					Latency                        crowd.Latency `json:"latency_ms"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("%v:\n%s", err, &stdout)
+	}
+	if got.Version != 1 || !strings.Contains(got.Machine.Database, "SQLite") || got.Machine.Durability == "" ||
+		got.Settings.Rounds != 2 || got.Settings.Seconds != 0.02 || len(got.Cases) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	for _, one := range got.Cases {
+		if len(one.Rows) != 2 || one.Rows[0].Name != "conditional" || one.Rows[1].Name != nothing {
+			t.Errorf("%s: got rows %+v", one.Name, one.Rows)
+			continue
+		}
+		for _, r := range one.Rows[0].Rounds {
+			lines := map[string]int64{"carts-64": 3, "mixed": 1}[one.Name]
+			if r.Acknowledged == 0 || r.Units+r.Unsettled != lines*r.Acknowledged || r.Latency.Max == 0 {
+				t.Errorf("%s: got %+v, want orders of %d units each", one.Name, r, lines)
+			}
+		}
+		if len(one.Rows[0].Rounds) != 2 {
+			t.Errorf("%s: got %d rounds, want 2", one.Name, len(one.Rows[0].Rounds))
+		}
+	}
+	for _, key := range regexp.MustCompile(`"([^"]*)":`).FindAllStringSubmatch(stdout.String(), -1) {
+		if !regexp.MustCompile(`^[a-z0-9_]+$`).MatchString(key[1]) {
+			t.Errorf("got key %q, want snake_case", key[1])
+		}
+	}
+}
+
+// "--latency: time that each answer of MySQL and Redis takes": an order waits for several.
+func TestCommand_latency(t *testing.T) {
+	held, out := bench(t, "--cases=lone", "--time=100ms", "--rounds=1", "--strategies=redis", "--latency=30ms",
+		"--database=mysql", "--mysql="+testserver.MySQL(t), "--redis="+testserver.Redis(t))
+	if got := held[0].rows[0].rounds[0]; got.LatencyMS.P50 < 60 || got.Wrong != "" || !strings.Contains(out, "latency of MySQL and Redis: 30ms") {
+		t.Errorf("got %+v, want more than 60 ms for an order, and\n%s", got, out)
+	}
+}
+
+// "after an unknown outcome or for a cancelled order, at most its units more"
 func TestDisagree(t *testing.T) {
 	t.Parallel()
-	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
-		if wrong := disagree(orders, round{Summary: crowd.Summary{Acknowledged: 10, Unknown: 2}}); (wrong == "") != right {
-			t.Errorf("%d orders: got %q", orders, wrong)
+	for taken, right := range map[int64]bool{29: false, 30: true, 33: true, 34: false} {
+		if wrong := disagree(taken, round{Units: 30, Unsettled: 3}); (wrong == "") != right {
+			t.Errorf("%d units: got %q", taken, wrong)
 		}
 	}
 }
@@ -132,7 +216,7 @@ func TestContest_print(t *testing.T) {
 	t.Parallel()
 	rates := func(all ...float64) (rounds []round) {
 		for _, v := range all {
-			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v}}})
+			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v, Max: 5000 / v}}})
 		}
 		return rounds
 	}
@@ -142,8 +226,8 @@ func TestContest_print(t *testing.T) {
 		{name: nothing, rounds: rates(1000, 100, 2000)},
 	}}
 	for byP50, want := range map[bool]string{
-		false: "conditional 0 300 0 187% 0.30 3.00 1.00 3.00 3.33ms - 0 0% 0% - yes",
-		true:  "conditional 0 300 0 700% 3.33 0.33 1.00 0.33 3.33ms - 0 0% 0% - yes",
+		false: "conditional 0 300 0 187% 0.30 3.00 1.00 3.00 3.33ms - 125ms 0 0% 0% - yes",
+		true:  "conditional 0 300 0 700% 3.33 0.33 1.00 0.33 3.33ms - 125ms 0 0% 0% - yes",
 	} {
 		c.byP50 = byP50
 		if got := printed(c); !strings.Contains(got, want) {

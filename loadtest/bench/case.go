@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shopclient"
 )
 
 // plenty is more than any round can sell.
@@ -19,10 +20,15 @@ type contest struct {
 	byP50  bool  // compared by p50, not by answers per second
 	crowds []int // grow: so many buyers at once, one number after the other, on one fresh shop
 
+	least, lines int     // SKUs in an order, one unit of each; 0 for one
+	skew         float64 // the k-th SKU is wanted in proportion to 1/k^skew
+	pay, cancel  float64 // shares of the orders
+
 	rows []*row // what came of it
 }
 
 func allCases() []contest {
+	const carts = "each order three of 64 SKUs, plenty of stock, %d buyers"
 	return []contest{
 		{name: "hot-64", about: "one SKU, plenty of stock, 64 buyers", buyers: 64, units: plenty},
 		{name: "hot-512", about: "one SKU, plenty of stock, 512 buyers", buyers: 512, units: plenty},
@@ -30,6 +36,11 @@ func allCases() []contest {
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: 1, units: plenty, byP50: true},
 		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, crowds: []int{10, 100, 1_000, 10_000}},
 		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: 64, units: plenty, skus: 64},
+		{name: "skus-512", about: "64 SKUs, plenty of stock, 512 buyers", buyers: 512, units: plenty, skus: 64},
+		{name: "carts-64", about: fmt.Sprintf(carts, 64), buyers: 64, units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "carts-512", about: fmt.Sprintf(carts, 512), buyers: 512, units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "zipf-64", about: "each order one to three of 1,000 SKUs, the k-th wanted in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: 64, units: plenty, skus: 1000, lines: 3, skew: 1.2},
+		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, cancel 10% and leave the rest to expire", buyers: 64, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
 	}
 }
 
@@ -51,7 +62,7 @@ const nothing = "nothing" // the handler that does nothing
 // row is a contestant of a case, and its rounds.
 type row struct {
 	name     string
-	strategy string           // that shops are asked for; empty: nothing
+	strategy string           // by which shops sell; empty: nothing
 	shops    *fleet           // with the books; nil for nothing
 	procs    []*child.Process // that the buyers send their orders to
 	base     string           // the row that this one is compared with beyond the usual; empty: none
@@ -60,11 +71,19 @@ type row struct {
 	rounds []round
 }
 
+// keys are those of shops that want tokens.
+func (r *row) keys() *shopclient.Keys {
+	if r.shops == nil || !r.shops.wantsTokens(r.strategy) {
+		return nil
+	}
+	return r.shops.keys
+}
+
 // lineup returns the contestants of a case.
 func (r *run) lineup(c contest) []*row {
 	var all []*row
 	add := func(name, strategy string, shops *fleet, base string) {
-		all = append(all, &row{name: name, strategy: strategy, shops: shops, procs: shops.procs, base: base, buyers: c.buyers})
+		all = append(all, &row{name: name, strategy: strategy, shops: shops, procs: shops.sellBy(strategy), base: base, buyers: c.buyers})
 	}
 	for _, s := range r.Strategies {
 		if r.other == nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/shop/loadtest/result"
 )
 
 // ErrBroken means that the books of a shop are wrong. The tables have said which.
@@ -27,12 +29,14 @@ type Command struct {
 	MySQL      string        `name:"mysql" placeholder:"DSN" help:"Use this server for --database mysql or mariadb: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests. Without it a container is started."`
 	Redis      string        `placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL. Without it: a container, or the embedded one."`
 	Strategies []string      `default:"lanes,redis,conditional" help:"Which to compare."`
-	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64" help:"Which cases; skus-64 only where it is named."`
+	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed" help:"Which cases; the other ones run only where they are named."`
 	Rounds     int           `default:"3" help:"Rounds of each case but grow, which has one: 1 to 1000."`
 	Time       time.Duration `default:"1.5s" help:"For each strategy in each round: 10ms to 1m. Before that, each buyer had an answer, and a fifth of this time has passed."`
 	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`
+	Latency    time.Duration `default:"0" help:"Time that each answer of MySQL and Redis takes on its way to the shops, as on a network: up to 1s. Needs --database mysql or mariadb."`
 	Shop       string        `placeholder:"PATH" help:"The shop to measure: a built program, or the folder of a checkout to build it from. Without it, that of this checkout."`
 	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own. The word group is the same shop on a MySQL group of three, in containers."`
+	JSON       string        `name:"json" placeholder:"FILE" help:"Write all rounds as JSON; '-' for stdout, the tables then go to stderr."`
 	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
 
 	Nothing bool `hidden:"" help:"Serve the handler that does nothing."`
@@ -44,7 +48,7 @@ func (c *Command) Help() string {
 	b.WriteString("The strategies take turns, round after round. Figures are medians over the rounds; ratios are taken within each round " +
 		"first, so that a slow moment of the machine counts for all. loadtest/bench/README.md explains the columns.\n\nThe cases:\n\n")
 	for _, one := range allCases() {
-		fmt.Fprintf(&b, "    %-8s  %s\n", one.name, one.about)
+		fmt.Fprintf(&b, "    %-9s  %s\n", one.name, one.about)
 	}
 	return b.String() + "\nExit code: 0 if every row is right, 1 if one is not or the benchmark could not be done, 2 if the flags make no sense."
 }
@@ -58,6 +62,12 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--time %v: want 10ms to 1m", c.Time)
 	case c.Buyers < 0 || c.Buyers > 10_000:
 		return fmt.Errorf("--buyers %d: want 1 to 10000", c.Buyers)
+	case c.Latency < 0 || c.Latency > time.Second:
+		return fmt.Errorf("--latency %v: want 0s to 1s", c.Latency)
+	case c.Latency > 0 && c.Database == "sqlite":
+		return errors.New("--latency: SQLite is a file, to which no network leads: add --database mysql or --database mariadb")
+	case c.Latency > 0 && strings.Contains(c.Redis, "://"):
+		return errors.New("--latency: give --redis as host:port")
 	case c.MySQL != "" && c.Database == "sqlite":
 		return errors.New("--mysql names a server: add --database mysql or --database mariadb")
 	case c.Redis != "" && c.Against != "":
@@ -73,29 +83,46 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	if c.Nothing {
 		return serveNothing(ctx, k.Stdout)
 	}
-	held, err := c.measure(ctx, k.Stdout, k.Stderr)
-	if err == nil && slices.ContainsFunc(held, contest.broken) {
+	tables := k.Stdout
+	if c.JSON == "-" {
+		tables = k.Stderr
+	}
+	r, err := c.measure(ctx, tables, k.Stderr)
+	if len(r.cases) > 0 {
+		err = errors.Join(err, result.Save(c.JSON, k.Stdout, r.writeJSON))
+	}
+	if err == nil && slices.ContainsFunc(r.cases, contest.broken) {
 		err = ErrBroken
 	}
 	return err
 }
 
-// measure holds the cases, prints each, and stops what it has started.
-func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []contest, err error) {
+// measure holds the cases, prints each, and stops what it has started. It returns the cases that were held also with an
+// error.
+func (c *Command) measure(ctx context.Context, out, log io.Writer) (held report, err error) {
 	dir, err := os.MkdirTemp("", "shop-bench-")
 	if err != nil {
-		return nil, err
+		return held, err
 	}
 	e := &environment{Command: c, dir: dir, say: func(line string) { fmt.Fprintln(log, line) }}
 	e.Later(func() error { return os.RemoveAll(dir) })
 	defer func() { err = errors.Join(err, e.Close()) }()
-	before := hardware()
+	held = report{settings: c, began: time.Now(), machine: thisMachine()}
 	r, err := newRun(ctx, e)
 	if err != nil {
-		return nil, err
+		return held, err
 	}
-	fmt.Fprintf(out, "%s\ndatabase: %s, %s\nredis: %s\n", before, r.lab.Database, e.durable, r.lab.Redis)
-	fmt.Fprintf(out, "%d shop processes; rounds: %d, with %v for each strategy\n", instances, c.Rounds, c.Time)
+	m := &held.machine
+	m.Durability = e.durable
+	if m.Database, m.Redis, err = e.versions(ctx, r.own.redis); err != nil {
+		return held, err
+	}
+	fmt.Fprintf(out, "%s\ndatabase: %s, %s\nredis: %s\n", m, m.Database, m.Durability, m.Redis)
+	fmt.Fprintf(out, "%d shop processes; rounds: %d, with %v for each strategy", instances, c.Rounds, c.Time)
+	if c.Latency > 0 {
+		fmt.Fprintf(out, "; latency of MySQL and Redis: %v", c.Latency)
+	}
+	fmt.Fprintln(out)
 	for _, one := range allCases() {
 		if !slices.Contains(c.Cases, one.name) {
 			continue
@@ -105,7 +132,7 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []conte
 			return held, fmt.Errorf("%s: %w", one.name, err)
 		}
 		one.print(out)
-		held = append(held, one)
+		held.cases = append(held.cases, one)
 	}
 	return held, nil
 }

@@ -6,16 +6,21 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -95,12 +100,75 @@ func (e *environment) openDatabase(ctx context.Context) (err error) {
 	return nil
 }
 
-// fleet is shops of one program on one database and one Redis.
+// versions returns the names of the servers, such as "MySQL 9.1.0" and "Redis 8.0.2". A Redis may forbid INFO, and the
+// embedded one has no version.
+func (e *environment) versions(ctx context.Context, redisAddr string) (database, cache string, err error) {
+	database = "SQLite"
+	if e.db != nil {
+		if err := e.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&database); err != nil {
+			return "", "", err
+		}
+		database = map[string]string{"mysql": "MySQL ", "mariadb": "MariaDB "}[e.Database] + database
+	}
+	if !strings.Contains(redisAddr, "://") {
+		redisAddr = "redis://" + redisAddr
+	}
+	options, err := redis.ParseURL(redisAddr)
+	if err != nil {
+		return "", "", err
+	}
+	client := redis.NewClient(options)
+	defer func() { err = errors.Join(err, client.Close()) }()
+	info := client.InfoMap(ctx, "server")
+	return database, "Redis " + cmp.Or(info.Item("Server", "redis_version"), "protocol, version unknown"), nil
+}
+
+// distant returns an address that leads to a server with the latency of the settings.
+func (e *environment) distant(ctx context.Context, server string) (addr string, err error) {
+	if e.Latency == 0 {
+		return server, nil
+	}
+	link, err := testserver.NewLink(ctx, false, func() string { return server })
+	if err != nil {
+		return "", err
+	}
+	e.Later(func() error { link.Close(); return nil })
+	link.Delay(e.Latency)
+	return link.Addr, nil
+}
+
+// fleet is shops of one checkout on one database and one Redis: for each strategy some that sell by it, or some in which
+// requests choose.
 type fleet struct {
-	program   string   // cmd/shop
-	serve     []string // how its teaching shop is started
+	shop      string           // cmd/shop
+	lab       []string         // how a teaching shop is started
+	keys      *shopclient.Keys // nil: all are teaching shops
+	redis     string           // its address
 	variables []string
-	procs     []*child.Process
+	procs     map[string][]*child.Process // by strategy; "": teaching shops
+}
+
+// wantsTokens reports whether the strategy is one of those that cmd/shop has.
+func (f *fleet) wantsTokens(strategy string) bool {
+	return f.keys != nil && slices.Contains([]string{"lanes", "redis", "conditional", "optimistic", "for-update"}, strategy)
+}
+
+// sellBy returns the shops that sell by the strategy.
+func (f *fleet) sellBy(strategy string) []*child.Process {
+	if !f.wantsTokens(strategy) {
+		strategy = ""
+	}
+	return f.procs[strategy]
+}
+
+// client speaks to one of the shops that sell by the strategy.
+func (f *fleet) client(strategy string, conns *http.Client) *shopclient.Client {
+	at := f.sellBy(strategy)[0]
+	client := shopclient.New("http://"+at.Addr, conns)
+	if !f.wantsTokens(strategy) {
+		return client
+	}
+	return client.WithKeys(f.keys, "http://"+at.Operator)
 }
 
 // onGroup is the name of the fleet whose database is a MySQL group of three.
@@ -110,43 +178,71 @@ const onGroup = "group"
 // database that was given, the others a new one.
 func (e *environment) startFleet(ctx context.Context, name, program string) (*fleet, error) {
 	redisAddr, err := e.startRedis(ctx)
+	if err == nil {
+		redisAddr, err = e.distant(ctx, redisAddr)
+	}
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{program: program, variables: []string{"SHOP_REDIS=" + redisAddr}} // not flags: they may hold a password
-	if info, err := os.Stat(program); program == "" || err == nil && info.IsDir() {
-		e.say("building the shop, of " + cmp.Or(program, "this checkout"))
-		f.program = filepath.Join(e.dir, "shop"+name)
-		if err := child.Build(ctx, program, "cmd/shop", f.program); err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(filepath.Join(program, "cmd/lab")); err == nil || program == "" {
-			f.serve = []string{filepath.Join(e.dir, "lab"+name)}
-			if err := child.Build(ctx, program, "cmd/lab", f.serve[0]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if f.serve == nil { // one program is both
-		f.serve = []string{f.program, "serve", "--lab"}
+	f := &fleet{redis: redisAddr, variables: []string{"SHOP_REDIS=" + redisAddr}, procs: map[string][]*child.Process{}} // not flags: they may hold a password
+	if err := e.build(ctx, f, name, program); err != nil {
+		return nil, err
 	}
 	if err := e.createDatabase(ctx, f, name); err != nil {
 		return nil, err
 	}
-	migrate := exec.CommandContext(ctx, f.program, "migrate") //nolint:gosec // the user's choice
+	migrate := exec.CommandContext(ctx, f.shop, "migrate") //nolint:gosec // the user's choice
 	migrate.Env = child.Environ(f.variables)
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("shop migrate: %w: %s", err, out)
 	}
-	for range instances {
-		shop, err := e.startShop(ctx, f, instances)
-		if err != nil {
-			return nil, err
+	for _, strategy := range e.Strategies {
+		if f.sellBy(strategy) != nil {
+			continue
 		}
-		e.Later(shop.Stop)
-		f.procs = append(f.procs, shop)
+		var all []*child.Process
+		for range instances {
+			shop, err := e.startShop(ctx, f, strategy, instances)
+			if err != nil {
+				return nil, err
+			}
+			e.Later(shop.Stop)
+			all = append(all, shop)
+		}
+		if !f.wantsTokens(strategy) {
+			strategy = ""
+		}
+		f.procs[strategy] = all
 	}
 	return f, nil
+}
+
+// build makes the programs of a checkout, or takes a cmd/shop that is built. One without cmd/lab beside it is a teaching shop
+// by a flag.
+func (e *environment) build(ctx context.Context, f *fleet, name, program string) error {
+	if info, err := os.Stat(program); err == nil && !info.IsDir() {
+		f.shop = program
+		if err := exec.CommandContext(ctx, program, "serve", "--lab", "--help").Run(); err == nil { //nolint:gosec // the user's choice
+			f.lab = []string{program, "serve", "--lab"}
+			return nil
+		}
+		f.keys = shopclient.NewKeys()
+		return nil
+	}
+	e.say("building the shop, of " + cmp.Or(program, "this checkout"))
+	f.shop = filepath.Join(e.dir, "shop"+name)
+	if err := child.Build(ctx, program, "cmd/shop", f.shop); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(program, "cmd/lab")); err != nil && program != "" {
+		f.lab = []string{f.shop, "serve", "--lab"}
+		return nil
+	}
+	f.keys, f.lab = shopclient.NewKeys(), []string{filepath.Join(e.dir, "lab"+name)}
+	if !slices.ContainsFunc(e.Strategies, func(s string) bool { return !f.wantsTokens(s) }) {
+		return nil
+	}
+	return child.Build(ctx, program, "cmd/lab", f.lab[0])
 }
 
 func (e *environment) createDatabase(ctx context.Context, f *fleet, name string) error {
@@ -162,10 +258,21 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		}
 		e.Later(group.Close)
 		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
+		for _, server := range group.Servers {
+			addr, err := e.distant(ctx, server.Addr())
+			if err != nil {
+				return err
+			}
+			dsn = strings.Replace(dsn, server.Addr(), addr, 1)
+		}
 		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
 		return err
 	}
 	database := e.sql.Clone()
+	var err error
+	if database.Addr, err = e.distant(ctx, database.Addr); err != nil {
+		return err
+	}
 	if name != "" {
 		database.DBName += name + time.Now().UTC().Format("_150405")
 		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+database.DBName); err != nil {

@@ -8,27 +8,34 @@ import (
 	"example.com/shop/loadtest/crowd"
 )
 
+// maxOpen is how many pending orders a shop lets a buyer have.
+const maxOpen = 10
+
 // patience is for one answer, and for the first of each buyer: more than a shop's own limit.
 const patience = 2 * time.Minute
 
 // round is what came of a load. Processor time is a part of the machine's.
 type round struct {
 	crowd.Summary
-	Problem string // why orders came to nothing; empty if none did
+	Problem string `json:"problem,omitempty"` // why orders came to nothing; empty if none did
 
-	Client     float64
-	Shops      float64
-	BuyerBytes int64  // grow: memory that each buyer took at the peak
-	Wrong      string // with the books
+	// What the buyers know: units that they have ordered, and units of orders with an unknown outcome or to be cancelled.
+	Units     int64 `json:"units"`
+	Unsettled int64 `json:"unsettled"`
+
+	Client     float64 `json:"client"`
+	Shops      float64 `json:"shops"`
+	BuyerBytes int64   `json:"buyer_bytes,omitempty"` // grow: memory that each buyer took at the peak
+	Wrong      string  `json:"wrong,omitempty"`       // with the books
 }
 
-// race lets a crowd buy: each buyer one unit at the same moment for a length of 0, and again and again for any other.
+// race lets a crowd buy: each buyer once at the same moment for a length of 0, and again and again for any other.
 // That begins when each buyer has had an answer, and a fifth of the length has passed: before, the shop's own
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
-func race(ctx context.Context, who *row, skus []string, length time.Duration) (round, error) {
+func race(ctx context.Context, who *row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
-		Strategy: who.strategy, SKUs: skus, Warm: length / 5,
-		Load: crowd.Load{Buyers: who.buyers, Duration: length, Lines: 1, Think: -1, Timeout: patience},
+		Strategy: who.strategy, SKUs: skus, Warm: length / 5, Least: c.least, Pay: c.pay, Cancel: c.cancel, Keys: who.keys(), Orders: maxOpen,
+		Load: crowd.Load{Buyers: who.buyers, Duration: length, Skew: c.skew, Lines: c.lines, Think: -1, Timeout: patience},
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Tries: 1, MaxPause: 10 * time.Millisecond,
 	}
@@ -36,5 +43,15 @@ func race(ctx context.Context, who *row, skus []string, length time.Duration) (r
 		r.Shops = append(r.Shops, "http://"+p.Addr)
 	}
 	log, err := r.Run(ctx)
-	return round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}, err
+	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}
+	for _, order := range log.Records {
+		units := int64(len(order.Lines)) // one of each SKU
+		switch {
+		case order.Outcome == crowd.Unknown, order.Outcome == crowd.Ordered && order.Cancelled:
+			one.Unsettled += units
+		case order.Outcome == crowd.Ordered:
+			one.Units += units
+		}
+	}
+	return one, err
 }

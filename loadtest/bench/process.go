@@ -18,12 +18,20 @@ import (
 	"example.com/shop/loadtest/child"
 )
 
-// startShop starts one of n shops of the fleet that stand beside each other.
-func (e *environment) startShop(ctx context.Context, f *fleet, n int) (*child.Process, error) {
-	flags := append(slices.Clone(f.serve[1:]),
+// startShop starts one of n shops of the fleet that stand beside each other: cmd/shop with tokens and the limits of buyers,
+// where it has the strategy, or else a teaching shop without.
+func (e *environment) startShop(ctx context.Context, f *fleet, strategy string, n int) (*child.Process, error) {
+	flags := append([]string{
 		"--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
-	)
-	return child.StartLab(ctx, n, f.serve[0], f.variables, append(flags, e.ShopFlag...)...)
+	}, e.ShopFlag...)
+	if f.wantsTokens(strategy) {
+		flags = append(flags, "--strategy="+strategy, "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen))
+		return child.StartShop(ctx, n, f.shop, append(f.keys.Environ(), f.variables...), flags...)
+	}
+	if f.lab == nil {
+		return nil, fmt.Errorf("%s has no strategy %s: give --shop the folder of its checkout", f.shop, strategy)
+	}
+	return child.StartLab(ctx, n, f.lab[0], f.variables, append(slices.Clone(f.lab[1:]), flags...)...)
 }
 
 // startNothing starts one of n handlers that do nothing.
@@ -69,20 +77,22 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers each order with 201 and the same body. That is what gin and net/http cost: the ceiling for a
+// serveNothing answers each order, payment and cancellation with 201 and the same body. That is what gin and net/http cost: the ceiling for a
 // shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	body := []byte(anOrder)
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.GET("/healthz", func(c *gin.Context) { c.Status(http.StatusOK) })
-	engine.POST("/v1/orders", func(c *gin.Context) {
+	answer := func(c *gin.Context) {
 		if _, err := io.Copy(io.Discard, c.Request.Body); err != nil {
 			c.Status(http.StatusBadRequest)
 			return
 		}
 		c.Data(http.StatusCreated, "application/json; charset=utf-8", body)
-	})
+	}
+	engine.POST("/v1/orders", answer)
+	engine.POST("/v1/orders/:id/:end", answer)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,20 +15,67 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	sysload "github.com/shirou/gopsutil/v4/load"
 
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
 
-// hardware says what the figures depend on, and how busy it is now.
-func hardware() string {
-	m := result.ThisMachine()
-	kernel, _ := host.KernelVersion()
-	busy := "unknown"
-	if l, err := sysload.Avg(); err == nil {
-		busy = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
+// report is a run with its settings and all of its rounds.
+type report struct {
+	settings *Command
+	began    time.Time
+	machine  machine
+	cases    []contest
+}
+
+// machine is what the figures depend on.
+type machine struct {
+	result.Machine
+	Cores      int    `json:"cores"`
+	Kernel     string `json:"kernel"`
+	Load       string `json:"load_before"` // how busy it was: of the last 1, 5 and 15 minutes
+	Durability string `json:"durability"`  // what a commit of the database is worth
+}
+
+// thisMachine returns the machine as it is now, without servers.
+func thisMachine() machine {
+	m := machine{Machine: result.ThisMachine(), Cores: runtime.NumCPU(), Kernel: "unknown", Load: "unknown"}
+	if kernel, err := host.KernelVersion(); err == nil {
+		m.Kernel = kernel
 	}
+	if l, err := sysload.Avg(); err == nil {
+		m.Load = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
+	}
+	return m
+}
+
+func (m machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s, kernel %s, %s; load before the run %s",
-		cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, cmp.Or(kernel, "unknown"), m.Go, busy)
+		cmp.Or(m.CPUModel, "unknown processor"), m.Cores, m.OS, m.Arch, m.Kernel, m.Go, m.Load)
+}
+
+// writeJSON writes all for programs. Password and addresses of the servers are left out.
+func (r report) writeJSON(w io.Writer) error {
+	type object = map[string]any
+	var cases []object
+	for _, c := range r.cases {
+		var rows []object
+		for _, one := range c.rows {
+			rows = append(rows, object{"name": one.name, "strategy": one.strategy, "buyers": one.buyers, "rounds": one.rounds})
+		}
+		cases = append(cases, object{"name": c.name, "about": c.about, "rows": rows})
+	}
+	s := r.settings
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(object{
+		"version": 1, "started_at": r.began.UTC(), "machine": r.machine, "cases": cases,
+		"settings": object{
+			"database": s.Database, "strategies": s.Strategies, "cases": s.Cases, "rounds": s.Rounds, "seconds": s.Time.Seconds(),
+			"buyers": s.Buyers, "latency_ms": crowd.Milliseconds(s.Latency), "shops": instances, "against": s.Against,
+			"shop_flags": s.ShopFlag,
+		},
+	})
 }
 
 // broken reports whether a row disagrees with the books.
@@ -61,7 +109,7 @@ func (c *contest) table() string {
 	if against {
 		header = append(header, "to other")
 	}
-	header = append(header, "p50", "p99", "errors", "client", "shops", "a buyer", "right")
+	header = append(header, "p50", "p99", "longest", "errors", "client", "shops", "a buyer", "right")
 	var rows []table.Row
 	for _, r := range c.rows {
 		mine := r.figures(c.byP50)
@@ -83,7 +131,7 @@ func (c *contest) table() string {
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
+			millis(slices.Max(r.collect(func(r round) float64 { return r.LatencyMS.Max }))), r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
 			r.memory(), r.right()))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)

@@ -1,14 +1,16 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
@@ -19,7 +21,6 @@ import (
 type run struct {
 	*environment
 	name     string // begins the names of its SKUs
-	lab      shopclient.Lab
 	own      *fleet
 	other    *fleet           // nil without --against
 	handlers []*child.Process // that do nothing
@@ -29,7 +30,7 @@ type run struct {
 
 // newRun starts the servers, the shops and the handlers.
 func newRun(ctx context.Context, e *environment) (r *run, err error) {
-	conns := shopclient.NewConnections(instances, time.Minute)
+	conns := shopclient.NewConnections(clerks, patience)
 	e.Later(func() error { conns.CloseIdleConnections(); return nil })
 	r = &run{environment: e, name: time.Now().UTC().Format("bench-20060102-150405"), conns: conns}
 	e.say("starting Redis, the database and the shops")
@@ -42,14 +43,11 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	switch e.Against {
 	case "":
 	case onGroup:
-		r.other, err = e.startFleet(ctx, onGroup, r.own.program)
+		r.other, err = e.startFleet(ctx, onGroup, e.Shop)
 	default:
 		r.other, err = e.startFleet(ctx, "_other", e.Against)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if r.lab, err = r.operator(r.own).Lab(ctx); err != nil {
 		return nil, err
 	}
 	for _, strategy := range e.Strategies {
@@ -68,25 +66,35 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	return r, nil
 }
 
-// operator speaks to the first shop of the fleet. It sees what the others sold: they share the database.
-func (r *run) operator(f *fleet) *shopclient.Client {
-	return shopclient.New("http://"+f.procs[0].Addr, r.conns)
-}
+// operator speaks to one shop of the fleet. It sees what the others sold: they share the database.
+func (r *run) operator(f *fleet) *shopclient.Client { return f.client(r.Strategies[0], r.conns) }
 
-// newSKU puts units of something new up for sale.
-func (r *run) newSKU(ctx context.Context, f *fleet, units int64) (string, error) {
-	r.loads++
-	sku := fmt.Sprintf("%s-%d", r.name, r.loads)
-	return sku, r.operator(f).Create(ctx, sku, units)
+// clerks is how many requests of the operator run at a time.
+const clerks = 8
+
+// newSKUs names new SKUs and, for a fleet that is not nil, puts units of each up for sale.
+func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]string, error) {
+	skus := make([]string, n)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(clerks)
+	for i := range skus {
+		r.loads++
+		skus[i] = fmt.Sprintf("%s-%d", r.name, r.loads)
+		if f != nil {
+			group.Go(func() error { return r.operator(f).Create(ctx, skus[i], units) })
+		}
+	}
+	return skus, group.Wait()
 }
 
 // try buys one unit by a strategy. It finds out whether the shop has the servers for it.
 func (r *run) try(ctx context.Context, strategy string) error {
-	sku, err := r.newSKU(ctx, r.own, 1)
+	skus, err := r.newSKUs(ctx, r.own, 1, 1)
 	if err != nil {
 		return err
 	}
-	answer, err := r.operator(r.own).Buy(ctx, shopclient.Purchase{
+	sku := skus[0]
+	answer, err := r.own.client(strategy, r.conns).Buy(ctx, shopclient.Purchase{
 		Buyer: sku, Key: sku, Strategy: strategy, Lines: []shopclient.Line{{SKU: sku, Units: 1}}, Think: -1,
 	})
 	if err == nil && answer.Order.ID == "" {
@@ -139,7 +147,7 @@ func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err err
 	if who.shops == nil {
 		fresh, err = startNothing(ctx, 1)
 	} else {
-		fresh, err = r.startShop(ctx, who.shops, 1)
+		fresh, err = r.startShop(ctx, who.shops, who.strategy, 1)
 	}
 	if err != nil {
 		return round{}, err
@@ -168,14 +176,12 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 	for _, p := range who.procs {
 		pids = append(pids, p.Pid)
 	}
-	skus := make([]string, max(1, c.skus))
-	for i := range skus {
-		if skus[i], err = r.newSKU(ctx, cmp.Or(who.shops, r.own), c.units); err != nil {
-			return round{}, err
-		}
+	skus, err := r.newSKUs(ctx, who.shops, max(1, c.skus), c.units)
+	if err != nil {
+		return round{}, err
 	}
 	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
-	if one, err = race(ctx, who, skus, length); err != nil {
+	if one, err = race(ctx, who, c, skus, length); err != nil {
 		return round{}, err
 	}
 	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
@@ -184,26 +190,45 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 	if who.shops == nil {
 		return one, nil
 	}
-	var orders int64
-	for _, sku := range skus {
-		audit, err := r.operator(who.shops).Audit(ctx, sku)
-		if err != nil {
-			return one, err
-		}
-		if !audit.OK {
-			one.Wrong = fmt.Sprintf("the audit found %+v", audit.Differences)
-			return one, nil
-		}
-		orders += audit.Books.Orders
-	}
-	one.Wrong = disagree(orders, one)
-	return one, nil
+	one.Wrong, err = r.check(ctx, who.shops, skus, c.units, one)
+	return one, err
 }
 
-// disagree compares the number of orders in the books with the answers.
-func disagree(orders int64, r round) string {
-	if orders >= r.Acknowledged && orders <= r.Acknowledged+r.Unknown {
+// check returns what is wrong with the books of these SKUs. The audit is of the one SKU or of the whole shop, since of each
+// SKU by itself it would read the orders of all.
+func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64, one round) (wrong string, err error) {
+	shop := r.operator(f)
+	audited := skus[0]
+	if len(skus) > 1 {
+		audited = ""
+	}
+	audit, err := shop.Audit(ctx, audited)
+	if err != nil {
+		return "", err
+	}
+	if !audit.OK {
+		return fmt.Sprintf("the audit found %+v", audit.Differences), nil
+	}
+	var taken atomic.Int64 // units
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(clerks)
+	for _, sku := range skus {
+		group.Go(func() error {
+			available, _, err := shop.Stock(ctx, sku)
+			taken.Add(supplied - available)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	return disagree(taken.Load(), one), nil
+}
+
+// disagree compares the units that the books say were taken with the answers.
+func disagree(taken int64, r round) string {
+	if taken >= r.Units && taken <= r.Units+r.Unsettled {
 		return ""
 	}
-	return fmt.Sprintf("%d orders in the books, %d acknowledged, %d unknown", orders, r.Acknowledged, r.Unknown)
+	return fmt.Sprintf("%d units in the books, %d acknowledged, %d unsettled", taken, r.Units, r.Unsettled)
 }

@@ -34,10 +34,14 @@ func newBuyer(r *run, i int) *buyer {
 // order sends an order that was due at that moment, until there is a definite answer, the tries are used up or ctx ends.
 // Each try goes to the next shop, as behind a load balancer: the one before may be gone.
 func (b *buyer) order(ctx context.Context, due time.Time) {
+	if n := b.run.Orders; n > 0 && len(b.records) > 0 && len(b.records)%n == 0 {
+		b.name = fmt.Sprintf("buyer-%d-%d", b.number+1, len(b.records)/n+1)
+	}
 	p := shopclient.Purchase{
 		Buyer: b.name, Key: fmt.Sprintf("%s/%s/%d", b.run.SKUs[0], b.name, len(b.records)+1),
 		Lines: b.run.cart(b.random), Strategy: b.run.Strategy, Think: b.run.Think,
 	}
+	end := b.random.Float64() // drawn for each order, or the next carts would depend on the answer
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
 	for again := true; again; {
 		answer, err := b.run.shop(b.number+record.Tries, b.conns).Buy(ctx, p)
@@ -62,9 +66,28 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		again = again && record.Tries < b.run.Tries && shopclient.Pause(ctx, b.run.pause(record.Tries, answer.RetryAfter))
 	}
 	b.run.tally.add(record.Outcome)
+	if record.Outcome == Ordered {
+		b.end(ctx, &record, end)
+	}
 	b.records = append(b.records, record)
 	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
 		shopclient.Pause(ctx, b.run.pause(1, 0)) // a shop that fails at once is not asked without a pause
+	}
+}
+
+// end pays the order, cancels it or leaves it pending, as a number from 0 to 1 has it.
+func (b *buyer) end(ctx context.Context, record *Record, draw float64) {
+	how, ask := "pay", (*shopclient.Client).Pay
+	switch {
+	case draw < b.run.Pay:
+	case draw < b.run.Pay+b.run.Cancel:
+		how, ask = "cancel", (*shopclient.Client).Cancel
+		record.Cancelled = true
+	default:
+		return
+	}
+	if answer, err := ask(b.run.shop(b.number, b.conns), ctx, b.name, record.OrderID, ""); err != nil || answer.Order.ID == "" {
+		record.Reason = how + ": " + explain(answer, err)
 	}
 }
 

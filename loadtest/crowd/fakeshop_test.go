@@ -51,6 +51,7 @@ func newFakeShop(t *testing.T, units int) *fakeShop {
 	})
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
+	mux.HandleFunc("POST /v1/orders/{id}/{end}", s.end)
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		s.mu.Lock()
@@ -124,6 +125,22 @@ func (s *fakeShop) show(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	problem(w, http.StatusNotFound, "order-not-found")
+}
+
+// end pays or cancels an order, unless before answers the request.
+func (s *fakeShop) end(w http.ResponseWriter, r *http.Request) {
+	if s.before != nil && s.before(w, r, 1) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, o := range s.orders {
+		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
+			o.Status = r.PathValue("end")
+			s.orders[key] = o
+			_ = json.NewEncoder(w).Encode(o)
+		}
+	}
 }
 
 func problem(w http.ResponseWriter, status int, slug string) {

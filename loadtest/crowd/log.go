@@ -34,9 +34,11 @@ type Record struct {
 	Ended   time.Duration // from the common start to the last answer
 	Latency time.Duration // the same, from the moment at which the order was due
 	Tries   int
-	Reason  string            // of a Failed or Unknown: how the last try ended
+	Reason  string            // of a Failed or Unknown: how the last try ended; of an Ordered: why it could not be paid or cancelled
 	Trace   *shopclient.Trace // nil if the shop reported none
 	Lost    string            // why the shop does not have the Ordered as it was acknowledged, see Recheck
+
+	Cancelled bool // its buyer asked for that: its units may be for sale again
 }
 
 // Outcome is what a buyer knows of an order in the end.
@@ -59,7 +61,7 @@ func (l Log) Unsettled() bool {
 type Summary struct {
 	Acknowledged      int64     `json:"acknowledged"` // orders that were answered as placed
 	Refused           int64     `json:"refused"`      // orders that were answered as sold out
-	Errors            int64     `json:"errors"`       // buyers with another answer or none
+	Errors            int64     `json:"errors"`       // orders with another answer or none, or one to their payment or cancellation
 	Unknown           int64     `json:"unknown"`      // of the errors, those who may have an order
 	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
 	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
@@ -103,8 +105,11 @@ func (l Log) Summary() Summary {
 	length := cmp.Or(l.Length, l.Took)
 	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
 	latencies := make([]time.Duration, 0, len(l.Records))
-	var tries int64
+	var tries, pending int64 // pending: could not be paid or cancelled
 	for _, r := range l.Records {
+		if r.Outcome == Ordered && r.Reason != "" {
+			pending++
+		}
 		if r.Ended-r.Latency >= l.Began {
 			latencies = append(latencies, r.Latency)
 		}
@@ -123,7 +128,7 @@ func (l Log) Summary() Summary {
 	}
 	return Summary{
 		Acknowledged: outcomes[Ordered], Refused: outcomes[Refused],
-		Errors: outcomes[Failed] + outcomes[Unknown], Unknown: outcomes[Unknown],
+		Errors: outcomes[Failed] + outcomes[Unknown] + pending, Unknown: outcomes[Unknown],
 		Retries: tries - int64(len(l.Records)), Seconds: l.Took.Round(time.Microsecond).Seconds(),
 		AnswersPerSecond: rate(within[Ordered] + within[Refused]),
 		OrdersPerSecond:  rate(within[Ordered]), RefusalsPerSecond: rate(within[Refused]),
@@ -177,12 +182,12 @@ func (l Log) slices(n int) Answers {
 // fewReasons is how many different reasons for errors are listed.
 const fewReasons = 5
 
-// Notes say why orders came to nothing, other than by being sold out.
+// Notes say why orders, payments and cancellations came to nothing, other than by being sold out.
 func (l Log) Notes() []string {
 	notes := []string{}
 	reasons := map[string]int{}
 	for _, r := range l.Records {
-		if r.Outcome == Failed || r.Outcome == Unknown {
+		if r.Reason != "" {
 			reasons[r.Reason]++
 		}
 	}

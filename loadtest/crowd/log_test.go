@@ -2,8 +2,10 @@ package crowd
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -133,33 +135,36 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-// "cart draws 1 to Lines different SKUs, in the order of SKUs", "the n-th order of a buyer is the same in every race".
+// "cart draws Least to Lines different SKUs, in the order of SKUs", "the n-th order of a buyer is the same in every race".
 func TestRace_cart(t *testing.T) {
 	t.Parallel()
-	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Load: Load{Lines: 3, Skew: 1}}
 	const orders = 4000
-	random := rand.New(rand.NewPCG(1, 1))
-	sizes := map[int]int{}
-	for range orders {
-		cart := race.cart(random)
-		sizes[len(cart)]++
-		for i, line := range cart {
-			if line.Units != 1 || i > 0 && line.SKU <= cart[i-1].SKU {
-				t.Fatalf("got %+v, want one unit of different SKUs in order", cart)
+	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Load: Load{Lines: 3, Skew: 1}}
+	for least, sizes := range [][]int{{1, 2, 3}, {1, 2, 3}, {2, 3}, {3}} {
+		race.Least = least
+		run, random, seen := newRun(race), rand.New(rand.NewPCG(1, 1)), map[int]int{}
+		for range orders {
+			cart := run.cart(random)
+			seen[len(cart)]++
+			for i, line := range cart {
+				if line.Units != 1 || i > 0 && line.SKU <= cart[i-1].SKU {
+					t.Fatalf("got %+v, want one unit of different SKUs in order", cart)
+				}
 			}
 		}
-	}
-	for size := 1; size <= 3; size++ {
-		if share := float64(sizes[size]) / orders; share < 0.28 || share > 0.38 {
-			t.Errorf("carts of %d: got %.2f of all, want a third", size, share)
+		for _, size := range sizes {
+			if share := float64(seen[size]*len(sizes)) / orders; share < 0.9 || share > 1.1 {
+				t.Errorf("least %d: carts of %d: got %.2f of their share", least, size, share)
+			}
+		}
+		if len(seen) != len(sizes) {
+			t.Errorf("least %d: got carts of %v, want %v", least, seen, sizes)
 		}
 	}
-	if len(sizes) != 3 {
-		t.Errorf("got carts of %v, want up to 3", sizes)
-	}
-	one, other := newBuyer(&run{Race: race}, 7), newBuyer(&run{Race: race}, 7)
+	run := newRun(race)
+	one, other := newBuyer(run, 7), newBuyer(run, 7)
 	for range orders {
-		if got, want := race.cart(one.random), race.cart(other.random); !slices.Equal(got, want) {
+		if got, want := run.cart(one.random), run.cart(other.random); !slices.Equal(got, want) {
 			t.Fatalf("got %+v in one race and %+v in another, want the same", want, got)
 		}
 	}
@@ -175,10 +180,10 @@ func TestRace_cart_skew(t *testing.T) {
 	}
 	for _, c := range []struct{ skew, first, ten float64 }{{0, 0.01, 0.1}, {1.1, 0.25, 0.66}} {
 		race.Skew = c.skew
-		random := rand.New(rand.NewPCG(1, 1))
+		run, random := newRun(race), rand.New(rand.NewPCG(1, 1))
 		first, ten := 0.0, 0.0
 		for range orders {
-			sku := race.cart(random)[0].SKU
+			sku := run.cart(random)[0].SKU
 			if sku == "00" {
 				first++
 			}
@@ -188,6 +193,45 @@ func TestRace_cart_skew(t *testing.T) {
 		}
 		if f, n := first/orders, ten/orders; f < 0.88*c.first || f > 1.12*c.first || n < 0.94*c.ten || n > 1.06*c.ten {
 			t.Errorf("skew %v: got %.3f for the first, %.3f for ten; want %v, %v", c.skew, f, n, c.first, c.ten)
+		}
+	}
+}
+
+// The SKUs of a cart are drawn one after the other, each in proportion to what it is wanted among those that are left.
+func TestRace_cart_distinct(t *testing.T) {
+	t.Parallel()
+	const orders = 20_000
+	for _, c := range []struct {
+		skus, lines int
+		skew        float64
+	}{{64, 3, 0}, {1000, 3, 1.2}, {5, 4, 2}, {20, 20, 5}} {
+		race := Race{Least: c.lines, Load: Load{Lines: c.lines, Skew: c.skew}}
+		for k := range c.skus {
+			race.SKUs = append(race.SKUs, strconv.Itoa(k))
+		}
+		run, random := newRun(race), rand.New(rand.NewPCG(1, 1))
+		got, want := make([]float64, c.skus), make([]float64, c.skus) // how many carts have the SKU
+		for range orders {
+			for _, line := range run.cart(random) {
+				k, _ := strconv.Atoi(line.SKU)
+				got[k]++
+			}
+			// Each SKU is due after an exponential time with its weight as the rate: those that are due first are drawn.
+			due := make([]float64, c.skus)
+			for k := range due {
+				due[k] = random.ExpFloat64() * math.Pow(float64(k+1), c.skew)
+			}
+			last := slices.Sorted(slices.Values(due))[c.lines-1]
+			for k := range due {
+				if due[k] <= last {
+					want[k]++
+				}
+			}
+		}
+		for k := range min(10, c.skus) {
+			if math.Abs(got[k]-want[k]) > 5*math.Sqrt(got[k]+want[k]) {
+				t.Errorf("%+v: SKU %d: got %v carts with it, want %v", c, k, got[k], want[k])
+			}
 		}
 	}
 }

@@ -7,7 +7,8 @@
 //
 // Each buyer has a connection of its own, which stands before the race begins, so that the shop is measured and not the
 // dialling. A latency counts from the moment at which an order was due: the common start for a buyer's first order, and
-// the answer to the order before for each later one. So the time in a queue counts, and retries count.
+// the answer to the order before for each later one, or to its payment or cancellation. So the time in a queue counts, and
+// retries count.
 //
 // A buyer retries, with the same idempotency key, when the shop is too busy (429, 503, or any answer with Retry-After,
 // which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx), up to a
@@ -51,6 +52,16 @@ type Race struct {
 	// Warm is the time before Duration, which measurements have: Duration begins when Warm has passed and each buyer has
 	// had an answer, and figures are of Duration alone. 0: Duration begins at once, and figures are of the whole race.
 	Warm time.Duration
+
+	Keys *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
+
+	Least int // fewest SKUs in an order, up to Lines; less than 1: one
+
+	// Orders is after how many of them a buyer leaves, and another comes; 0: never.
+	Orders int
+
+	// Pay and Cancel are the shares of their orders that buyers pay or cancel, by one request before the next order.
+	Pay, Cancel float64
 }
 
 // Load is how many buyers order what, and for how long. kong reads the flags into it.
@@ -114,7 +125,8 @@ func CheckDescriptors(n int) error {
 func (r Race) Run(ctx context.Context) (Log, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	run := &run{Race: r, tally: new(Tally), stop: stop}
+	run := newRun(r)
+	run.stop = stop
 	for i := range r.Buyers {
 		b := newBuyer(run, i)
 		defer b.conns.CloseIdleConnections()
@@ -142,7 +154,11 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 
 // shop returns a client of one of the shops, which take turns.
 func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
-	return shopclient.New(r.Shops[turn%len(r.Shops)], conns)
+	client := shopclient.New(r.Shops[turn%len(r.Shops)], conns)
+	if r.Keys == nil {
+		return client
+	}
+	return client.WithKeys(r.Keys, "")
 }
 
 // checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file
@@ -162,6 +178,7 @@ func (r Race) checkShops(ctx context.Context) error {
 // run is a race that goes on.
 type run struct {
 	Race
+	begins []float64 // where each SKU begins on the line that draw draws from, and where the last ends
 	tally  *Tally
 	stop   context.CancelCauseFunc
 	buyers []*buyer
@@ -169,6 +186,14 @@ type run struct {
 
 	warmed atomic.Int64 // buyers who have had an answer
 	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
+}
+
+func newRun(r Race) *run {
+	run := &run{Race: r, tally: new(Tally), begins: []float64{0}}
+	for k := range r.SKUs {
+		run.begins = append(run.begins, run.begins[k]+math.Pow(float64(k+1), -r.Skew))
+	}
+	return run
 }
 
 // dialling is how many buyers connect at a time, well inside the queue of connections that a listener keeps.
@@ -243,19 +268,40 @@ func (r *run) log() Log {
 	return log
 }
 
-// cart draws 1 to Lines different SKUs, in the order of SKUs, the k-th in proportion to 1/k^Skew. With 100 SKUs and 1.1,
-// the first one gets a quarter of all orders, the first ten two thirds. Each SKU is due after an exponential time with
-// its weight as the rate; those that are due first are drawn.
-func (r Race) cart(random *rand.Rand) (lines []shopclient.Line) {
-	due := make([]float64, len(r.SKUs))
-	for k := range due {
-		due[k] = random.ExpFloat64() * math.Pow(float64(k+1), r.Skew)
+// cart draws Least to Lines different SKUs, in the order of SKUs, the k-th in proportion to 1/k^Skew. With 100 SKUs and
+// 1.1, the first one gets a quarter of all orders, the first ten two thirds.
+func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
+	most := min(r.Lines, len(r.SKUs))
+	least := max(1, min(r.Least, most))
+	var drawn []int // in order
+	for n := least + random.IntN(max(1, most-least+1)); len(drawn) < n; {
+		drawn = r.draw(random, drawn)
 	}
-	last := slices.Sorted(slices.Values(due))[random.IntN(max(1, r.Lines))]
-	for k, sku := range r.SKUs {
-		if due[k] <= last {
-			lines = append(lines, shopclient.Line{SKU: sku, Units: 1})
-		}
+	for _, k := range drawn {
+		lines = append(lines, shopclient.Line{SKU: r.SKUs[k], Units: 1})
 	}
 	return lines
+}
+
+// draw adds a SKU to those that were drawn. The SKUs lie end to end on a line, each as long as it is wanted; a point of
+// what is left of the line, without those drawn, hits one.
+func (r *run) draw(random *rand.Rand, drawn []int) []int {
+	length := func(k int) float64 { return r.begins[k+1] - r.begins[k] }
+	left := r.begins[len(r.SKUs)]
+	for _, k := range drawn {
+		left -= length(k)
+	}
+	point, place := random.Float64()*left, 0
+	for place < len(drawn) && point >= r.begins[drawn[place]] {
+		point += length(drawn[place])
+		place++
+	}
+	k, exact := slices.BinarySearch(r.begins, point)
+	if !exact {
+		k--
+	}
+	if k == len(r.SKUs) || slices.Contains(drawn, k) { // by rounding: the next point will do
+		return drawn
+	}
+	return slices.Insert(drawn, place, k)
 }

@@ -221,6 +221,50 @@ func TestRace_Run_warm(t *testing.T) {
 	}
 }
 
+// "Pay and Cancel are the shares of their orders that buyers pay or cancel".
+func TestRace_Run_ends(t *testing.T) {
+	t.Parallel()
+	const crowd = 500
+	shop := newFakeShop(t, crowd)
+	race := raceIn(crowd, shop)
+	race.Pay, race.Cancel = 0.6, 0.1
+	log := hold(t, race)
+	statuses := map[string]int64{}
+	for _, o := range shop.orders {
+		statuses[o.Status]++
+	}
+	for status, share := range map[string]float64{"pay": 0.6, "cancel": 0.1, "pending": 0.3} {
+		if got := float64(statuses[status]) / crowd; got < share-0.05 || got > share+0.05 {
+			t.Errorf("%s: got %.2f of all, want %.2f", status, got, share)
+		}
+	}
+	if got := countOf(log, func(r Record) bool { return r.Cancelled }); got != statuses["cancel"] || log.Summary().Errors > 0 {
+		t.Errorf("got %d cancelled and %+v, want %d", got, log.Summary(), statuses["cancel"])
+	}
+}
+
+// An order that cannot be paid is acknowledged, and an error.
+func TestRace_Run_ends_in_vain(t *testing.T) {
+	t.Parallel()
+	shop := newFakeShop(t, 1)
+	shop.before = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+		if strings.HasSuffix(r.URL.Path, "/pay") {
+			problem(w, http.StatusConflict, "order-ended")
+			return true
+		}
+		return false
+	}
+	race := raceIn(1, shop)
+	race.Pay = 1
+	log := hold(t, race)
+	if got := log.Summary(); got.Acknowledged != 1 || got.Errors != 1 || got.Unknown != 0 {
+		t.Errorf("got %+v, want an order, acknowledged, and an error", got)
+	}
+	if diff := cmp.Diff([]string{"1 without a definite answer: pay: 409 order-ended"}, log.Notes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 func TestRace_Recheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -37,11 +37,12 @@ type Books struct {
 // Difference is a place where the shop's books disagree.
 type Difference struct {
 	Invariant string `json:"invariant"`
+	SKU       string `json:"sku"`
 	OrderID   string `json:"order_id"`
 	Detail    string `json:"detail"`
 }
 
-// Audit is the shop's own check of its books for one SKU.
+// Audit is the shop's own check of its books for one SKU, or for all, and then without Books.
 type Audit struct {
 	OK          bool
 	Books       Books
@@ -93,12 +94,16 @@ func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int
 	return level.Available, level.Reserved, err
 }
 
-// Audit returns the shop's check of its books for one SKU.
+// Audit returns the shop's check of its books for one SKU or, for an empty name, for all.
 func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	var a struct {
 		OK          bool
 		SKUs        []Books
 		Differences []Difference
+	}
+	if sku == "" {
+		err := c.back().get(ctx, http.MethodGet, "/v1/audit", nil, nil, &a)
+		return Audit{OK: a.OK, Differences: a.Differences}, err
 	}
 	err := c.back().get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, nil, &a)
 	if err != nil || len(a.SKUs) != 1 {
