@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"example.com/shop/internal/app"
 )
@@ -30,7 +31,11 @@ func (b *backupCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	if err := database.BackUp(ctx, b.To); err != nil {
+	err = database.BackUp(ctx, b.To)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("backup: %s is there already, and nothing is overwritten: name another file", b.To)
+	}
+	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "%s is a copy of the %s\n", b.To, database.Name())

@@ -52,7 +52,7 @@ func TestBackup_all_or_nothing(t *testing.T) {
 	if err := os.WriteFile(there, []byte("of old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shop(t, "backup", "--data", data, there).want(t, exitFailed, there+": file exists")
+	shop(t, "backup", "--data", data, there).want(t, exitFailed, there+" is there already")
 	shop(t, "backup", "--data", there, filepath.Join(dir, "new")).want(t, exitFailed, "no shop in "+there)
 	said := shell(t, "shop backup --data "+data+" "+filepath.Join(dir, "first")+"; ulimit -f 200; shop backup --data "+data+" "+filepath.Join(dir, "cut")+" 2>&1 || true")
 	left, err := filepath.Glob(filepath.Join(dir, "*"))

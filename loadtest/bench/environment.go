@@ -222,7 +222,7 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 func (e *environment) build(ctx context.Context, f *fleet, name, program string) error {
 	if info, err := os.Stat(program); err == nil && !info.IsDir() {
 		f.shop = program
-		if err := exec.CommandContext(ctx, program, "serve", "--lab", "--help").Run(); err == nil { //nolint:gosec // the user's choice
+		if err := exec.CommandContext(ctx, program, "serve", "--lab", "--help").Run(); err == nil {
 			f.lab = []string{program, "serve", "--lab"}
 			return nil
 		}

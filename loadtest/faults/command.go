@@ -64,7 +64,7 @@ Examples:
   go run ./loadtest faults controls fence-unchecked
   go run ./loadtest faults kill-primary --compare   what a group keeps, and an asynchronous replica loses
 
-Columns: recovery is the longer of two times until each of the three shops had sold by each strategy again: from the
+Columns: recovery is the longer of two times until each of the three shops had sold again: from the
 healed fault, and from another server's takeover if there was one;
 "no sale for" is the longest time without an acknowledged order, the fault included. Both are
 medians over the histories, with the longest.

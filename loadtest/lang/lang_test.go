@@ -61,7 +61,7 @@ func shown(t *testing.T) map[string][]string {
 		"lessons":    lessons,
 		"scripts":    page,
 		"page":       slices.DeleteFunc(nodes, func(text string) bool { return text == "English" }),
-		"strategies": found(t, "internal/order/strategy/all.go", `Lesson: +`+literal),
+		"strategies": found(t, "internal/lab/strategies.go", `Lesson: +`+literal),
 		"terminal":   slices.Concat(found(t, "loadtest/*.go", textOf), found(t, "loadtest/*/*.go", textOf)),
 		"plays":      found(t, "loadtest/step/judge.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/verdict/verdict.go", ` Verdict = `+literal),
@@ -93,7 +93,7 @@ func TestChinese(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range slices.Concat(found(t, "loadtest/*/*.go", literal), found(t, "internal/app/*.go", literal),
+	for _, text := range slices.Concat(found(t, "loadtest/*/*.go", literal), found(t, "internal/lab/*.go", literal),
 		found(t, "loadtest/web/static/*.js", literal), found(t, "loadtest/web/html/*.html", `}([^<>{}]+){`)) {
 		used[text] = true
 	}

@@ -68,7 +68,7 @@ func TestPages_languages(t *testing.T) {
 // Every command, every link and every piece of code that names its file is real.
 func TestLessons_references(t *testing.T) {
 	t.Parallel()
-	known := append(find(readFile(t, "../../internal/order/strategy/all.go"), `Name: "([a-z-]+)"`), all)
+	known := append(find(readFile(t, "../../internal/lab/strategies.go"), `Name: "([a-z-]+)"`), all)
 	for _, l := range Lessons() {
 		known = append(known, l.Name)
 	}

@@ -60,7 +60,9 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
 		[]func(*client){(*client).payLate, (*client).restock})
 	for _, strategy := range t.Strategies {
-		works = append(works, func(c *client) { c.buyBy(strategy, []shopclient.Line{{SKU: t.History.SKUs.Deep, Units: 1}}) })
+		works = append(works, func(c *client) {
+			c.giveBack(c.buyBy(strategy, []shopclient.Line{{SKU: t.History.SKUs.Deep, Units: 1}}))
+		})
 	}
 	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
@@ -134,11 +136,14 @@ func (c *client) shop() {
 
 // takeFew buys one of the few, and gives it back.
 func (c *client) takeFew() {
-	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Few, Units: 1}})
+	c.giveBack(c.buy([]shopclient.Line{{SKU: c.History.SKUs.Few, Units: 1}}))
+	shopclient.Pause(c.asking, 30*time.Millisecond)
+}
+
+func (c *client) giveBack(o history.Operation) {
 	if o.Outcome == history.Placed {
 		c.end(history.Cancel, o)
 	}
-	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
 // payLate buys something, and pays when it has expired.
