@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// "Exit codes: 0 done, 1 failed, 2 used wrongly."
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want int
+	}{
+		"help":            {[]string{"--help"}, 0},
+		"unknown flag":    {[]string{"--lisen", ":0"}, 2},
+		"a word":          {[]string{"serve"}, 2},
+		"empty redis":     {[]string{"--redis="}, 2},
+		"empty list":      {[]string{"--redlock="}, 2},
+		"think":           {[]string{"--think", "2"}, 2},
+		"thinks too long": {[]string{"--think", "2s"}, 2},
+		"TLS":             {[]string{"--redis", "rediss://cache:6379"}, 2},
+		"two databases":   {[]string{"--mysql", "shop@tcp(db:1)/shop", "--data", "folder"}, 2},
+		"no such server":  {[]string{"--redis", "127.0.0.1:1", "--start-timeout", "100ms"}, 1},
+	} {
+		if got := run(t.Context(), c.args); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+	ended, end := context.WithTimeout(t.Context(), 2*time.Second)
+	defer end()
+	if got := run(ended, []string{"--listen", "127.0.0.1:0", "--data", t.TempDir()}); got != 0 {
+		t.Errorf("a shop that is asked to end: got %d, want 0", got)
+	}
+}
