@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -42,7 +43,7 @@ type commandLine struct {
 	LogLevel slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
 }
 
-const help = `The teaching shop: requests choose how their order is sold, also by strategies that oversell, by the header Shop-Strategy; GET /v1/strategies lists them. Buyers need no token: keep it to yourself. It refuses servers with TLS, and cannot otherwise detect production's.
+const help = `The teaching shop: requests choose how their order is sold, also by strategies that oversell, by the header Shop-Strategy; GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit and --max-open-orders set some; the operator's API is there only with --operator-listen. Keep the shop to yourself. It refuses servers with TLS, and cannot otherwise detect production's.
 
 Without --mysql it keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks are in this process; several instances need a Redis that they share. A MySQL needs the schema of shop migrate. mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
 
@@ -85,10 +86,15 @@ func execute(ctx context.Context, args []string) (err error) {
 		err = app.RefuseEmpty(parsed)
 	}
 	if text := os.Getenv("SHOP_OPERATOR_TOKEN"); err == nil && text != "" {
-		s.OperatorToken, err = auth.NewSecret(text)
+		if s.OperatorToken, err = auth.NewSecret(text); err != nil {
+			err = fmt.Errorf("SHOP_OPERATOR_TOKEN: %w", err)
+		}
 	}
 	if err != nil {
 		return usageError{err}
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as of cmd/shop, which races are about
 	}
 	s.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	if s.MySQL == "" && s.Data == "" {

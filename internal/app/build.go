@@ -155,9 +155,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	})
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
-	offers := strategy.Offers(sell, c.lanes, locker)
-	first := slices.IndexFunc(offers, func(o order.Offer) bool { return o.Name == s.Strategy })
-	offers = offers[first : first+1]
+	offers := []order.Offer{{Name: s.Strategy, Strategy: strategy.New(s.Strategy, sell, c.lanes, locker)}}
 	if more := s.Hooks.Offers; more != nil {
 		var err error
 		if offers, err = more(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Locker: locker, components: c}); err != nil {
@@ -219,7 +217,11 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
 	}
 	if rate := limit(s.RateLimit, rateLimit); rate > 0 {
-		config.Limiter = httpapi.NewLimiter(c.redis, rate, c.log)
+		shared := c.redis
+		if s.Hooks.Alone { // the Redis in a process never forgets that a key was there
+			shared = nil
+		}
+		config.Limiter = httpapi.NewLimiter(shared, rate, c.log)
 	}
 	if !s.TokenSecret.IsZero() {
 		config.Buyers = auth.New(s.TokenSecret)

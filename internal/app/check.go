@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
 
@@ -141,14 +142,12 @@ func (s Settings) validOperator() error {
 
 func (s Settings) validStrategy() error {
 	switch {
-	case s.Hooks.Offers != nil:
-		return nil
-	case s.Strategy == "redis" && s.Redis == "":
+	case s.Strategy == "redis" && s.Redis == "" && !s.Hooks.Alone:
 		return errors.New("strategy: redis: needs a Redis: add --redis")
 	case s.Strategy == "for-update" && s.MySQL == "":
 		return errors.New("strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time, and no rows to lock")
 	}
-	return nil
+	return strategy.Check(s.Strategy)
 }
 
 // The password of the servers in docker-compose.yml, and the operator's token there. They are published, so production
@@ -158,13 +157,10 @@ const (
 	publishedToken    = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
 )
 
-// validSecrets requires the secret of buyers' tokens, and refuses secrets that are published, unless buyers are known
-// otherwise.
+// validSecrets requires the secret of buyers' tokens, and refuses secrets that are published, unless Hooks.Identify knows
+// the buyers.
 func (s Settings) validSecrets() error {
 	if s.Hooks.Identify != nil {
-		if !s.TokenSecret.IsZero() {
-			return errors.New("token-secret: buyers need no token here: leave out --token-secret-file and SHOP_TOKEN_SECRET")
-		}
 		return nil
 	}
 	var errs []error

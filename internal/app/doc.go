@@ -30,5 +30,5 @@
 //   - Each job reports in the log and in the metrics what it did. A repeated error is logged less and less often,
 //     with a count.
 //   - Each line of the log about a request has its id.
-//   - The passwords that docker-compose.yml publishes are refused.
+//   - The passwords that docker-compose.yml publishes are refused, unless a hook identifies the buyers.
 package app

@@ -16,10 +16,10 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Hooks are how a program extends a shop: each stands around a part of it, or nil for none. internal/lab is an example.
+// Hooks are how a program extends a shop: each wraps a part of it, and nil wraps nothing. internal/lab is an example.
 type Hooks struct {
-	// Identify returns who sends a request below /v1/orders, instead of a token of TokenSecret. An error that is an
-	// httpapi.ErrMalformed is a 400.
+	// Identify returns who sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and takes
+	// passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
 	Identify func(*http.Request) (buyer string, err error)
 
 	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // what makes a pool of connections
@@ -28,17 +28,17 @@ type Hooks struct {
 	Store    func(order.Store) order.Store
 	Locker   func(strategy.Locker) strategy.Locker
 	Orders   func(httpapi.Orders) httpapi.Orders
-	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener
+	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
 	// Offers returns the ways to sell, the default first, instead of Settings.Strategy alone. It is called when all
 	// parts but the HTTP API are open.
 	Offers func(context.Context, Parts) ([]order.Offer, error)
 
-	// Alone says that no other shop uses Settings.Redis, so that no second one may serve the data folder.
+	// Alone says that Settings.Redis is in this process, or will be: no second shop may serve the data folder.
 	Alone bool
 }
 
-// Parts are those of a shop that is about to open. Its owner closes them.
+// Parts are the open parts of a shop that is about to serve. The shop closes them.
 type Parts struct {
 	Settings
 	Database *store.Store

@@ -58,6 +58,7 @@ type Settings struct {
 	// SweepEvery is the time between looks for orders to expire; 0 means a second.
 	SweepEvery time.Duration `kong:"-"`
 
+	// Hooks extend the shop; the zero value does not.
 	Hooks Hooks `kong:"-"`
 }
 

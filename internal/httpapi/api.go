@@ -57,7 +57,8 @@ type Config struct {
 	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
 	Draining func() bool          // true once the shop shuts down
 
-	// Requests below /v1/orders have a buyer: the subject of a token of Buyers or, if that is set, what Identify returns.
+	// One of the two is needed. Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a
+	// token of Buyers.
 	Buyers   *auth.Tokens
 	Identify func(*http.Request) (buyer string, err error)
 

@@ -61,7 +61,7 @@ func (s *refusing) refuse(t *testing.T, want, call, body string, headers ...stri
 	}
 	p := wantProblem(t, w, want)
 	detail := fmt.Sprint(p["detail"])
-	if p["retry_safe"] != false || len(detail) > 500 { // the longest names all strategies
+	if p["retry_safe"] != false || len(detail) > 500 {
 		t.Errorf("%s: got %v, want no retry_safe and a short detail", name, p)
 	}
 	if allow := w.Header().Get("Allow"); (allow != "") != (w.Code == http.StatusMethodNotAllowed) {

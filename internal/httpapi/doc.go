@@ -8,7 +8,7 @@
 // # Authentication
 //
 // With Config.Buyers, a request below /v1/orders shows a token in its Authorization header (RFC 6750). Without a good
-// one it is a 401 that reads nothing else of the request. Config.Identify stands for another way to know the buyer. Every request to the operator's part but GET
+// one it is a 401 that reads nothing else of the request. Config.Identify replaces the token. Every request to the operator's part but GET
 // /healthz shows the operator's token, or is a 401.
 //
 // # Idempotency-Key

@@ -54,11 +54,15 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	}
 	mux.HandleFunc("GET /v1/tapes/{tape}", look)
 	mux.HandleFunc("GET /v1/tapes/{tape}/lock", func(w http.ResponseWriter, r *http.Request) {
-		state, err := l.recorder.Holder(r.Context(), r.PathValue("tape"))
+		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
+		defer cancel()
+		state, err := l.recorder.Holder(ctx, r.PathValue("tape"))
 		answer(w, state, err)
 	})
 	mux.HandleFunc("POST /v1/tapes/{tape}/{move}", func(w http.ResponseWriter, r *http.Request) {
-		if err := l.recorder.Do(r.Context(), Move(r.PathValue("move")), r.PathValue("tape")); err != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
+		defer cancel()
+		if err := l.recorder.Do(ctx, Move(r.PathValue("move")), r.PathValue("tape")); err != nil {
 			answer(w, nil, err)
 			return
 		}
@@ -78,7 +82,7 @@ type strategyJSON struct {
 	Reason          string `json:"reason,omitempty"` // why it is not
 }
 
-// answer writes JSON or a problem, as httpapi does.
+// answer writes JSON, or a problem of RFC 9457.
 func answer(w http.ResponseWriter, body any, err error) {
 	status, contentType := http.StatusOK, "application/json; charset=utf-8"
 	if err != nil {
@@ -90,7 +94,7 @@ func answer(w http.ResponseWriter, body any, err error) {
 		case errors.Is(err, ErrNotFound):
 			status, kind = http.StatusNotFound, "not-found"
 		}
-		body = map[string]any{"type": "/problems/" + kind, "title": http.StatusText(status), "status": status, "detail": err.Error()}
+		body = map[string]any{"type": "/problems/" + kind, "title": http.StatusText(status), "status": status, "detail": err.Error(), "retry_safe": status == http.StatusServiceUnavailable}
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")

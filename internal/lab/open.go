@@ -42,7 +42,7 @@ func (l *teaching) open(ctx context.Context, p app.Parts) (_ []order.Offer, err 
 	l.offers = Offers(p.Shop, p.Lanes, o.lockers, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
-	l.redis = redisVersion(ctx, p.Redis)
+	l.redis = RedisVersion(ctx, p.Redis)
 	l.database, err = p.Database.Version(ctx)
 	return Plain(l.offers), err
 }
@@ -106,7 +106,7 @@ func (o *opening) redlock(ctx context.Context) error {
 	return nil
 }
 
-// mysqlLock also creates the table of the locks, which is of the teaching shop alone and so in no migration.
+// mysqlLock also creates the table of the locks, which belongs to the teaching shop and so is in no migration.
 func (o *opening) mysqlLock(ctx context.Context) error {
 	if o.MySQL == "" {
 		return nil

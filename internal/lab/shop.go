@@ -41,6 +41,7 @@ func Default() Settings { return Settings{Settings: app.Default()} }
 // with TLS are refused, as production has them: wrong strategies sell what is not there.
 func (s Settings) Check() error {
 	s.Hooks = new(teaching).hooks()
+	s.Hooks.Alone = s.Redis == ""
 	errs := []error{s.Settings.Check()}
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if s.Think < 0 || s.Think > order.MaxThink {
@@ -56,10 +57,10 @@ func (s Settings) Check() error {
 	}
 	dsn, err := store.ReadDSN(s.MySQL)
 	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
-	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(s.Redis, "rediss:"))
+	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
 	seen := map[string]bool{}
 	for _, address := range s.Redlock {
-		refuseTLS("redlock", strings.HasPrefix(address, "rediss:"))
+		refuseTLS("redlock", strings.HasPrefix(strings.ToLower(address), "rediss:"))
 		name, err := app.RedisAddress(address)
 		name = strings.ToLower(name)
 		switch {
@@ -89,7 +90,7 @@ type Shop struct {
 	stop func() error // the Redis in this process
 }
 
-// Start is app.Start of a teaching shop. Without limits that say otherwise, buyers have none.
+// Start is app.Start of a teaching shop. Buyers have no limits unless the settings give some.
 func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -154,9 +155,9 @@ func (l *teaching) hooks() app.Hooks {
 	}
 }
 
-// redisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
+// RedisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one
 // has no version.
-func redisVersion(ctx context.Context, client redis.UniversalClient) string {
+func RedisVersion(ctx context.Context, client redis.UniversalClient) string {
 	info := client.InfoMap(ctx, "server")
 	if version := info.Item("Server", "valkey_version"); version != "" {
 		return "Valkey " + version // it also has a redis_version

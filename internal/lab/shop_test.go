@@ -304,6 +304,8 @@ func TestSettings_Check(t *testing.T) {
 		"MySQL by TLS":      {func(s *Settings) { s.MySQL, s.Data = "shop@tcp(db:3306)/shop?tls=true", "" }, "mysql: has TLS"},
 		"a CA":              {func(s *Settings) { s.RedisCA = "ca.pem" }, "redis: has TLS"},
 		"Redis by TLS":      {func(s *Settings) { s.Redis = "rediss://redis:6379" }, "redis: has TLS"},
+		"in capitals":       {func(s *Settings) { s.Redis = "REDISS://redis:6379" }, "redis: has TLS"},
+		"for-update":        {func(s *Settings) { s.Strategy = "for-update" }, "strategy: for-update: needs MySQL"},
 		"Redlock by TLS":    {func(s *Settings) { s.Redlock = []string{"rediss://a:1", "b:1", "c:1"} }, "redlock: has TLS"},
 		"two of Redlock":    {func(s *Settings) { s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers"},
 		"one twice":         {func(s *Settings) { s.Redlock = []string{"a:1", "b:1", "A:1"} }, "redlock: a:1 is named twice"},

@@ -169,7 +169,7 @@ func countDown(ctx context.Context, client redis.UniversalClient, key, owner str
 // A process that dies leaves it taken for ever. A person or a job that deletes the row cannot tell whether its holder
 // still works, and nor can a holder whose row was deleted, and who then deletes the next one's. Waiters poll.
 //
-// It creates the table wrong_locks, which is of the teaching shop alone and so in no migration.
+// It creates the table wrong_locks, which belongs to the teaching shop and so is in no migration.
 func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strategy.Locker, error) {
 	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS wrong_locks (name VARBINARY(255) NOT NULL PRIMARY KEY)")
 	if err != nil {

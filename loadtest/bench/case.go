@@ -28,7 +28,6 @@ type contest struct {
 }
 
 func allCases() []contest {
-	const carts = "each order three of 64 SKUs, plenty of stock, %d buyers"
 	return []contest{
 		{name: "hot-64", about: "one SKU, plenty of stock, 64 buyers", buyers: 64, units: plenty},
 		{name: "hot-512", about: "one SKU, plenty of stock, 512 buyers", buyers: 512, units: plenty},
@@ -37,10 +36,10 @@ func allCases() []contest {
 		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, crowds: []int{10, 100, 1_000, 10_000}},
 		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: 64, units: plenty, skus: 64},
 		{name: "skus-512", about: "64 SKUs, plenty of stock, 512 buyers", buyers: 512, units: plenty, skus: 64},
-		{name: "carts-64", about: fmt.Sprintf(carts, 64), buyers: 64, units: plenty, skus: 64, least: 3, lines: 3},
-		{name: "carts-512", about: fmt.Sprintf(carts, 512), buyers: 512, units: plenty, skus: 64, least: 3, lines: 3},
-		{name: "zipf-64", about: "each order one to three of 1,000 SKUs, the k-th wanted in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: 64, units: plenty, skus: 1000, lines: 3, skew: 1.2},
-		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, cancel 10% and leave the rest to expire", buyers: 64, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
+		{name: "carts-64", about: "three of 64 SKUs in each order, plenty of stock, 64 buyers", buyers: 64, units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "carts-512", about: "three of 64 SKUs in each order, plenty of stock, 512 buyers", buyers: 512, units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "zipf-64", about: "one to three of 1,000 SKUs in each order, the k-th wanted in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: 64, units: plenty, skus: 1000, lines: 3, skew: 1.2},
+		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, cancel 10% and leave the rest pending", buyers: 64, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
 	}
 }
 

@@ -29,7 +29,7 @@ type Command struct {
 	MySQL      string        `name:"mysql" placeholder:"DSN" help:"Use this server for --database mysql or mariadb: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests. Without it a container is started."`
 	Redis      string        `placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL. Without it: a container, or the embedded one."`
 	Strategies []string      `default:"lanes,redis,conditional" help:"Which to compare."`
-	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed" help:"Which cases; the other ones run only where they are named."`
+	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed" help:"Which cases; the others run only if named."`
 	Rounds     int           `default:"3" help:"Rounds of each case but grow, which has one: 1 to 1000."`
 	Time       time.Duration `default:"1.5s" help:"For each strategy in each round: 10ms to 1m. Before that, each buyer had an answer, and a fifth of this time has passed."`
 	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`

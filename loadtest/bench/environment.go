@@ -108,19 +108,17 @@ func (e *environment) versions(ctx context.Context, redisAddr string) (database,
 		if err := e.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&database); err != nil {
 			return "", "", err
 		}
-		database = map[string]string{"mysql": "MySQL ", "mariadb": "MariaDB "}[e.Database] + database
+		version, _, _ := strings.Cut(database, "-")
+		database = map[string]string{"mysql": "MySQL ", "mariadb": "MariaDB "}[e.Database] + version
 	}
-	if !strings.Contains(redisAddr, "://") {
-		redisAddr = "redis://" + redisAddr
-	}
-	options, err := redis.ParseURL(redisAddr)
-	if err != nil {
-		return "", "", err
+	cache = "Redis, version unknown"
+	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(redisAddr, "redis://"))
+	if err != nil { // it is of Sentinels or of a Cluster
+		return database, cache, nil
 	}
 	client := redis.NewClient(options)
 	defer func() { err = errors.Join(err, client.Close()) }()
-	info := client.InfoMap(ctx, "server")
-	return database, "Redis " + cmp.Or(info.Item("Server", "redis_version"), "protocol, version unknown"), nil
+	return database, lab.RedisVersion(ctx, client), nil
 }
 
 // distant returns an address that leads to a server with the latency of the settings.
@@ -258,6 +256,9 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 		}
 		e.Later(group.Close)
 		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
+		if err != nil {
+			return err
+		}
 		for _, server := range group.Servers {
 			addr, err := e.distant(ctx, server.Addr())
 			if err != nil {
@@ -266,7 +267,7 @@ func (e *environment) createDatabase(ctx context.Context, f *fleet, name string)
 			dsn = strings.Replace(dsn, server.Addr(), addr, 1)
 		}
 		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
-		return err
+		return nil
 	}
 	database := e.sql.Clone()
 	var err error

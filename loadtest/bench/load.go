@@ -17,7 +17,8 @@ const patience = 2 * time.Minute
 // round is what came of a load. Processor time is a part of the machine's.
 type round struct {
 	crowd.Summary
-	Problem string `json:"problem,omitempty"` // why orders came to nothing; empty if none did
+	Longest float64 `json:"longest_ms"`        // wait for any answer, also before the time that counts, in which buyers may starve
+	Problem string  `json:"problem,omitempty"` // why orders came to nothing; empty if none did
 
 	// What the buyers know: units that they have ordered, and units of orders with an unknown outcome or to be cancelled.
 	Units     int64 `json:"units"`
@@ -45,6 +46,7 @@ func race(ctx context.Context, who *row, c contest, skus []string, length time.D
 	log, err := r.Run(ctx)
 	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}
 	for _, order := range log.Records {
+		one.Longest = max(one.Longest, crowd.Milliseconds(order.Latency))
 		units := int64(len(order.Lines)) // one of each SKU
 		switch {
 		case order.Outcome == crowd.Unknown, order.Outcome == crowd.Ordered && order.Cancelled:

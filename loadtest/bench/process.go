@@ -77,8 +77,8 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers each order, payment and cancellation with 201 and the same body. That is what gin and net/http cost: the ceiling for a
-// shop.
+// serveNothing answers each order, payment and cancellation with 201 and the same body. That is what gin and net/http cost:
+// the ceiling for a shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	body := []byte(anOrder)
 	gin.SetMode(gin.ReleaseMode)

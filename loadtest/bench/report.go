@@ -68,14 +68,17 @@ func (r report) writeJSON(w io.Writer) error {
 	s := r.settings
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(object{
-		"version": 1, "started_at": r.began.UTC(), "machine": r.machine, "cases": cases,
-		"settings": object{
-			"database": s.Database, "strategies": s.Strategies, "cases": s.Cases, "rounds": s.Rounds, "seconds": s.Time.Seconds(),
-			"buyers": s.Buyers, "latency_ms": crowd.Milliseconds(s.Latency), "shops": instances, "against": s.Against,
-			"shop_flags": s.ShopFlag,
-		},
-	})
+	return encoder.Encode(struct {
+		Version  int       `json:"version"`
+		Started  time.Time `json:"started_at"`
+		Machine  machine   `json:"machine"`
+		Settings object    `json:"settings"`
+		Cases    []object  `json:"cases"`
+	}{1, r.began.UTC(), r.machine, object{
+		"database": s.Database, "strategies": s.Strategies, "cases": s.Cases, "rounds": s.Rounds, "seconds": s.Time.Seconds(),
+		"buyers": s.Buyers, "latency_ms": crowd.Milliseconds(s.Latency), "shops": instances, "against": s.Against,
+		"shop_flags": s.ShopFlag,
+	}, cases})
 }
 
 // broken reports whether a row disagrees with the books.
@@ -131,7 +134,7 @@ func (c *contest) table() string {
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			millis(slices.Max(r.collect(func(r round) float64 { return r.LatencyMS.Max }))), r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
+			millis(slices.Max(r.collect(func(r round) float64 { return r.Longest }))), r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
 			r.memory(), r.right()))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)

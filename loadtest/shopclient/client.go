@@ -112,8 +112,8 @@ type response struct {
 	at     time.Time // when its last byte had come
 }
 
-// back is the client that asks what the operator asks.
-func (c *Client) back() *Client {
+// asOperator returns the client that sends requests to the operator's listener.
+func (c *Client) asOperator() *Client {
 	if c.operator == "" {
 		return c
 	}

@@ -68,14 +68,14 @@ func (c *Client) Lab(ctx context.Context) (lab Lab, err error) {
 // Create puts units of a new SKU up for sale.
 func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	body := map[string]any{"sku": sku, "units": units, "price": map[string]any{"minor": 100, "currency": "EUR"}}
-	return c.back().get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
+	return c.asOperator().get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
 }
 
 // Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
 // 201 if they are there. An error means that the outcome is unknown.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
 	body := map[string]any{"kind": "supply", "units": units}
-	r, err := c.back().do(ctx, http.MethodPost, "/v1/skus/"+url.PathEscape(sku)+"/movements", http.Header{"Idempotency-Key": {key}}, body)
+	r, err := c.asOperator().do(ctx, http.MethodPost, "/v1/skus/"+url.PathEscape(sku)+"/movements", http.Header{"Idempotency-Key": {key}}, body)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -102,10 +102,10 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 		Differences []Difference
 	}
 	if sku == "" {
-		err := c.back().get(ctx, http.MethodGet, "/v1/audit", nil, nil, &a)
+		err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit", nil, nil, &a)
 		return Audit{OK: a.OK, Differences: a.Differences}, err
 	}
-	err := c.back().get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, nil, &a)
+	err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, nil, &a)
 	if err != nil || len(a.SKUs) != 1 {
 		return Audit{}, cmp.Or(err, fmt.Errorf("the audit of %s has %d SKUs", sku, len(a.SKUs)))
 	}

@@ -2,6 +2,9 @@ package strategy
 
 import (
 	"embed"
+	"fmt"
+	"slices"
+	"strings"
 
 	"example.com/shop/internal/order"
 )
@@ -14,17 +17,31 @@ const SharedLock = "redis"
 //go:embed *.go
 var Sources embed.FS
 
-// Offers returns the ways to sell that a shop may use, the default first: each is correct with any number of instances.
-// lanes is the strategy of that name, locker the lock that the instances share.
-func Offers(shop Shop, lanes order.Strategy, locker Locker) []order.Offer {
-	offers := []order.Offer{
-		{Name: "redis", Strategy: Redis{shop, locker}},
-		{Name: "conditional", Strategy: Conditional{shop}},
-		{Name: "optimistic", Strategy: Optimistic{shop}},
-		{Name: "for-update", Strategy: ForUpdate{shop}},
+// Names are the strategies that a shop may sell by, the default first: each is correct with any number of instances.
+func Names() []string { return []string{"lanes", "redis", "conditional", "optimistic", "for-update"} }
+
+// Check returns an error if no shop may sell by a strategy of this name.
+func Check(name string) error {
+	if !slices.Contains(Names(), name) {
+		return fmt.Errorf("strategy: %.40q: want one of %s", name, strings.Join(Names(), ", "))
 	}
-	for i, o := range offers {
-		offers[i].Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
+	return nil
+}
+
+// New returns the strategy of one of these names. lanes is that of the name lanes, locker the lock that the instances share.
+func New(name string, shop Shop, lanes order.Strategy, locker Locker) order.Strategy {
+	var s order.Strategy
+	switch name {
+	case "lanes":
+		return lanes // a lane replays by itself, with one query for a batch
+	case "redis":
+		s = Redis{shop, locker}
+	case "conditional":
+		s = Conditional{shop}
+	case "optimistic":
+		s = Optimistic{shop}
+	case "for-update":
+		s = ForUpdate{shop}
 	}
-	return append([]order.Offer{{Name: "lanes", Strategy: lanes}}, offers...) // a lane replays by itself, with one query for a batch
+	return order.Replaying{Store: shop.Store, Next: s}
 }

@@ -32,7 +32,7 @@ func All() []Check {
 		{"ends", "each order ends, and once, as its buyer asked and was answered", ends},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
-		{"recovery", "each shop sells again, by each strategy that buyers name, within 5 s of another server's takeover, and of the healed fault", recovery},
+		{"recovery", "each shop sells again, by each strategy in use, within 5 s of another server's takeover, and of the healed fault", recovery},
 		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
 	}
 }

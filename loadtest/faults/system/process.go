@@ -96,13 +96,14 @@ func (s *Shop) Stop(ctx context.Context) error {
 	}
 	_ = s.Resume() // else it would not end
 	ended := make(chan error, 1)
-	go func() { ended <- s.process.Stop() }()
+	go func(p *child.Process) { ended <- p.Stop() }(s.process)
 	conns := shopclient.NewConnections(1, time.Second)
 	defer conns.CloseIdleConnections()
-	for s.Client(conns).Ready(ctx) == nil {
+	for c := s.Client(conns); c != nil && c.Ready(ctx) == nil; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.at.Store(nil)
+	s.process = nil
 	return <-ended
 }
 
