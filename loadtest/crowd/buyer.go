@@ -34,8 +34,8 @@ func newBuyer(r *run, i int) *buyer {
 // order sends an order that was due at that moment, until there is a definite answer, the tries are used up or ctx ends.
 // Each try goes to the next shop, as behind a load balancer: the one before may be gone.
 func (b *buyer) order(ctx context.Context, due time.Time) {
-	if n := b.run.Orders; n > 0 && len(b.records) > 0 && len(b.records)%n == 0 {
-		b.name = fmt.Sprintf("buyer-%d-%d", b.number+1, len(b.records)/n+1)
+	if n := b.run.Orders; n > 0 && len(b.records)%n == 0 { // another buyer comes
+		b.name = fmt.Sprintf("%s-%d-%d", b.run.SKUs[0], b.number+1, len(b.records)/n+1)
 	}
 	p := shopclient.Purchase{
 		Buyer: b.name, Key: fmt.Sprintf("%s/%s/%d", b.run.SKUs[0], b.name, len(b.records)+1),

@@ -57,7 +57,7 @@ type Race struct {
 
 	Least int // fewest SKUs in an order, up to Lines; less than 1: one
 
-	// Orders is after how many of them a buyer leaves, and another comes; 0: never.
+	// Orders is after how many of them a buyer leaves, and another comes, who has never bought before; 0: never.
 	Orders int
 
 	// Pay and Cancel are the shares of their orders that buyers pay or cancel, by one request before the next order.
