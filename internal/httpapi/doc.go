@@ -8,8 +8,8 @@
 // # Authentication
 //
 // With Config.Buyers, a request below /v1/orders shows a token in its Authorization header (RFC 6750). Without a good
-// one it is a 401 that reads nothing else of the request. Config.Identify replaces the token. Every request to the operator's part but GET
-// /healthz shows the operator's token, or is a 401.
+// one it is a 401 that reads nothing else of the request. Config.Identify replaces the token. Every request to the
+// operator's part but GET /healthz shows the operator's token, or is a 401.
 //
 // # Idempotency-Key
 //
