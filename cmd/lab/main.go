@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -69,11 +68,7 @@ func run(ctx context.Context, args []string) int {
 }
 
 func execute(ctx context.Context, args []string) (err error) {
-	for _, variable := range os.Environ() {
-		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
-			_ = os.Unsetenv(name) // as compose files leave them
-		}
-	}
+	app.DropEmpty()
 	var s commandLine
 	printed := false // by --help, which ends here
 	parser := kong.Must(&s, kong.Name("lab"), kong.Description(help), kong.Exit(func(int) { printed = true }),

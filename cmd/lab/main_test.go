@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"example.com/shop/internal/testserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,9 +35,27 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}
-	ended, end := context.WithTimeout(t.Context(), 2*time.Second)
+}
+
+// A shop that is asked to end has ended well.
+func TestRun_serves(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	testserver.Must(t, free.Close())
+	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	if got := run(ended, []string{"--listen", "127.0.0.1:0", "--data", t.TempDir()}); got != 0 {
-		t.Errorf("a shop that is asked to end: got %d, want 0", got)
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, []string{"--listen", addr}) }()
+	testserver.Until(t, "the shop is ready", time.Minute, func() bool {
+		w, err := http.Get("http://" + addr + "/readyz")
+		return err == nil && w.Body.Close() == nil && w.StatusCode == http.StatusOK
+	})
+	http.DefaultClient.CloseIdleConnections()
+	end()
+	if got := <-code; got != 0 {
+		t.Errorf("got %d, want 0", got)
 	}
 }

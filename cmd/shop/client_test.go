@@ -96,7 +96,7 @@ func holdUp(t *testing.T, addr, sku string, order func()) (release func()) {
 	t.Cleanup(func() { _ = client.Close() })
 	locker := lock.New(lock.NewRedis(client), lock.Options{})
 	t.Cleanup(func() { _ = locker.Close() })
-	lease, err := locker.TryAcquire(t.Context(), "sku:"+sku) // its mark tells when another waits: see redis_acquire.lua
+	lease, err := locker.TryAcquire(t.Context(), "sku:"+sku) // its mark shows when another owner waits: see redis_acquire.lua
 	if err != nil {
 		t.Fatal(err)
 	}

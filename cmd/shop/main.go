@@ -23,7 +23,6 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -95,11 +94,7 @@ type program struct {
 
 // execute parses the command line and runs the command. It returns the command's name.
 func execute(ctx context.Context, args []string) (command string, err error) {
-	for _, variable := range os.Environ() {
-		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
-			_ = os.Unsetenv(name) // as compose files leave them
-		}
-	}
+	app.DropEmpty()
 	var line commandLine
 	printed := false // by --help or --version, which end here
 	parser, err := kong.New(&line,

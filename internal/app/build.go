@@ -92,7 +92,7 @@ func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
 	return c.database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
 }
 
-// openLocker opens the lock that the instances share, or that of a shop which is alone.
+// openLocker opens the lock that all instances share: in Redis or, without one, in this process.
 func (c *components) openLocker(ctx context.Context, s Settings) (err error) {
 	if s.Redis == "" {
 		c.leases = lock.NewMemory()

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -37,6 +39,15 @@ func (s Settings) Check() error {
 		s.validStrategy(),
 		s.validSecrets(),
 	)
+}
+
+// DropEmpty unsets the shop's environment variables that are empty, as compose files leave them.
+func DropEmpty() {
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
+			_ = os.Unsetenv(name)
+		}
+	}
 }
 
 // RefuseEmpty refuses an empty value on the command line: otherwise, a script whose variable is not set could start a

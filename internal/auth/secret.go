@@ -36,6 +36,13 @@ func NewSecret(text string) (Secret, error) {
 	return Secret{text: text}, nil
 }
 
+// RandomSecret returns a new secret.
+func RandomSecret() Secret {
+	random := make([]byte, secretBytes)
+	rand.Read(random)
+	return Secret{text: base64.StdEncoding.EncodeToString(random)}
+}
+
 // IsZero reports whether s is the zero value, which is no secret.
 func (s Secret) IsZero() bool { return s.text == "" }
 
@@ -103,9 +110,7 @@ func makeSecret(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	random := make([]byte, secretBytes)
-	rand.Read(random)
-	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(random))
+	_, err = fmt.Fprintln(f, RandomSecret().text)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -15,7 +15,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ErrMalformed is a request whose form is wrong. An Identify and an Orders may return it, too.
+// ErrMalformed means that a request cannot be understood. Config.Identify and Config.Orders may return it, too.
 var ErrMalformed = errors.New("malformed request")
 
 // Further errors of a request that the service does not see.

@@ -192,8 +192,10 @@ func (a *api) identify(c *call) (err error) {
 	case c.route.caller != buyer:
 		return nil
 	case a.Identify != nil:
-		c.buyer, err = a.Identify(c.Request)
-		return cmp.Or(err, order.CheckBuyer(c.buyer))
+		if c.buyer, err = a.Identify(c.Request); err != nil {
+			return err
+		}
+		return order.CheckBuyer(c.buyer)
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""

@@ -2,8 +2,6 @@ package lab
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +19,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Settings are those of a shop, and the teaching shop's own. Start from Default and change what differs.
+// Settings are a shop's settings and the teaching shop's own. Start from Default and change what differs.
 type Settings struct {
 	app.Settings `embed:""`
 
@@ -40,8 +38,7 @@ func Default() Settings { return Settings{Settings: app.Default()} }
 // Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server. Servers
 // with TLS are refused, as production has them: wrong strategies sell what is not there.
 func (s Settings) Check() error {
-	s.Hooks = new(teaching).hooks()
-	s.Hooks.Alone = s.Redis == ""
+	s.Hooks.Identify, s.Hooks.Handler, s.Hooks.Alone = identify, new(teaching).handler, s.Redis == ""
 	errs := []error{s.Settings.Check()}
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if s.Think < 0 || s.Think > order.MaxThink {
@@ -97,11 +94,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	}
 	shop := &Shop{stop: func() error { return nil }}
 	if s.OperatorToken.IsZero() {
-		random := make([]byte, 32)
-		_, _ = rand.Read(random) // it never fails
-		if s.OperatorToken, err = auth.NewSecret(hex.EncodeToString(random)); err != nil {
-			return nil, err
-		}
+		s.OperatorToken = auth.RandomSecret()
 	}
 	l := &teaching{settings: s, recorder: NewRecorder()}
 	none := 0
@@ -126,12 +119,12 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	return shop, nil
 }
 
-// Shutdown is that of an app.Shop.
+// Shutdown shuts the shop down as app.Shop does, and then stops the Redis in this process.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	return errors.Join(s.Shop.Shutdown(ctx), s.stop())
 }
 
-// teaching is what is around the parts of a teaching shop.
+// teaching wraps the parts of a shop.
 type teaching struct {
 	settings Settings
 	recorder *Recorder

@@ -70,7 +70,7 @@ type row struct {
 	rounds []round
 }
 
-// keys are those of shops that want tokens.
+// keys returns the keys of the row's shops; nil if they want no tokens.
 func (r *row) keys() *shopclient.Keys {
 	if r.shops == nil || !r.shops.wantsTokens(r.strategy) {
 		return nil

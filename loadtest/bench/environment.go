@@ -148,7 +148,7 @@ type fleet struct {
 
 // wantsTokens reports whether the strategy is one of those that cmd/shop has.
 func (f *fleet) wantsTokens(strategy string) bool {
-	return f.keys != nil && slices.Contains([]string{"lanes", "redis", "conditional", "optimistic", "for-update"}, strategy)
+	return f.keys != nil && child.Sells(strategy)
 }
 
 // sellBy returns the shops that sell by the strategy.

@@ -43,7 +43,7 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	switch e.Against {
 	case "":
 	case onGroup:
-		r.other, err = e.startFleet(ctx, onGroup, e.Shop) // builds it again, which costs a second
+		r.other, err = e.startFleet(ctx, onGroup, e.Shop)
 	default:
 		r.other, err = e.startFleet(ctx, "_other", e.Against)
 	}

@@ -30,8 +30,8 @@ type Process struct {
 
 // Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
 // threads for it. It returns when the program has printed lines that begin with these texts, each followed by an address: the
-// first is Addr, the second Operator. Its stderr goes to this one's. Of this environment's variables those of a shop are left
-// out.
+// first is Addr, the second Operator. The program shares this process's stderr, and its environment but for the variables of a
+// shop.
 func Start(ctx context.Context, n int, ready []string, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(Environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
@@ -116,6 +116,11 @@ func StartLab(ctx context.Context, n int, program string, variables []string, fl
 func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
 	return Start(ctx, n, []string{shopReady, "The operator's API is at http://"}, program, variables, args...)
+}
+
+// Sells reports whether cmd/shop has a strategy. The others are cmd/lab's alone.
+func Sells(strategy string) bool {
+	return slices.Contains([]string{"lanes", "redis", "conditional", "optimistic", "for-update"}, strategy)
 }
 
 const shopReady = "The shop is open at http://"

@@ -122,7 +122,7 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 		f.Strategies = []string{"lanes", "redis"}
 	}
 	v := variant{on: on, movable: f.MovesClock, patient: f.Unnoticed}
-	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !slices.Contains([]string{"lanes", "redis"}, s) }) {
+	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !child.Sells(s) }) {
 		v.strategies = strings.Join(f.Strategies, ",")
 		f.Strategies = []string{""} // a shop has its own
 	}

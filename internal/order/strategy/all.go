@@ -28,7 +28,8 @@ func Check(name string) error {
 	return nil
 }
 
-// New returns the strategy of one of these names. lanes is that of the name lanes, locker the lock that the instances share.
+// New returns the strategy with one of these names. lanes is the strategy lanes; locker takes the lock that all instances
+// share.
 func New(name string, shop Shop, lanes order.Strategy, locker Locker) order.Strategy {
 	var s order.Strategy
 	switch name {

@@ -98,7 +98,10 @@ func (s *System) AwaitReady(ctx context.Context) error {
 	defer conns.CloseIdleConnections()
 	for _, shop := range s.Shops {
 		for {
-			err := shop.Client(conns).Ready(ctx)
+			err := errors.New("it was stopped")
+			if client := shop.Client(conns); client != nil {
+				err = client.Ready(ctx)
+			}
 			if err == nil {
 				break
 			}
