@@ -155,18 +155,18 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	})
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
-	offers := []order.Offer{{Name: s.Strategy, Strategy: strategy.New(s.Strategy, sell, c.lanes, locker)}}
-	if more := s.Hooks.Offers; more != nil {
+	by := strategy.New(s.Strategy, sell, c.lanes, locker)
+	if other := s.Hooks.Strategy; other != nil {
 		var err error
-		if offers, err = more(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Locker: locker, components: c}); err != nil {
+		if by, err = other(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Locker: locker, components: c}); err != nil {
 			return err
 		}
 	}
 	c.orders = order.New(order.Config{
-		Store:  sell.Store,
-		Offers: offers,
-		Hold:   s.PayWithin,
-		OnLag:  c.metrics.Job(expiryJob).Lags,
+		Store:    sell.Store,
+		Strategy: by,
+		Hold:     s.PayWithin,
+		OnLag:    c.metrics.Job(expiryJob).Lags,
 	})
 	return nil
 }

@@ -30,9 +30,9 @@ type Hooks struct {
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
-	// Offers returns the ways to sell, the default first, instead of Settings.Strategy alone. It is called when all
-	// parts but the HTTP API are open.
-	Offers func(context.Context, Parts) ([]order.Offer, error)
+	// Strategy returns the strategy to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API
+	// are open.
+	Strategy func(context.Context, Parts) (order.Strategy, error)
 
 	// Alone says that Settings.Redis is in this process, or will be: no second shop may serve the data folder.
 	Alone bool

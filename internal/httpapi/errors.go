@@ -97,8 +97,6 @@ func errorTable() []row {
 
 		{order.ErrKeyMissing, 400, "key-missing", "Idempotency-Key missing", detailNoKey, never},
 		{order.ErrKeyInvalid, 400, "key-invalid", "Idempotency-Key invalid", "", never},
-		{order.ErrUnknownStrategy, 400, "unknown-strategy", "Unknown strategy", "", never},
-		{order.ErrMissingStrategy, 400, "missing-strategy", "Strategy not available", "", never},
 		{order.ErrInvalid, 422, "invalid-order", "Invalid order", "", never},
 		{order.ErrBuyer, 422, "invalid-order", "Invalid buyer", "", never},
 		{order.ErrUnknownSKU, 422, "unknown-sku", "Unknown SKU", "", never},

@@ -67,8 +67,6 @@ func TestErrorTable(t *testing.T) {
 	}{
 		{order.ErrKeyMissing, "400 key-missing", "false", "DEBUG"},
 		{order.ErrKeyInvalid, "400 key-invalid", "false", "DEBUG"},
-		{order.ErrUnknownStrategy, "400 unknown-strategy", "false", "DEBUG"},
-		{order.ErrMissingStrategy, "400 missing-strategy", "false", "DEBUG"},
 		{order.ErrInvalid, "422 invalid-order", "false", "DEBUG"},
 		{order.ErrBuyer, "422 invalid-order", "false", "DEBUG"},
 		{order.ErrUnknownSKU, "422 unknown-sku", "false", "DEBUG"},

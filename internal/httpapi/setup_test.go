@@ -69,7 +69,7 @@ func (i instance) service(t testing.TB) *order.Service {
 			t.Errorf("close locker: %v", err)
 		}
 	})
-	return order.New(order.Config{Store: sell.Store, Offers: []order.Offer{{Name: "lanes", Strategy: lanes}}, Hold: i.hold})
+	return order.New(order.Config{Store: sell.Store, Strategy: lanes, Hold: i.hold})
 }
 
 // newInstance builds both APIs of an instance.

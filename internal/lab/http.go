@@ -104,8 +104,17 @@ func answer(w http.ResponseWriter, body any, err error) {
 
 // identify believes the header Shop-Buyer.
 func identify(r *http.Request) (buyer string, err error) {
-	buyer, err = call{header: r.Header}.value("Shop-Buyer")
-	return cmp.Or(buyer, "guest"), err
+	return cmp.Or(r.Header.Get("Shop-Buyer"), "guest"), atMostOnce(r.Header, "Shop-Buyer")
+}
+
+// atMostOnce returns an httpapi.ErrMalformed for the first header that is repeated.
+func atMostOnce(headers http.Header, names ...string) error {
+	for _, name := range names {
+		if n := len(headers.Values(name)); n > 1 {
+			return fmt.Errorf("%w: header %s comes %d times: send it once", httpapi.ErrMalformed, name, n)
+		}
+	}
+	return nil
 }
 
 // call is the headers of a request to place an order, and of its answer.
@@ -113,68 +122,70 @@ type call struct{ header, answer http.Header }
 
 type callKey struct{}
 
-// value returns a header's value, empty if it is absent. The error is an httpapi.ErrMalformed.
-func (c call) value(header string) (string, error) {
-	if n := len(c.header.Values(header)); n > 1 {
-		return "", fmt.Errorf("%w: header %s comes %d times: send it once", httpapi.ErrMalformed, header, n)
-	}
-	return c.header.Get(header), nil
+// maxThink is the longest think time of an order.
+const maxThink = time.Second
+
+// choice is how a request has chosen that its order is sold.
+type choice struct {
+	strategy order.Strategy
+	think    time.Duration
 }
 
-// choice reads the headers by which a request chooses how its order is sold:
+type choiceKey struct{}
+
+// choose reads the headers by which a request chooses how its order is sold:
 //
 //	Shop-Strategy: none    how, by a strategy that is available
-//	Shop-Think: 2ms        the pause between reading stock and writing it, at most order.MaxThink
+//	Shop-Think: 2ms        the pause between reading stock and writing it, at most maxThink
 //	Shop-Tape: a           record what the request does, under this name
 //	Shop-Stop: each        with Shop-Tape: stop before each step that another request can notice
-func (c call) choice(r *order.Request) (q Request, err error) {
-	var think, stop string
-	for _, h := range []struct {
-		name string
-		to   *string
-	}{{"Shop-Strategy", &r.Strategy}, {"Shop-Think", &think}, {"Shop-Tape", &q.Name}, {"Shop-Stop", &stop}} {
-		if *h.to, err = c.value(h.name); err != nil {
-			return q, err
-		}
+//
+// The error is an httpapi.ErrMalformed.
+func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
+	if err := atMostOnce(h, "Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"); err != nil {
+		return by, q, err
 	}
+	by.think = l.settings.Think
+	if by.strategy, err = find(l.offers, h.Get("Shop-Strategy")); err != nil {
+		return by, q, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
+	}
+	think, stop := h.Get("Shop-Think"), h.Get("Shop-Stop")
 	if think != "" {
-		if r.Think, err = time.ParseDuration(think); err != nil {
-			return q, fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, order.MaxThink)
-		}
+		by.think, err = time.ParseDuration(think)
 	}
-	q.Step = stop == "each"
+	q = Request{Name: h.Get("Shop-Tape"), Step: stop == "each"}
 	switch {
+	case err != nil || by.think < 0 || by.think > maxThink:
+		err = fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, maxThink)
 	case stop != "" && !q.Step:
-		return q, fmt.Errorf("%w: header Shop-Stop %.80q: want each", httpapi.ErrMalformed, stop)
+		err = fmt.Errorf("%w: header Shop-Stop %.80q: want each", httpapi.ErrMalformed, stop)
 	case q.Step && q.Name == "":
-		return q, fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to step", httpapi.ErrMalformed)
+		err = fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to step", httpapi.ErrMalformed)
 	}
-	for _, line := range r.Lines {
-		q.SKUs = append(q.SKUs, line.SKU)
-	}
-	return q, nil
+	return by, q, err
 }
 
 // orders lets requests choose, and traces those that place an order.
 func (l *teaching) orders(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} }
 
+type service = httpapi.Orders // a field of that name would hide its method Orders
+
 type chosenOrders struct {
 	service
-	*teaching
+	lab *teaching
 }
-
-// service has no field of its method's name.
-type service interface{ httpapi.Orders }
 
 // Place implements httpapi.Orders. Its answer has the steps in the header Shop-Trace, unless it is a replay.
 func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error) {
 	c, _ := ctx.Value(callKey{}).(call)
-	r.Think = o.settings.Think
-	q, err := c.choice(&r)
+	by, q, err := o.lab.choose(c.header)
 	if err != nil {
 		return placed, false, err
 	}
-	ctx, trace, err := o.recorder.Begin(ctx, q)
+	for _, line := range r.Lines {
+		q.SKUs = append(q.SKUs, line.SKU)
+	}
+	ctx, trace, err := o.lab.recorder.Begin(context.WithValue(ctx, choiceKey{}, by), q)
 	if err != nil {
 		return placed, false, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}
@@ -184,4 +195,14 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 		c.answer.Set("Shop-Trace", trace.Header())
 	}
 	return placed, replayed, err
+}
+
+// chosen is the strategy of the shop: it sells each order as its request has chosen.
+type chosen struct{}
+
+// Sell implements order.Strategy.
+func (chosen) Sell(ctx context.Context, d *order.Draft) error {
+	by, _ := ctx.Value(choiceKey{}).(choice)
+	d.Think = by.think
+	return by.strategy.Sell(ctx, d)
 }

@@ -22,8 +22,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// open opens the locks of all strategies that there are servers for.
-func (l *teaching) open(ctx context.Context, p app.Parts) (_ []order.Offer, err error) {
+// open opens the locks of all strategies that there are servers for, and returns the strategy of the shop.
+func (l *teaching) open(ctx context.Context, p app.Parts) (_ order.Strategy, err error) {
 	o := &opening{Parts: p, settings: l.settings, recorder: l.recorder, lockers: map[string]strategy.Locker{}}
 	o.add(MemoryLock, lock.NewMemory())
 	wrong := WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
@@ -44,7 +44,7 @@ func (l *teaching) open(ctx context.Context, p app.Parts) (_ []order.Offer, err 
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
 	l.redis = RedisVersion(ctx, p.Redis)
 	l.database, err = p.Database.Version(ctx)
-	return Plain(l.offers), err
+	return chosen{}, err
 }
 
 // missing returns why strategies cannot be used in this shop, by name.

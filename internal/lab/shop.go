@@ -15,7 +15,6 @@ import (
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/store"
 )
 
@@ -41,8 +40,8 @@ func (s Settings) Check() error {
 	s.Hooks.Identify, s.Hooks.Handler, s.Hooks.Alone = identify, new(teaching).handler, s.Redis == ""
 	errs := []error{s.Settings.Check()}
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if s.Think < 0 || s.Think > order.MaxThink {
-		fail("think: %v: want 0 to %v", s.Think, order.MaxThink)
+	if s.Think < 0 || s.Think > maxThink {
+		fail("think: %v: want 0 to %v", s.Think, maxThink)
 	}
 	if s.ShortTTL < 0 || s.ShortTTL > 10*time.Minute {
 		fail("short TTL: %v: want 0 to 10m", s.ShortTTL)
@@ -144,7 +143,7 @@ func (l *teaching) hooks() app.Hooks {
 		Locker:   Locker,
 		Orders:   l.orders,
 		Handler:  l.handler,
-		Offers:   l.open,
+		Strategy: l.open,
 	}
 }
 

@@ -41,7 +41,7 @@ func TestTrace_steps(t *testing.T) {
 		MemoryLock: Locker(strategy.Lease(memory)), strategy.SharedLock: Locker(strategy.Lease(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	service := order.New(order.Config{Store: shop.Store, Offers: Plain(Offers(shop, nil, lockers, nil))})
+	offers := Offers(shop, nil, lockers, nil)
 	r := NewRecorder()
 	for i, c := range []struct {
 		strategy string
@@ -69,8 +69,7 @@ func TestTrace_steps(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, trace := begin(t, r, Request{})
-		request := order.Request{Buyer: "ann", Key: name, Lines: []order.RequestLine{{SKU: name, Units: c.units}}, Strategy: c.strategy}
-		if _, _, err := service.Place(ctx, request); !errors.Is(err, c.err) {
+		if err := place(ctx, shop.Store, offers, c.strategy, name, c.units); !errors.Is(err, c.err) {
 			t.Fatalf("%s: got %v, want %v", c.strategy, err, c.err)
 		}
 		trace.End()
@@ -84,6 +83,17 @@ func TestTrace_steps(t *testing.T) {
 			t.Errorf("%s: a step is earlier than the one before it: %s", c.strategy, header)
 		}
 	}
+}
+
+// place places an order of ann's by one of the strategies.
+func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku string, units int64) error {
+	by, err := find(offers, strategy)
+	if err != nil {
+		return err
+	}
+	service := order.New(order.Config{Store: store, Strategy: by})
+	_, _, err = service.Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.RequestLine{{SKU: sku, Units: units}}})
+	return err
 }
 
 // wrongShop sells under wrong locks, with everything recorded. buy is for one mug of five.
@@ -105,7 +115,7 @@ func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx c
 		wrong[name] = Locker(locker)
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	service := order.New(order.Config{Store: shop.Store, Offers: Plain(Offers(shop, nil, wrong, nil))})
+	offers := Offers(shop, nil, wrong, nil)
 	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +124,7 @@ func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx c
 		t.Fatal(err)
 	}
 	return func(ctx context.Context, strategy string) error {
-		_, _, err := service.Place(ctx, order.Request{Buyer: "ann", Key: strategy, Lines: []order.RequestLine{{SKU: "mug", Units: 1}}, Strategy: strategy})
-		return err
+		return place(ctx, shop.Store, offers, strategy, "mug", 1)
 	}
 }
 

@@ -1,6 +1,9 @@
 package lab
 
 import (
+	"fmt"
+	"strings"
+
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
@@ -150,11 +153,17 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 	return all
 }
 
-// Plain leaves out the descriptions.
-func Plain(all []Offer) []order.Offer {
-	var offers []order.Offer
-	for _, o := range all {
-		offers = append(offers, order.Offer{Name: o.Name, Missing: o.Missing, Strategy: o.Strategy})
+// find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
+func find(offers []Offer, name string) (order.Strategy, error) {
+	names := make([]string, len(offers))
+	for i, o := range offers {
+		if o.Name == name || name == "" {
+			if o.Missing != "" {
+				return nil, fmt.Errorf("%s: %s", o.Name, o.Missing)
+			}
+			return o.Strategy, nil
+		}
+		names[i] = o.Name
 	}
-	return offers
+	return nil, fmt.Errorf("unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))
 }

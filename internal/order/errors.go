@@ -58,14 +58,12 @@ func isLocked(err error) bool {
 
 // Errors of a request.
 var (
-	ErrInvalid         = &Error{Code: "invalid-order", Text: "invalid order"}
-	ErrBuyer           = &Error{Code: "invalid-buyer", Text: "invalid buyer"}
-	ErrKeyMissing      = &Error{Code: "key-missing", Text: "idempotency key is missing"}
-	ErrKeyInvalid      = &Error{Code: "key-invalid", Text: "idempotency key is invalid"}
-	ErrKeyReused       = &Error{Code: "key-reused", Text: "idempotency key was used for another request"}
-	ErrUnknownSKU      = &Error{Code: "unknown-sku", Text: "unknown SKU"}
-	ErrUnknownStrategy = &Error{Code: "unknown-strategy", Text: "unknown strategy"}
-	ErrMissingStrategy = &Error{Code: "missing-strategy", Text: "this shop cannot sell that way"}
+	ErrInvalid    = &Error{Code: "invalid-order", Text: "invalid order"}
+	ErrBuyer      = &Error{Code: "invalid-buyer", Text: "invalid buyer"}
+	ErrKeyMissing = &Error{Code: "key-missing", Text: "idempotency key is missing"}
+	ErrKeyInvalid = &Error{Code: "key-invalid", Text: "idempotency key is invalid"}
+	ErrKeyReused  = &Error{Code: "key-reused", Text: "idempotency key was used for another request"}
+	ErrUnknownSKU = &Error{Code: "unknown-sku", Text: "unknown SKU"}
 )
 
 // Reasons why an order is not placed, or does not end as requested.

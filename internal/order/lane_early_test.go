@@ -49,12 +49,6 @@ func recently(t *testing.T, db *store.Store, known func(l *line), change ...func
 	if known != nil {
 		known(l)
 	}
-	l.mustPlace(t, by("none", mugs("nobody", "key", 1))) // the SKU is known to be there
-	l.reset(t)
-	l.supply(t, "mug", 5)
-	if known != nil {
-		known(l)
-	}
 	n = l.count()
 	l.mustPlace(t, mugs("first", "first", 1))
 	n.want(t, "first", 1, 1)
@@ -84,7 +78,7 @@ func TestLanes_staleSnapshot(t *testing.T) {
 	t.Parallel()
 	other := func(units int64) func(t *testing.T, l *line) {
 		return func(t *testing.T, l *line) {
-			l.another(t).mustPlace(t, by("redis", mugs("ann", "other", units)))
+			l.another(t).by("redis").mustPlace(t, mugs("ann", "other", units))
 		}
 	}
 	sql := func(statement string) func(t *testing.T, l *line) {
@@ -255,7 +249,7 @@ func TestLanes_earlyInVain(t *testing.T) {
 		},
 		"a key is used": {
 			meanwhile: func(t *testing.T, e *early) {
-				e.another(t).mustPlace(t, by("conditional", mugs("ann", "key", 2)))
+				e.another(t).by("conditional").mustPlace(t, mugs("ann", "key", 2))
 			},
 			price: 1250, left: 15,
 		},

@@ -106,12 +106,6 @@ func mugs(buyer, key string, units int64) order.Request {
 
 func nth(i int) string { return fmt.Sprint("buyer-", i) }
 
-// by is a request by another strategy.
-func by(strategy string, r order.Request) order.Request {
-	r.Strategy = strategy
-	return r
-}
-
 // deliver brings units of a SKU in.
 func (l *line) deliver(t *testing.T, sku string, units int64) {
 	t.Helper()
@@ -209,7 +203,7 @@ func TestLanes_oneFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		l := stand(t, db)
 		l.supply(t, "mug", 20)
-		first := l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
+		first := l.by("redis").mustPlace(t, mugs("ann", "first", 1))
 		l.begun.Store(0)
 		l.hold(t)
 		going, leave := context.WithCancel(t.Context())
@@ -299,11 +293,11 @@ func TestLanes_readsAgain(t *testing.T) {
 				for i := range c.want {
 					l.join(t.Context(), t, mugs(nth(i), "key", 2))
 				}
-				other := l.another(t)
+				other := l.another(t).by("conditional")
 				var faster order.Order
 				l.spy.beforeTx = func() error {
 					if l.begun.Add(1) == 1 {
-						faster = other.mustPlace(t, by("conditional", c.faster))
+						faster = other.mustPlace(t, c.faster)
 					}
 					return nil
 				}
@@ -407,7 +401,7 @@ func TestLanes_limits(t *testing.T) {
 				l.reset(t)
 				l.supply(t, "mug", 8)
 				l.limit(t, "mug", c.perBuyer)
-				l.mustPlace(t, by("redis", mugs("ann", "first", 1)))
+				l.by("redis").mustPlace(t, mugs("ann", "first", 1))
 				l.begun.Store(0)
 				l.hold(t)
 				buyers := []string{"ann", "ann", "bob", "bob", "bob", "eve", "zoe", "max", "ann"}

@@ -470,7 +470,7 @@ func TestService_Place_purgedKey(t *testing.T) {
 func TestService_keyPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
+		b := setup(t, db).by("conditional") // no lock, so that the twin can come in between
 		b.supply(t, "mug", 10)
 		o := b.place(t, "k1", "mug", 1)
 		s := b.another(t)
@@ -492,7 +492,6 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 			}
 		}
 		r := buy("k2", "mug", 1)
-		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		twin(func() error { _, _, err := b.Place(t.Context(), r); return err })
 		if _, _, err := s.Place(t.Context(), r); !errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrKeyTaken) {
 			t.Errorf("place: %v, want ErrBusy", err)

@@ -146,13 +146,13 @@ func TestService_maxOpenAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(most))
 		for _, how := range offered(shops[0]) {
+			shops := allBy(how.Name, shops)
 			for i := range skus {
 				shops[0].supply(t, fmt.Sprintf("%s-%d", how.Name, i), orders)
 			}
 			var placed atomic.Int64
 			atOnce(orders, func(i int) {
-				r := buy(fmt.Sprint(i), fmt.Sprintf("%s-%d", how.Name, i%skus), 1)
-				r.Buyer, r.Strategy = how.Name, how.Name
+				r := purchase(how.Name, fmt.Sprint(i), fmt.Sprintf("%s-%d", how.Name, i%skus), 1)
 				_, err := patient(t.Context(), shops[i%len(shops)], r)
 				if err == nil {
 					placed.Add(1)
@@ -180,12 +180,12 @@ func TestService_purchaseLimitAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(orders)) // both are counted
 		for _, how := range offered(shops[0]) {
+			shops := allBy(how.Name, shops)
 			shops[0].supply(t, how.Name, 2*orders)
 			shops[0].limit(t, how.Name, limit)
 			var bought atomic.Int64
 			atOnce(orders, func(i int) {
-				r := buy(fmt.Sprint(i), how.Name, int64(1+i%3))
-				r.Buyer, r.Strategy = how.Name, how.Name
+				r := purchase(how.Name, fmt.Sprint(i), how.Name, int64(1+i%3))
 				_, err := patient(t.Context(), shops[i%len(shops)], r)
 				if err == nil {
 					bought.Add(r.Lines[0].Units)
@@ -209,15 +209,15 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	const buyers, rounds, most = 8, 12, 3
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		shops := threeShops(t, db, maxOpen(most))
+		ways := [][]*bundle{allBy("lanes", shops), allBy("redis", shops)}
 		shops[0].supply(t, "cup", 1_000)
 		shops[0].supply(t, "mug", 1_000)
 		shops[0].limit(t, "mug", 1_000)
 		atOnce(buyers, func(i int) {
-			b := shops[i%len(shops)]
 			for round := range rounds {
+				b := ways[round%2][i%len(shops)]
 				r := buy(fmt.Sprintf("%d-%d", i, round), "cup", 1)
 				r.Lines = append(r.Lines, order.RequestLine{SKU: "mug", Units: 1})
-				r.Strategy = []string{"lanes", "redis"}[round%2]
 				o, err := patient(t.Context(), b, r)
 				if errors.Is(err, order.ErrTooManyOpen) {
 					continue

@@ -82,8 +82,7 @@ const (
 	MaxKey   = 255   // characters of an idempotency key
 	MaxUnits = 1_000 // units of one SKU in an order
 	MaxLines = 20    // lines of a request, before those of the same SKU are merged
-	MaxThink = time.Second
-	maxBuyer = 64 // characters
+	maxBuyer = 64    // characters
 )
 
 // Compile-time check: the highest total that the limits allow fits into an int64.
@@ -94,9 +93,6 @@ type Request struct {
 	Buyer string
 	Key   string // idempotency key, chosen by the buyer, one per purchase
 	Lines []RequestLine
-
-	Strategy string        // how to sell; empty for the default
-	Think    time.Duration // between reading the stock and writing it, which shows what goes wrong meanwhile
 }
 
 // RequestLine is one line of a request.
@@ -118,8 +114,6 @@ func (r Request) Validate() error {
 		return ErrInvalid.with("an order needs a line")
 	case len(r.Lines) > MaxLines:
 		return ErrInvalid.with("%d lines, at most %d are allowed", len(r.Lines), MaxLines)
-	case r.Think < 0 || r.Think > MaxThink:
-		return ErrInvalid.with("think time %v: want 0 to %v", r.Think, MaxThink)
 	}
 	for i, line := range r.Lines {
 		switch {
@@ -193,7 +187,10 @@ func CheckBuyer(name string) error {
 type Draft struct {
 	Order              // without prices and times until Price sets them
 	Fingerprint string // of the request
-	Think       time.Duration
+
+	// Think is how long a strategy pauses between reading the stock and writing it, which shows what goes wrong
+	// meanwhile. In production it is 0.
+	Think time.Duration
 
 	Replayed bool // set by Replay: the order was placed by an earlier request
 
@@ -206,7 +203,6 @@ func newDraft(r Request, hold time.Duration) *Draft {
 	return &Draft{
 		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
 		Fingerprint: Fingerprint(lines),
-		Think:       r.Think,
 		hold:        hold,
 	}
 }

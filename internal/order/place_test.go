@@ -30,12 +30,10 @@ func TestService_Place_neverOversold(t *testing.T) {
 				continue
 			}
 			t.Run(s.Name, func(t *testing.T) {
-				name := "mug-" + s.Name
+				shops, name := allBy(s.Name, shops), "mug-"+s.Name
 				shops[0].supply(t, name, 10)
 				atOnce(40, func(i int) {
-					r := buy(fmt.Sprint(s.Name, i), name, 1)
-					r.Strategy = s.Name
-					_, _, err := shops[i%3].Place(t.Context(), r)
+					_, _, err := shops[i%3].Place(t.Context(), buy(fmt.Sprint(s.Name, i), name, 1))
 					if err != nil && !errors.Is(err, order.ErrSoldOut) {
 						t.Errorf("Place: %v", err)
 					}
@@ -54,16 +52,14 @@ func TestService_Place_neverOversold(t *testing.T) {
 func TestService_Place_lostUpdate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
+		b := setup(t, db).by("none")
 		b.supply(t, "mug", 1)
-		first, second := buy("first", "mug", 1), buy("second", "mug", 1)
-		first.Strategy, second.Strategy = "none", "none"
 		b.afterRead(func() {
-			if _, _, err := b.Place(t.Context(), second); err != nil {
+			if _, _, err := b.Place(t.Context(), buy("second", "mug", 1)); err != nil {
 				t.Errorf("second: %v", err)
 			}
 		})
-		if _, _, err := b.Place(t.Context(), first); err != nil {
+		if _, _, err := b.Place(t.Context(), buy("first", "mug", 1)); err != nil {
 			t.Errorf("first: %v", err)
 		}
 		account, differences := b.account(t, "mug")
@@ -169,8 +165,6 @@ func TestService_Place_refused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
 		b.supply(t, "mug", 1)
-		unknown := buy("key", "mug", 1)
-		unknown.Strategy = "hope"
 		lease, err := b.shared.Acquire(t.Context(), "sku:cup") // an order of an unknown SKU asks for no lock
 		if err != nil {
 			t.Fatal(err)
@@ -180,12 +174,11 @@ func TestService_Place_refused(t *testing.T) {
 			request order.Request
 			want    error
 		}{
-			"no key":           {buy("", "mug", 1), order.ErrKeyMissing},
-			"zero units":       {buy("key", "mug", 0), order.ErrInvalid},
-			"unknown SKU":      {buy("key", "cup", 1), order.ErrUnknownSKU},
-			"impossible SKU":   {buy("key", "no such name!", 1), order.ErrUnknownSKU},
-			"more than all":    {buy("key", "mug", 2), order.ErrSoldOut},
-			"unknown strategy": {unknown, order.ErrUnknownStrategy},
+			"no key":         {buy("", "mug", 1), order.ErrKeyMissing},
+			"zero units":     {buy("key", "mug", 0), order.ErrInvalid},
+			"unknown SKU":    {buy("key", "cup", 1), order.ErrUnknownSKU},
+			"impossible SKU": {buy("key", "no such name!", 1), order.ErrUnknownSKU},
+			"more than all":  {buy("key", "mug", 2), order.ErrSoldOut},
 		} {
 			if _, _, err := b.Place(t.Context(), c.request); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -262,13 +255,11 @@ func TestService_Place_twins(t *testing.T) {
 		shops := threeShops(t, db)
 		for _, s := range offered(shops[0]) {
 			t.Run(s.Name, func(t *testing.T) {
-				name := "mug-" + s.Name
+				shops, name := allBy(s.Name, shops), "mug-"+s.Name
 				shops[0].supply(t, name, 1)
-				r := buy("key-"+s.Name, name, 1)
-				r.Strategy = s.Name
 				ids := make([]string, 20)
 				atOnce(len(ids), func(i int) {
-					o, _, err := shops[i%3].Place(t.Context(), r)
+					o, _, err := shops[i%3].Place(t.Context(), buy("key-"+s.Name, name, 1))
 					if err != nil {
 						t.Errorf("Place: %v", err)
 					}
@@ -291,10 +282,9 @@ func TestService_Place_twins(t *testing.T) {
 func TestService_Place_twinTookTheLast(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
+		b := setup(t, db).by("conditional") // no lock, so that the twin can come in between
 		b.supply(t, "mug", 1)
 		r := buy("key", "mug", 1)
-		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
 		b.afterRead(func() {
 			var err error
@@ -322,9 +312,7 @@ func TestService_Place_lines(t *testing.T) {
 			b.supplyAt(t, mugs, mug, 10)
 			b.supplyAt(t, hats, hat, 20)
 			place := func(lines ...order.RequestLine) (order.Order, bool, error) {
-				r := cart(s.Name, lines...)
-				r.Strategy = s.Name
-				return b.Place(t.Context(), r)
+				return b.by(s.Name).Place(t.Context(), cart(s.Name, lines...))
 			}
 			o, replayed, err := place(order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 4}, order.RequestLine{SKU: mug, Units: 2})
 			if err != nil || replayed {
@@ -387,9 +375,7 @@ func TestService_Place_allOrNothing(t *testing.T) {
 				"impossible":     {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "c?p", Units: 1}}, order.ErrUnknownSKU, "c?p"},
 				"two currencies": {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: foreign, Units: 1}}, order.ErrInvalid, foreign},
 			} {
-				r := cart("key-"+s.Name, c.lines...)
-				r.Strategy = s.Name
-				_, _, err := b.Place(t.Context(), r)
+				_, _, err := b.by(s.Name).Place(t.Context(), cart("key-"+s.Name, c.lines...))
 				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), `"`+c.names+`"`) {
 					t.Errorf("%s, %s: %v, want %v that names %s", s.Name, name, err, c.want, c.names)
 				}
@@ -397,9 +383,7 @@ func TestService_Place_allOrNothing(t *testing.T) {
 			for _, sku := range []string{first, last, foreign} {
 				b.wantLevel(t, sku, 5, 0)
 			}
-			r := buy("key-"+s.Name, first, 1)
-			r.Strategy = s.Name
-			if _, replayed, err := b.Place(t.Context(), r); err != nil || replayed {
+			if _, replayed, err := b.by(s.Name).Place(t.Context(), buy("key-"+s.Name, first, 1)); err != nil || replayed {
 				t.Errorf("%s: the key of a refused order: replayed %v, %v", s.Name, replayed, err)
 			}
 		}
@@ -420,15 +404,13 @@ func TestService_Place_lastLineGone(t *testing.T) {
 			b.supply(t, first, 5)
 			b.supply(t, last, 1)
 			b.afterRead(func() {
-				other := buy("other-"+s.Name, last, 1)
-				other.Strategy = "conditional" // no lock, so that it can come in between
-				if _, _, err := b.Place(t.Context(), other); err != nil {
+				other := b.by("conditional") // no lock, so that it can come in between
+				if _, _, err := other.Place(t.Context(), buy("other-"+s.Name, last, 1)); err != nil {
 					t.Errorf("other: %v", err)
 				}
 			})
 			r := cart(s.Name, order.RequestLine{SKU: first, Units: 2}, order.RequestLine{SKU: last, Units: 1})
-			r.Strategy = s.Name
-			if _, _, err := b.Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
+			if _, _, err := b.by(s.Name).Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
 				t.Errorf("%s: %v, want ErrSoldOut that names %s", s.Name, err, last)
 			}
 			b.wantLevel(t, first, 5, 0)
@@ -447,11 +429,10 @@ func TestService_Place_linesOversold(t *testing.T) {
 			skus := []string{"mug-" + strategy, "hat-" + strategy}
 			place := func(shop int) {
 				r := cart(strings.Repeat(strategy, shop+1))
-				r.Strategy = strategy
 				for _, sku := range skus {
 					r.Lines = append(r.Lines, order.RequestLine{SKU: sku, Units: 1})
 				}
-				if _, _, err := shops[shop].Place(t.Context(), r); err != nil {
+				if _, _, err := shops[shop].by(strategy).Place(t.Context(), r); err != nil {
 					t.Errorf("%s: %v", strategy, err)
 				}
 			}
@@ -522,12 +503,11 @@ func TestService_Place_oppositeOrder(t *testing.T) {
 				continue
 			}
 			t.Run(s.Name, func(t *testing.T) {
-				mug, hat := "mug-"+s.Name, "hat-"+s.Name
+				shops, mug, hat := allBy(s.Name, shops), "mug-"+s.Name, "hat-"+s.Name
 				shops[0].supply(t, mug, buyers)
 				shops[0].supply(t, hat, buyers)
 				atOnce(buyers, func(i int) {
 					r := cart(fmt.Sprint(s.Name, i), order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 1})
-					r.Strategy = s.Name
 					if i/2%2 == 0 {
 						slices.Reverse(r.Lines)
 					}
@@ -572,8 +552,7 @@ func TestService_rowOrder(t *testing.T) {
 				b.supply(t, sku, 10)
 			}
 			r := cart(strategy.Name, order.RequestLine{SKU: want[1], Units: 1}, order.RequestLine{SKU: want[2], Units: 1}, order.RequestLine{SKU: want[0], Units: 1})
-			r.Strategy = strategy.Name
-			o, _, err := b.Place(t.Context(), r)
+			o, _, err := b.by(strategy.Name).Place(t.Context(), r)
 			if err != nil || !slices.Equal(taken, want) {
 				t.Errorf("%s takes %v, %v, want %v", strategy.Name, taken, err, want)
 			}
@@ -647,13 +626,11 @@ func TestService_Place_leaseMissing(t *testing.T) {
 func TestService_Place_releaseEarly(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
+		b := setup(t, db).by("release-before-commit")
 		b.supply(t, "mug", 1)
 		first := b.another(t)
 		place := func(s *bundle, key string) error {
-			r := buy(key, "mug", 1)
-			r.Strategy = "release-before-commit"
-			_, _, err := s.Place(t.Context(), r)
+			_, _, err := s.Place(t.Context(), buy(key, "mug", 1))
 			return err
 		}
 		second := make(chan error, 1)
@@ -709,9 +686,7 @@ func TestService_Place_clockSteps(t *testing.T) {
 		b, set := shopAt(t, kind)
 		for i, unix := range []int64{2_000_000_000, 2_000_003_600, 1_900_000_000} {
 			set(unix)
-			r := buy(fmt.Sprint(i), "mug", 1)
-			r.Strategy = "redis"
-			o, _, err := b.Place(t.Context(), r)
+			o, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // "Validate returns the first rule that r breaks"
@@ -20,7 +19,6 @@ func TestRequest_Validate(t *testing.T) {
 		"longest key":          {func(r *Request) { r.Key = strings.Repeat("k", MaxKey) }, nil},
 		"any printable key":    {func(r *Request) { r.Key = ` !"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`" }, nil},
 		"most units":           {func(r *Request) { r.Lines[0].Units = MaxUnits }, nil},
-		"longest thinking":     {func(r *Request) { r.Think = MaxThink }, nil},
 		"address as buyer":     {func(r *Request) { r.Buyer = "ann.o_k-9@example.com" }, nil},
 		"no key":               {func(r *Request) { r.Key = "" }, ErrKeyMissing},
 		"key too long":         {func(r *Request) { r.Key = strings.Repeat("k", MaxKey+1) }, ErrKeyInvalid},
@@ -44,8 +42,6 @@ func TestRequest_Validate(t *testing.T) {
 		"negative units":       {func(r *Request) { r.Lines[0].Units = -1 }, ErrInvalid},
 		"too many units":       {func(r *Request) { r.Lines[0].Units = MaxUnits + 1 }, ErrInvalid},
 		"huge units":           {func(r *Request) { r.Lines[0].Units = math.MaxInt64 }, ErrInvalid},
-		"thinks backwards":     {func(r *Request) { r.Think = -1 }, ErrInvalid},
-		"thinks too long":      {func(r *Request) { r.Think = MaxThink + time.Nanosecond }, ErrInvalid},
 	} {
 		r := Request{Buyer: "ann", Key: "k1", Lines: []RequestLine{{SKU: "mug", Units: 1}}}
 		c.change(&r)
@@ -55,8 +51,7 @@ func TestRequest_Validate(t *testing.T) {
 	}
 }
 
-// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers what is bought, and not the
-// strategy.
+// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers what is bought.
 func TestRequest_merged(t *testing.T) {
 	t.Parallel()
 	sent := []RequestLine{{"mug", 1}, {"hat", 2}, {"mug", 3}, {"cup", 4}, {"hat", 5}}

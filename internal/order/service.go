@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,17 +20,10 @@ type Strategy interface {
 	Sell(ctx context.Context, d *Draft) error
 }
 
-// Offer is a strategy that a Service may sell by.
-type Offer struct {
-	Name     string
-	Missing  string // why this shop cannot sell that way; empty if it can
-	Strategy Strategy
-}
-
 // Config is what a Service needs.
 type Config struct {
-	Store  Store
-	Offers []Offer // the default first
+	Store    Store
+	Strategy Strategy // by which it sells
 
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration
@@ -69,14 +61,10 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
 	}
-	offer, err := s.offer(r.Strategy)
-	if err != nil {
-		return Order{}, false, err
-	}
 	d, confirm := newDraft(r, s.Hold), s.Store.Confirm()
 	err = s.checkNames(ctx, d)
 	if err == nil {
-		err = s.sell(ctx, offer.Strategy, d)
+		err = s.sell(ctx, d)
 	}
 	if err != nil {
 		return Order{}, false, confirm(ctx, err)
@@ -84,10 +72,10 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// sell sells by a strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
+// sell sells by the strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
 // SKU, so that no other buyer waits for it, and is then sold again. Such orders of one buyer go one at a time.
-func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
-	err := strategy.Sell(ctx, d)
+func (s *Service) sell(ctx context.Context, d *Draft) error {
+	err := s.Strategy.Sell(ctx, d)
 	if !isLocked(err) {
 		return err
 	}
@@ -100,7 +88,7 @@ func (s *Service) sell(ctx context.Context, strategy Strategy, d *Draft) error {
 		if err := s.Store.AwaitBuyer(ctx, d.Buyer); err != nil {
 			return err
 		}
-		if err := strategy.Sell(ctx, d); !isLocked(err) {
+		if err := s.Strategy.Sell(ctx, d); !isLocked(err) {
 			return err
 		}
 	}
@@ -126,22 +114,6 @@ func (s *Service) checkNames(ctx context.Context, d *Draft) error {
 		s.known.Store(name, true)
 	}
 	return nil
-}
-
-// offer returns the offer of this name, or the default for an empty name.
-func (s *Service) offer(name string) (Offer, error) {
-	names := make([]string, len(s.Offers))
-	for i, offer := range s.Offers {
-		if offer.Name == name || name == "" {
-			if offer.Missing != "" {
-				return Offer{}, ErrMissingStrategy.with("%s: %s", offer.Name, offer.Missing)
-			}
-			return offer, nil
-		}
-		names[i] = offer.Name
-	}
-	return Offer{}, &Error{Code: ErrUnknownStrategy.Code, Text: fmt.Sprintf(
-		"unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))}
 }
 
 // Replaying is a Strategy that answers a request whose key is on record with the order of that key, and sells all other

@@ -90,9 +90,6 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	b.lanes = lane.New(c.lane)
 
 	b.offers = lab.Offers(c.lane.Shop, b.lanes, lockers, nil)
-	first := slices.IndexFunc(b.offers, func(o lab.Offer) bool { return o.Name == c.strategy })
-	b.offers[0], b.offers[first] = b.offers[first], b.offers[0]
-	b.Service = order.New(order.Config{Store: b.spy, Offers: lab.Plain(b.offers)})
 	t.Cleanup(func() {
 		b.lanes.Close()
 		for _, l := range []*lock.Locker{b.shared, own} {
@@ -101,7 +98,16 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 			}
 		}
 	})
-	return b
+	return b.by(c.strategy)
+}
+
+// by returns the same instance, selling by another strategy.
+func (b *bundle) by(strategy string) *bundle {
+	other := *b
+	other.config.strategy = strategy
+	i := slices.IndexFunc(b.offers, func(o lab.Offer) bool { return o.Name == strategy })
+	other.Service = order.New(order.Config{Store: b.spy, Strategy: b.offers[i].Strategy})
+	return &other
 }
 
 // threeShops returns three instances of one shop, with all locks that there are servers for.
@@ -109,6 +115,15 @@ func threeShops(t *testing.T, db *store.Store, change ...func(*config)) []*bundl
 	t.Helper()
 	first := setup(t, db, append(change, func(c *config) { c.lockers = locks(t, db) })...)
 	return []*bundle{first, first.another(t), first.another(t)}
+}
+
+// allBy returns the same instances, selling by another strategy.
+func allBy(strategy string, shops []*bundle) []*bundle {
+	others := make([]*bundle, len(shops))
+	for i, b := range shops {
+		others[i] = b.by(strategy)
+	}
+	return others
 }
 
 // locks are those that all instances share beside Redis': on five Redis, and where the database is a server, in it and

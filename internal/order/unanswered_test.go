@@ -104,9 +104,8 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 						through.Link.LetGo()
 					}
 				}
-				cut := setup(t, through.Open(t))
+				cut := setup(t, through.Open(t)) // by redis: one order, one transaction
 				r := buy(name, sku, 2)
-				r.Strategy = "redis" // one order, one transaction
 				o, replayed, err := cut.Place(ctx, r)
 				if !errors.Is(err, c.want) || replayed || errors.Is(err, order.ErrUnknownOutcome) && errors.Is(err, order.ErrBusy) {
 					t.Fatalf("got replayed %v, %v, want %v alone", replayed, err, c.want)
@@ -132,10 +131,9 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
-		b := setup(t, database.Migrated(t))
+		b := setup(t, database.Migrated(t)).by("conditional") // no lock, so that the twin can come in between
 		b.supply(t, "mug", 5)
 		r := buy("key", "mug", 2)
-		r.Strategy = "conditional" // no lock, so that the twin can come in between
 		var twin order.Order
 		s := &scene{commits: fates{testserver.Drop}}
 		s.before = func(claim int) {
@@ -147,7 +145,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 				t.Errorf("twin: %v", err)
 			}
 		}
-		cut := setup(t, database.Through(t, s.judge).Open(t))
+		cut := setup(t, database.Through(t, s.judge).Open(t)).by("conditional")
 		o, replayed, err := cut.Place(t.Context(), r)
 		if err != nil || !replayed || o.ID != twin.ID {
 			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)

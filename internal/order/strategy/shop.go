@@ -50,7 +50,7 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 	return levels, d.Price(levels)
 }
 
-// think pauses between reading and writing, as long as the request says.
+// think pauses between reading and writing, as long as the draft says.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
 // lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
