@@ -37,7 +37,7 @@ type config struct {
 	maxWait  time.Duration // for them
 	margin   time.Duration // of leases, to start a COMMIT; 0 means a tenth of ttl
 	maxOpen  int
-	strategy string                                // the default one
+	strategy string                                // by which it sells
 	lockers  map[string]strategy.Locker            // further ones
 	wrap     func(strategy.Locker) strategy.Locker // goes around the shared locker; nil for nothing
 	lane     lane.Config                           // what a test sets of it
