@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"example.com/shop/internal/auth"
@@ -16,7 +18,7 @@ import (
 const tokenSecretFile = "token.secret"
 
 type tokenCommand struct {
-	Buyer           string        `required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'."`
+	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'. Can be given again."`
 	TTL             time.Duration `name:"ttl" default:"1h" help:"How long the token is good: 1s to 720h."`
 	Data            string        `xor:"secret" placeholder:"DIR" help:"Data folder of a shop that made its own secret, which is then the one to use."`
 	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
@@ -28,7 +30,7 @@ func (tokenCommand) Help() string {
   aud  "shop:buyer"
   nbf  from when on it is good, in whole seconds since 1970
   exp  until when; at most 30 days after nbf
-A token opens the buyer's orders to everyone who has it, until it ends: it cannot be taken back. The token goes to standard output, alone; until when it is good goes to the log.
+A token opens the buyer's orders to everyone who has it, until it ends: it cannot be taken back. The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to the log.
 
 The secret is 32 random bytes in base64 or hexadecimal digits, and is used as it is written: base64 is not decoded. With it, any buyer's token can be made.
 
@@ -38,7 +40,8 @@ Examples:
   shop token --buyer ann --data ./data
   (umask 077; openssl rand -base64 32 > token.secret)
   shop token --buyer ann --token-secret-file token.secret
-  SHOP_TOKEN_SECRET="$(openssl rand -base64 32)" shop token --buyer ann --ttl 15m`
+  SHOP_TOKEN_SECRET="$(openssl rand -base64 32)" shop token --buyer ann --ttl 15m
+  (umask 077; shop token --data ./data $(seq -f --buyer=load-%g 1000) > buyers.token)`
 }
 
 func (c *tokenCommand) Run(ctx context.Context, p *program) error {
@@ -46,20 +49,27 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 	if err == nil && secret.IsZero() {
 		err = errors.New("there is no secret: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET")
 	}
-	if err == nil {
-		err = order.CheckBuyer(c.Buyer)
-	}
 	if err != nil {
 		return usageError{err}
 	}
-	token, expires, err := auth.New(secret).Mint(c.Buyer, c.TTL)
-	if err != nil { // of --ttl
-		return usageError{err}
+	var lines strings.Builder
+	var expires time.Time
+	tokens := auth.New(secret)
+	for _, buyer := range c.Buyers {
+		if err := order.CheckBuyer(buyer); err != nil {
+			return usageError{err}
+		}
+		token, until, err := tokens.Mint(buyer, c.TTL)
+		if err != nil { // of --ttl
+			return usageError{err}
+		}
+		lines.WriteString(token + "\n")
+		expires = until
 	}
-	if _, err := fmt.Fprintln(p.stdout, token); err != nil {
+	if _, err := io.WriteString(p.stdout, lines.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	p.log.InfoContext(ctx, "token minted", "buyer", c.Buyer, "good_until", expires)
+	p.log.InfoContext(ctx, "tokens minted", "buyers", len(c.Buyers), "good_until", expires)
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +43,8 @@ func as(t *testing.T, buyer string) string {
 	return "Authorization: Bearer " + strings.TrimSpace(shopWith(t, []string{"SHOP_TOKEN_SECRET=" + testSecret}, "token", "--buyer", buyer).stdout)
 }
 
-// "The token goes to standard output, alone; until when it is good goes to the log." The file and the variable hold the
-// same secret.
+// "The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to
+// the log." The file and the variable hold the same secret.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	secret, err := auth.NewSecret(testSecret)
@@ -56,7 +58,7 @@ func TestToken(t *testing.T) {
 		"file by variable": shopWith(t, []string{"SHOP_TOKEN_SECRET_FILE=" + path}, "token", "--buyer", "ann", "--ttl", "720h"),
 		"variable":         shopWith(t, []string{"SHOP_TOKEN_SECRET=" + testSecret}, "token", "--buyer", "ann", "--ttl", "10s"),
 	} {
-		r.want(t, exitDone, "token minted", "buyer=ann", "good_until=")
+		r.want(t, exitDone, "tokens minted", "buyers=1", "good_until=")
 		token, alone := strings.CutSuffix(r.stdout, "\n")
 		if buyer, err := tokens.Verify(token); buyer != "ann" || err != nil || !alone {
 			t.Errorf("%s: got %q, which is %q, %v; want a token of ann", name, r.stdout, buyer, err)
@@ -64,6 +66,16 @@ func TestToken(t *testing.T) {
 		if strings.Contains(r.stderr, token) || strings.Contains(r.stderr, testSecret) {
 			t.Errorf("%s: got %s, want neither token nor secret in it", name, r.stderr)
 		}
+	}
+	r := shop(t, "token", "--buyer", "bob", "--buyer=ann", "--token-secret-file", path)
+	r.want(t, exitDone, "buyers=2")
+	var buyers []string
+	for token := range strings.Lines(r.stdout) {
+		buyer, err := tokens.Verify(strings.TrimSuffix(token, "\n"))
+		buyers = append(buyers, fmt.Sprint(buyer, err))
+	}
+	if want := []string{"bob<nil>", "ann<nil>"}; !slices.Equal(buyers, want) {
+		t.Errorf("got tokens of %q, want %q", buyers, want)
 	}
 }
 
@@ -79,6 +91,7 @@ func TestToken_usage(t *testing.T) {
 	}{
 		"no buyer":       {good, nil, "--buyer"},
 		"no secret":      {"", []string{"--buyer", "ann"}, "--token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET"},
+		"bad second":     {good, []string{"--buyer", "ann", "--buyer", "bob,eve"}, `shop: invalid buyer "bob,eve"`},
 		"bad buyer":      {good, []string{"--buyer", "ann lee"}, `shop: invalid buyer "ann lee": want 1 to 64 letters`},
 		"empty buyer":    {good, []string{"--buyer", ""}, "--buyer: is empty"},
 		"ttl zero":       {good, []string{"--buyer", "ann", "--ttl", "0s"}, "want 1s to 720h"},
