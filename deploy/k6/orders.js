@@ -1,8 +1,7 @@
-// Buyers for k6: each iteration is a buyer of its own who orders, and then pays, cancels, or leaves it. docs/load.md
+// Buyers for k6: each iteration orders as the next of the buyers, and then pays, cancels, or leaves the order. docs/load.md
 // says how to run it, on several machines too, and how to judge what was sold.
 import { check, sleep } from 'k6';
-import { hmac } from 'k6/crypto';
-import { b64encode } from 'k6/encoding';
+import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';
@@ -10,7 +9,6 @@ import { Counter } from 'k6/metrics';
 const env = (name, otherwise) => __ENV[name] || otherwise;
 const TARGET = env('TARGET', 'http://localhost:8080'); // a shop, or a load balancer in front of several
 const SKUS = env('SKU', 'k6').split(','); // an order takes one of them at random
-const STOCK = +env('STOCK', 100); // units of each to put up for sale; 0: they are for sale already
 const UNITS = +env('UNITS', 1); // in an order
 const PAY = +env('PAY', 0); // share of the orders that are paid
 const CANCEL = +env('CANCEL', 0); // share that is cancelled
@@ -20,14 +18,12 @@ const RATE = +env('RATE', 0); // instead of ORDERS: so many are due per second, 
 const DURATION = env('DURATION', '10s'); // of that
 const TRIES = 10; // of a request
 
-// A shop wants tokens: with its secret they are minted here, and the operator's listener and token put SKUs up for sale. From
-// the environment, not by -e, as all users of a machine can see command lines. In a teaching shop, cmd/lab, buyers name
-// themselves and may choose how it sells.
+// A line of the file TOKENS is a buyer's token: `shop token` makes it. Without the file the shop is a teaching shop, cmd/lab,
+// in which each order has a buyer of its own, who may choose how it is sold.
+const TOKENS = env('TOKENS', ''); // an absolute path
 const STRATEGY = env('STRATEGY', ''); // a name of docs/strategies.md
 const THINK = env('THINK', ''); // the shop's pause between reading stock and writing it, such as 2ms
-const SECRET = env('SHOP_TOKEN_SECRET', '');
-const OPERATOR = env('OPERATOR', TARGET);
-const OPERATOR_TOKEN = env('SHOP_OPERATOR_TOKEN', '');
+const tokens = TOKENS && new SharedArray('tokens', () => open(TOKENS).trim().split('\n'));
 
 // k6 divides both kinds of load among the instances of --execution-segment.
 const scenario = RATE
@@ -53,23 +49,23 @@ const retries = new Counter('retries');
 // A refusal is an answer, not a failed request.
 http.setResponseCallback(http.expectedStatuses(200, 201, 409));
 
-// Every instance runs setup: the first puts the SKUs up for sale, and the others find them there.
+// Every instance of --execution-segment runs setup.
 export function setup() {
-  for (const sku of STOCK ? SKUS : []) {
-    const body = JSON.stringify({ sku, units: STOCK, price: { minor: 1000, currency: 'EUR' } });
-    const r = http.post(`${OPERATOR}/v1/skus`, body, { headers: headersOf(OPERATOR_TOKEN) });
-    if (r.status !== 201 && problemOf(r).type !== '/problems/sku-exists') {
-      exec.test.abort(`cannot put ${sku} up for sale: ${r.status} ${r.body || r.error}`);
-    }
+  for (const sku of SKUS) {
+    const r = http.get(`${TARGET}/v1/skus/${sku}`);
+    if (r.status !== 200) exec.test.abort(`no SKU ${sku} at ${TARGET}: ${r.status} ${r.body || r.error}`);
   }
   // A run's own, so that keys and buyers differ from those of every other instance and run.
   return Date.now().toString(36) + Math.random().toString(36).slice(2, 8);
 }
 
 export default function (run) {
-  const buyer = `k6-${run}-${exec.scenario.iterationInTest}`;
-  const who = SECRET ? headersOf(mint(buyer)) : Object.assign(headersOf(''), { 'Shop-Buyer': buyer });
-  const how = Object.assign({ 'Idempotency-Key': buyer }, who);
+  const number = exec.scenario.iterationInTest; // in all instances
+  const key = `k6-${run}-${number}`;
+  const who = { 'Content-Type': 'application/json' };
+  if (tokens) who.Authorization = `Bearer ${tokens[number % tokens.length]}`;
+  else who['Shop-Buyer'] = key;
+  const how = Object.assign({ 'Idempotency-Key': key }, who);
   if (STRATEGY) how['Shop-Strategy'] = STRATEGY;
   if (THINK) how['Shop-Think'] = THINK;
 
@@ -106,18 +102,4 @@ function send(path, name, body, headers) {
 
 function problemOf(r) {
   return /problem/.test(r.headers['Content-Type']) ? r.json() : {};
-}
-
-function headersOf(token) {
-  const headers = { 'Content-Type': 'application/json' };
-  if (token) headers.Authorization = `Bearer ${token}`;
-  return headers;
-}
-
-// mint returns a buyer's token, as `shop token` does.
-function mint(buyer) {
-  const now = Math.floor(Date.now() / 1000);
-  const part = (claims) => b64encode(JSON.stringify(claims), 'rawurl');
-  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub: buyer, aud: 'shop:buyer', nbf: now, exp: now + 3600 })}`;
-  return `${signed}.${hmac('sha256', SECRET, signed, 'base64rawurl')}`;
 }

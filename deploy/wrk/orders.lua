@@ -1,6 +1,9 @@
--- Buyers for wrk: each request is an order of one unit by a buyer of its own. docs/load.md says how to run it.
+-- Buyers for wrk: each request is an order of one unit by the next of the buyers. docs/load.md says how to run it.
 --
---   wrk -t2 -c64 -d5s -s deploy/wrk/orders.lua http://127.0.0.1:8080 -- SKU [STRATEGY [THINK]]
+--   wrk -t2 -c64 -d5s -s deploy/wrk/orders.lua http://localhost:8080 -- SKU
+--
+-- A line of the file $TOKENS is a buyer's token: `shop token` makes it. Without the file the shop is a teaching shop, cmd/lab,
+-- in which each order has a buyer of its own; $STRATEGY and $THINK choose how it is sold.
 --
 -- Answers are counted by their status: a busy shop's 503 is not tried again, and no order is paid or cancelled.
 
@@ -21,15 +24,25 @@ end
 
 function init(args)
   assert(args[1], "name the SKU behind --")
-  run, sent, statuses = random(), 0, {}
+  run, sent, statuses, tokens = random(), 0, {}, {}
+  first = tonumber(run:sub(1, 8), 16) -- threads and machines begin at different buyers
+  if os.getenv("TOKENS") then
+    for line in io.lines(os.getenv("TOKENS")) do tokens[#tokens + 1] = line end
+  end
   body = ('{"lines":[{"sku":"%s","quantity":1}]}'):format(args[1])
-  headers = { ["Content-Type"] = "application/json", ["Shop-Strategy"] = args[2], ["Shop-Think"] = args[3] }
+  headers = { ["Content-Type"] = "application/json" }
+  headers["Shop-Strategy"], headers["Shop-Think"] = os.getenv("STRATEGY"), os.getenv("THINK")
 end
 
 function request()
   sent = sent + 1
-  local buyer = ("wrk-%s-%d-%d"):format(run, number, sent)
-  headers["Shop-Buyer"], headers["Idempotency-Key"] = buyer, buyer
+  local key = ("wrk-%s-%d-%d"):format(run, number, sent)
+  headers["Idempotency-Key"] = key
+  if #tokens > 0 then
+    headers["Authorization"] = "Bearer " .. tokens[(first + sent) % #tokens + 1]
+  else
+    headers["Shop-Buyer"] = key
+  end
   return wrk.format("POST", "/v1/orders", headers, body)
 end
 
