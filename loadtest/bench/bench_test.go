@@ -56,6 +56,7 @@ func TestCommand_usage(t *testing.T) {
 		"--latency 2s":     {"--database=mysql", "--latency=2s"},
 		"SQLite is a file": {"--latency=1ms"},
 		"as host:port":     {"--database=mysql", "--latency=1ms", "--redis=redis://127.0.0.1:1"},
+		"a TCP address":    {"--database=mysql", "--latency=1ms", "--mysql=a:b@unix(/run/mysqld.sock)/d"},
 	} {
 		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", args, err, want)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/loadtest/result"
 )
@@ -68,6 +69,8 @@ func (c *Command) Validate() error {
 		return errors.New("--latency: SQLite is a file, to which no network leads: add --database mysql or --database mariadb")
 	case c.Latency > 0 && strings.Contains(c.Redis, "://"):
 		return errors.New("--latency: give --redis as host:port")
+	case c.Latency > 0 && isSocket(c.MySQL):
+		return errors.New("--latency: no network leads to a unix socket: give --mysql with a TCP address, user:password@tcp(host:3306)/database")
 	case c.MySQL != "" && c.Database == "sqlite":
 		return errors.New("--mysql names a server: add --database mysql or --database mariadb")
 	case c.Redis != "" && c.Against != "":
@@ -76,6 +79,11 @@ func (c *Command) Validate() error {
 		return errors.New("--against group: needs --database mysql or mariadb")
 	}
 	return nil
+}
+
+func isSocket(dsn string) bool {
+	c, err := mysql.ParseDSN(dsn)
+	return err == nil && c.Net == "unix"
 }
 
 // Run measures and prints the tables.
