@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -37,9 +36,9 @@ func main() {
 
 // commandLine is the flags.
 type commandLine struct {
-	lab.Settings `embed:""`
-
-	LogLevel slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+	lab.Settings    `embed:""`
+	app.LogSettings `embed:""`
+	Version         kong.VersionFlag `help:"Print what was built."`
 }
 
 const help = `The teaching shop: requests choose how their order is sold, also by strategies that oversell, by the header Shop-Strategy; GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit and --max-open-orders set some; the operator's API is there only with --operator-listen. Keep the shop to yourself. It refuses servers with TLS, and cannot otherwise detect production's.
@@ -70,9 +69,9 @@ func run(ctx context.Context, args []string) int {
 func execute(ctx context.Context, args []string) (err error) {
 	app.DropEmpty()
 	var s commandLine
-	printed := false // by --help, which ends here
+	printed := false // by --help or --version, which end here
 	parser := kong.Must(&s, kong.Name("lab"), kong.Description(help), kong.Exit(func(int) { printed = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": app.Version("lab")})
 	parsed, err := parser.Parse(args)
 	if printed {
 		return nil
@@ -91,7 +90,7 @@ func execute(ctx context.Context, args []string) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // as of cmd/shop, which races are about
 	}
-	s.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	s.Log = s.Logger(os.Stderr)
 	if s.MySQL == "" && s.Data == "" {
 		if s.Data, err = os.MkdirTemp("", "shop-lab-"); err != nil {
 			return fmt.Errorf("data folder: %w", err)

@@ -21,6 +21,8 @@ func TestRun(t *testing.T) {
 		want int
 	}{
 		"help":            {[]string{"--help"}, 0},
+		"version":         {[]string{"--version"}, 0},
+		"log format":      {[]string{"--log-format", "xml"}, 2},
 		"unknown flag":    {[]string{"--lisen", ":0"}, 2},
 		"a word":          {[]string{"serve"}, 2},
 		"empty redis":     {[]string{"--redis="}, 2},

@@ -13,7 +13,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -72,9 +70,8 @@ func run(ctx context.Context, args []string) int {
 
 // commandLine is the global flags and the commands. kong shows a command's Help below its flags, and calls its Run.
 type commandLine struct {
-	LogFormat string           `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
-	LogLevel  slog.Level       `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
-	Version   kong.VersionFlag `help:"Print what was built."`
+	app.LogSettings `embed:""`
+	Version         kong.VersionFlag `help:"Print what was built."`
 
 	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on a SQLite file, with locks in this process."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
@@ -103,7 +100,7 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Exit(func(int) { printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"version": version()},
+		kong.Vars{"version": app.Version("shop")},
 	)
 	if err != nil {
 		return "shop", err
@@ -121,11 +118,7 @@ func execute(ctx context.Context, args []string) (command string, err error) {
 	if err != nil {
 		return selected(err, parsed), usageError{err}
 	}
-	options := &slog.HandlerOptions{Level: line.LogLevel}
-	p := &program{stdout: os.Stdout, log: slog.New(slog.NewTextHandler(os.Stderr, options)), json: line.LogFormat == "json"}
-	if p.json {
-		p.log = slog.New(slog.NewJSONHandler(os.Stderr, options))
-	}
+	p := &program{stdout: os.Stdout, log: line.Logger(os.Stderr), json: line.LogFormat == "json"}
 	// Both libraries log by a logger of the whole process. go-redis also returns the errors that it logs.
 	logging.Disable()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
@@ -144,11 +137,4 @@ func selected(err error, parsed *kong.Context) string {
 		return parsed.Selected().FullPath()
 	}
 	return "shop"
-}
-
-// version is what --version prints.
-func version() string {
-	build := app.ThisBuild()
-	return fmt.Sprintf("shop %s, commit %s, %s %s/%s",
-		cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -284,4 +286,11 @@ func ThisBuild() (b observe.Build) {
 		}
 	}
 	return b
+}
+
+// Version is what the program's --version prints.
+func Version(program string) string {
+	build := ThisBuild()
+	return fmt.Sprintf("%s %s, commit %s, %s %s/%s",
+		program, cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -22,6 +23,21 @@ type DatabaseSettings struct {
 
 	// Log is the logger; nil for none. Lines of a request get its id.
 	Log *slog.Logger `kong:"-"`
+}
+
+// LogSettings choose how and what a program logs.
+type LogSettings struct {
+	LogFormat string     `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
+	LogLevel  slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+}
+
+// Logger returns a logger that writes to w.
+func (s LogSettings) Logger(w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // Settings say how a shop runs. Start from Default and change what differs.
