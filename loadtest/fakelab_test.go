@@ -13,13 +13,11 @@ import (
 // lying is a shop that sells to everybody, whatever it has.
 type lying struct {
 	*httptest.Server
-	status    string                            // of every order; set before the race
-	silent    bool                              // the first buyer gets no answer, and an order right after the first audit
-	instead   func(*lying, http.ResponseWriter) // answers orders, if it is set
-	oversells int                               // the number, from 1, of the only SKU that it sells to everybody; 0: each
+	status  string                            // of every order; set before the race
+	silent  bool                              // the first buyer gets no answer, and an order right after the first audit
+	instead func(*lying, http.ResponseWriter) // answers orders, if it is set
 
 	mu     sync.Mutex
-	skus   []string // all that it has had, the last is sku
 	units  int64
 	orders int64
 	sku    string
@@ -55,7 +53,6 @@ func (s *lying) create(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sku, s.units, s.orders = body.SKU, body.Units, 0
-	s.skus = append(s.skus, s.sku)
 	w.WriteHeader(http.StatusCreated)
 }
 
@@ -76,11 +73,6 @@ func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
 	}
 	if key == s.unsure {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	if s.oversells != 0 && s.oversells != len(s.skus) && s.orders == s.units {
-		w.WriteHeader(http.StatusConflict)
-		fmt.Fprint(w, `{"type":"/problems/sold-out"}`)
 		return
 	}
 	s.orders++

@@ -20,14 +20,13 @@ import (
 	"example.com/shop/loadtest/web"
 )
 
-// raceCommand holds one race per strategy and round.
+// raceCommand holds one race per strategy.
 type raceCommand struct {
 	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant; a wrong one that its race does not catch is then played step by step."`
 	crowd.Load
 	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
 	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
 	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
-	Rounds    int   `name:"repeat" default:"1" help:"Rounds (1 to 100): in each, every strategy races again, for new SKUs. Several show how far the figures of equal runs differ, which 'loadtest compare' needs."`
 	shops.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
@@ -43,8 +42,8 @@ For each strategy it starts three instances of the shop on a fresh embedded data
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
 'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest faults' breaks shops while they sell, 'loadtest compare' sets two reports side by side, 'loadtest bench'
-measures orders per second, and 'loadtest judge' has the verdict after other tools. Each has a --help of its own.`
+'loadtest faults' breaks shops while they sell, 'loadtest bench' measures orders per second, and 'loadtest judge' has the
+verdict after other tools. Each has a --help of its own. 'loadtest bench --against DIR' compares two checkouts.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
@@ -63,8 +62,6 @@ Examples:
   go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
   go run ./loadtest --duration 10s --buyers 50        each orders again when answered
   go run ./loadtest --skus 20 --skew 1.1 --lines 3    carts of up to three SKUs, some wanted more
-  go run ./loadtest --repeat 5 --json before.json     five rounds: medians, and how far they differ
-  go run ./loadtest compare before.json after.json    two reports of --json (compare --help)
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
   go run ./loadtest explore all                       proof: every schedule (explore --help)
 
@@ -81,10 +78,6 @@ With --duration, read orders for buyers here and below the table: a buyer may se
 orders at a rate (open model, docs/load.md), and 'loadtest faults' pays, cancels and repeats orders.
 
 A strategy without its server is listed below the table, and in the JSON as "not_run".
-
-With --repeat, rates and waits are medians over the rounds, and two lines below have the least and
-the greatest figure of any round. All else is of the strategy's worst round: by its verdict, then by
-units oversold, undersold and errors. The JSON has the three figures of each column under "spread".
 
 Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
 answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense or
@@ -104,7 +97,6 @@ func (c *raceCommand) Validate() error {
 		{c.Buyers < 1 || c.Buyers > 100_000, "buyers", "want 1 to 100000"},
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
-		{c.Rounds < 1 || c.Rounds > 100, "repeat", "want 1 to 100"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
 		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
@@ -117,7 +109,7 @@ func (c *raceCommand) Validate() error {
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL(c.Target), "target", wantURL},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && (c.Duration != 0 || c.SKUs != 1 || c.Rounds != 1), "", "--ui shows one round of buyers who want one unit each, all at once; leave out --duration, --skus and --repeat"},
+		{c.UI != "" && (c.Duration != 0 || c.SKUs != 1), "", "--ui shows buyers who want one unit each, all at once; leave out --duration and --skus"},
 	} {
 		if check.wrong {
 			return &flagError{check.flag, check.want}
@@ -170,7 +162,7 @@ func (c *raceCommand) asked() result.Run {
 	r := result.Run{
 		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
 		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
-		Rounds: c.Rounds, Seconds: c.Duration.Seconds(), SKUs: c.SKUs, Skew: c.Skew, Lines: c.Lines,
+		Seconds: c.Duration.Seconds(), SKUs: c.SKUs, Skew: c.Skew, Lines: c.Lines,
 	}
 	if c.Target == "" {
 		r.Instances = c.Instances
@@ -221,9 +213,6 @@ func (c *raceCommand) wanted() string {
 		sentence += ", again and again for " + c.Duration.String()
 	} else {
 		sentence += ", all at once"
-	}
-	if c.Rounds > 1 {
-		sentence += fmt.Sprintf(", in each of %d rounds", c.Rounds)
 	}
 	return sentence
 }

@@ -8,7 +8,7 @@
 // neither is believed alone.
 //
 // The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, verdict judges,
-// result is the model of what came of it, which the terminal, JSON, compare and web show. step plays two buyers against
+// result is the model of what came of it, which the terminal, JSON and web show. step plays two buyers against
 // each other, by one schedule or by all. faults breaks shops while they sell, bench measures, and lang has the Chinese of
 // what the others explain.
 package main
@@ -40,7 +40,6 @@ type commands struct {
 	Explore step.Explore   `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
 	Faults  faults.Command `cmd:"" help:"${faults}"`
-	Compare compareCommand `cmd:"" help:"${compare}"`
 	Judge   judgeCommand   `cmd:"" help:"${judge}"`
 }
 
@@ -80,8 +79,7 @@ var (
 
 // abouts are the texts above the flags in the commands' help.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
-	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About, "compare": compareAbout,
-	"judge": judgeAbout,
+	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About, "judge": judgeAbout,
 }
 
 // run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and

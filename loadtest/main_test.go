@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,7 +14,6 @@ import (
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
-	"example.com/shop/loadtest/stats"
 )
 
 func noEnv(string) string { return "" }
@@ -41,7 +39,7 @@ func TestRun_embedded(t *testing.T) {
 	if got, want := r.Run, (result.Run{
 		Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10,
 		Command: "go run ./loadtest --buyers 60 --think 10ms --stock 6", Wanted: "60 buyers want one of 6 units each, all at once",
-		Rounds: 1, SKUs: 1, Lines: 1,
+		SKUs: 1, Lines: 1,
 	}); got != want {
 		t.Errorf("run: got %+v, want %+v", got, want)
 	}
@@ -228,10 +226,6 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--buyers", "many"}, "--buyers"},
 		{[]string{"--stock", "0"}, "--stock: want 1 to"},
 		{[]string{"--instances", "17"}, "--instances: want 1 to 16"},
-		{[]string{"--repeat", "0"}, "--repeat: want 1 to 100"},
-		{[]string{"--repeat", "101"}, "--repeat: want 1 to 100"},
-		{[]string{"--repeat", "often"}, "--repeat: "},
-		{[]string{"--ui", "127.0.0.1:0", "--repeat", "2"}, "leave out --duration, --skus and --repeat"},
 		{[]string{"--think=-1ms"}, "--think: want 0s to 1s"},
 		{[]string{"--think", "2"}, "--think"},
 		{[]string{"--timeout", "1ms"}, "--timeout: want 1s to 1h"},
@@ -256,7 +250,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--ui", "nonsense"}, "want host:port such as 127.0.0.1:8090"},
 		{[]string{"--ui"}, "--ui: expected string value"},
 		{[]string{"--ui", "127.0.0.1:0", "--json", "-"}, "--ui offers its reports in the browser"},
-		{[]string{"--ui", "127.0.0.1:0", "--skus", "3"}, "--ui shows one round of buyers who want one unit each, all at once; leave out"},
+		{[]string{"--ui", "127.0.0.1:0", "--skus", "3"}, "--ui shows buyers who want one unit each, all at once; leave out --duration and --skus"},
 		{[]string{"--servers", "cloud"}, "--servers"},
 		{[]string{"--servers", "docker", "--redis", "a:1"}, "--servers docker starts all servers"},
 		{[]string{"--servers", "docker", "--target", "http://x"}, "--target is a shop that runs already"},
@@ -294,7 +288,7 @@ func TestRun_help(t *testing.T) {
 	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != 0 {
 		t.Errorf("exit code: got %d, want 0", code)
 	}
-	for _, want := range []string{"--strategies", "--repeat", "Examples:", "undersold  units in no order", "Exit code:"} {
+	for _, want := range []string{"--strategies", "--against DIR' compares two checkouts", "Examples:", "undersold  units in no order", "Exit code:"} {
 		if !stdout.Has(want) {
 			t.Errorf("help: want %q in\n%s", want, stdout.String())
 		}
@@ -321,72 +315,16 @@ func (c *cancelAt) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// "All else is of the strategy's worst round": one that oversells is a verdict on all. Each round has a SKU of its own.
-func TestRun_repeat(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "moody", true)
-	shop.oversells = 2
-	code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "moody", "--buyers", "20", "--stock", "5", "--repeat", "3", "--json", "-")
-	for _, want := range []string{
-		"in each of 3 rounds", "round 3 of 3", "\nmoody           20        15 ", "\n  least          5         0 ", "\n  greatest      20        15 ",
-		"Rates and waits are medians over the rounds", "- oversold in 1 of 3 rounds", "Designed to be correct and was not: moody.",
-	} {
-		if !stderr.Has(want) {
-			t.Errorf("stderr: want %q in\n%s", want, stderr.String())
-		}
-	}
-	r := parseReport(t, stdout.String())
-	s := r.Strategies[0]
-	if code != exitBroken || r.Run.Rounds != 3 || s.Verdict != "oversold" || s.Oversold != 15 || s.Orders != 20 || s.Refused != 0 {
-		t.Errorf("got exit code %d, %+v; want %d, and 20 orders, 15 of them oversold", code, s, exitBroken)
-	}
-	if got := s.Spread["orders"]; got != (stats.Spread{Least: 5, Median: 5, Greatest: 20}) {
-		t.Errorf("orders: got %+v, want 5 to 20, mostly 5", got)
-	}
-	if got := s.Spread["p99"]; got.Least <= 0 || got.Least > got.Median || got.Median > got.Greatest {
-		t.Errorf("p99: got %+v, want waits in ascending order", got)
-	}
-	slices.Sort(shop.skus)
-	if got := slices.Compact(shop.skus); len(got) != 3 {
-		t.Errorf("SKUs: got %v, want three different ones", got)
-	}
-}
-
-// Strategies take turns in rotating order, and each has its own figures.
-func TestRun_repeat_embedded(t *testing.T) {
-	r, _, _ := raced(t, "--strategies", "redis,lanes", "--buyers", "20", "--stock", "5", "--repeat", "2")
-	wantRun(t, r, 20, "redis", "lanes")
-	for _, s := range r.Strategies {
-		if !strings.HasPrefix(s.SKU, "lab-"+s.Name+"-") || !slices.Contains(s.Notes, "correct in 2 of 2 rounds") {
-			t.Errorf("%s: got %+v, want two rounds of it", s.Name, s)
-		}
-	}
-}
-
-// Ctrl-C in a later round shows the rounds before.
-func TestRun_repeat_interrupted(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "honest", true)
-	shop.oversells = -1
-	ctx, cancel := context.WithCancel(t.Context())
-	var stdout testserver.LogBuffer
-	stderr := &cancelAt{text: "round 3 of 3", cancel: cancel}
-	code := run(ctx, []string{"--target", shop.URL, "--strategies", "honest", "--buyers", "20", "--stock", "5", "--repeat", "3"}, noEnv, &stdout, stderr)
-	if code != exitBroken || !stderr.Has("interrupted") || !stdout.Has("greatest") || !stdout.Has("- correct in 2 of 2 rounds") {
-		t.Errorf("exit code: got %d, want %d and two rounds in\n%s\n%s", code, exitBroken, stdout.String(), stderr.String())
-	}
-}
-
 // Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for what still runs.
 func TestRun_interrupted(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout testserver.LogBuffer
-	stderr := &cancelAt{text: "none: ", cancel: cancel} // one race is over
+	stderr := &cancelAt{text: "mutex: ", cancel: cancel} // the race of none is over
 	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, &stdout, stderr)
-	if code != 1 || !stderr.Has("interrupted") {
-		t.Errorf("exit code: got %d, want 1; stderr:\n%s", code, stderr.String())
+	if code != 1 || !stderr.Has("interrupted") || !stdout.Has("\nnone ") {
+		t.Errorf("exit code: got %d, want 1 and the first race in\n%s\n%s", code, stdout.String(), stderr.String())
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: got %v, %v, want nothing", left, err)

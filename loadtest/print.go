@@ -68,10 +68,10 @@ func (s screen) show(r result.Report) error {
 	return err
 }
 
-// table has one line per strategy, and two on the spread of several rounds. A column of zeros is left out.
+// table has one line per strategy. A column of zeros is left out.
 func (s screen) table(r result.Report) string {
 	columns := slices.DeleteFunc(result.Columns(result.Terminal), func(c result.Column) bool {
-		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Spread(s).Greatest > 0 })
+		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Number(s) > 0 })
 	})
 	header := table.Row{"strategy"}
 	for _, c := range columns {
@@ -79,21 +79,13 @@ func (s screen) table(r result.Report) string {
 	}
 	var rows []table.Row
 	for _, strategy := range r.Strategies {
-		word := s.verdict(strategy)
-		for _, cells := range strategy.Rows(columns) {
-			var row table.Row
-			for _, cell := range append(cells, word) {
-				row = append(row, cell)
-			}
-			rows = append(rows, row)
-			word = ""
+		row := table.Row{strategy.Name}
+		for _, c := range columns {
+			row = append(row, c.Show(strategy))
 		}
+		rows = append(rows, append(row, s.verdict(strategy)))
 	}
-	text := stats.Fold(screenWidth, append(header, "verdict"), rows, 2, len(columns)+1)
-	if r.Run.Rounds > 1 {
-		text += result.RoundsNote + "\n"
-	}
-	return text
+	return stats.Fold(screenWidth, append(header, "verdict"), rows, 2, len(columns)+1)
 }
 
 // verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.

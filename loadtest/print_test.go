@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/verdict"
 )
 
@@ -39,20 +37,6 @@ func redis() result.Strategy {
 	}
 }
 
-// repeated is a report on rounds in which redis was so many times as fast.
-func repeated(factors ...float64) result.Report {
-	var rounds []result.Strategy
-	for _, f := range factors {
-		s := redis()
-		s.AnswersPerSecond, s.OrdersPerSecond, s.LatencyMS.P50, s.LatencyMS.P99 = 1400*f, 140*f, 9.44/f, 12345/f
-		rounds = append(rounds, s)
-	}
-	return result.Report{
-		Machine: result.Machine{Go: "go1.26", CPUs: 2}, Run: result.Run{Rounds: len(factors)},
-		Strategies: []result.Strategy{result.OfRounds(rounds)},
-	}
-}
-
 func TestScreen_table(t *testing.T) {
 	t.Parallel()
 	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
@@ -64,18 +48,6 @@ redis        100         0      900      1,400  9.4 ms   12.3s  correct
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
-	}
-	got = screen{}.table(repeated(0.5, 4, 1))
-	want = `
-strategy    orders  refused  answers/s     p50       p99  verdict
-─────────────────────────────────────────────────────────────────
-redis          100      900      1,400  9.4 ms     12.3s  correct
-  least        100      900        700  2.4 ms  3,086 ms
-  greatest     100      900      5,600   19 ms     24.7s
-Rates and waits are medians over the rounds; all else is of the worst round.
-`[1:]
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("table of three rounds (-want +got):\n%s", diff)
 	}
 	// "A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below."
 	long := none()
@@ -180,57 +152,6 @@ func TestReport_JSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(r, back); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
-	}
-}
-
-func TestScreen_compare(t *testing.T) {
-	t.Parallel()
-	report := func() result.Report {
-		return result.Report{
-			Machine: result.Machine{Go: "go1.26", CPUs: 2}, Run: result.Run{SKUs: 1}, Strategies: []result.Strategy{none(), redis()},
-		}
-	}
-	before, after := repeated(1, 2, 3), repeated(4, 3.5, 5)
-	after.Machine.Commit = "abc1234"
-	after.Strategies[0].Spread["p50"], after.Strategies[0].Spread["p99"] = stats.Spread{}, before.Strategies[0].Spread["p99"]
-	var b bytes.Buffer
-	if err := (screen{out: &b}).compare(before, after); err != nil {
-		t.Errorf("got %v, want that all could be compared", err)
-	}
-	want := `
-before: 0001-01-01 00:00 UTC, go1.26, 3 rounds
-after:  0001-01-01 00:00 UTC, abc1234, go1.26, 3 rounds
-
-strategy                        before                      after  ratio
-────────────────────────────────────────────────────────────────────────
-redis                          correct                    correct
-  answers/s        2,800 (1,400-4,200)        5,600 (4,900-7,000)   2.00
-  orders/s               280 (140-420)              560 (490-700)   2.00
-  p50           4.7 ms (3.1 ms-9.4 ms)           0 ms (0 ms-0 ms)      -
-  p99        6,173 ms (4,115 ms-12.3s)  6,173 ms (4,115 ms-12.3s)      ~
-~ says nothing: the ranges of the two runs overlap.
-`[1:]
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-
-	// Differences are listed, speeds are left out, verdicts are not.
-	other := report()
-	other.Machine.CPUs, other.Run.SKUs, other.Strategies[1].Verdict, other.Strategies[0].Name = 64, 3, verdict.Undersold, "mutex"
-	b.Reset()
-	if err := (screen{out: &b, colour: true}).compare(report(), other); !errors.Is(err, errWorse) {
-		t.Errorf("got %v, want that they differ", err)
-	}
-	for _, want := range []string{
-		"These two runs cannot be compared by speed:\n  SKUs: 1 before, 3 after\n  CPUs: 2 before, 64 after\n", "\x1b[31mundersold\x1b[0m",
-		"\nnone      \x1b[31moversold\x1b[0m          -\n", "\nmutex            -   \x1b[31moversold\x1b[0m\n", "worse\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("want %q in\n%s", want, b.String())
-		}
-	}
-	if strings.Contains(b.String(), "orders/s") {
-		t.Errorf("want no speeds in\n%s", b.String())
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
@@ -81,37 +80,21 @@ func (l loadTest) run(ctx context.Context) (err error) {
 // waitsForItself is a strategy that never sells anything.
 const waitsForItself = "reentrant"
 
-// races holds them one after the other and adds their results to r. In each round every strategy has its turn, so that
-// a slow moment of the machine counts for all.
+// races holds them one after the other and adds their results to r.
 func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
-	var able []shopclient.Strategy
 	for _, s := range chosen {
 		if s.Name == waitsForItself && l.all() {
 			s.Available, s.Reason = false, "all its buyers wait until they give up, which takes minutes: go run ./loadtest explore "+s.Name
 		}
-		if s.Available {
-			able = append(able, s)
-		} else {
+		if !s.Available {
 			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
+			continue
 		}
-	}
-	rounds := make([][]result.Strategy, len(able)) // of each strategy
-	for round := range l.Rounds {
-		if l.Rounds > 1 {
-			l.screen.print(fmt.Sprintf("round %d of %d", round+1, l.Rounds))
+		held, err := l.race(ctx, s, l.screen.progressOf(s.Name, l.Buyers))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		for _, i := range stats.Rotation(len(able), round) {
-			held, err := l.race(ctx, able[i], l.screen.progressOf(able[i].Name, l.Buyers))
-			if err != nil {
-				return fmt.Errorf("%s: %w", able[i].Name, err)
-			}
-			rounds[i] = append(rounds[i], held)
-			if round == 0 {
-				r.Strategies = append(r.Strategies, held)
-			} else {
-				r.Strategies[i] = result.OfRounds(rounds[i])
-			}
-		}
+		r.Strategies = append(r.Strategies, held)
 	}
 	if l.Target != "" || !l.all() {
 		return nil

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -218,8 +216,8 @@ func TestFlags_command(t *testing.T) {
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
 		{
-			[]string{"--duration", "10s", "--skus", "5", "--skew", "1.1", "--lines", "2", "--repeat", "5"},
-			"go run ./loadtest --duration 10s --skew 1.1 --lines 2 --skus 5 --repeat 5",
+			[]string{"--duration", "10s", "--skus", "5", "--skew", "1.1", "--lines", "2"},
+			"go run ./loadtest --duration 10s --skew 1.1 --lines 2 --skus 5",
 		},
 	} {
 		f := parse(t, tt.args...)
@@ -228,79 +226,6 @@ func TestFlags_command(t *testing.T) {
 		}
 		if report := fmt.Sprintf("%+v", (loadTest{raceCommand: *f}).report(shopclient.Lab{})); strings.Contains(report, "secret") {
 			t.Errorf("a password is in %s", report)
-		}
-	}
-}
-
-// "Exit code: 0 if all of both runs could be compared and no verdict is worse than before, 1 if not, 2 if a file cannot
-// be read or is no report of this version."
-func TestRun_compare(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	save := func(name string, change func(r *result.Report)) string {
-		r := repeated(1, 2)
-		r.Version = result.Version
-		change(&r)
-		var b bytes.Buffer
-		if err := r.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	before := save("before", func(*result.Report) {})
-	similar := save("similar", func(r *result.Report) { r.Strategies = repeated(2, 3).Strategies })
-	faster := save("faster", func(r *result.Report) { r.Strategies = repeated(3, 4).Strategies })
-	single := save("single", func(r *result.Report) {
-		r.Strategies[0].OrdersPerSecond, r.Strategies[0].Spread, r.Run.Rounds = 420, nil, 0
-	})
-	worse := save("worse", func(r *result.Report) { r.Strategies[0].Verdict = "oversold" })
-	larger := save("larger", func(r *result.Report) { r.Run.Buyers = 5 })
-	encoded := func(name, head string, tail func(c byte) []byte) string { // byte by byte: the report is ASCII
-		text, err := os.ReadFile(faster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := []byte(head)
-		for _, c := range text {
-			all = append(all, tail(c)...)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), all, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return filepath.Join(dir, name)
-	}
-	marked := encoded("marked", "\ufeff", func(c byte) []byte { return []byte{c} })
-	utf16 := encoded("utf16", "\xff\xfe", func(c byte) []byte { return []byte{c, 0} })
-	later := save("later", func(r *result.Report) { r.Version = 9 })
-	for _, c := range []struct {
-		args []string
-		code int
-		want string // in either output
-	}{
-		{[]string{before, similar}, 0, "350 (280-420)      ~\n"},
-		{[]string{before, faster}, 0, "490 (420-560)   2.33\n"},
-		{[]string{before, marked}, 0, "490 (420-560)   2.33\n"},
-		{[]string{before, utf16}, 0, "490 (420-560)   2.33\n"},
-		{[]string{before, single}, 0, "Make both reports with --repeat 5."},
-		{[]string{single, before}, 0, " 420              210 (140-280)      ~\n"},
-		{[]string{single, single}, 0, "Nothing can be said about speed"},
-		{[]string{before, worse}, 1, "worse"},
-		{[]string{before, larger}, 1, "buyers: 0 before, 5 after"},
-		{[]string{before, later}, 2, later + ": not a report of --json of version 2: its version is 9: make it again"},
-		{[]string{before, filepath.Join(dir, "none")}, 2, "no such file"},
-		{[]string{before}, 2, "<after>"},
-		{[]string{before, faster, worse}, 2, "worse"},
-		{[]string{"--help"}, 0, "--repeat 5"},
-		{[]string{"--help"}, 0, "Exit code: 0 if all of both runs could be compared"},
-	} {
-		var out testserver.LogBuffer
-		code := run(t.Context(), append([]string{"compare"}, c.args...), noEnv, &out, &out)
-		if code != c.code || !out.Has(c.want) {
-			t.Errorf("compare %v: got %d, want %d and %q in\n%s", c.args, code, c.code, c.want, out.String())
 		}
 	}
 }

@@ -116,15 +116,14 @@ func (c *contest) table() string {
 	var rows []table.Row
 	for _, r := range c.rows {
 		mine := r.figures(c.byP50)
-		spread := stats.SpreadOf(mine)
 		cells := table.Row{
 			r.name, humanize.Comma(int64(r.buyers)),
 			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
 			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
 			"-",
 		}
-		if len(mine) > 1 && spread.Median > 0 {
-			cells[len(cells)-1] = percent((spread.Greatest - spread.Least) / spread.Median)
+		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
+			cells[len(cells)-1] = percent((slices.Max(mine) - slices.Min(mine)) / middle)
 		}
 		for _, other := range others {
 			cells = append(cells, stats.Ratio(mine, c.figures(other, r.buyers)))

@@ -20,9 +20,6 @@ func (r Run) Lead() string {
 	return r.Wanted + ", from " + from + "."
 }
 
-// RoundsNote says which figures the report on several rounds has.
-const RoundsNote = "Rates and waits are medians over the rounds; all else is of the worst round."
-
 // Outcome is the result in one sentence, in a language.
 func (s Strategy) Outcome(language string) string {
 	sold, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)

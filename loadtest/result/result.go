@@ -1,11 +1,9 @@
-// Package result is what came of a load test: one model for the terminal, the page, JSON and compare. Its types are
-// those of the JSON, so that a saved report can be read back.
+// Package result is what came of a load test: one model for the terminal, the page and JSON. Its types are those of
+// the JSON, so that a saved report can be read back.
 package result
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,19 +11,17 @@ import (
 	"runtime"
 	"slices"
 	"time"
-	"unicode/utf16"
 
 	"github.com/shirou/gopsutil/v4/cpu"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/verdict"
 )
 
 // Version is the version of the JSON. An added field does not change it.
-const Version = 2
+const Version = 3
 
 // Report is one load test.
 type Report struct {
@@ -50,32 +46,6 @@ type Strategy struct {
 	verdict.Judgement
 	SKUs     []verdict.SKU `json:"skus"`                // each by itself, the most wanted first
 	CaughtIn string        `json:"caught_in,omitempty"` // the schedule that a wrong one failed in, if its race did not catch it
-
-	// Spread is that of each column by its name, over several rounds; absent after one. All else is of the worst round.
-	Spread map[string]stats.Spread `json:"spread,omitempty"`
-}
-
-// OfRounds returns the worst of the rounds of a strategy, with the spread of all.
-func OfRounds(rounds []Strategy) Strategy {
-	s := slices.MaxFunc(rounds, func(a, b Strategy) int {
-		return cmp.Or(a.Verdict.Compare(b.Verdict), cmp.Compare(a.Oversold, b.Oversold), cmp.Compare(a.Undersold, b.Undersold), cmp.Compare(a.Errors, b.Errors))
-	})
-	alike := 0
-	for _, one := range rounds {
-		if one.Verdict == s.Verdict {
-			alike++
-		}
-	}
-	s.Notes = append([]string{fmt.Sprintf("%s in %d of %d rounds", s.Verdict, alike, len(rounds))}, s.Notes...)
-	s.Spread = map[string]stats.Spread{}
-	for _, c := range Columns(Terminal | Page | Compare) {
-		var figures []float64
-		for _, one := range rounds {
-			figures = append(figures, c.Number(one))
-		}
-		s.Spread[c.Name] = stats.SpreadOf(figures)
-	}
-	return s
 }
 
 // NotRun is a strategy that had no race.
@@ -123,7 +93,6 @@ type Run struct {
 	// What the buyers want: a sentence.
 	Wanted string `json:"wanted"`
 
-	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again; absent where each orders once
 	SKUs    int     `json:"skus"`
 	Skew    float64 `json:"skew"`
@@ -150,28 +119,6 @@ func (r Report) WriteJSON(w io.Writer) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
-}
-
-// Decode reads the JSON of a report, in UTF-8 or UTF-16.
-func Decode(text []byte) (Report, error) {
-	var r Report
-	if err := json.Unmarshal(utf8(text), &r); err != nil {
-		return r, fmt.Errorf("not a report of --json: %w", err)
-	}
-	if r.Version != Version {
-		return r, fmt.Errorf("not a report of --json of version %d: its version is %d: make it again", Version, r.Version)
-	}
-	return r, nil
-}
-
-// utf8 returns a text without its byte order mark, by which Windows PowerShell says how it is encoded.
-func utf8(text []byte) []byte {
-	if !bytes.HasPrefix(text, []byte("\xff\xfe")) {
-		return bytes.TrimPrefix(text, []byte("\ufeff"))
-	}
-	units := make([]uint16, len(text)/2-1)
-	_, _ = binary.Decode(text[2:], binary.LittleEndian, units) // text has these bytes
-	return []byte(string(utf16.Decode(units)))
 }
 
 // Save writes a report to a file, or to stdout if its name is "-". Without a name it does nothing. If write fails, the file

@@ -24,23 +24,6 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
 }
 
-// Spread is a figure over the rounds of a measurement.
-type Spread struct {
-	Least    float64 `json:"least"`
-	Median   float64 `json:"median"`
-	Greatest float64 `json:"greatest"`
-}
-
-// SpreadOf returns the spread of at least one value.
-func SpreadOf(values []float64) Spread {
-	return Spread{slices.Min(values), Median(values), slices.Max(values)}
-}
-
-// Overlaps reports whether the ranges of two spreads have a value in common.
-func (s Spread) Overlaps(other Spread) bool {
-	return s.Least <= other.Greatest && other.Least <= s.Greatest
-}
-
 // Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so that what slowed a whole round down
 // counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. It is a dash if
 // none is left.

@@ -31,28 +31,6 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	t.Parallel()
-	s := SpreadOf([]float64{4, 1, 2})
-	if want := (Spread{1, 2, 4}); s != want {
-		t.Errorf("got %v, want %v", s, want)
-	}
-	for _, c := range []struct {
-		other Spread
-		want  bool
-	}{
-		{Spread{2, 2, 3}, true},
-		{Spread{0, 5, 9}, true},
-		{Spread{4, 5, 6}, true},
-		{Spread{5, 5, 6}, false},
-		{Spread{0, 0, 0.5}, false},
-	} {
-		if s.Overlaps(c.other) != c.want || c.other.Overlaps(s) != c.want {
-			t.Errorf("%v and %v overlap: got %v, want %v", s, c.other, !c.want, c.want)
-		}
-	}
-}
-
 func TestRatio(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

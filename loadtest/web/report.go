@@ -81,7 +81,6 @@ type strategyView struct {
 	Word     word
 	Said     string // what came of it, as a sentence
 	Bar      bar
-	Rows     [][]string // in the table of figures
 	Series   []series
 	Curve    curve
 	Timeline *timeline // nil if there is nothing to show
@@ -106,9 +105,6 @@ func newView(r result.Report, language string) view {
 	if r.Run.Seconds > 0 {
 		v.Since = "Waits count from the answer to the buyer's order before."
 	}
-	if r.Run.Rounds > 1 {
-		v.Since = result.RoundsNote + " " + v.Since
-	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
 		most = max(most, s.Supplied+s.Oversold, s.UnitsSold)
@@ -117,7 +113,6 @@ func newView(r result.Report, language string) view {
 		shown := strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
 			Series: newSeries(s, language), Curve: newCurve(s, language), Timeline: newTimeline(s.Timeline, language),
-			Rows: s.Rows(v.Columns),
 		}
 		v.Strategies = append(v.Strategies, shown)
 	}
