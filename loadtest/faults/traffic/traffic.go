@@ -27,6 +27,7 @@ const (
 	retryPause   = 20 * time.Millisecond // before the second try; doubles up to retryMost
 	retryMost    = 200 * time.Millisecond
 	restockEvery = 150 * time.Millisecond
+	forgetEvery  = 400 * time.Millisecond // at most, by one buyer, who may have ten pending orders
 )
 
 // Supply is how many units of each SKU are there at the start.
@@ -92,6 +93,7 @@ type client struct {
 	asking context.Context //nolint:containedctx // of all its requests
 	dice   *rand.Rand
 	keys   int
+	forgot time.Time // the last order that was left to expire
 }
 
 // shop buys something, and pays, cancels or forgets it.
@@ -114,11 +116,12 @@ func (c *client) shop() {
 	if again == 0 {
 		c.replay(o)
 	}
-	switch c.dice.IntN(10) {
-	case 0, 1: // forgotten: it expires
-	case 2, 3, 4:
+	switch n := c.dice.IntN(10); {
+	case n < 2 && time.Since(c.forgot) > forgetEvery:
+		c.forgot = time.Now() // it expires
+	case n < 5:
 		c.end(history.Pay, o)
-	case 5: // both at once: the order ends as one of them
+	case n == 5: // both at once: the order ends as one of them
 		var both sync.WaitGroup
 		both.Go(func() { c.end(history.Pay, o) })
 		c.end(history.Cancel, o)
