@@ -41,11 +41,11 @@ func start(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), log.String(), err
 }
 
-// A history of each kind of fault that needs no server: a process, the network, none that clients may notice.
+// A history of each kind of fault that needs no server: none, a process, the network, one that clients may not notice.
 func TestCommand_embedded(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")
-	names := []string{"shop-killed", "redis-cut-off-answers", "rolling-restart"}
+	names := []string{"nothing", "shop-killed", "redis-cut-off-answers", "rolling-restart"}
 	stdout, stderr, err := start(t, append(names, "--times=1", "--seed=7", "--json="+file, "--html="+page)...)
 	if err != nil {
 		t.Fatalf("got %v, want no promise broken\n%s\n%s", err, stdout, stderr)
@@ -65,7 +65,7 @@ func TestCommand_embedded(t *testing.T) {
 	if !slices.Equal(held, names) {
 		t.Errorf("got histories of %q, want %q", held, names)
 	}
-	for _, want := range append(names, "3 histories, 1 kills, 0 COMMITs without an answer, 0 undecided by Porcupine") {
+	for _, want := range append(names, "4 histories, 1 kills, 0 COMMITs without an answer, 0 undecided by Porcupine") {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("want %q in\n%s", want, stdout)
 		}

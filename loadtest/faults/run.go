@@ -149,6 +149,9 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
 	}
+	if h.Findings, err = r.audit(ctx, h); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
 	h.Violations = checks.Run(h)
 	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
 		return h, r.close()
@@ -173,6 +176,27 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 		}
 	}
 	return nil
+}
+
+// audit asks a shop for its own audit, and returns what that has found, and where it has other levels than the rows.
+func (r *runner) audit(ctx context.Context, h *history.History) (findings []string, err error) {
+	conns := shopclient.NewConnections(1, 10*time.Second)
+	defer conns.CloseIdleConnections()
+	operator := r.system.Shops[0].Client(conns)
+	for sku, row := range h.Levels {
+		audit, err := operator.Audit(ctx, sku)
+		if err != nil {
+			findings = append(findings, err.Error())
+		}
+		for _, d := range audit.Differences {
+			findings = append(findings, fmt.Sprintf("%s %s (order %s)", d.Invariant, d.Detail, d.OrderID))
+		}
+		b := audit.Books
+		if found := (history.Level{Supplied: b.Supplied, Available: b.Available, Reserved: b.Reserved, Sold: b.Sold}); found != row {
+			findings = append(findings, fmt.Sprintf("%s has %+v, and the audit found %+v", sku, row, found))
+		}
+	}
+	return findings, ctx.Err()
 }
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.

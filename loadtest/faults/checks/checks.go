@@ -1,5 +1,5 @@
 // Package checks compares what the clients of a history were answered with the rows that the shop has kept. It shares no
-// code with the shop's own audit, and sends no requests.
+// code with the shop's own audit, whose findings are one more check, and sends no requests.
 package checks
 
 import (
@@ -33,7 +33,8 @@ func All() []Check {
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
 		{"recovery", "each shop sells again, by each strategy in use, within 5 s of another server's takeover, and of the healed fault", recovery},
-		{"unnoticed", "with a rolling restart, no request fails and none has to be repeated", unnoticed},
+		{"unnoticed", "with a rolling restart, and with nothing broken, no request fails and none has to be repeated", unnoticed},
+		{"audit", "the shop's own audit finds no difference, and the levels that are in the rows", audit},
 	}
 }
 
@@ -345,3 +346,5 @@ func unnoticed(r *record) (broken []string) {
 	}
 	return broken
 }
+
+func audit(r *record) []string { return r.Findings }

@@ -121,6 +121,7 @@ func TestRun(t *testing.T) {
 			h.Unnoticed = true
 			h.Operations[0].Requests = append(h.Operations[0].Requests, h.Operations[0].Requests...)
 		}, "unnoticed"},
+		"what the audit finds":     {func(h *history.History) { h.Findings = []string{"I1 few: oversold"} }, "audit"},
 		"more sold than there are": {func(h *history.History) { h.Supplied["few"] = 2 }, "porcupine"},
 	} {
 		h := example()

@@ -44,7 +44,7 @@ func linearizable(r *record) []string {
 		case history.Cancelled:
 			add(o.Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true
-		case history.Unknown, history.Paid, history.Restocked, history.Pending, history.Rejected:
+		case history.Unknown, history.Paid, history.Restocked, history.Pending, history.NotThere, history.Rejected:
 		case history.Expired: // at some moment since it was placed
 			add(r.placed[o.OrderID].Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true

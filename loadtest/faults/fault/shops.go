@@ -16,6 +16,11 @@ const (
 	pastSession = 3*system.LockTTL + 300*time.Millisecond // longer than ZooKeeper keeps a shop's session without it
 )
 
+func nothing(ctx context.Context, t *Target) error {
+	t.wait(ctx, pastTTL, 2*pastTTL)
+	return nil
+}
+
 func killShop(ctx context.Context, t *Target) error {
 	victim := t.victim()
 	t.History.Kills++

@@ -47,6 +47,8 @@ func (t *Target) wait(ctx context.Context, least, most time.Duration) {
 // All is the table. Adding a fault is adding a row.
 func All() []Fault {
 	return []Fault{
+		{Name: "nothing", On: system.Embedded, Break: nothing, Unnoticed: true,
+			About: "nothing is broken: no request fails"},
 		{Name: "shop-killed", On: system.Embedded, Break: killShop,
 			About: "a shop is killed by SIGKILL and started again"},
 		{Name: "shop-paused", On: system.Embedded, Break: pauseShop,

@@ -21,6 +21,7 @@ const (
 	Pay     Kind = "pay"
 	Cancel  Kind = "cancel"
 	Look    Kind = "look"
+	Pry     Kind = "pry" // look at another buyer's order
 	Restock Kind = "restock"
 )
 
@@ -36,8 +37,9 @@ const (
 	Cancelled Outcome = "cancelled"
 	Expired   Outcome = "expired" // the order to pay or cancel was not paid in time
 	Restocked Outcome = "restocked"
-	Pending   Outcome = "pending"  // an order that was looked at
-	Rejected  Outcome = "rejected" // any other final answer, which no correct client should get
+	Pending   Outcome = "pending"   // an order that was looked at
+	NotThere  Outcome = "not-there" // for a buyer, an order of another
+	Rejected  Outcome = "rejected"  // any other final answer, which no correct client should get
 )
 
 // Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any,
@@ -106,6 +108,7 @@ type History struct {
 	ClocksApart bool             `json:"clocks_apart"` // those of the shops
 	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
 	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
+	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
 	Books       `json:"-"`

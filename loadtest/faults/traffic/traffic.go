@@ -1,5 +1,5 @@
-// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at them,
-// ask again with the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a
+// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at them
+// and at those of others, ask again with the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a
 // final answer, as a correct client does, and record each request.
 package traffic
 
@@ -39,7 +39,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
-	Buyers     int                                     // of Deep, Hot and Cold; fewBuyers more buy Few, one pays too late, and one for each strategy buys Deep
+	Buyers     int                                     // of Deep, Hot and Cold; fewBuyers more buy Few, one pays late, and one for each strategy buys Deep
 	Strategies []string                                // that requests choose; "" where the shops do
 	Seed       uint64
 	Patient    bool
@@ -133,7 +133,9 @@ func (c *client) shop() {
 	case 1:
 		c.replay(o) // the answer is still the order as it was placed
 	case 2, 3:
-		c.look(o)
+		c.look(history.Look, c.name, o)
+	case 4:
+		c.look(history.Pry, "stranger", o)
 	}
 }
 
@@ -149,10 +151,11 @@ func (c *client) giveBack(o history.Operation) {
 	}
 }
 
-// payLate buys something, and pays when it has expired.
+// payLate buys something, and pays around the moment at which it expires.
 func (c *client) payLate() {
 	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
-	if o.Outcome == history.Placed && shopclient.Pause(c.asking, time.Until(o.Expires)+50*time.Millisecond) {
+	around := time.Duration(c.dice.IntN(100)-50) * time.Millisecond
+	if o.Outcome == history.Placed && shopclient.Pause(c.asking, time.Until(o.Expires)+around) {
 		c.end(history.Pay, o)
 	}
 }
@@ -191,10 +194,10 @@ func (c *client) replay(o history.Operation) {
 	c.insist(&o, c.askToBuy(&o))
 }
 
-func (c *client) look(placed history.Operation) {
-	o := history.Operation{Kind: history.Look, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
+func (c *client) look(kind history.Kind, buyer string, placed history.Operation) {
+	o := history.Operation{Kind: kind, Buyer: buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		return shop.Look(c.asking, c.name, o.OrderID)
+		return shop.Look(c.asking, buyer, o.OrderID)
 	})
 }
 
@@ -219,8 +222,11 @@ func (c *client) key() string {
 // insist asks one shop after the other until the answer is final, and records the operation.
 func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
 	turn, pause, late := c.keys, retryPause, o.Kind == history.Pay && time.Now().After(o.Expires)
-	if o.Kind == history.Pay {
-		turn++ // another shop than that of a cancellation at the same time
+	switch { // another shop than the one that placed the order, and for a payment another than for a cancellation
+	case o.Kind == history.Cancel:
+		turn += 2
+	case o.Kind != history.Buy || o.Replay:
+		turn++
 	}
 	for o.Outcome = history.Unknown; o.Outcome == history.Unknown && c.asking.Err() == nil; turn++ {
 		shop := turn % len(c.Shops)
@@ -236,6 +242,7 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		switch {
 		case o.Outcome == history.Placed && answer.Order.Status != "pending",
 			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
+			o.OrderID != "" && answer.Order.ID != "" && !answer.Order.ExpiresAt.Equal(o.Expires),
 			o.Outcome == history.Expired && time.Now().Before(o.Expires),
 			o.Outcome == history.Paid && late:
 			o.Outcome = history.Rejected
@@ -258,6 +265,11 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	switch {
 	case err != nil || !good && a.Problem.RetrySafe:
 		return history.Unknown
+	case kind == history.Pry:
+		if a.Status == http.StatusNotFound {
+			return history.NotThere
+		}
+		return history.Rejected
 	case good && kind != history.Look:
 		return map[history.Kind]history.Outcome{
 			history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
