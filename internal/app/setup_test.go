@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/lab"
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/testserver"
 )
@@ -158,4 +160,23 @@ func untilReady(t *testing.T, shop *app.Shop) {
 	testserver.Until(t, "the shop is ready", 30*time.Second, func() bool {
 		return call(t, http.MethodGet, shop.URL()+"/readyz", "").status == http.StatusOK
 	})
+}
+
+// takeLease is another instance, that has the lease of a key and keeps it.
+func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
+	t.Helper()
+	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(s.Redis, "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: s.LockTTL})
+	t.Cleanup(func() { _ = locker.Close() })
+	lease, err := locker.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
 }

@@ -3,8 +3,11 @@ package app_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/testserver"
 )
 
 // An order that takes too long is cut off, Shutdown says so, and the accounts agree all the same.
@@ -16,7 +19,7 @@ func TestShutdown_cutsOff(t *testing.T) {
 	lease := takeLease(t, s, "sku:mug")
 	order := make(chan answer, 1)
 	go func() { order <- buy(t, shop, "in-flight") }()
-	awaitMetric(t, shop, `shop_queue_length{queue="lanes"} 1`)
+	testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), `shop_queue_length{queue="lanes"} 1`) })
 
 	err := shop.Shutdown(t.Context())
 	if err == nil {
