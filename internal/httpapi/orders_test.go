@@ -81,9 +81,13 @@ func TestPlaceOrder(t *testing.T) {
 		t.Errorf("got %v, want it not to be safe to ask again", p)
 	}
 	s.wantLevel(t, "mug", stock.Level{Supplied: 5, Reserved: 5})
+	// Another buyer's order is not there.
 	for _, other := range []string{"Shop-Buyer: bob", "Shop-Buyer: Ann"} {
-		wantProblem(t, s.call(t, "GET /v1/orders/"+got.ID, "", other), "404 order-not-found")
+		for _, call := range []string{"GET /v1/orders/%s", "POST /v1/orders/%s/pay", "POST /v1/orders/%s/cancel"} {
+			wantProblem(t, s.call(t, fmt.Sprintf(call, got.ID), "", other), "404 order-not-found")
+		}
 	}
+	wantLife(t, s.call(t, "GET /v1/orders/"+got.ID, "", ann), "pending")
 }
 
 // fromAll sends the same request many times at once, to all instances in turn, and those again whose first is in
