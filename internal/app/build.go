@@ -148,13 +148,20 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	if !c.database.IsSQLite() {
 		early = c.database.DB().Stats().MaxOpenConnections / 4
 	}
-	c.lanes = lane.New(lane.Config{
+	lanes := lane.Config{
 		Shop:    sell,
 		Locker:  locker,
 		Early:   early,
 		OnBatch: c.metrics.Batch,
 		OnPanic: func(err error) { c.log.Error("lane panicked", "error", err) },
-	})
+	}
+	if c.traces != nil {
+		lanes.Share, lanes.OnWait = c.traces.Share, c.traces.Waits
+	}
+	if wrap := s.Hooks.Lanes; wrap != nil {
+		lanes = wrap(lanes)
+	}
+	c.lanes = lane.New(lanes)
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
 	by := strategy.New(s.Strategy, sell, c.lanes, locker)

@@ -27,6 +27,7 @@ type Hooks struct {
 	Observer func(lock.Observer) lock.Observer                                        // of each locker
 	Store    func(order.Store) order.Store
 	Locker   func(strategy.Locker) strategy.Locker
+	Lanes    func(lane.Config) lane.Config
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 

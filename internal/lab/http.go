@@ -129,6 +129,7 @@ const maxThink = time.Second
 type choice struct {
 	strategy order.Strategy
 	think    time.Duration
+	trace    *Trace
 }
 
 type choiceKey struct{}
@@ -185,24 +186,24 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 	for _, line := range r.Lines {
 		q.SKUs = append(q.SKUs, line.SKU)
 	}
-	ctx, trace, err := o.lab.recorder.Begin(context.WithValue(ctx, choiceKey{}, by), q)
+	ctx, by.trace, err = o.lab.recorder.Begin(ctx, q)
 	if err != nil {
 		return placed, false, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}
-	placed, replayed, err = o.service.Place(ctx, r)
-	trace.End()
+	placed, replayed, err = o.service.Place(context.WithValue(ctx, choiceKey{}, by), r)
+	by.trace.End()
 	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut)) {
-		c.answer.Set("Shop-Trace", trace.Header())
+		c.answer.Set("Shop-Trace", by.trace.Header())
 	}
 	return placed, replayed, err
 }
 
-// chosen is the strategy of the shop: it sells each order as its request has chosen.
+// chosen is the strategy of the shop: it sells each order as its request has chosen, and traces that.
 type chosen struct{}
 
 // Sell implements order.Strategy.
 func (chosen) Sell(ctx context.Context, d *order.Draft) error {
 	by, _ := ctx.Value(choiceKey{}).(choice)
 	d.Think = by.think
-	return by.strategy.Sell(ctx, d)
+	return by.strategy.Sell(by.trace.In(ctx), d)
 }

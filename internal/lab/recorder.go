@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/order"
 )
 
 var (
@@ -71,7 +70,7 @@ type Move string
 const (
 	Step   Move = "step"   // let it take the step that it has stopped before
 	Resume Move = "resume" // let it go on without further stops
-	Die    Move = "die"    // let it end as if its process had died
+	Die    Move = "die"    // let it end as if its process had died, and with it all other recorded requests that run there
 	Expire Move = "expire" // let the locks that it has asked for last run out, whoever holds them; the holder does not notice
 )
 
@@ -100,6 +99,10 @@ type Recording struct {
 	Line    string  `json:"line,omitempty"` // of the source, which takes this step; empty if unknown
 	Version int     `json:"version"`        // higher with each change
 	Events  []Event `json:"events"`
+
+	// Shared are the names of all recordings whose requests take this step, where it is not this one's alone: a batch
+	// takes it for them.
+	Shared []string `json:"shared,omitempty"`
 }
 
 // LockState is what a lock's store has of a lock.
@@ -117,7 +120,8 @@ type Request struct {
 
 // Recorder keeps the latest recordings of a shop. It may be used by many goroutines at once.
 type Recorder struct {
-	used atomic.Bool // there was a recording; nothing is looked for before
+	used  atomic.Bool // there was a recording; nothing is looked for before
+	begun atomic.Uint64
 
 	mu       sync.Mutex
 	recorded []*Trace // the latest last
@@ -128,17 +132,19 @@ func NewRecorder() *Recorder { return &Recorder{} }
 
 var nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context.
-// Call End when the request has its answer. The error is an ErrInvalid.
+// Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context, which
+// ends if it dies. Trace.In is for what is to be traced; call End when the request has its answer. The error is an
+// ErrInvalid.
 func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trace, error) {
 	if q.Name != "" && !nameRule.MatchString(q.Name) {
 		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
 	}
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, stepped: q.Step, changed: make(chan struct{}), turn: make(chan struct{}, 1),
+		name: q.Name, skus: q.SKUs, number: r.begun.Add(1), stepped: q.Step,
+		changed: make(chan struct{}), turn: make(chan struct{}, 1),
 		recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
 	}
-	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, traceKey{}, t))
+	ctx, t.cancel = context.WithCancelCause(ctx)
 	if err := r.keep(t); err != nil {
 		t.cancel(err)
 		return nil, nil, err
@@ -196,7 +202,7 @@ func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 	case move == Resume:
 		t.resume()
 	case move == Die:
-		t.die()
+		r.running(t).die()
 	case move == Expire:
 		return t.expire(ctx)
 	default:
@@ -234,26 +240,42 @@ func (r *Recorder) find(name string) *Trace {
 	return nil
 }
 
-// of returns the recorded trace that a command belongs to: that of its context, or else the latest about a SKU that the
-// command names; nil for none. own is whether it is that of the context.
-func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (t *Trace, own bool) {
+// running are the traces that end with the process of t.
+func (r *Recorder) running(t *Trace) traces {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.recorded), func(other *Trace) bool { return other != t && !other.running() })
+}
+
+// of returns the recorded traces that a command belongs to: those of its context, or else the one about a SKU that the
+// command names; nil for none. own is whether they are those of the context.
+func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (all traces, own bool) {
 	if !r.used.Load() {
 		return nil, false
 	}
-	if order.IsShared(ctx) && len(order.Requests(ctx)) == 0 { // it is no step of a purchase
-		return nil, false
+	w := workIn(ctx)
+	of := w.of()
+	if len(of) == 0 && w.shared {
+		return nil, false // it is no step of a purchase
 	}
-	if t := traceIn(ctx); t != nil && t.recorded() {
-		return t, true
+	if all = slices.DeleteFunc(slices.Clone(of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
+		return all, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range slices.Backward(r.recorded) {
-		if slices.ContainsFunc(t.skus, names) {
-			return t, false
+		if !slices.ContainsFunc(t.skus, names) {
+			continue
+		}
+		died, wants := t.died(), t.wantsLocks()
+		if all == nil || wants && !died { // the first of those who have the lock, or wait for it
+			all = traces{t}
+		}
+		if died {
+			break
 		}
 	}
-	return nil, false
+	return all, false
 }
 
 // isAbout reports whether an argument of a command names the lock of a SKU.
@@ -269,10 +291,10 @@ func isAbout(argument any, sku string) bool {
 // ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking or releasing a lock
 // is one step.
 func (r *Recorder) ZooKeeper(command, path, answer string) {
-	t, _ := r.of(context.Background(), func(sku string) bool { return isAbout(path, sku) })
-	if t != nil && !t.died() {
+	all, _ := r.of(context.Background(), func(sku string) bool { return isAbout(path, sku) })
+	if !all.died() {
 		shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
-		t.add(KindZooKeeper, command+" "+shorten(path), shorten(answer))
+		all.add(KindZooKeeper, command+" "+shorten(path), shorten(answer))
 	}
 }
 
@@ -296,8 +318,6 @@ func (r *Recorder) Lock(next lock.Observer) lock.Observer {
 
 // note never stops: an observer must return quickly.
 func (r *Recorder) note(key, step, detail string) {
-	t, _ := r.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
-	if t != nil {
-		t.add(KindStep, step, detail)
-	}
+	all, _ := r.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
+	all.add(KindStep, step, detail)
 }

@@ -30,7 +30,7 @@ func begin(t *testing.T, r *Recorder, q Request) (context.Context, *Trace) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ctx, trace
+	return trace.In(ctx), trace
 }
 
 // until waits for a state, with a bound.
@@ -113,7 +113,7 @@ func TestRecorder_diesAtOnce(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprint("a", i)
 		ctx, trace := begin(t, r, Request{Name: name, Step: true})
-		trace.stop(&dyingContext{ctx, func() {
+		traces{trace}.stop(&dyingContext{ctx, func() {
 			if seen := until(t, r, name, Stopped); r.Do(ctx, Die, name) != nil {
 				t.Errorf("got %+v, want it to die", seen)
 			}
@@ -220,7 +220,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		r := NewRecorder()
 		ctx, trace := begin(t, r, Request{Name: "a", Step: true})
 		began := time.Now()
-		trace.stop(ctx, "sql BEGIN")
+		traces{trace}.stop(ctx, "sql BEGIN")
 		if took := time.Since(began); took != Longest {
 			t.Errorf("stopped for %v, want %v", took, Longest)
 		}
@@ -230,7 +230,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		ctx, trace = begin(t, r, Request{Name: "b", Step: true})
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); trace.stop(ctx, "sql BEGIN") }()
+		go func() { defer close(done); traces{trace}.stop(ctx, "sql BEGIN") }()
 		until(t, r, "b", Stopped)
 		cancel()
 		<-done
@@ -240,7 +240,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		if err := r.Do(t.Context(), Resume, "b"); err != nil {
 			t.Fatal(err)
 		}
-		trace.stop(t.Context(), "sql BEGIN") // returns at once
+		traces{trace}.stop(t.Context(), "sql BEGIN") // returns at once
 		trace.End()
 	})
 }

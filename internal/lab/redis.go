@@ -66,13 +66,13 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // note records a command, and returns how to add its answer. An error means that it may not be sent.
 func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error), err error) {
-	t, own := h.recorder.of(ctx, func(sku string) bool {
+	all, own := h.recorder.of(ctx, func(sku string) bool {
 		return slices.ContainsFunc(c.Args(), func(argument any) bool { return isAbout(argument, sku) })
 	})
-	if t == nil || observe.OpensConnection(c) {
+	if all == nil || observe.OpensConnection(c) {
 		return func(error) {}, nil
 	}
-	add, err := t.command(ctx, KindRedis, h.text(c), own)
+	add, err := all.command(ctx, KindRedis, h.text(c), own)
 	return func(err error) { add(redisAnswer(c, err)) }, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/store"
 )
 
@@ -141,10 +142,29 @@ func (l *teaching) hooks() app.Hooks {
 		Observer: r.Lock,
 		Store:    Store,
 		Locker:   Locker,
+		Lanes:    lanes,
 		Orders:   l.orders,
 		Handler:  l.handler,
 		Strategy: l.open,
 	}
+}
+
+// lanes returns the config of lanes whose batches are in the traces of all their requests.
+func lanes(c lane.Config) lane.Config {
+	share, wait := c.Share, c.OnWait
+	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
+		if share != nil {
+			ctx = share(ctx, requests)
+		}
+		return Share(ctx, requests)
+	}
+	c.OnWait = func(ctx context.Context) {
+		if wait != nil {
+			wait(ctx)
+		}
+		workIn(ctx).of().add(KindStep, stepQueued, "")
+	}
+	return c
 }
 
 // RedisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one

@@ -50,11 +50,11 @@ type conn struct {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	t, _ := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
-	if t == nil {
+	all, _ := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
+	if all == nil {
 		return c.fullConn.BeginTx(ctx, o)
 	}
-	answer, err := t.command(ctx, KindSQL, "BEGIN", true)
+	answer, err := all.command(ctx, KindSQL, "BEGIN", true)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if err != nil {
 		return nil, err
 	}
-	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), t}, nil // a COMMIT may come from another goroutine
+	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), c.recorder}, nil // a COMMIT may come from another goroutine
 }
 
 // ExecContext implements driver.ExecerContext.
@@ -96,28 +96,33 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // note records a statement, and returns how to add its answer. An error means that it may not be sent.
 func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string), err error) {
-	t, own := c.recorder.of(ctx, func(sku string) bool {
+	all, own := c.recorder.of(ctx, func(sku string) bool {
 		return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return isAbout(a.Value, sku) })
 	})
-	if t == nil {
+	if all == nil {
 		return func(string) {}, nil
 	}
 	text := statementText(query, args)
 	// What else a purchase reads and writes is its buyer's alone.
 	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ")
-	return t.command(ctx, KindSQL, text, own && shared)
+	return all.command(ctx, KindSQL, text, own && shared)
 }
 
-// tx knows its request: a COMMIT is given no context.
+// tx knows its requests: a COMMIT is given no context. Others may have joined since it began.
 type tx struct {
 	driver.Tx
-	ctx   context.Context //nolint:containedctx // see above
-	trace *Trace
+	ctx      context.Context //nolint:containedctx // see above
+	recorder *Recorder
+}
+
+func (t tx) traces() traces {
+	all, _ := t.recorder.of(t.ctx, func(string) bool { return false })
+	return all
 }
 
 // Commit implements driver.Tx.
 func (t tx) Commit() error {
-	answer, err := t.trace.command(t.ctx, KindSQL, "COMMIT", true)
+	answer, err := t.traces().command(t.ctx, KindSQL, "COMMIT", true)
 	if err != nil {
 		return errors.Join(err, t.Rollback()) // as the server does when the connection is gone
 	}
@@ -128,7 +133,7 @@ func (t tx) Commit() error {
 
 // Rollback implements driver.Tx. It is sent also if the request has died: see Commit.
 func (t tx) Rollback() error {
-	answer := t.trace.add(KindSQL, "ROLLBACK", "")
+	answer := t.traces().add(KindSQL, "ROLLBACK", "")
 	err := t.Tx.Rollback()
 	answer(sqlAnswer(err, "OK"))
 	return err

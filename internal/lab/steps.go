@@ -16,7 +16,8 @@ const (
 	stepBegun     = "begun"
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
-	stepContended = "lock-contended" // in recordings alone
+	stepContended = "lock-contended" // in recordings alone, as stepQueued
+	stepQueued    = "queued"         // in a lane, behind the batch that is being sold
 	stepRead      = "read"           // the level of a SKU is known; not where a lane sells by a snapshot
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
@@ -37,21 +38,7 @@ type step struct {
 }
 
 // mark adds a step to the traces of all requests that ctx works for.
-func mark(ctx context.Context, s step) {
-	for _, t := range tracesIn(ctx) {
-		t.step(s)
-	}
-}
-
-// tracesIn returns the traces of all requests that ctx works for.
-func tracesIn(ctx context.Context) (all []*Trace) {
-	for _, request := range order.Requests(ctx) {
-		if t := traceIn(request); t != nil { //nolint:contextcheck // ctx works for these
-			all = append(all, t)
-		}
-	}
-	return all
-}
+func mark(ctx context.Context, s step) { workIn(ctx).of().step(s) }
 
 func markRead(ctx context.Context, levels order.Levels) {
 	for _, sku := range levels.SKUs {
@@ -66,21 +53,22 @@ type tracedLocker struct{ next strategy.Locker }
 
 // AcquireAll implements strategy.Locker.
 func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
-	traces := tracesIn(ctx)
-	for _, t := range traces {
-		t.asksFor(keys, l.next)
-	}
-	mark(ctx, step{name: stepLockAsked})
-	leases := &tracedLeases{ctx: ctx, traces: traces, name: strings.Join(keys, " ")}
+	leases := &tracedLeases{ctx: ctx, name: strings.Join(keys, " ")}
 	_, leases.byCommand = l.next.(wrongLock)
-	err := leases.inOneStep("lock", func() (err error) {
+	asking := workIn(ctx).of()
+	asking.asksFor(keys, l.next)
+	asking.step(step{name: stepLockAsked})
+	err := leases.inOneStep(asking, "lock", func() (err error) {
 		leases.Leases, err = l.next.AcquireAll(ctx, keys...)
 		return err
 	})
 	if err != nil {
+		asking.gives()
 		return nil, err
 	}
-	mark(ctx, step{name: stepLockHeld})
+	holding := workIn(ctx).of() // others may have joined
+	holding.asksFor(keys, l.next)
+	holding.step(step{name: stepLockHeld})
 	leases.release = sync.OnceValue(leases.releaseOnce)
 	return leases, nil
 }
@@ -88,7 +76,6 @@ func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.
 type tracedLeases struct {
 	strategy.Leases
 	ctx       context.Context //nolint:containedctx // for which they were taken
-	traces    []*Trace        // of the requests that asked
 	name      string          // of the keys
 	byCommand bool            // taking and releasing them is not a single step
 	release   func() error
@@ -98,11 +85,14 @@ type tracedLeases struct {
 func (l *tracedLeases) Release() error { return l.release() }
 
 func (l *tracedLeases) releaseOnce() error {
-	err := l.inOneStep("release", l.Leases.Release)
-	for _, t := range l.traces {
+	w := workIn(l.ctx)
+	holding := w.of()
+	err := l.inOneStep(holding, "release", l.Leases.Release)
+	holding.gives()
+	for _, t := range holding {
 		switch {
 		case t.died(): // nothing was sent
-		case !order.IsShared(l.ctx):
+		case !w.shared:
 			t.step(step{name: stepReleased})
 		case t.recorded(): // its header may be on its way
 			t.add(KindStep, stepReleased, "")
@@ -112,20 +102,16 @@ func (l *tracedLeases) releaseOnce() error {
 }
 
 // inOneStep runs do, which takes or releases the locks. The commands of the correct ones do not stop.
-func (l *tracedLeases) inOneStep(what string, do func() error) error {
+func (l *tracedLeases) inOneStep(all traces, what string, do func() error) error {
 	if l.byCommand {
 		return do()
 	}
-	died := 0
-	for _, t := range l.traces {
-		t.stop(l.ctx, what+" "+l.name)
+	all.stop(l.ctx, what+" "+l.name)
+	for _, t := range all {
 		t.change(func() { t.inside = true })
 		defer t.change(func() { t.inside = false })
-		if t.died() {
-			died++
-		}
 	}
-	if died > 0 && died == len(l.traces) {
+	if all.died() {
 		return ErrDied
 	}
 	return do()

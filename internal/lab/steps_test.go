@@ -85,14 +85,15 @@ func TestTrace_steps(t *testing.T) {
 	}
 }
 
-// place places an order of ann's by one of the strategies.
+// place places an order of ann's by one of the strategies, in the trace of ctx.
 func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku string, units int64) error {
 	by, err := find(offers, strategy)
 	if err != nil {
 		return err
 	}
-	service := order.New(order.Config{Store: store, Strategy: by})
-	_, _, err = service.Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.RequestLine{{SKU: sku, Units: units}}})
+	choice := choice{strategy: by, trace: workIn(ctx).of()[0]}
+	ctx = context.WithValue(context.WithValue(ctx, workKey{}, nil), choiceKey{}, choice)
+	_, _, err = order.New(order.Config{Store: store, Strategy: chosen{}}).Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.RequestLine{{SKU: sku, Units: units}}})
 	return err
 }
 
@@ -176,12 +177,13 @@ func TestRecording_line(t *testing.T) {
 // "The holder waits for itself" where the lock does not count, and gives up.
 func TestReentrant(t *testing.T) {
 	t.Parallel()
+	ctx, _ := begin(t, NewRecorder(), Request{})
 	buy := wrongShop(t, NewRecorder(), 10*time.Millisecond)
-	if err := buy(t.Context(), "reentrant"); !errors.Is(err, lock.ErrTimeout) {
+	if err := buy(ctx, "reentrant"); !errors.Is(err, lock.ErrTimeout) {
 		t.Errorf("got %v, want ErrTimeout", err)
 	}
 	buy = wrongShop(t, NewRecorder(), time.Minute)
-	if err := buy(t.Context(), "reentrant-count"); err != nil {
+	if err := buy(ctx, "reentrant-count"); err != nil {
 		t.Errorf("with a count: %v", err)
 	}
 }
@@ -194,7 +196,7 @@ func TestLocker_batch(t *testing.T) {
 	r := NewRecorder()
 	ann, anns := begin(t, r, Request{})
 	bob, bobs := begin(t, r, Request{})
-	batch := order.WithRequests(t.Context(), func() []context.Context { return []context.Context{ann, bob, t.Context()} })
+	batch := Share(t.Context(), func() []context.Context { return []context.Context{ann, bob, t.Context()} })
 	leases, err := Locker(strategy.Lease(memory)).AcquireAll(batch, "mug")
 	if err != nil {
 		t.Fatal(err)

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/strategy"
 )
 
 // Trace collects the steps of one request and, if it is recorded, all it does. It may be used by many goroutines at
@@ -21,6 +17,7 @@ import (
 type Trace struct {
 	name   string // of the recording; empty for a trace that is not recorded
 	skus   []string
+	number uint64                  // higher than that of earlier traces
 	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex
@@ -30,23 +27,47 @@ type Trace struct {
 	inside    bool          // of a step that has several commands, which do not stop
 	dead      bool          // it has died
 	ended     bool          // it was answered
-	gate      chan struct{} // closed to let it go on; nil while it does not stand still
+	stop      *stop         // where it stands still; nil while it does not
 	changed   chan struct{} // closed, and replaced, with each change
 
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
 	asked []string      // keys of the locks that it has asked for last
+	wants bool          // it has these locks, or waits for them
 	store inspector     // of these; nil if they do not end by time
 }
 
-type traceKey struct{}
+func (t *Trace) recorded() bool { return t.name != "" }
 
-// traceIn returns the trace of the request whose context it is; nil for none.
-func traceIn(ctx context.Context) *Trace {
-	t, _ := ctx.Value(traceKey{}).(*Trace)
-	return t
+// In returns ctx for the work of the request.
+func (t *Trace) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, workKey{}, work{of: func() traces { return traces{t} }})
 }
 
-func (t *Trace) recorded() bool { return t.name != "" }
+// work says for which requests a step is taken.
+type work struct {
+	of     func() traces
+	shared bool // by several requests, or by none
+}
+
+type workKey struct{}
+
+func workIn(ctx context.Context) work {
+	w, known := ctx.Value(workKey{}).(work)
+	if !known {
+		w.of = func() traces { return nil }
+	}
+	return w
+}
+
+// Share is a lane.Config's: what is done for several requests is in the trace of each.
+func Share(ctx context.Context, requests func() []context.Context) context.Context {
+	return context.WithValue(ctx, workKey{}, work{shared: true, of: func() (all traces) {
+		for _, request := range requests() {
+			all = append(all, workIn(request).of()...)
+		}
+		return all
+	}})
+}
 
 // Header returns the steps as Shop-Trace has them, in the order in which they were taken, their times in microseconds
 // since 1970:
@@ -72,7 +93,7 @@ func (t *Trace) Header() string {
 func (t *Trace) End() {
 	t.change(func() {
 		t.ended = true
-		if t.gate == nil {
+		if t.stop == nil {
 			t.recording.State = Ended
 		}
 	})
@@ -93,20 +114,6 @@ func (t *Trace) step(s step) {
 		}
 		t.add(KindStep, s.name, units)
 	}
-}
-
-// command records a command once the request may send it, and returns how to add the answer. An error means that it may
-// not. stops is whether it is a step by itself.
-func (t *Trace) command(ctx context.Context, kind, text string, stops bool) (answer func(string), err error) {
-	if stops {
-		t.stop(ctx, kind+" "+text)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.dead {
-		return nil, ErrDied
-	}
-	return t.addLocked(kind, text, ""), nil
 }
 
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
@@ -130,110 +137,33 @@ func (t *Trace) addLocked(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// stop holds a request that is stepped before its next step.
-func (t *Trace) stop(ctx context.Context, next string) {
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return
-	}
-	t.mu.Lock()
-	if !t.stepped || t.inside || t.dead || ctx.Err() != nil {
-		t.mu.Unlock()
-		return
-	}
-	line := sourceLine()
-	if line == "" {
-		line, _ = ctx.Value(lineKey{}).(string)
-	}
-	gate := make(chan struct{})
-	t.gate = gate
-	t.changeLocked(func() { t.recording.State, t.recording.Next, t.recording.Line = Stopped, next, line })
-	t.mu.Unlock()
-	bound := time.NewTimer(Longest)
-	defer bound.Stop()
-	why := ""
-	select {
-	case <-gate:
-	case <-ctx.Done():
-		why = "goes on: its context has ended"
-	case <-bound.C:
-		why = "goes on by itself: no step for " + Longest.String()
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.gate == gate { // no move has ended the stop
-		t.addLocked(KindStop, why, "")
-		t.openLocked()
-	}
-}
-
-// sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
-// internal/order/strategy/none.go:18; empty if it is in none. In what all strategies share, it returns the strategy's
-// call instead.
-func sourceLine() string {
-	callers := make([]uintptr, 64) // deep enough for gorm between a strategy and its statement
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-	for {
-		frame, more := frames.Next()
-		if at := sourceFile.FindString(frame.File); at != "" && at != sharedFile {
-			return fmt.Sprintf("%s:%d", at, frame.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-// lineKey is of the line that began a transaction.
-type lineKey struct{}
-
-const sharedFile = "internal/order/strategy/shop.go"
-
-// sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane)/\w+|lab/wronglocks)\.go$`)
-
 func (t *Trace) takeStep() error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.gate == nil {
+	at := t.stop
+	t.mu.Unlock()
+	if at == nil {
 		return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, t.name)
 	}
-	t.openLocked()
+	at.end("")
 	return nil
 }
 
 // resume ends a stop, also one that has not come yet.
 func (t *Trace) resume() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.stepped = false
-	t.openLocked()
+	at := t.stop
+	t.mu.Unlock()
+	if at != nil {
+		at.end("")
+	}
 }
 
-func (t *Trace) die() {
+// running reports whether the process still works for the request.
+func (t *Trace) running() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.addLocked(KindStop, "dies", "")
-	t.dead = true
-	t.openLocked()
-	t.cancel(ErrDied)
-}
-
-// openLocked lets the request go on if it stands still.
-func (t *Trace) openLocked() {
-	if t.gate == nil {
-		return
-	}
-	close(t.gate)
-	t.gate = nil
-	t.changeLocked(func() {
-		t.recording.State, t.recording.Next, t.recording.Line = Running, "", ""
-		if t.ended {
-			t.recording.State = Ended
-		}
-	})
+	return !t.dead && t.recording.State != Ended
 }
 
 func (t *Trace) died() bool {
@@ -242,10 +172,11 @@ func (t *Trace) died() bool {
 	return t.dead
 }
 
-// asksFor notes which locks the request asks for.
-func (t *Trace) asksFor(keys []string, of strategy.Locker) {
-	store, _ := of.(inspector)
-	t.change(func() { t.asked, t.store = keys, store })
+// wantsLocks reports whether the request has the locks that it has asked for, or waits for them.
+func (t *Trace) wantsLocks() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wants
 }
 
 // inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
@@ -261,7 +192,7 @@ func (t *Trace) locks(ctx context.Context) (context.Context, inspector, []string
 	if t.store == nil {
 		return nil, nil, nil, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
-	return order.WithRequests(ctx, func() []context.Context { return nil }), t.store, t.asked, nil
+	return Share(ctx, func() []context.Context { return nil }), t.store, t.asked, nil
 }
 
 // expire ends the locks that the request has asked for.

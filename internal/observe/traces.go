@@ -157,6 +157,25 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
+// Share links the spans of all requests that a step is taken for to the request's under which it is shown, which is that of
+// ctx.
+func (t *Traces) Share(ctx context.Context, requests func() []context.Context) context.Context {
+	shown := trace.LinkFromContext(ctx)
+	for _, request := range requests() {
+		span, recorded := trace.SpanFromContext(request).(sdk.ReadWriteSpan)
+		if !recorded || span.SpanContext().Equal(shown.SpanContext) {
+			continue
+		}
+		if !slices.ContainsFunc(span.Links(), func(l sdk.Link) bool { return l.SpanContext.Equal(shown.SpanContext) }) {
+			span.AddLink(shown)
+		}
+	}
+	return ctx
+}
+
+// Waits adds to a request's span that it waits in a queue from now on.
+func (t *Traces) Waits(ctx context.Context) { trace.SpanFromContext(ctx).AddEvent("queued") }
+
 // errorAttributes describes an error without its text.
 func errorAttributes(err error) []attribute.KeyValue {
 	if errors.Is(err, driver.ErrSkip) {

@@ -106,8 +106,7 @@ func (s *Service) checkNames(ctx context.Context, d *Draft) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	unrecorded := WithRequests(ctx, func() []context.Context { return nil }) // this read is no step of the purchase
-	if _, err := s.Store.Levels(unrecorded, unknown); err != nil {
+	if err := s.Store.Exist(ctx, unknown); err != nil {
 		return err
 	}
 	for _, name := range unknown {

@@ -12,6 +12,9 @@ type Store interface {
 	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
+	// Exist returns ErrUnknownSKU, which names the first of these SKUs that does not exist.
+	Exist(ctx context.Context, skus []string) error
+
 	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx failed. Errors come back as
 	// they are, after a rollback. A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
 	// cancellation of ctx; on SQLite, one that is cancelled is rolled back. ErrBusy: nothing was changed.
@@ -111,23 +114,3 @@ type OpenOrders struct {
 
 // BuyerSKU is a buyer and what that buyer bought.
 type BuyerSKU struct{ Buyer, SKU string }
-
-type requestsKey struct{}
-
-// WithRequests returns a ctx for work that is done for several requests at once, such as a lane's batch, or for none.
-// Requests returns their contexts to observers of the work. requests is called at every step, by the goroutine that
-// takes it.
-func WithRequests(ctx context.Context, requests func() []context.Context) context.Context {
-	return context.WithValue(ctx, requestsKey{}, requests)
-}
-
-// Requests returns the contexts of the requests that ctx works for: those of WithRequests, or ctx itself.
-func Requests(ctx context.Context) []context.Context {
-	if requests, ok := ctx.Value(requestsKey{}).(func() []context.Context); ok {
-		return requests()
-	}
-	return []context.Context{ctx}
-}
-
-// IsShared reports whether ctx works for the requests of WithRequests.
-func IsShared(ctx context.Context) bool { return ctx.Value(requestsKey{}) != nil }

@@ -77,6 +77,12 @@ func (s *Store) Levels(ctx context.Context, skus []string) (order.Levels, error)
 	return levels, explain(ctx, fmt.Sprintf("read levels of %q", skus), err)
 }
 
+// Exist implements order.Store.
+func (s *Store) Exist(ctx context.Context, skus []string) error {
+	_, err := s.Levels(ctx, skus)
+	return err
+}
+
 // LockLevels implements order.Tx. Rows are locked in the order of their names.
 func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	err = t.do(fmt.Sprintf("lock levels of %q", skus), func() (err error) {

@@ -111,9 +111,8 @@ func (s *Store) Confirm() func(context.Context, error) error {
 			return refusal
 		}
 		err := s.group.confirm(ctx, func(ctx context.Context) error {
-			unrecorded := order.WithRequests(ctx, func() []context.Context { return nil }) // it is no step of a purchase
 			never := &order.Draft{Order: order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}}
-			_, err := s.isPlaced(unrecorded, never)
+			_, err := s.isPlaced(ctx, never)
 			return err
 		})
 		_, after, _ := s.group.state()

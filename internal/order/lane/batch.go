@@ -33,7 +33,7 @@ const (
 // serve sells to the head of a queue: one batch, from the lease to the answers. Its error is the answer of the buyers
 // that have none yet; if it is nil, lead has these sell their orders by themselves.
 func (l *Lanes) serve(q *queue, b *batch, first *buyer) error {
-	// Traces show the batch under its first buyer, whose cancellation must not end it.
+	// The values of its context are the first buyer's, whose cancellation must not end it.
 	ctx, end := context.WithCancelCause(context.WithoutCancel(first.ctx))
 	stop := context.AfterFunc(l.ctx, func() { end(context.Cause(l.ctx)) })
 	defer stop()
@@ -97,7 +97,7 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, useSnapshot boo
 			b.replyPlanned() // all are refused
 			return nil
 		}
-		ctx := order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) })
+		ctx := l.Share(ctx, func() []context.Context { return contextsOf(b.orders) })
 		if err := b.think(ctx); err != nil {
 			return err
 		}
@@ -248,7 +248,8 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	defer func() { <-l.slots }()
 	stale := time.NewTimer(left)
 	defer stale.Stop()
-	ctx, cancel := context.WithCancelCause(order.WithRequests(ctx, func() []context.Context { return contextsOf(b.orders) }))
+	buyers := func() []context.Context { return contextsOf(b.orders) }
+	ctx, cancel := context.WithCancelCause(l.Share(ctx, buyers))
 	defer cancel(nil)
 	finishing := false
 	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
@@ -264,6 +265,7 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 			}
 			if held {
 				finishing = true
+				l.Share(ctx, buyers) // also those who have joined
 				return l.finish(tx, b, lease.leases)
 			}
 			select {
@@ -305,7 +307,7 @@ func (l *Lanes) planBySnapshot(b *batch) bool {
 // The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
 // then, and the buyer gets that order instead of a refusal.
 func (l *Lanes) readAndPlan(ctx context.Context, b *batch) error {
-	ctx = order.WithRequests(ctx, func() []context.Context { return contextsOf(b.buyers) })
+	ctx = l.Share(ctx, func() []context.Context { return contextsOf(b.buyers) })
 	levels, err := l.Store.Levels(ctx, []string{b.sku})
 	if err != nil && !errors.Is(err, order.ErrUnknownSKU) {
 		return err
@@ -351,8 +353,15 @@ type lease struct {
 
 // acquireLease acquires the lease of a queue's SKU in the background.
 func (l *Lanes) acquireLease(ctx context.Context, q *queue, b *batch) *lease {
-	ctx = order.WithRequests(ctx, func() []context.Context { return l.waitingContexts(q, b) })
 	a := &lease{acquired: make(chan struct{})}
+	ctx = l.Share(ctx, func() []context.Context {
+		select {
+		case <-a.acquired: // it is being released
+			return contextsOf(b.buyers)
+		default:
+			return l.waitingContexts(q, b)
+		}
+	})
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(a.acquired)

@@ -66,8 +66,14 @@ type Config struct {
 	Now         func() time.Time // the clock of this process; nil for time.Now
 	SnapshotFor time.Duration    // how long a snapshot of the stock may be reused; 0 means a second
 
-	OnBatch func(orders int) // called with the number of orders that one transaction placed, while the lease is held
-	OnPanic func(err error)  // called with a panic and its stack; the batch's buyers get an error without a code
+	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store and the
+	// Locker knows for whom: buyers returns the ctx of the Sell of each, at any moment of the step, to the goroutine that
+	// takes it.
+	Share func(ctx context.Context, buyers func() []context.Context) context.Context
+
+	OnWait  func(ctx context.Context) // called with the ctx of a Sell when its buyer waits in a queue
+	OnBatch func(orders int)          // called with the number of orders that one transaction placed, while the lease is held
+	OnPanic func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
 }
 
 // Lanes are the lanes of one instance. They may be used by many goroutines at once.
@@ -132,6 +138,12 @@ func New(c Config) *Lanes {
 		slots:     make(chan struct{}, c.Early),
 		ctx:       ctx, cancel: cancel,
 		queues: map[string]*queue{},
+	}
+	if l.Share == nil {
+		l.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
+	}
+	if l.OnWait == nil {
+		l.OnWait = func(context.Context) {}
 	}
 	if l.OnBatch == nil {
 		l.OnBatch = func(int) {}
@@ -213,6 +225,7 @@ func (l *Lanes) join(w *buyer) error {
 		return fmt.Errorf("lane of sku %q: %w: %w", sku, lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
 	w.place = q.PushBack(w)
+	l.OnWait(w.ctx)
 	select {
 	case q.joined <- struct{}{}:
 	default:
