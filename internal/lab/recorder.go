@@ -8,13 +8,14 @@
 //
 // A request that is stepped stops before each step that another request can notice: a statement about the stock, a BEGIN
 // or COMMIT, taking or releasing a lock. Taking a lock, however often it asks, is one step; of the wrong locks, each
-// command is one.
+// command is one. What a batch does for several requests is a step of each, which a Move with any of them ends.
 //
 // Promises:
 //
 //   - A stop comes before the command: nothing of it has left the process.
 //   - It ends by a Move, with the request's own context, or after Longest, which is recorded.
-//   - A request that has died sends nothing more, and its transaction is rolled back. Until a later one about its SKU is
+//   - A request that has died sends nothing more, and its transaction is rolled back; so do those with which it shared a
+//     batch, and all others that were recorded in its process and had not ended. Until a later one about its SKU is
 //     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
 //     count as anybody's.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,

@@ -105,6 +105,54 @@ func TestRecorder_redis(t *testing.T) {
 	}
 }
 
+// "What a batch does for several requests is a step of each, which a Move with any of them ends." "A request that has died
+// sends nothing more; so do those with which it shared a batch, and all others that were recorded in its process and had not
+// ended."
+func TestRecorder_batch(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = c.Close() })
+	r := NewRecorder()
+	c.AddHook(r.Redis(nil))
+	_, ended := begin(t, r, Request{Name: "ended"})
+	ended.End()
+	ann, _ := begin(t, r, Request{Name: "a", Step: true})
+	bob, _ := begin(t, r, Request{Name: "b", Step: true})
+	apart, _ := begin(t, r, Request{Name: "apart"})
+	batch := Share(t.Context(), func() []context.Context { return []context.Context{bob, ann, t.Context()} })
+	done := make(chan error, 1)
+	for i, moves := range []string{"a", "b"} {
+		go func() { done <- c.Incr(batch, "n").Err() }()
+		for _, name := range []string{"a", "b"} {
+			if seen := until(t, r, name, Stopped); seen.Next != "redis INCR n" || !slices.Equal(seen.Shared, []string{"a", "b"}) {
+				t.Errorf("%s: got next %q, shared by %q", name, seen.Next, seen.Shared)
+			}
+		}
+		if n, err := server.Get("n"); i > 0 && n != fmt.Sprint(i) {
+			t.Errorf("stopped before INCR %d: got %s, %v", i+1, n, err)
+		}
+		if err := errors.Join(r.Do(t.Context(), Step, moves), <-done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { done <- c.Incr(batch, "n").Err() }()
+	until(t, r, "b", Stopped)
+	if err := r.Do(t.Context(), Die, "a"); err != nil {
+		t.Fatal(err)
+	}
+	also := c.Incr(apart, "n").Err()
+	if n, _ := server.Get("n"); !errors.Is(<-done, ErrDied) || !errors.Is(also, ErrDied) || n != "2" {
+		t.Errorf("got n %s and %v, want nothing sent by a process that has died", n, also)
+	}
+	want := []string{"step begun = ", "redis INCR n = 1", "redis INCR n = 2", "stop dies = "}
+	for name, want := range map[string][]string{"a": want, "b": want, "apart": {want[0], want[3]}, "ended": want[:1]} {
+		if seen, err := r.Look(t.Context(), name, 0); err != nil || !slices.Equal(lines(seen), want) {
+			t.Errorf("%s: got %q, %v, want %q", name, lines(seen), err, want)
+		}
+	}
+}
+
 // "It ends by a Move, with the request's own context": by the move where both come before the request has noticed either,
 // as when it dies, which ends its context.
 func TestRecorder_diesAtOnce(t *testing.T) {

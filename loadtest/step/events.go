@@ -55,8 +55,8 @@ func (e Event) isLike(other Event) bool {
 
 // journal collects the events of a play. It may be used by many goroutines at once.
 type journal struct {
-	began time.Time
-	sku   string // which is called mug in the events
+	began  time.Time
+	suffix string // of the SKUs' names, which the events leave out
 
 	mu     sync.Mutex
 	events []Event
@@ -85,7 +85,7 @@ func (j *journal) addRecording(actor string, recorded []shopclient.RecordedEvent
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range recorded {
-		kind, text := e.Kind, strings.ReplaceAll(e.Text, j.sku, "mug")
+		kind, text := e.Kind, strings.ReplaceAll(e.Text, j.suffix, "")
 		switch {
 		case strings.HasPrefix(e.Answer, "NOSCRIPT"):
 			continue // the client sends the script itself, next

@@ -49,7 +49,18 @@ type Bounds struct {
 	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
 	Preemptions int   `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
 	Crash       bool  `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
+	Arrangement
 }
+
+// Arrangement is what buyers order, and where. They are flags, too.
+type Arrangement struct {
+	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`
+	Opposite bool `help:"With --lines 2: the second request names the SKUs in the opposite order."`
+	Together bool `help:"The first two requests go to one instance, which may sell to both in a batch, and dies with both."`
+}
+
+// alone is the arrangement of one line each, in instances apart.
+func (a Arrangement) alone() bool { return a == Arrangement{} || a == Arrangement{Lines: 1} }
 
 // parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
 const parallel = 4

@@ -40,12 +40,15 @@ Examples:
   go run ./loadtest explore all                         the table of all strategies
   go run ./loadtest explore --schedule none:ABab        one schedule again
   go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
+  go run ./loadtest explore all --together              two requests to one instance; mutex is right there
+  go run ./loadtest explore lanes --lines 2 --opposite  orders of two SKUs, named in opposite order
 
 The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
 process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
+Other arrangements stand before the colon, as in lanes,opposite,together:ABab.
 
 Exit code: 0 if a wrong strategy fails in some schedule and a right one in none; 1 if not, or if it could not be played; 2 if the
-flags make no sense. With --schedule, 1 only if a right one fails.
+flags make no sense. With --schedule, --lines or --together, 1 only if a right one fails.
 `
 }
 
@@ -64,14 +67,18 @@ func (c *Explore) Validate() error {
 		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Units >= int64(c.Buyers):
 		return fmt.Errorf("--units %d: want fewer than buyers, %d: else nobody is left for a unit that comes back", c.Units, c.Buyers)
+	case c.Lines < 1 || c.Lines > maxLines:
+		return fmt.Errorf("--lines %d: want 1 to %d", c.Lines, maxLines)
+	case c.Opposite && c.Lines == 1:
+		return errors.New("--opposite needs --lines 2")
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
 	}
 	if c.Schedule == "" {
 		return nil
 	}
-	if c.Bounds != (Bounds{Buyers: 2, Units: 1, Preemptions: 2}) {
-		return errors.New("--schedule plays one schedule: leave out --buyers, --units, --preemptions and --crash")
+	if c.Bounds != (Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}) {
+		return errors.New("--schedule plays one schedule, its name says how: leave out the flags of what to explore")
 	}
 	_, p, err := parseSchedule(c.Schedule)
 	if err == nil && p.Units >= int64(p.Buyers) {
@@ -129,7 +136,7 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 		return context.Cause(ctx)
 	}
 	for _, e := range results {
-		if e.Promises == (len(e.Failed) > 0) {
+		if e.Promises && len(e.Failed) > 0 || !e.Promises && len(e.Failed) == 0 && c.alone() {
 			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
@@ -148,7 +155,7 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	case e.Cut:
 		return nil
 	case len(e.Failed) == 0:
-		if !e.Promises && !c.Crash {
+		if !e.Promises && !c.Crash && c.alone() {
 			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
 		return nil

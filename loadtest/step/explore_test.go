@@ -16,7 +16,7 @@ import (
 // runExplore returns what a command prints.
 func runExplore(t *testing.T, c Explore) (string, error) {
 	t.Helper()
-	c.Buyers, c.Units, c.Preemptions = max(c.Buyers, 2), max(c.Units, 1), 2
+	c.Buyers, c.Units, c.Preemptions, c.Lines = max(c.Buyers, 2), max(c.Units, 1), 2, max(c.Lines, 1)
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestExplore_seededDefects(t *testing.T) {
 		defect, sound string
 		bounds        Bounds
 	}{
-		{"release-before-commit", sound, Bounds{2, 1, 2, false}},
-		{"read-before-lock", sound, Bounds{2, 1, 2, false}}, // the lock is taken after the read
-		{"blind-del", "short-lease", Bounds{3, 2, 2, true}}, // the owner is not compared
+		{"release-before-commit", sound, Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: false}},
+		{"read-before-lock", sound, Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: false}}, // the lock is taken after the read
+		{"blind-del", "short-lease", Bounds{Buyers: 3, Units: 2, Preemptions: 2, Crash: true}}, // the owner is not compared
 	} {
 		t.Run(c.defect, func(t *testing.T) {
 			t.Parallel()
@@ -140,6 +140,35 @@ func TestExplore_threeBuyers(t *testing.T) {
 	}
 }
 
+// Two requests in one instance, which a batch may sell to both and a crash ends both, and orders of two SKUs, named in
+// opposite order: a right strategy fails in no schedule. In one instance a mutex is enough.
+func TestExplore_arrangements(t *testing.T) {
+	t.Parallel()
+	together, lines, opposite := Arrangement{1, false, true}, Arrangement{2, false, false}, Arrangement{2, true, true}
+	for _, c := range []struct {
+		name   string
+		bounds Bounds
+		want   string
+	}{
+		{"lanes", Bounds{Crash: true, Buyers: 3, Arrangement: together}, " schedules, 0 oversold, 0 undersold"},
+		{"redis", Bounds{Arrangement: together}, " schedules, 0 oversold, 0 undersold"},
+		{"mutex", Bounds{Arrangement: together}, " schedules, 0 oversold, 0 undersold"},
+		{"none", Bounds{Arrangement: together}, "--schedule none,together:Aba\n"},
+		{"lanes", Bounds{Arrangement: lines}, " schedules, 0 oversold, 0 undersold"},
+		{"lanes", Bounds{Arrangement: opposite}, " schedules, 0 oversold, 0 undersold"},
+		{"conditional", Bounds{Arrangement: opposite}, " schedules, 0 oversold, 0 undersold"},
+		{"none", Bounds{Arrangement: opposite}, "--schedule none,opposite,together:Aba\n"},
+	} {
+		if out, err := runExplore(t, Explore{Name: c.name, Bounds: c.bounds}); err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s, %+v: got %v, want %q in\n%s", c.name, c.bounds, err, c.want, out)
+		}
+	}
+	out, err := runExplore(t, Explore{Schedule: "lanes,together:a"})
+	if err != nil || !strings.Contains(out, "B, instance 1") || strings.Count(out, "read -> 1 unit") != 2 || strings.Count(out, "COMMIT") != 1 {
+		t.Errorf("got %v, want the batch's read in both columns, and the COMMIT where the order is, in\n%s", err, out)
+	}
+}
+
 // "If ctx ends, the error is its cause, and what was found by then is returned as well."
 func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
@@ -156,7 +185,7 @@ func TestExplore_interrupted(t *testing.T) {
 
 func TestExplore_Validate(t *testing.T) {
 	t.Parallel()
-	good := Explore{Name: "none", Bounds: Bounds{Buyers: 2, Units: 1, Preemptions: 2}}
+	good := Explore{Name: "none", Bounds: Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -166,6 +195,8 @@ func TestExplore_Validate(t *testing.T) {
 		"--units 2":       func(c *Explore) { c.Units = 2 },
 		"more buyers":     func(c *Explore) { c.Name, c.Schedule = "", "redis*2:Axab" },
 		"--units 3":       func(c *Explore) { c.Units = 3 },
+		"--lines 3":       func(c *Explore) { c.Lines = 3 },
+		"--opposite":      func(c *Explore) { c.Opposite = true },
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
 		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },
 		"--preemptions 5": func(c *Explore) { c.Preemptions = 5 },

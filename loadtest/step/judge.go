@@ -9,7 +9,8 @@ import (
 
 // judge says how it ended.
 func (p *Position) judge(stuck bool) {
-	p.Passed = p.Sold == p.Units && !stuck
+	wanted := slices.ContainsFunc(p.Buyers, func(b Buyer) bool { return b.State != Died && !b.placed })
+	p.Passed = !stuck && (p.Sold == p.Units || p.Sold < p.Units && !wanted)
 	p.Outcome = p.outcome("")
 	lessons := Lessons()
 	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })

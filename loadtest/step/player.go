@@ -2,7 +2,7 @@
 // requests meet at the same points every time, and so end the same way every time. A race shows that a shop oversells; a
 // play shows why.
 //
-// Each buyer uses an instance of the shop of its own. The instances are real ones, teaching shops on one database and
+// Each buyer uses an instance of the shop of its own, unless an Arrangement has two in one. The instances are real ones, teaching shops on one database and
 // one Redis. They record what each request does, and hold it before each step that another request can notice.
 //
 //	player := step.NewPlayer(shops.Instances{})
@@ -56,14 +56,17 @@ type Position struct {
 
 // Buyer is how far a buyer has come.
 type Buyer struct {
-	Name    string `json:"name"`
-	State   string `json:"state"`
-	Next    string `json:"next"`    // its next step: sql, redis, lock or release, and a text
-	Line    string `json:"line"`    // of the source, where it stands, such as internal/order/strategy/none.go:27
-	Holds   bool   `json:"holds"`   // a lock, as it believes
-	Expired bool   `json:"expired"` // the lock has run out
-	Read    *int64 `json:"read,omitempty"`
-	Answer  string `json:"answer"` // empty while there is none
+	Name     string `json:"name"`
+	Instance int    `json:"instance"` // of the shop, from 1
+	State    string `json:"state"`
+	Next     string `json:"next"`    // its next step: sql, redis, lock or release, and a text
+	Line     string `json:"line"`    // of the source, where it stands, such as internal/order/strategy/none.go:27
+	Holds    bool   `json:"holds"`   // a lock, as it believes
+	Expired  bool   `json:"expired"` // the lock has run out
+	Read     *int64 `json:"read,omitempty"`
+	Answer   string `json:"answer"` // empty while there is none
+
+	placed bool // that is an order
 }
 
 // States of a Buyer.
@@ -98,8 +101,8 @@ type Player struct {
 
 // kind is what shops a schedule needs.
 type kind struct {
-	buyers int
-	quick  bool // locks that are not renewed run out soon
+	instances int
+	quick     bool // locks that are not renewed run out soon
 }
 
 // NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
@@ -121,7 +124,7 @@ func (p *Player) Close() error {
 	return errors.Join(errs...)
 }
 
-// instances are one of the shop for each buyer, on the same stores. One schedule at a time is played there.
+// instances are those of a shop, on the same stores. One schedule at a time is played there.
 type instances struct {
 	*shops.Set
 	clients   []*shopclient.Client
@@ -136,7 +139,7 @@ const (
 
 func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 	from := p.from
-	from.Count, from.LockTTL = k.buyers, patientTTL
+	from.Count, from.LockTTL = k.instances, patientTTL
 	if k.quick {
 		from.LockTTL = quickTTL
 	}
@@ -179,7 +182,7 @@ func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
 
 // Strategies returns the table of the shops.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
-	err = p.borrow(ctx, kind{buyers: 2}, func(s *instances) error {
+	err = p.borrow(ctx, kind{instances: 2}, func(s *instances) error {
 		lab, err := s.clients[0].Lab(ctx)
 		all = lab.Strategies
 		return err
@@ -238,7 +241,7 @@ const repeats = 20
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
 	var nameErr error // of the name, not of the shops
-	err = p.borrow(ctx, kind{how.Buyers, quick}, func(s *instances) error {
+	err = p.borrow(ctx, kind{how.instanceOf(how.Buyers-1) + 1, quick}, func(s *instances) error {
 		times := 1
 		if how.Buyers > 2 && !quick {
 			times = repeats

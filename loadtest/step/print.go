@@ -59,8 +59,8 @@ const (
 func (o Output) timeline(p Position) {
 	width := cellsWidth/len(p.Buyers) - len(gap)/2
 	head := fmt.Sprintf("%*s", timeWidth, "ms")
-	for i, b := range p.Buyers {
-		head += fmt.Sprintf("%s%-*s", gap, width, fmt.Sprintf("%s, instance %d", b.Name, i+1))
+	for _, b := range p.Buyers {
+		head += fmt.Sprintf("%s%-*s", gap, width, fmt.Sprintf("%s, instance %d", b.Name, b.Instance))
 	}
 	fmt.Fprintln(o.Out, strings.TrimRight(head, " "))
 	for i, e := range p.Events {

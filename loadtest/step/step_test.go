@@ -89,7 +89,7 @@ func TestCommand_servers(t *testing.T) {
 	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
-		got, err := player.Explore(t.Context(), name, Bounds{2, 1, 2, true}, func(int, int) {})
+		got, err := player.Explore(t.Context(), name, Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: true}, func(int, int) {})
 		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 20 {
 			t.Errorf("%s: %v, %s", name, err, got.counts(""))
 		}

@@ -25,6 +25,8 @@ type walk struct {
 	shops    *instances
 	strategy shopclient.Strategy
 	units    int64
+	how      Arrangement
+	skus     []string
 	log      *journal
 	buyers   []*walker
 	running  sync.WaitGroup
@@ -51,6 +53,7 @@ type walker struct {
 	*request
 	giveUp  context.CancelFunc
 	at      progress
+	shared  []string // names of the recordings whose requests take its next step
 	dead    bool
 	expired bool // its lock has run out
 	begun   bool // it has taken a step
@@ -66,6 +69,8 @@ type progress struct {
 	holds    bool   // a lock
 	taken    bool   // the key of a lock is set, but for more commands it does not hold it yet
 	waits    bool   // for a lock
+	asks     bool   // for a lock
+	queued   bool   // in its instance, behind a batch
 	sending  string // the statement that has no answer yet
 	inTx     bool
 	wrote    bool // in this transaction: it has locked a row of the stock
@@ -78,8 +83,12 @@ func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 		p.sending = ""
 		p.waits = p.waits && (!polls || e.Kind == Step)
 		switch {
+		case e.Kind == Step && e.Text == "queued":
+			p.queued = true
+		case e.Kind == Step && e.Text == "lock-asked":
+			p.asks = true
 		case e.Kind == Step && e.Text == "lock-held":
-			held, p.waits, p.taken = held+1, false, false
+			held, p.waits, p.taken, p.asks = held+1, false, false, false
 		case e.Kind == Redis && setsKey.MatchString(e.Text):
 			p.taken = e.Answer == "1"
 		case e.Kind == Step && e.Text == "lock-contended":
@@ -111,19 +120,44 @@ func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
 }
 
-// beginWalk puts units up for sale and lets all buyers ask for one, up to their first step.
+// instanceOf returns the index of the instance that a buyer uses.
+func (a Arrangement) instanceOf(buyer int) int {
+	if a.Together {
+		return max(0, buyer-1)
+	}
+	return buyer
+}
+
+// order returns the lines of a buyer's order.
+func (w *walk) order(buyer int) (lines []shopclient.Line) {
+	for _, sku := range w.skus {
+		lines = append(lines, shopclient.Line{SKU: sku, Units: 1})
+	}
+	if w.how.Opposite && buyer == 1 {
+		slices.Reverse(lines)
+	}
+	return lines
+}
+
+// beginWalk puts units up for sale and lets all buyers ask for them, up to their first step.
 func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strategy, how plan) (*walk, error) {
-	sku := "mug-" + strings.ToLower(rand.Text()[:8])
-	w := &walk{shops: shops, strategy: strategy, units: how.Units, log: &journal{began: time.Now(), sku: sku}, last: -1}
-	if err := shops.clients[0].Create(ctx, sku, how.Units); err != nil {
-		return nil, err
+	suffix := "-" + strings.ToLower(rand.Text()[:8])
+	w := &walk{
+		shops: shops, strategy: strategy, units: how.Units, how: how.Arrangement,
+		log: &journal{began: time.Now(), suffix: suffix}, last: -1,
+	}
+	for _, name := range []string{"mug", "tee"}[:max(1, how.Lines)] {
+		w.skus = append(w.skus, name+suffix)
+		if err := shops.clients[0].Create(ctx, name+suffix, how.Units); err != nil {
+			return nil, err
+		}
 	}
 	for i := range how.Buyers {
 		name := buyerNames[i : i+1]
 		r := &request{
-			actor: name, shop: shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
+			actor: name, shop: shops.clients[how.instanceOf(i)], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
 			purchase: shopclient.Purchase{
-				Buyer: "buyer-" + name, Key: sku + "-" + strings.ToLower(name), Lines: []shopclient.Line{{SKU: sku, Units: 1}},
+				Buyer: "buyer-" + name, Key: w.skus[0] + "-" + strings.ToLower(name), Lines: w.order(i),
 				Strategy: strategy.Name, Steps: true,
 			},
 		}
@@ -157,7 +191,7 @@ func (w *walk) end(ctx context.Context) {
 func (w *walk) look(ctx context.Context, b *walker) {
 	recording, answered := b.recordingNow(ctx)
 	b.at = progressOf(recording.Events, !w.renews())
-	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
+	b.at.next, b.at.line, b.at.answered, b.shared = recording.Next, recording.Line, answered, recording.Shared
 	b.expired = b.expired && b.at.holds
 }
 
@@ -177,7 +211,7 @@ func (w *walk) settle(ctx context.Context) error {
 			return nil
 		}
 		for _, b := range w.buyers {
-			if b == w.buyers[i] || b.at.waits && w.renews() { // which of those who wait gets the lock?
+			if b.shop == w.buyers[i].shop || b.at.waits && w.renews() { // which of those who wait gets the lock?
 				w.look(ctx, b)
 			}
 		}
@@ -195,8 +229,35 @@ func (w *walk) settle(ctx context.Context) error {
 }
 
 func (w *walk) settled(b *walker) bool {
-	waits := b.at.waits && w.renews() && !w.lockIsFree()
-	return b.finished() || b.at.next != "" || waits || w.mustWait(b)
+	inProcess := b.at.asks && !b.at.queued && w.sharesInstance(b)
+	waits := (b.at.waits || inProcess) && w.renews() && !w.lockIsFree()
+	return b.finished() || b.at.next != "" || waits || w.isBehind(b) || w.mustWait(b)
+}
+
+// sharesInstance reports whether the buyer's instance has another one's request as well: who asks for the other's lock there
+// waits in the process.
+func (w *walk) sharesInstance(b *walker) bool {
+	return slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.shop == b.shop })
+}
+
+// isBehind reports whether the buyer waits for a batch of its instance that stands still, and that it is not in.
+func (w *walk) isBehind(b *walker) bool {
+	return b.at.queued && slices.ContainsFunc(w.buyers, func(other *walker) bool {
+		standsStill := other.at.next != "" && !other.sharesStep(b) || other.at.waits && !w.lockIsFree()
+		return other != b && other.shop == b.shop && !other.dead && standsStill
+	})
+}
+
+// sharesStep reports whether the other's request takes the same next step.
+func (b *walker) sharesStep(other *walker) bool {
+	return slices.Contains(b.shared, other.recordingName(int(other.tries.Load())))
+}
+
+// leader returns the first buyer whose request takes the same step as this one's.
+func (w *walk) leader(i int) int {
+	return slices.IndexFunc(w.buyers, func(b *walker) bool {
+		return b == w.buyers[i] || w.buyers[i].sharesStep(b)
+	})
 }
 
 // lockIsFree reports whether a buyer who waits for a correct lock gets it.
@@ -260,7 +321,12 @@ func (w *walk) act(ctx context.Context, a act) error {
 	b := w.buyers[a.buyer]
 	switch a.kind {
 	case steps:
-		b.at.next, b.at.waits, b.begun, w.last = "", false, true, a.buyer
+		for i, other := range w.buyers {
+			if w.leader(i) == w.leader(a.buyer) {
+				other.at.next, other.at.waits, other.begun = "", false, true
+			}
+		}
+		w.last = a.buyer
 		return b.move(ctx, shopclient.MoveStep)
 	case dies:
 		return w.kill(ctx, b)
@@ -280,7 +346,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 }
 
 // name is that of what was done.
-func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
+func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.how, w.done) }
 
 var (
 	// asks matches the first command by which a buyer who polls asks for a lock.
@@ -290,24 +356,32 @@ var (
 	frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
 )
 
-// kill ends the buyer's request as if its process had died.
+// kill ends the buyer's request, and what else runs in its instance, as if the process had died.
 func (w *walk) kill(ctx context.Context, b *walker) error {
-	b.dead = true
-	b.gone.Store(true)
-	w.log.leave(b.actor)
+	var killed []*walker
+	for _, other := range w.buyers {
+		if other == b || other.shop == b.shop && !other.finished() {
+			killed = append(killed, other)
+			other.dead = true
+			other.gone.Store(true)
+			w.log.leave(other.actor)
+		}
+	}
 	if err := b.move(ctx, shopclient.MoveDie); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
 	defer cancel()
-	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	for _, b := range killed {
+		for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			shopclient.Pause(ctx, pollPause)
 		}
-		shopclient.Pause(ctx, pollPause)
+		b.giveUp()
+		<-b.answered
 	}
-	b.giveUp()
-	<-b.answered
 	return nil
 }
 
@@ -371,12 +445,12 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	}
 	stuck := false
 	for i, b := range w.buyers {
-		is := Buyer{Name: b.actor, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.sku, "mug"), Line: b.at.line, Holds: b.at.holds || b.at.taken, Expired: b.expired, Read: b.at.read}
+		is := Buyer{Name: b.actor, Instance: w.how.instanceOf(i) + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line, Holds: b.at.holds || b.at.taken, Expired: b.expired, Read: b.at.read}
 		switch {
 		case b.dead:
 			is.State, is.Next = Died, ""
 		case b.finished():
-			is.State, is.Answer = Done, answerText(b.answer, b.err)
+			is.State, is.Answer, is.placed = Done, answerText(b.answer, b.err), b.answer.Order.ID != ""
 		case w.canGoOn(i):
 			is.State = Ready
 		}
@@ -407,7 +481,7 @@ func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
 		begun := false
 		for i, b := range w.buyers {
-			if a := (act{kind, i}); w.possible(a) && (b.begun || kind == steps && !begun) {
+			if a := (act{kind, i}); w.possible(a) && w.leader(i) == i && (b.begun || kind == steps && !begun) {
 				all = append(all, a)
 			}
 			begun = begun || !b.begun && !b.finished()
@@ -424,10 +498,9 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	shop := w.buyers[living].shop
 	err := untilAvailable(ctx, func() (err error) {
-		audit, err := shop.Audit(ctx, w.log.sku)
+		p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.skus[0])
 		if err == nil {
-			p.Sold = audit.Books.OrderedUnits
-			p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.log.sku)
+			p.Sold, err = w.sold(ctx, shop)
 		}
 		return err
 	})
@@ -440,6 +513,22 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 		}
 	}
 	return err
+}
+
+// sold returns how many units are in orders: of the SKU that was sold too often if there is one, or else of the one that was
+// sold least.
+func (w *walk) sold(ctx context.Context, shop *shopclient.Client) (sold int64, err error) {
+	for i, sku := range w.skus {
+		audit, err := shop.Audit(ctx, sku)
+		if err != nil {
+			return 0, err
+		}
+		n := audit.Books.OrderedUnits
+		if i == 0 || n > max(sold, w.units) || n < sold && sold <= w.units {
+			sold = n
+		}
+	}
+	return sold, nil
 }
 
 // readEvents collects what was recorded, with the act that each event belongs to.
@@ -459,7 +548,7 @@ func (w *walk) readEvents(p *Position) {
 			after = len(w.done)
 		}
 		e.Act = after - 1
-		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
+		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" && strings.Contains(e.Text, "mug") {
 			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
 		}
 		if p.Lock != nil && p.Lock.Owner != "" && strings.Contains(e.Text, p.Lock.Owner) {
@@ -484,7 +573,7 @@ func (w *walk) price(a act) int {
 	switch {
 	case a.kind != steps:
 		return 1
-	case a.buyer == w.last || w.last < 0 || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
+	case w.last < 0 || w.leader(a.buyer) == w.leader(w.last) || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
 		return 0
 	}
 	return 1
@@ -506,7 +595,10 @@ func (w *walk) possible(a act) bool {
 // whose turn it is meets with a fault.
 func (w *walk) choices(p plan) (next act, instead []act) {
 	others := w.possibleActs(steps)
-	next = others[max(0, slices.Index(others, act{steps, w.last}))]
+	next = others[0]
+	if w.last >= 0 {
+		next = others[max(0, slices.Index(others, act{steps, w.leader(w.last)}))]
+	}
 	if p.Crash && !w.faulty {
 		for _, a := range w.possibleActs(dies, expires) {
 			if a.buyer == w.last || !w.canGoOn(w.last) {
