@@ -3,12 +3,15 @@ package app_test
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"example.com/shop/internal/app"
@@ -74,6 +77,46 @@ func TestShop_traces(t *testing.T) {
 				t.Errorf("got log %s, want the trace in it", log)
 			}
 		})
+	}
+}
+
+// "Requests that wait in a lane have the event queued; a batch of theirs is in the trace of the first, to which those of the
+// others are linked."
+func TestShop_tracesOfBatch(t *testing.T) {
+	s := embedded(t, 5)
+	s.Redis = miniredis.RunT(t).Addr()
+	got := startCollector(t)
+	shop := start(t, s)
+	lease := takeLease(t, s, "sku:mug")
+	var buyers sync.WaitGroup
+	for i := range 3 {
+		buyers.Go(func() { buy(t, shop, fmt.Sprint("key-", i)).want(t, http.StatusCreated) })
+		queued := fmt.Sprintf(`shop_queue_length{queue="lanes"} %d`, i+1)
+		testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), queued) })
+	}
+	if err := lease.Release(); err != nil {
+		t.Fatal(err)
+	}
+	buyers.Wait()
+	if err := shop.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var sold, linked []string
+	for _, span := range got.all() {
+		switch {
+		case span.Name == "sql.tx.commit":
+			sold = append(sold, id(span.TraceId))
+		case span.Kind == traces.Span_SPAN_KIND_SERVER && span.Name == "POST /v1/orders":
+			if len(span.Events) != 1 || span.Events[0].Name != "queued" {
+				t.Errorf("got events %v, want queued", span.Events)
+			}
+			for _, link := range span.Links {
+				linked = append(linked, id(link.TraceId))
+			}
+		}
+	}
+	if len(sold) != 1 || !slices.Equal(linked, []string{sold[0], sold[0]}) {
+		t.Errorf("got commits in traces %q and links to %q, want one commit, and two links to its trace", sold, linked)
 	}
 }
 
