@@ -2,8 +2,9 @@
 // requests meet at the same points every time, and so end the same way every time. A race shows that a shop oversells; a
 // play shows why.
 //
-// Each buyer uses an instance of the shop of its own, unless an Arrangement has two in one. The instances are real ones, teaching shops on one database and
-// one Redis. They record what each request does, and hold it before each step that another request can notice.
+// Each buyer uses an instance of the shop of its own, unless an Arrangement has two in one. The instances are real ones,
+// teaching shops on one database and one Redis. They record what each request does, and hold it before each step that
+// another request can notice.
 //
 //	player := step.NewPlayer(shops.Instances{})
 //	now, err := player.Position(ctx, "none:Ab") // A has read, B has bought: what can be done next?
