@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/shop/internal/store"
+	"github.com/go-sql-driver/mysql"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Database returns open, which makes a pool of connections, with their statements recorded.
@@ -141,12 +143,19 @@ func (t tx) Rollback() error {
 
 func sqlAnswer(err error, good string) string {
 	switch {
-	case store.IsDuplicate(err):
+	case isDuplicate(err):
 		return "duplicate key"
 	case err != nil:
 		return short(err)
 	}
 	return good
+}
+
+// isDuplicate reports whether a statement failed because a row with its key exists.
+func isDuplicate(err error) bool {
+	server, _ := errors.AsType[*mysql.MySQLError](err)
+	file, _ := errors.AsType[*sqlite.Error](err)
+	return server != nil && server.Number == 1062 || file != nil && file.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
 // statementText is a statement on one line, its values in place, without what is the same in all statements of its

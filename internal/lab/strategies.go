@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/shop/internal/order"
@@ -35,13 +36,12 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 	redis, memory := lockers[strategy.SharedLock], lockers[MemoryLock]
 	all := []Offer{
 		{
-			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
+			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
 			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders.",
 		},
 		{
 			Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
-			Strategy: strategy.Redis{Shop: shop, Locker: redis},
-			Lesson:   "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
+			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
 		},
 		{
 			Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true,
@@ -59,15 +59,15 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 			Lesson:   "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers.",
 		},
 		{
-			Name: "for-update", Take: "for-update", Designed: true, Strategy: strategy.ForUpdate{Shop: shop},
+			Name: "for-update", Take: "for-update", Designed: true,
 			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks.",
 		},
 		{
-			Name: "optimistic", Take: "optimistic", Designed: true, Strategy: strategy.Optimistic{Shop: shop},
+			Name: "optimistic", Take: "optimistic", Designed: true,
 			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same.",
 		},
 		{
-			Name: "conditional", Take: "conditional", Designed: true, Strategy: strategy.Conditional{Shop: shop},
+			Name: "conditional", Take: "conditional", Designed: true,
 			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row.",
 		},
 		{
@@ -146,7 +146,9 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
 			o.Missing = "its lock was not set up"
 		}
-		if o.Name != "lanes" { // a lane replays by itself, with one query for a batch
+		if slices.Contains(strategy.Names(), o.Name) {
+			o.Strategy = strategy.New(o.Name, shop, lanes, redis)
+		} else {
 			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
 		}
 	}

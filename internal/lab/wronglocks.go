@@ -17,7 +17,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order/strategy"
-	"example.com/shop/internal/store"
 )
 
 const (
@@ -177,7 +176,7 @@ func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strat
 	}
 	take := func(ctx context.Context, _ redis.UniversalClient, key, _ string, _ time.Duration) (bool, error) {
 		_, err := db.ExecContext(ctx, "INSERT INTO wrong_locks (name) VALUES (?)", key)
-		if store.IsDuplicate(err) {
+		if isDuplicate(err) {
 			return false, nil
 		}
 		return err == nil, err

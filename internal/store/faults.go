@@ -105,9 +105,6 @@ func classify(err error) fault {
 	return other
 }
 
-// IsDuplicate reports whether a statement failed because a row with its key exists.
-func IsDuplicate(err error) bool { return classify(err) == duplicate }
-
 // mysqlNumber returns the number of a server's error, or 0.
 func mysqlNumber(err error) uint16 {
 	if answer, ok := errors.AsType[*mysql.MySQLError](err); ok {

@@ -38,8 +38,8 @@ const (
 	Oversold Verdict = "oversold"
 )
 
-// Compare orders verdicts, the worst last.
-func (v Verdict) Compare(other Verdict) int {
+// compare orders verdicts, the worst last.
+func (v Verdict) compare(other Verdict) int {
 	bestFirst := []Verdict{Correct, Undersold, Inconsistent, Oversold}
 	return slices.Index(bestFirst, v) - slices.Index(bestFirst, other)
 }
@@ -94,7 +94,7 @@ func Sum(skus []SKU) Judgement {
 	for _, sku := range skus {
 		j.Oversold += sku.Oversold
 		j.Undersold += sku.Undersold
-		if sku.Verdict.Compare(j.Verdict) > 0 {
+		if sku.Verdict.compare(j.Verdict) > 0 {
 			j.Verdict = sku.Verdict
 		}
 		j.Findings = append(j.Findings, prefixed(sku.SKU+": ", sku.Findings)...)
