@@ -13,7 +13,7 @@
 // Promises:
 //
 //   - A stop comes before the command: nothing of it has left the process.
-//   - It ends by a Move, with the request's own context, or after Longest, which is recorded.
+//   - It ends by a Move, with the context of the step, or after Longest, which is recorded.
 //   - A request that has died sends nothing more, and its transaction is rolled back; so do those with which it shared a
 //     batch, and all others that were recorded in its process and had not ended. Until a later one about its SKU is
 //     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would

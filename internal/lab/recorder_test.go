@@ -153,7 +153,7 @@ func TestRecorder_batch(t *testing.T) {
 	}
 }
 
-// "It ends by a Move, with the request's own context": by the move where both come before the request has noticed either,
+// "It ends by a Move, with the context of the step": by the move where both come before the request has noticed either,
 // as when it dies, which ends its context.
 func TestRecorder_diesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func TestRecorder_zooKeeper(t *testing.T) {
 	}
 }
 
-// "It ends by a Move, with the request's own context, or after Longest, which is recorded."
+// "It ends by a Move, with the context of the step, or after Longest, which is recorded."
 func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,7 @@ const (
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
 	stepContended = "lock-contended" // in recordings alone, as stepQueued
-	stepQueued    = "queued"         // in a lane, behind the batch that is being sold
+	stepQueued    = "queued"         // in a lane
 	stepRead      = "read"           // the level of a SKU is known; not where a lane sells by a snapshot
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
@@ -66,9 +67,9 @@ func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.
 		asking.gives()
 		return nil, err
 	}
-	holding := workIn(ctx).of() // others may have joined
-	holding.asksFor(keys, l.next)
-	holding.step(step{name: stepLockHeld})
+	leases.holding = workIn(ctx).of() // others may have joined
+	leases.holding.asksFor(keys, l.next)
+	leases.holding.step(step{name: stepLockHeld})
 	leases.release = sync.OnceValue(leases.releaseOnce)
 	return leases, nil
 }
@@ -77,6 +78,7 @@ type tracedLeases struct {
 	strategy.Leases
 	ctx       context.Context //nolint:containedctx // for which they were taken
 	name      string          // of the keys
+	holding   traces          // that were told that they hold them
 	byCommand bool            // taking and releasing them is not a single step
 	release   func() error
 }
@@ -88,6 +90,11 @@ func (l *tracedLeases) releaseOnce() error {
 	w := workIn(l.ctx)
 	holding := w.of()
 	err := l.inOneStep(holding, "release", l.Leases.Release)
+	for _, t := range l.holding { // also those that the batch has not sold to
+		if !slices.Contains(holding, t) {
+			holding = append(holding, t)
+		}
+	}
 	holding.gives()
 	for _, t := range holding {
 		switch {

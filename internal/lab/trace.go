@@ -172,6 +172,13 @@ func (t *Trace) died() bool {
 	return t.dead
 }
 
+// stops reports whether the request still stops before its steps.
+func (t *Trace) stops() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stepped && !t.dead
+}
+
 // wantsLocks reports whether the request has the locks that it has asked for, or waits for them.
 func (t *Trace) wantsLocks() bool {
 	t.mu.Lock()

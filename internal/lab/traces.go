@@ -129,6 +129,9 @@ func (all traces) stop(ctx context.Context, next string) {
 		line, _ = ctx.Value(lineKey{}).(string)
 	}
 	s.begin(next, line, names)
+	if slices.ContainsFunc(s.all, func(t *Trace) bool { return !t.stops() }) {
+		s.end("") // it was resumed, or has died, just before
+	}
 	bound := time.NewTimer(Longest)
 	defer bound.Stop()
 	select {

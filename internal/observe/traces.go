@@ -157,8 +157,8 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
-// Share links the spans of all requests that a step is taken for to the request's under which it is shown, which is that of
-// ctx.
+// Share links the span of each request that a step is taken for, or that waited with it, to the span of ctx, under which the
+// step is shown.
 func (t *Traces) Share(ctx context.Context, requests func() []context.Context) context.Context {
 	shown := trace.LinkFromContext(ctx)
 	for _, request := range requests() {

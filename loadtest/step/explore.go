@@ -45,7 +45,7 @@ func (e Explored) Shortest() string {
 
 // Bounds of what is explored. They are flags, too.
 type Bounds struct {
-	Buyers      int   `default:"2" help:"Requests for the last unit, each to an instance of its own (2 to 3)."`
+	Buyers      int   `default:"2" help:"Requests for the last unit (2 to 3)."`
 	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
 	Preemptions int   `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
 	Crash       bool  `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`

@@ -7,9 +7,8 @@ import (
 	"example.com/shop/loadtest/lang"
 )
 
-// judge says how it ended.
-func (p *Position) judge(stuck bool) {
-	wanted := slices.ContainsFunc(p.Buyers, func(b Buyer) bool { return b.State != Died && !b.placed })
+// judge says how it ended. wanted is whether a buyer who lives was refused.
+func (p *Position) judge(stuck, wanted bool) {
 	p.Passed = !stuck && (p.Sold == p.Units || p.Sold < p.Units && !wanted)
 	p.Outcome = p.outcome("")
 	lessons := Lessons()

@@ -66,8 +66,6 @@ type Buyer struct {
 	Expired  bool   `json:"expired"` // the lock has run out
 	Read     *int64 `json:"read,omitempty"`
 	Answer   string `json:"answer"` // empty while there is none
-
-	placed bool // that is an order
 }
 
 // States of a Buyer.

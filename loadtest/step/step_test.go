@@ -179,7 +179,10 @@ func TestPlayer_Position(t *testing.T) {
 		}
 		for i := range got.Buyers {
 			b := &got.Buyers[i]
-			b.Line = ""
+			if b.Instance != i+1 {
+				t.Errorf("%s: %s is at instance %d", name, b.Name, b.Instance)
+			}
+			b.Line, b.Instance = "", 0
 			if before, _, found := strings.Cut(b.Next, "mug-"); found {
 				b.Next = before + "mug"
 			}
@@ -349,7 +352,7 @@ func TestOutput_whole(t *testing.T) {
 	at := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 	play := Position{
 		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Why: "A sent its DEL late.", Remedy: "redis compares and deletes in one script.",
-		Buyers: []Buyer{{Name: "A", State: Waits}, {Name: "B", State: Done, Answer: "201: order placed"}},
+		Buyers: []Buyer{{Name: "A", Instance: 1, State: Waits}, {Name: "B", Instance: 2, State: Done, Answer: "201: order placed"}},
 		Events: []Event{
 			{At: at(0.7), Actor: "A", Kind: HTTP, Text: "POST /v1/orders", Noise: true},
 			{At: at(2.5), Actor: "A", Kind: Redis, Text: "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", Answer: "OK"},
@@ -366,7 +369,7 @@ func TestOutput_whole(t *testing.T) {
 	var got, coloured bytes.Buffer
 	Output{Out: &got}.whole(play)
 	Output{Out: &coloured, Colour: true}.whole(play)
-	play.Buyers = append(play.Buyers, Buyer{Name: "C", State: Died})
+	play.Buyers = append(play.Buyers, Buyer{Name: "C", Instance: 3, State: Died})
 	play.Events[4].Actor = "C"
 	Output{Out: &got, Lang: "zh"}.whole(play)
 	const golden = "testdata/whole.txt"

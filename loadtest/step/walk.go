@@ -70,7 +70,7 @@ type progress struct {
 	taken    bool   // the key of a lock is set, but for more commands it does not hold it yet
 	waits    bool   // for a lock
 	asks     bool   // for a lock
-	queued   bool   // in its instance, behind a batch
+	queued   bool   // in a lane of its instance
 	sending  string // the statement that has no answer yet
 	inTx     bool
 	wrote    bool // in this transaction: it has locked a row of the stock
@@ -94,7 +94,7 @@ func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 		case e.Kind == Step && e.Text == "lock-contended":
 			p.waits = true
 		case e.Kind == Step && e.Text == "released":
-			held--
+			held = max(0, held-1) // a buyer may join a batch after that took the lock
 		case e.Kind == Step && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				p.read = &n
@@ -229,13 +229,16 @@ func (w *walk) settle(ctx context.Context) error {
 }
 
 func (w *walk) settled(b *walker) bool {
+	if b.at.next == "" && slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.at.next != "" && other.sharesStep(b) }) {
+		return b.finished() // it is about to stop with the other
+	}
 	inProcess := b.at.asks && !b.at.queued && w.sharesInstance(b)
-	waits := (b.at.waits || inProcess) && w.renews() && !w.lockIsFree()
+	waits := (b.at.waits || inProcess) && w.renews() && !w.lockIsFree(b)
 	return b.finished() || b.at.next != "" || waits || w.isBehind(b) || w.mustWait(b)
 }
 
-// sharesInstance reports whether the buyer's instance has another one's request as well: who asks for the other's lock there
-// waits in the process.
+// sharesInstance reports whether the buyer's instance has another buyer's request also: a buyer who asks for a lock that the
+// other holds waits in the process, unrecorded.
 func (w *walk) sharesInstance(b *walker) bool {
 	return slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.shop == b.shop })
 }
@@ -243,7 +246,7 @@ func (w *walk) sharesInstance(b *walker) bool {
 // isBehind reports whether the buyer waits for a batch of its instance that stands still, and that it is not in.
 func (w *walk) isBehind(b *walker) bool {
 	return b.at.queued && slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		standsStill := other.at.next != "" && !other.sharesStep(b) || other.at.waits && !w.lockIsFree()
+		standsStill := other.at.next != "" && !other.sharesStep(b) || other.at.waits && !w.lockIsFree(other)
 		return other != b && other.shop == b.shop && !other.dead && standsStill
 	})
 }
@@ -256,13 +259,16 @@ func (b *walker) sharesStep(other *walker) bool {
 // leader returns the first buyer whose request takes the same step as this one's.
 func (w *walk) leader(i int) int {
 	return slices.IndexFunc(w.buyers, func(b *walker) bool {
-		return b == w.buyers[i] || w.buyers[i].sharesStep(b)
+		return b == w.buyers[i] || !b.finished() && w.buyers[i].sharesStep(b)
 	})
 }
 
 // lockIsFree reports whether a buyer who waits for a correct lock gets it.
-func (w *walk) lockIsFree() bool {
-	return !slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.at.holds && !b.expired })
+func (w *walk) lockIsFree(b *walker) bool {
+	return !slices.ContainsFunc(w.buyers, func(other *walker) bool {
+		apart := w.strategy.Lock == "memory" && other.shop != b.shop
+		return other.at.holds && !other.expired && !apart
+	})
 }
 
 // mustWait reports whether the statement that the buyer sends waits for another's transaction: in SQLite each for the
@@ -414,7 +420,7 @@ const ownerless = "mysql-lock-ownerless"
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree() {
+	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
 		return false, nil
 	}
 	w.timePassed = true
@@ -443,18 +449,19 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	for _, d := range w.done {
 		p.Acts = append(p.Acts, d.String())
 	}
-	stuck := false
+	stuck, wanted := false, false
 	for i, b := range w.buyers {
 		is := Buyer{Name: b.actor, Instance: w.how.instanceOf(i) + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line, Holds: b.at.holds || b.at.taken, Expired: b.expired, Read: b.at.read}
 		switch {
 		case b.dead:
 			is.State, is.Next = Died, ""
 		case b.finished():
-			is.State, is.Answer, is.placed = Done, answerText(b.answer, b.err), b.answer.Order.ID != ""
+			is.State, is.Answer = Done, answerText(b.answer, b.err)
 		case w.canGoOn(i):
 			is.State = Ready
 		}
 		stuck = stuck || over && is.State == Waits
+		wanted = wanted || is.State == Done && b.answer.Order.ID == ""
 		p.Buyers = append(p.Buyers, is)
 	}
 	if !over {
@@ -470,7 +477,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		p.Wrong = firstOversold(p.Events, p.Units)
 	}
 	if over {
-		p.judge(stuck)
+		p.judge(stuck, wanted)
 	}
 	return p, nil
 }

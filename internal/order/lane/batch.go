@@ -248,7 +248,11 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	defer func() { <-l.slots }()
 	stale := time.NewTimer(left)
 	defer stale.Stop()
-	buyers := func() []context.Context { return contextsOf(b.orders) }
+	buyers := func() []context.Context {
+		l.mu.Lock() // fill has it, too: a rollback may come from another goroutine
+		defer l.mu.Unlock()
+		return contextsOf(b.orders)
+	}
 	ctx, cancel := context.WithCancelCause(l.Share(ctx, buyers))
 	defer cancel(nil)
 	finishing := false

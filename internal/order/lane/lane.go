@@ -67,8 +67,8 @@ type Config struct {
 	SnapshotFor time.Duration    // how long a snapshot of the stock may be reused; 0 means a second
 
 	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store and the
-	// Locker knows for whom: buyers returns the ctx of the Sell of each, at any moment of the step, to the goroutine that
-	// takes it.
+	// Locker knows for whom: buyers returns the ctx of the Sell of each, at any moment of the step. It is called again
+	// when others have joined.
 	Share func(ctx context.Context, buyers func() []context.Context) context.Context
 
 	OnWait  func(ctx context.Context) // called with the ctx of a Sell when its buyer waits in a queue
