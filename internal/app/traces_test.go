@@ -80,8 +80,8 @@ func TestShop_traces(t *testing.T) {
 	}
 }
 
-// "Requests that wait in a lane have the event queued; a batch of theirs is in the trace of the first, to which those of the
-// others are linked."
+// "A request that waits in a lane has the event `queued`. Its batch is in the trace of the first request in it; the others
+// link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
 	s := embedded(t, 5)
 	s.Redis = miniredis.RunT(t).Addr()

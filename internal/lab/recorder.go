@@ -248,8 +248,8 @@ func (r *Recorder) running(t *Trace) traces {
 	return slices.DeleteFunc(slices.Clone(r.recorded), func(other *Trace) bool { return other != t && !other.running() })
 }
 
-// of returns the recorded traces that a command belongs to: those of its context, or else the one about a SKU that the
-// command names; nil for none. own is whether they are those of the context.
+// of returns the recorded traces that a command belongs to: the traces in its context, or else the trace about a SKU that the
+// command names; nil for none. own means that they come from the context.
 func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (all traces, own bool) {
 	if !r.used.Load() {
 		return nil, false

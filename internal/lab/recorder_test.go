@@ -57,15 +57,21 @@ func lines(r Recording) []string {
 	return all
 }
 
+// recordedRedis is a server, and a client of it whose commands are recorded.
+func recordedRedis(t *testing.T, r *Recorder) (*miniredis.Miniredis, *redis.Client) {
+	server := miniredis.RunT(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = c.Close() })
+	c.AddHook(r.Redis(nil))
+	return server, c
+}
+
 // "A stop comes before the command: nothing of it has left the process. It ends by a Move." "Commands that outlive that
 // are known by the name of the SKU in their arguments", and do not stop. "A request that has died sends nothing more."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
-	server := miniredis.RunT(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	t.Cleanup(func() { _ = c.Close() })
 	r := NewRecorder()
-	c.AddHook(r.Redis(nil))
+	server, c := recordedRedis(t, r)
 	ctx, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
 	if err := r.Do(ctx, Step, "a"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a step before the first stop: got %v, want ErrInvalid", err)
@@ -110,11 +116,8 @@ func TestRecorder_redis(t *testing.T) {
 // ended."
 func TestRecorder_batch(t *testing.T) {
 	t.Parallel()
-	server := miniredis.RunT(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	t.Cleanup(func() { _ = c.Close() })
 	r := NewRecorder()
-	c.AddHook(r.Redis(nil))
+	server, c := recordedRedis(t, r)
 	_, ended := begin(t, r, Request{Name: "ended"})
 	ended.End()
 	ann, _ := begin(t, r, Request{Name: "a", Step: true})

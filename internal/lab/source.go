@@ -2,7 +2,10 @@ package lab
 
 import (
 	"embed"
+	"fmt"
 	"path"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -37,3 +40,28 @@ func Script(command string) string {
 	}
 	return ""
 }
+
+// sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
+// internal/order/strategy/none.go:18; empty if it is in none. In what all strategies share, it returns the strategy's
+// call instead.
+func sourceLine() string {
+	callers := make([]uintptr, 64) // deep enough for gorm between a strategy and its statement
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		if at := sourceFile.FindString(frame.File); at != "" && at != sharedFile {
+			return fmt.Sprintf("%s:%d", at, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// lineKey is of the line that began a transaction.
+type lineKey struct{}
+
+const sharedFile = "internal/order/strategy/shop.go"
+
+// sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane)/\w+|lab/wronglocks)\.go$`)

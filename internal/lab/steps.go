@@ -64,7 +64,7 @@ func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.
 		return err
 	})
 	if err != nil {
-		asking.gives()
+		asking.letGo()
 		return nil, err
 	}
 	leases.holding = workIn(ctx).of() // others may have joined
@@ -78,7 +78,7 @@ type tracedLeases struct {
 	strategy.Leases
 	ctx       context.Context //nolint:containedctx // for which they were taken
 	name      string          // of the keys
-	holding   traces          // that were told that they hold them
+	holding   traces          // of the requests that have the locks since they were taken
 	byCommand bool            // taking and releasing them is not a single step
 	release   func() error
 }
@@ -95,7 +95,7 @@ func (l *tracedLeases) releaseOnce() error {
 			holding = append(holding, t)
 		}
 	}
-	holding.gives()
+	holding.letGo()
 	for _, t := range holding {
 		switch {
 		case t.died(): // nothing was sent

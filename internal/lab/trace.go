@@ -17,7 +17,7 @@ import (
 type Trace struct {
 	name   string // of the recording; empty for a trace that is not recorded
 	skus   []string
-	number uint64                  // higher than that of earlier traces
+	number uint64                  // a trace that began later has a higher one
 	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex

@@ -3,9 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"regexp"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +10,7 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-// traces are those of the requests for which a step is taken: what it does belongs to each of them.
+// traces are the traces of all requests for which a step is taken: what the step does is recorded in each.
 type traces []*Trace
 
 // command records a command once the requests may send it, and returns how to add the answer. An error means that they
@@ -57,8 +54,8 @@ func (all traces) asksFor(keys []string, of strategy.Locker) {
 	}
 }
 
-// gives notes that the requests have the locks no longer, or wait for them no longer.
-func (all traces) gives() {
+// letGo notes that the requests neither have the locks nor wait for them any more.
+func (all traces) letGo() {
 	for _, t := range all {
 		t.change(func() { t.wants = false })
 	}
@@ -179,28 +176,3 @@ func (s *stop) end(why string) {
 	}
 	close(s.gate)
 }
-
-// sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
-// internal/order/strategy/none.go:18; empty if it is in none. In what all strategies share, it returns the strategy's
-// call instead.
-func sourceLine() string {
-	callers := make([]uintptr, 64) // deep enough for gorm between a strategy and its statement
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-	for {
-		frame, more := frames.Next()
-		if at := sourceFile.FindString(frame.File); at != "" && at != sharedFile {
-			return fmt.Sprintf("%s:%d", at, frame.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-// lineKey is of the line that began a transaction.
-type lineKey struct{}
-
-const sharedFile = "internal/order/strategy/shop.go"
-
-// sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane)/\w+|lab/wronglocks)\.go$`)

@@ -1,5 +1,4 @@
-// Package result is what came of a load test: one model for the terminal, the page and JSON. Its types are those of
-// the JSON, so that a saved report can be read back.
+// Package result holds the results of a load test: one model for the terminal, the page and JSON.
 package result
 
 import (

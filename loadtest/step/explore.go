@@ -52,7 +52,7 @@ type Bounds struct {
 	Arrangement
 }
 
-// Arrangement is what buyers order, and where. They are flags, too.
+// Arrangement says what buyers order, and from which instances. Its fields are flags, too.
 type Arrangement struct {
 	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`
 	Opposite bool `help:"With --lines 2: the second request names the SKUs in the opposite order."`
@@ -60,7 +60,7 @@ type Arrangement struct {
 }
 
 // alone is the arrangement of one line each, in instances apart.
-func (a Arrangement) alone() bool { return a == Arrangement{} || a == Arrangement{Lines: 1} }
+func (a Arrangement) alone() bool { return a.Lines < 2 && !a.Together }
 
 // parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
 const parallel = 4

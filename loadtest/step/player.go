@@ -123,7 +123,7 @@ func (p *Player) Close() error {
 	return errors.Join(errs...)
 }
 
-// instances are those of a shop, on the same stores. One schedule at a time is played there.
+// instances are the instances of one shop, on the same stores. They play one schedule at a time.
 type instances struct {
 	*shops.Set
 	clients   []*shopclient.Client

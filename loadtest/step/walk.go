@@ -256,8 +256,8 @@ func (b *walker) sharesStep(other *walker) bool {
 	return slices.Contains(b.shared, other.recordingName(int(other.tries.Load())))
 }
 
-// leader returns the first buyer whose request takes the same step as this one's.
-func (w *walk) leader(i int) int {
+// firstSharing returns the first buyer whose request takes the same next step as this one's.
+func (w *walk) firstSharing(i int) int {
 	return slices.IndexFunc(w.buyers, func(b *walker) bool {
 		return b == w.buyers[i] || !b.finished() && w.buyers[i].sharesStep(b)
 	})
@@ -275,7 +275,8 @@ func (w *walk) lockIsFree(b *walker) bool {
 // other, elsewhere for a row.
 func (w *walk) mustWait(b *walker) bool {
 	return slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		if other == b || other.dead {
+		inBatch := other.shop == b.shop && other.at.queued && b.at.queued // they share its transaction
+		if other == b || other.dead || inBatch {
 			return false
 		}
 		if w.shops.oneWriter {
@@ -328,7 +329,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 	switch a.kind {
 	case steps:
 		for i, other := range w.buyers {
-			if w.leader(i) == w.leader(a.buyer) {
+			if w.firstSharing(i) == w.firstSharing(a.buyer) {
 				other.at.next, other.at.waits, other.begun = "", false, true
 			}
 		}
@@ -488,7 +489,7 @@ func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
 		begun := false
 		for i, b := range w.buyers {
-			if a := (act{kind, i}); w.possible(a) && w.leader(i) == i && (b.begun || kind == steps && !begun) {
+			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && !begun) {
 				all = append(all, a)
 			}
 			begun = begun || !b.begun && !b.finished()
@@ -524,18 +525,19 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 
 // sold returns how many units are in orders: of the SKU that was sold too often if there is one, or else of the one that was
 // sold least.
-func (w *walk) sold(ctx context.Context, shop *shopclient.Client) (sold int64, err error) {
-	for i, sku := range w.skus {
+func (w *walk) sold(ctx context.Context, shop *shopclient.Client) (int64, error) {
+	var units []int64
+	for _, sku := range w.skus {
 		audit, err := shop.Audit(ctx, sku)
 		if err != nil {
 			return 0, err
 		}
-		n := audit.Books.OrderedUnits
-		if i == 0 || n > max(sold, w.units) || n < sold && sold <= w.units {
-			sold = n
-		}
+		units = append(units, audit.Books.OrderedUnits)
 	}
-	return sold, nil
+	if most := slices.Max(units); most > w.units {
+		return most, nil
+	}
+	return slices.Min(units), nil
 }
 
 // readEvents collects what was recorded, with the act that each event belongs to.
@@ -580,7 +582,7 @@ func (w *walk) price(a act) int {
 	switch {
 	case a.kind != steps:
 		return 1
-	case w.last < 0 || w.leader(a.buyer) == w.leader(w.last) || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
+	case w.last < 0 || w.firstSharing(a.buyer) == w.firstSharing(w.last) || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
 		return 0
 	}
 	return 1
@@ -602,13 +604,14 @@ func (w *walk) possible(a act) bool {
 // whose turn it is meets with a fault.
 func (w *walk) choices(p plan) (next act, instead []act) {
 	others := w.possibleActs(steps)
-	next = others[0]
-	if w.last >= 0 {
-		next = others[max(0, slices.Index(others, act{steps, w.leader(w.last)}))]
+	last := w.last
+	if last >= 0 {
+		last = w.firstSharing(last)
 	}
+	next = others[max(0, slices.Index(others, act{steps, last}))]
 	if p.Crash && !w.faulty {
 		for _, a := range w.possibleActs(dies, expires) {
-			if a.buyer == w.last || !w.canGoOn(w.last) {
+			if a.buyer == last || !w.canGoOn(last) {
 				others = append(others, a)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at them
-// and at those of others, ask again with the same key, and restock; all they draw comes from a seed. Whatever happens they ask until they have a
-// final answer, as a correct client does, and record each request.
+// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at their own
+// orders and at those of others, ask again with the same key, and restock; all they draw comes from a seed. Whatever happens,
+// they ask until they have a final answer, as a correct client does, and record each request.
 package traffic
 
 import (
