@@ -108,7 +108,8 @@ func (b *browserLab) Position(ctx context.Context, name string, loose bool) (ste
 
 // Explore plays in the same shops, within the bounds that the explore command has by default.
 func (b *browserLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
-	bounds := step.Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: crash}
+	bounds := step.DefaultBounds()
+	bounds.Crash = crash
 	return b.player.Explore(ctx, strategy, bounds, func(int, int) {})
 }
 

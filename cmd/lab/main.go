@@ -43,7 +43,7 @@ type commandLine struct {
 
 const help = `The teaching shop: requests choose how their order is sold, also by strategies that oversell, by the header Shop-Strategy; GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit and --max-open-orders set some; the operator's API is there only with --operator-listen. Keep the shop to yourself. It refuses servers with TLS, and cannot otherwise detect production's.
 
-Without --mysql it keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks are in this process; several instances need a Redis that they share. A MySQL needs the schema of shop migrate. mysql-lock and for-update need --mysql, redlock and zookeeper the flags of that name.
+Without --mysql it keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks are in this process; several instances need a Redis that they share. A MySQL needs the schema of shop migrate. mysql-lock and for-update need --mysql, zookeeper needs --zookeeper, and redlock needs --redlock where --redis is given.
 
 Examples:
   lab                              a SKU: curl -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}' -H 'Content-Type: application/json' localhost:8080/v1/skus

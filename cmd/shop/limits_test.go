@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// "0 for no limit; 10 if not given".
+// "0 for no limit." "--rate-limit is 20 and --max-open-orders 10 if not given."
 func TestServe_maxOpenOrders(t *testing.T) {
 	t.Parallel()
 	const more = 11

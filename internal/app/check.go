@@ -144,7 +144,7 @@ func (s Settings) validOperator() error {
 	case s.OperatorListen == "":
 		return nil
 	case s.OperatorToken.IsZero():
-		return errors.New("operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then add --operator-token-file operator.token, or put it into SHOP_OPERATOR_TOKEN")
+		return errors.New("operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; shop serve also reads the file, by --operator-token-file operator.token")
 	case s.OperatorToken == s.TokenSecret:
 		return errors.New("operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
 	}

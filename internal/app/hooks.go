@@ -16,7 +16,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Hooks are how a program extends a shop: each wraps a part of it, and nil wraps nothing. internal/lab is an example.
+// Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one. nil changes nothing.
+// internal/lab is an example.
 type Hooks struct {
 	// Identify returns who sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and takes
 	// passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
@@ -35,7 +36,8 @@ type Hooks struct {
 	// are open.
 	Strategy func(context.Context, Parts) (order.Strategy, error)
 
-	// Alone says that Settings.Redis is in this process, or will be: no second shop may serve the data folder.
+	// Alone says that the Redis belongs to this process, also where Settings.Redis does not name it yet: the strategy redis is
+	// allowed, rate limits stay in the process, and no second shop may serve the data folder.
 	Alone bool
 }
 

@@ -44,7 +44,7 @@ func (s LogSettings) Logger(w io.Writer) *slog.Logger {
 type Settings struct {
 	DatabaseSettings
 
-	Strategy string `enum:"lanes,redis,conditional,optimistic,for-update" env:"SHOP_STRATEGY" default:"lanes" help:"How to sell: ${enum}. lanes, a lease and a commit for many orders, is the fastest; redis needs --redis and for-update --mysql."`
+	Strategy string `enum:"lanes,redis,conditional,optimistic,for-update" env:"SHOP_STRATEGY" default:"lanes" help:"How to sell: ${enum}. lanes, a lease and a commit for many orders, is the fastest; for-update needs --mysql."`
 
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
@@ -53,10 +53,10 @@ type Settings struct {
 	RedisCert string `group:"Redis" env:"SHOP_REDIS_CERT" placeholder:"FILE" help:"Certificate to show to a Redis that asks for one, PEM."`
 	RedisKey  string `group:"Redis" env:"SHOP_REDIS_KEY" placeholder:"FILE" help:"Private key of --redis-cert."`
 
-	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port. Default: 127.0.0.1, listen port + 1; off with MySQL or Redis."`
+	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port."`
 
-	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit; 20 if not given."`
-	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit; 10 if not given."`
+	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit."`
+	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
 	MaxInFlight   int  `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 
 	LockTTL     time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps a SKU locked: 100ms to 10m."`
@@ -64,8 +64,8 @@ type Settings struct {
 	PayWithin   time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an order holds its units unpaid; then it expires and they are for sale again: 1s to 720h."`
 	KeepKeys    time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept: a repeat within that time gets the first answer, a later one is a new request. 1h to 2160h."`
 	ReconcileAt string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"When to audit all SKUs and log what differs, every day, on one of the instances: a time in UTC, or off."`
-	DrainDelay  time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"At the end: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
-	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"At the end: how long orders in flight may take: 1ms to 15m."`
+	DrainDelay  time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
+	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take: 1ms to 15m."`
 
 	// TokenSecret signs buyers' tokens. OperatorToken is what the operator shows; OperatorListen needs one.
 	TokenSecret   auth.Secret `kong:"-"`

@@ -176,7 +176,8 @@ type chosenOrders struct {
 	lab *teaching
 }
 
-// Place implements httpapi.Orders. Its answer has the steps in the header Shop-Trace, unless it is a replay.
+// Place implements httpapi.Orders. The answer to a new order, or to one that is sold out, has the steps in the header
+// Shop-Trace.
 func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error) {
 	c, _ := ctx.Value(callKey{}).(call)
 	by, q, err := o.lab.choose(c.header)

@@ -190,7 +190,7 @@ func (c *dyingContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// "COMMIT included." "A statement about the stock, a BEGIN or COMMIT." "Its transaction is rolled back."
+// "A statement about the stock, a BEGIN or COMMIT." "Its transaction is rolled back."
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
@@ -296,7 +296,7 @@ func TestTrace_stopEnds(t *testing.T) {
 	})
 }
 
-// "Let the locks of its SKUs run out": a right one and a wrong one, but not one that has no end.
+// "Let the locks that it has asked for last run out": a right one and a wrong one, but not one that has no end.
 func TestTrace_expire(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)

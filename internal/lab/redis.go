@@ -121,10 +121,10 @@ func (h redisHook) scriptCall(args []any) (name, key, owner string) {
 	return h.scripts[i].Name, short(args[fixed]), short(owner[strings.LastIndex(owner, ":")+1:])
 }
 
-const wide = 48 // characters of a value that are shown: of a key all
+const wide = 48 // bytes of a value that are shown, also of a key
 
 // short is a value on one line. What has no structure, a hash or the random name of an owner, is cut to its first few
-// characters.
+// bytes.
 func short(value any) string {
 	switch v := value.(type) {
 	case []byte:

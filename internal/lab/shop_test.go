@@ -179,7 +179,7 @@ func TestShop_lateZooKeeper(t *testing.T) {
 	shop.buy(t, http.StatusCreated, "key", "mug", 1, "Shop-Strategy: zookeeper")
 }
 
-// "Its answer has the steps in the header Shop-Trace, unless it is a replay."
+// "The answer to a new order, or to one that is sold out, has the steps in the header Shop-Trace."
 func TestShop_trace(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded(t))

@@ -146,7 +146,7 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
 			o.Missing = "its lock was not set up"
 		}
-		if slices.Contains(strategy.Names(), o.Name) {
+		if InShop(o.Name) {
 			o.Strategy = strategy.New(o.Name, shop, lanes, redis)
 		} else {
 			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
@@ -154,6 +154,9 @@ func Offers(shop strategy.Shop, lanes order.Strategy, lockers map[string]strateg
 	}
 	return all
 }
+
+// InShop reports whether cmd/shop also has the strategy of this name.
+func InShop(name string) bool { return slices.Contains(strategy.Names(), name) }
 
 // find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
 func find(offers []Offer, name string) (order.Strategy, error) {

@@ -255,7 +255,7 @@ func (l wrongLock) ForceRelease(ctx context.Context, key string) (lock.Holder, e
 	return lock.Holder{}, l.client.Del(ctx, l.prefix+key).Err()
 }
 
-// poll asks until the lock is taken. lock.ErrTimeout: LockOptions.MaxWait has passed.
+// poll asks for the lock until it is taken, ctx ends, or LockOptions.MaxWait has passed, which is a lock.ErrTimeout.
 func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.maxWait, lock.ErrTimeout)
 	defer cancel()

@@ -174,8 +174,8 @@ func TestReentrantCount(t *testing.T) {
 	third()
 }
 
-// "A process that dies leaves it taken for ever. What deletes the row cannot tell whether its holder still works, and nor
-// can a holder whose row was deleted, and who then deletes the next one's." Its statements are steps.
+// "A process that dies leaves it taken for ever. A person or a job that deletes the row cannot tell whether its holder
+// still works, and nor can a holder whose row was deleted, and who then deletes the next one's." Its statements are steps.
 func TestOwnerlessRow(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
@@ -280,7 +280,7 @@ func TestWrongLocks_tryOnce(t *testing.T) {
 	all[1].lock(t)()
 }
 
-// "For as long as ctx and LockOptions.MaxWait allow."
+// "Until it is taken, ctx ends, or LockOptions.MaxWait has passed."
 func TestLock_cancelled(t *testing.T) {
 	t.Parallel()
 	all, _ := buyers(t, "short-lease", 2)

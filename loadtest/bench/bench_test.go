@@ -133,7 +133,7 @@ func TestCommand_crowd(t *testing.T) {
 	}
 }
 
-// "--json: all rounds of all rows", on stdout, where the tables are not; an order of carts-64 has three units.
+// "Write all rounds as JSON; '-' for stdout, the tables then go to stderr": an order of carts-64 has three units.
 func TestCommand_JSON(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	c, k, err := parseTo(&stdout, &stderr, "--cases=carts-64,mixed", "--buyers=2", "--time=20ms", "--rounds=2",

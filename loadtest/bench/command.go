@@ -1,8 +1,8 @@
 // Package bench measures how many orders a second the shop sells over HTTP, by each strategy, beside a handler that
 // does nothing. README.md says how, and what the figures are worth.
 //
-// A run goes: servers, three shop processes, case by case, round by round, strategy by strategy, tables. Each strategy
-// of a round goes: fresh SKUs, load, audit.
+// A run goes: servers, three shop processes for each strategy, case by case, round by round, strategy by strategy,
+// tables. Each strategy of a round goes: fresh SKUs, load, audit.
 package bench
 
 import (
@@ -126,7 +126,7 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held report,
 		return held, err
 	}
 	fmt.Fprintf(out, "%s\ndatabase: %s, %s\nredis: %s\n", m, m.Database, m.Durability, m.Redis)
-	fmt.Fprintf(out, "%d shop processes; rounds: %d, with %v for each strategy", instances, c.Rounds, c.Time)
+	fmt.Fprintf(out, "each strategy on %d shop processes, for %v in each of %d rounds", instances, c.Time, c.Rounds)
 	if c.Latency > 0 {
 		fmt.Fprintf(out, "; latency of MySQL and Redis: %v", c.Latency)
 	}

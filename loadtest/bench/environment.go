@@ -148,7 +148,7 @@ type fleet struct {
 
 // wantsTokens reports whether the strategy is one of those that cmd/shop has.
 func (f *fleet) wantsTokens(strategy string) bool {
-	return f.keys != nil && child.Sells(strategy)
+	return f.keys != nil && lab.InShop(strategy)
 }
 
 // sellBy returns the shops that sell by the strategy.

@@ -112,15 +112,10 @@ func StartLab(ctx context.Context, n int, program string, variables []string, fl
 	return Start(ctx, n, []string{shopReady}, program, variables, append(flags, "--listen=127.0.0.1:0")...)
 }
 
-// StartShop is StartLab of the program that a shop runs, with the operator's listener; the keys are in the variables.
+// StartShop starts cmd/shop on free ports, with the operator's listener. The keys are in the variables.
 func StartShop(ctx context.Context, n int, program string, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
 	return Start(ctx, n, []string{shopReady, "The operator's API is at http://"}, program, variables, args...)
-}
-
-// Sells reports whether cmd/shop has a strategy. The others are cmd/lab's alone.
-func Sells(strategy string) bool {
-	return slices.Contains([]string{"lanes", "redis", "conditional", "optimistic", "for-update"}, strategy)
 }
 
 const shopReady = "The shop is open at http://"

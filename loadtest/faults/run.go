@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/faults/checks"
 	"example.com/shop/loadtest/faults/fault"
@@ -122,7 +123,7 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 		f.Strategies = []string{"lanes", "redis"}
 	}
 	v := variant{on: on, movable: f.MovesClock, patient: f.Unnoticed}
-	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !child.Sells(s) }) {
+	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !lab.InShop(s) }) {
 		v.strategies = strings.Join(f.Strategies, ",")
 		f.Strategies = []string{""} // a shop has its own
 	}

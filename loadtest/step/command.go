@@ -38,8 +38,8 @@ Examples:
   go run ./loadtest step all                a line for each lesson
   go run ./loadtest step all --servers docker
 
-A timeline reads from top to bottom; the first column is milliseconds since the play began. What A's request did is on the
-left, B's in the middle: SQL and Redis commands with their answers, and the steps of the order.
+A timeline reads from top to bottom; the first column is milliseconds since the play began. Each buyer has
+a column, A's on the left: SQL and Redis commands with their answers, and the steps of the order.
 
 Exit code: 0 if every wrong strategy failed in its lesson, and its remedy passed; 1 if not, or if a schedule could not be played;
 2 if the flags make no sense.

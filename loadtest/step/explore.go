@@ -52,6 +52,11 @@ type Bounds struct {
 	Arrangement
 }
 
+// DefaultBounds are those of a command line without flags.
+func DefaultBounds() Bounds {
+	return Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}
+}
+
 // Arrangement says what buyers order, and from which instances. Its fields are flags, too.
 type Arrangement struct {
 	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`

@@ -77,7 +77,7 @@ func (c *Explore) Validate() error {
 	if c.Schedule == "" {
 		return nil
 	}
-	if c.Bounds != (Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}) {
+	if c.Bounds != DefaultBounds() {
 		return errors.New("--schedule plays one schedule, its name says how: leave out the flags of what to explore")
 	}
 	_, p, err := parseSchedule(c.Schedule)

@@ -173,7 +173,7 @@ func TestExplore_arrangements(t *testing.T) {
 func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	found, err := newPlayer(t, shops.Instances{}).Explore(ctx, "none", Bounds{Buyers: 2, Units: 1, Preemptions: 2}, func(played, _ int) {
+	found, err := newPlayer(t, shops.Instances{}).Explore(ctx, "none", DefaultBounds(), func(played, _ int) {
 		if played == 3 {
 			cancel()
 		}
@@ -185,7 +185,7 @@ func TestExplore_interrupted(t *testing.T) {
 
 func TestExplore_Validate(t *testing.T) {
 	t.Parallel()
-	good := Explore{Name: "none", Bounds: Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}}
+	good := Explore{Name: "none", Bounds: DefaultBounds()}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -31,8 +31,8 @@ type Kind string
 
 // The kinds. All but Embedded run in containers, and have a Redis and what they are named after.
 const (
-	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process: one server, and five for Redlock
-	MySQL     Kind = "mysql"     // MySQL with durable commits; six Redis
+	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process; for cmd/lab also five servers for Redlock
+	MySQL     Kind = "mysql"     // MySQL with durable commits; for cmd/lab also five Redis for Redlock
 	Disk      Kind = "disk"      // MySQL on a small disk
 	Clock     Kind = "clock"     // MySQL, and a Redis whose clock can be moved
 	Group     Kind = "group"     // three MySQL in a group
@@ -192,7 +192,7 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	if s.Redis, err = s.startRedis(ctx); err != nil {
 		return err
 	}
-	if s.Kind == Embedded || s.Kind == MySQL {
+	if lab := s.Shops[0].program.Keys == nil; lab && (s.Kind == Embedded || s.Kind == MySQL) {
 		for range nodes {
 			node, err := s.startRedis(ctx)
 			if err != nil {
