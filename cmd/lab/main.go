@@ -1,6 +1,6 @@
 // Command lab is the teaching shop: the service of cmd/shop, in which each request may choose how its order is sold, also
-// by a strategy that oversells, and can be recorded and stopped. It believes the buyers' names, and its stock is anybody's
-// to change.
+// by a strategy that oversells, and can be recorded and stopped. It trusts the names that buyers
+// give, and any client may change its stock.
 //
 // Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
 // failed, 2 used wrongly.
@@ -88,7 +88,7 @@ func execute(ctx context.Context, args []string) (err error) {
 		return usageError{err}
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // as of cmd/shop, which races are about
+		debug.SetGCPercent(400) // as in cmd/shop, which the races are about
 	}
 	s.Log = s.Logger(os.Stderr)
 	if s.MySQL == "" && s.Data == "" {

@@ -94,7 +94,7 @@ func TestRun_help(t *testing.T) {
 	}
 }
 
-// closedPort is an address at which nobody listens, or begins to.
+// closedPort is an address on which no server listens.
 const closedPort = "127.0.0.1:1"
 
 func TestSeed_existing(t *testing.T) {

@@ -28,7 +28,7 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 	}
 	switch {
 	case g.temporary:
-		fmt.Fprintf(&text, "Its data is in %s and removed at the end.\n", s.Data)
+		fmt.Fprintf(&text, "Its data is in %s and is removed at the end.\n", s.Data)
 	case s.Data != "":
 		fmt.Fprintf(&text, "Its data is kept in %s\n", s.Data)
 	}

@@ -20,7 +20,7 @@ import (
 func TestServe_data(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
-	folder := textBetween(t, s.greeting(t), "Its data is in ", " and removed")
+	folder := textBetween(t, s.greeting(t), "Its data is in ", " and is removed")
 	if _, err := os.Stat(folder); err != nil {
 		t.Error(err)
 	}

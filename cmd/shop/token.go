@@ -25,12 +25,12 @@ type tokenCommand struct {
 }
 
 func (tokenCommand) Help() string {
-	return `For development: in production, what knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
+	return `For development: in production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
   sub  the buyer
   aud  "shop:buyer"
   nbf  from when on it is good, in whole seconds since 1970
   exp  until when; at most 30 days after nbf
-A token opens the buyer's orders to everyone who has it, until it ends: it cannot be taken back. The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to the log.
+A token opens the buyer's orders to every client that has it, until it ends: it cannot be taken back. The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to the log.
 
 The secret is 32 random bytes in base64 or hexadecimal digits, and is used as it is written: base64 is not decoded. With it, any buyer's token can be made.
 

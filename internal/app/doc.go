@@ -22,7 +22,7 @@
 //     has an address, and needs another token.
 //   - Of all instances, one expires the orders that were not paid in time. When it shuts down, another goes on within
 //     two seconds; when it is killed, within the lock's TTL and a second.
-//   - One makes the nightly reconciliation, which audits all SKUs, logs differences and changes nothing. It runs once a
+//   - One instance runs the nightly reconciliation, which audits all SKUs, logs differences and changes nothing. It runs once a
 //     day, also if Redis loses its data or instances change; if no instance ran at that time, it runs later. A run that
 //     failed, or whose instance ended, is repeated in the next hour.
 //   - An instance on which a job fails leaves the job to others, for twice the usual time between runs.

@@ -13,7 +13,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// closedPort is an address at which nobody listens, or begins to.
+// closedPort is an address on which no server listens.
 const closedPort = "127.0.0.1:1"
 
 // "An error that names the server which did not and what to check, and leaves nothing open": goleak looks for it.

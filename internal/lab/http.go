@@ -125,7 +125,7 @@ type callKey struct{}
 // maxThink is the longest think time of an order.
 const maxThink = time.Second
 
-// choice is how a request has chosen that its order is sold.
+// choice is how a request wants its order to be sold.
 type choice struct {
 	strategy order.Strategy
 	think    time.Duration

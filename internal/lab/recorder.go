@@ -2,7 +2,7 @@
 // locks, traces of requests, and a recorder that can stop them. Start wraps these around the parts of an app.Shop, which
 // know nothing of it, by app.Hooks.
 //
-// A request goes between Begin and End; Look and Do are for those who watch it and let it take its steps. Which request
+// A request goes between Begin and End; Look and Do watch it and let it take its steps. Which request
 // a step or command belongs to is known from its context. Commands that outlive that, such as those which renew a lease
 // or give it back, are known by the name of the SKU in their arguments.
 //
@@ -17,7 +17,7 @@
 //   - A request that has died sends nothing more, and its transaction is rolled back; so do those with which it shared a
 //     batch, and all others that were recorded in its process and had not ended. Until a later one about its SKU is
 //     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
-//     count as anybody's.
+//     count as another request's.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
 //     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
 package lab
@@ -76,7 +76,8 @@ const (
 )
 
 const (
-	// Longest is how long a stop lasts that no Move ends.
+	// Longest is how long a stop lasts that no Move ends. It ends earlier with the context of its step: by the limit of the
+	// request, of a transaction, 30 s, or of a COMMIT, 10 s.
 	Longest = 10 * time.Minute
 
 	maxRecordings = 64               // the oldest goes first
@@ -101,7 +102,7 @@ type Recording struct {
 	Version int     `json:"version"`        // higher with each change
 	Events  []Event `json:"events"`
 
-	// Shared are the names of all recordings whose requests take this step, where it is not this one's alone: a batch
+	// Shared are the names of all stopped recordings that this step is for, where it is not this one's alone: a batch
 	// takes it for them.
 	Shared []string `json:"shared,omitempty"`
 }

@@ -11,8 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Names of the steps of a purchase, in the order in which a request takes them. It takes the first always, and some
-// more than once if it tries again.
+// Names of the steps of a purchase. A request takes the first always, and some more than once if it tries again.
 const (
 	stepBegun     = "begun"
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
@@ -23,7 +22,7 @@ const (
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
 	stepCommitted = "committed"
-	stepReleased  = "released" // in the header not of lanes, which answer before
+	stepReleased  = "released" // not in the header of lanes, which answer before the release
 )
 
 // step is a moment in the life of a request.

@@ -154,7 +154,7 @@ func (s *stop) begin(next, line string, names []string) {
 	}
 }
 
-// end lets the requests go on, unless they do. It records why; empty for a move, which is recorded by what follows.
+// end lets the requests go on, unless they already do. It records why; empty for a move, which is recorded by what follows.
 func (s *stop) end(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,7 @@ type Summary struct {
 	Acknowledged      int64     `json:"acknowledged"` // orders that were answered as placed
 	Refused           int64     `json:"refused"`      // orders that were answered as sold out
 	Errors            int64     `json:"errors"`       // orders with another answer or none, or one to their payment or cancellation
-	Unknown           int64     `json:"unknown"`      // of the errors, those who may have an order
+	Unknown           int64     `json:"unknown"`      // of the errors, those after which there may be an order
 	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
 	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
 	AnswersPerSecond  float64   `json:"answers_per_second"`

@@ -120,7 +120,7 @@ type Recording struct {
 	State   string          `json:"state"`
 	Next    string          `json:"next"`    // the step that it has stopped before
 	Line    string          `json:"line"`    // of the source, where it has stopped
-	Shared  []string        `json:"shared"`  // names of all recordings whose requests take that step, where it is not this one's alone
+	Shared  []string        `json:"shared"`  // names of all stopped recordings that this step is for, where it is not this one's alone
 	Version int             `json:"version"` // higher with each change
 	Events  []RecordedEvent `json:"events"`
 }

@@ -15,7 +15,7 @@ import (
 // Kinds of events.
 const (
 	HTTP     = "http"     // a request, and its answer
-	Step     = "step"     // where the order service says that a request is
+	Step     = "step"     // what the shop's recorder marks
 	Redis    = "redis"    // a command
 	SQL      = "sql"      // a statement
 	Schedule = "schedule" // what is done to a buyer: it dies, or its lock runs out

@@ -43,7 +43,7 @@ func (e Explored) Shortest() string {
 	return e.Failed[0]
 }
 
-// Bounds of what is explored. They are flags, too.
+// Bounds of what is explored. They are also flags.
 type Bounds struct {
 	Buyers      int   `default:"2" help:"Requests for the last unit (2 to 3)."`
 	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
@@ -57,11 +57,11 @@ func DefaultBounds() Bounds {
 	return Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}
 }
 
-// Arrangement says what buyers order, and from which instances. Its fields are flags, too.
+// Arrangement says what buyers order, and from which instances. Its fields are also flags.
 type Arrangement struct {
 	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`
 	Opposite bool `help:"With --lines 2: the second request names the SKUs in the opposite order."`
-	Together bool `help:"The first two requests go to one instance, which may sell to both in a batch, and dies with both."`
+	Together bool `help:"The first two requests go to one instance, which with one line may sell to both in a batch, and dies with both."`
 }
 
 // alone is the arrangement of one line each, in instances apart.

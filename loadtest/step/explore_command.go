@@ -66,7 +66,7 @@ func (c *Explore) Validate() error {
 	case c.Units < 1 || c.Units > maxUnits:
 		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Units >= int64(c.Buyers):
-		return fmt.Errorf("--units %d: want fewer than buyers, %d: else nobody is left for a unit that comes back", c.Units, c.Buyers)
+		return fmt.Errorf("--units %d: want fewer units than buyers (%d), so that a buyer is left for a unit that comes back", c.Units, c.Buyers)
 	case c.Lines < 1 || c.Lines > maxLines:
 		return fmt.Errorf("--lines %d: want 1 to %d", c.Lines, maxLines)
 	case c.Opposite && c.Lines == 1:

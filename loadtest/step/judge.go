@@ -14,6 +14,8 @@ func (p *Position) judge(stuck, wanted bool) {
 	lessons := Lessons()
 	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })
 	switch {
+	case p.Passed && p.Sold < p.Units:
+		p.Why = "No unit was sold twice, and no buyer waits for ever. Units are left because buyers who wanted them have died."
 	case p.Passed:
 		p.Why = "No unit was sold twice, none is left, and no buyer waits for ever."
 	case is >= 0:

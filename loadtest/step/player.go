@@ -41,15 +41,15 @@ type Position struct {
 	Units    int64    `json:"units"`    // that were there
 
 	Buyers []Buyer  `json:"buyers"`
-	Next   []string `json:"next"` // acts that can be done now; none when it is over
-	Stock  Stock    `json:"stock"`
+	Next   []string `json:"next"`           // acts that can be done now; none when it is over
+	Stock  Stock    `json:"stock"`          // of the first SKU
 	Lock   *Lock    `json:"lock,omitempty"` // nil if there is none, or its store does not name its holder
-	Sold   int64    `json:"sold"`           // units in orders
+	Sold   int64    `json:"sold"`           // units in orders; of two SKUs, those of the oversold one, or else the fewer
 	Events []Event  `json:"events"`         // in order of time
 	Wrong  int      `json:"wrong"`          // index of the event with which it went wrong; -1 if none did
 
 	Over    bool   `json:"over"`    // no buyer can go on
-	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, none is left, and no buyer waits for ever
+	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, no buyer waits for ever, and no unit is left for a living one
 	Outcome string `json:"outcome"` // a sentence with the figures, once it is over
 	Why     string `json:"why"`     // a paragraph on what happened, once it is over
 	Remedy  string `json:"remedy"`  // what a right strategy does instead, where it failed

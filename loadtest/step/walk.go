@@ -171,7 +171,7 @@ func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strate
 	return w, nil
 }
 
-// end lets nothing of it run any more.
+// end stops all that the walk has started.
 func (w *walk) end(ctx context.Context) {
 	if w.ended {
 		return
@@ -179,7 +179,7 @@ func (w *walk) end(ctx context.Context) {
 	w.ended = true
 	for _, b := range w.buyers {
 		w.log.leave(b.actor)
-		if !b.finished() { // what it does without its own context may have stopped, too
+		if !b.finished() { // it may also have stopped in what it does without its own context
 			_ = b.move(context.WithoutCancel(ctx), shopclient.MoveResume)
 		}
 		b.giveUp()
@@ -392,7 +392,7 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 	return nil
 }
 
-// expire lets the lock run out that the buyer has asked for. It reports whether it did: not all locks end by time.
+// expire makes the lock that the buyer asked for run out. It reports whether it did: not all locks end by time.
 func (w *walk) expire(ctx context.Context, b *walker) (ran bool, err error) {
 	try := int(b.tries.Load())
 	before := len(b.recordings[try].Events)
@@ -417,7 +417,7 @@ func (w *walk) expireAll() {
 // ownerless is a lock that does not end by time, but may be taken from its holder.
 const ownerless = "mysql-lock-ownerless"
 
-// letTimePass lets the locks run out of those who died. It reports whether a buyer who waits may go on by that.
+// letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
@@ -483,19 +483,29 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// possibleActs returns the acts of some kinds that can be done. The buyers are alike: of those who have not begun, the first
-// is next.
+// possibleActs returns the acts of some kinds that can be done. Of buyers who are alike and have not begun, the first is next.
 func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
-		begun := false
 		for i, b := range w.buyers {
-			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && !begun) {
+			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && w.isNext(i)) {
 				all = append(all, a)
 			}
-			begun = begun || !b.begun && !b.finished()
 		}
 	}
 	return all
+}
+
+// isNext reports whether all buyers before this one that are alike have begun. Two buyers with opposite orders are mirror
+// images, which is alike; of three, the second is then unlike the others, and the third is in an instance apart if the first
+// two are together.
+func (w *walk) isNext(i int) bool {
+	for j, b := range w.buyers[:i] {
+		unlike := len(w.buyers) > 2 && (w.how.Opposite && (i == 1 || j == 1) || w.how.Together && i == 2)
+		if !unlike && !b.begun && !b.finished() {
+			return false
+		}
+	}
+	return true
 }
 
 // readBooks asks a shop that lives for what it has sold and has left.

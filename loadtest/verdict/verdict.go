@@ -1,5 +1,5 @@
 // Package verdict compares the two records of a race: the books of the shop and what the buyers were told. It asks
-// nobody; both are handed in. Books judges by the first alone.
+// no server; both are handed in. Books judges by the first alone.
 //
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
@@ -25,7 +25,7 @@ import (
 type Verdict string
 
 const (
-	// Correct means that every unit is in exactly one order or still for sale, and nobody was turned away while there
+	// Correct means that every unit is in exactly one order or still for sale, and no buyer was turned away while there
 	// was one.
 	Correct Verdict = "correct"
 	// Undersold means that nothing else is wrong, but buyers went away without units that were there.

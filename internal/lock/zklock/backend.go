@@ -42,7 +42,7 @@ type Options struct {
 
 	// AuthScheme and AuthCredentials tell the servers who the Backend is, as addauth does in ZooKeeper's shell:
 	// "digest" and "user:password". Only clients with the same credentials can then see, take and delete the nodes that
-	// the Backend creates. Default: none, and everybody can.
+	// the Backend creates. Default: none, and every client can.
 	AuthScheme, AuthCredentials string
 
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.

@@ -187,8 +187,8 @@ func (w *buyer) leftQueue() error {
 	return err
 }
 
-// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
-// buyers in. Calling it again is safe. Close it before the Locker.
+// Close answers the waiting buyers with lock.ErrClosed, ends batches before their COMMIT and waits for those in it, and lets
+// no more buyers in. Calling it again is safe. Close it before the Locker.
 func (l *Lanes) Close() {
 	l.mu.Lock()
 	l.closed = true
