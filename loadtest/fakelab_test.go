@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// lying is a shop that sells to everybody, whatever it has.
+// lying is a shop that sells to every buyer, whatever it has.
 type lying struct {
 	*httptest.Server
 	status  string                            // of every order; set before the race

@@ -52,7 +52,7 @@ func (raceCommand) Footer() string {
 Examples:
   go run ./loadtest                                   none, mutex and redis, compared
   go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
-  go run ./loadtest --strategies none --think 0s      it oversells without a pause, too
+  go run ./loadtest --strategies none --think 0s      it oversells also without a pause
   go run ./loadtest --strategies all --buyers 5000    everything that needs no server
   go run ./loadtest --strategies all --servers docker everything, on servers in containers
   go run ./loadtest --html report.html                with charts and the timeline of the race

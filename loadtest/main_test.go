@@ -174,7 +174,7 @@ func parseReport(t *testing.T, text string) result.Report {
 	return r
 }
 
-// A shop that sells to everybody: exit 1 if it promises to be correct, 0 if that is what it is for. One whose orders
+// A shop that sells to every buyer: exit 1 if it promises to be correct, 0 if that is what it is for. One whose orders
 // expire before they are counted is not judged: what they held is for sale again. With --json - the JSON alone is on
 // stdout.
 func TestRun_target(t *testing.T) {

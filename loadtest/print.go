@@ -215,7 +215,7 @@ func newShopLog(w io.Writer) *slog.Logger {
 	return slog.New(handler).With("from", "shop")
 }
 
-// firstFew lets so many writes pass. slog writes each record at once, one at a time.
+// firstFew lets as many writes pass as are left. slog writes each record at once, one at a time.
 type firstFew struct {
 	to   io.Writer
 	left int

@@ -27,7 +27,7 @@ func TestRun_all(t *testing.T) {
 	for _, n := range r.NotRun {
 		missing = append(missing, n.Name)
 		if !stdout.Has(n.Name) || n.Reason == "" {
-			t.Errorf("not run: %+v, want the reason on stdout, too", n)
+			t.Errorf("not run: %+v, want the reason also on stdout", n)
 		}
 	}
 	if want := []string{"mysql-lock", "zookeeper", "for-update", "reentrant"}; !slices.Equal(missing, want) {

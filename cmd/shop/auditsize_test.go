@@ -165,7 +165,7 @@ func measure(t *testing.T, code int, flags ...string) (printed []byte) {
 }
 
 // asMeter makes the test binary run the program that is named on its command line, and print on standard error how many
-// bytes of memory it had at most. The kernel counts what the parent had, too, when it started a process: the meter has
+// bytes of memory it had at most. The kernel also counts what the parent had when it started a process: the meter has
 // little, a test that has run others has not.
 const asMeter = "SHOP_TEST_AS_METER"
 

@@ -111,7 +111,7 @@ func holdUp(t *testing.T, addr, sku string, order func()) (release func()) {
 	}
 }
 
-// stocked returns the flags of a MySQL with so many units of demo-mug.
+// stocked returns the flags of a MySQL with this many units of demo-mug.
 func stocked(t *testing.T, dsn string, units int) (flags []string) {
 	t.Helper()
 	shop(t, "migrate", "--mysql", dsn).want(t, exitDone, "up to date")

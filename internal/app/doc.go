@@ -7,7 +7,7 @@
 //	err = shop.Shutdown(ctx)
 //
 // Several shops in one process are as separate as in several processes: each has its own connections, lockers and
-// servers. Shops that share a folder or a database have to share a Redis, too.
+// servers. Shops that share a folder or a database also have to share a Redis.
 //
 // What is promised:
 //

@@ -137,7 +137,7 @@ func buy(t *testing.T, shop *app.Shop, key string, lines ...string) answer {
 	return call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"mug","quantity":1}]}`, lines...)
 }
 
-// wantAudit fails unless the accounts agree and so many orders are in them.
+// wantAudit fails unless the accounts agree and this many orders are in them.
 func wantAudit(t *testing.T, shop *app.Shop, orders int64) {
 	t.Helper()
 	w := operate(t, shop, http.MethodGet, "/v1/audit", "").want(t, http.StatusOK)

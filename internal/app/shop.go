@@ -99,7 +99,7 @@ func (s *Shop) OperatorAddr() string {
 }
 
 // Done is closed when the shop has stopped accepting orders, by Shutdown or by a failure of either listener. Call
-// Shutdown after a failure, too: it closes what is open.
+// Shutdown also after a failure: it closes what is open.
 func (s *Shop) Done() <-chan struct{} { return s.done }
 
 // Err waits for Done and returns why the shop stopped serving by itself; nil after a Shutdown.

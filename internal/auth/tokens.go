@@ -41,7 +41,7 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// New returns Tokens with this secret. It panics on the zero Secret, with which anyone could sign.
+// New returns Tokens with this secret. It panics on the zero Secret, with which every client could sign.
 func New(secret Secret) *Tokens {
 	if secret.IsZero() {
 		panic("auth: there is no secret")

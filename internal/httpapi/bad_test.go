@@ -171,7 +171,7 @@ func FuzzPlaceOrder_body(f *testing.F) {
 		for _, l := range want.Lines {
 			ordered += l.Quantity
 			if l.SKU != "mug" {
-				t.Errorf("sold %q of %q, which nobody has", l.SKU, body)
+				t.Errorf("sold %q of %q, which no buyer has", l.SKU, body)
 			}
 		}
 		if sold != ordered || sold < 1 {
@@ -231,7 +231,7 @@ func TestBadHeaders(t *testing.T) {
 	}
 }
 
-// URLs come without a body; the buyer is guest. Each path is asked with each method that it does not take, too.
+// URLs come without a body; the buyer is guest. Each path is also asked with each method that it does not take.
 func TestBadURLs(t *testing.T) {
 	t.Parallel()
 	s := newRefusing(t, newShop(t, nil))
@@ -323,7 +323,7 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// The operator's API, whose deliveries and SKUs may be bad, too.
+// The operator's API, whose deliveries and SKUs may also be bad.
 func TestBadRequests_operator(t *testing.T) {
 	t.Parallel()
 	s := newRefusingOperator(t)

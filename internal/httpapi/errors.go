@@ -15,7 +15,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// ErrMalformed means that a request cannot be understood. Config.Identify and Config.Orders may return it, too.
+// ErrMalformed means that a request cannot be understood. Config.Identify and Config.Orders may also return it.
 var ErrMalformed = errors.New("malformed request")
 
 // Further errors of a request that the service does not see.

@@ -31,7 +31,7 @@ func limiterOn(t *testing.T, server *miniredis.Miniredis, perSecond int, log *sl
 	return httpapi.NewLimiter(client, perSecond, log)
 }
 
-// unread is a body that nobody may read.
+// unread is a body that no handler may read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -48,7 +48,7 @@ func TestLimiter(t *testing.T) {
 	s.supply(t, "mug", 3)
 	ann, bob := shows(t, shopSecret, "ann"), shows(t, shopSecret, "bob")
 	path := s.place(t, "key-1", "1", ann)
-	wantProblem(t, s.buy(t, "key-1", goodOrder), "401 no-token") // counts for nobody
+	wantProblem(t, s.buy(t, "key-1", goodOrder), "401 no-token") // counts for no buyer
 	through := 1
 	for range 20 {
 		if w := s.call(t, "POST "+path+"/cancel", "{", ann); w.Code != http.StatusTooManyRequests {

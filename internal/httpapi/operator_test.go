@@ -20,7 +20,7 @@ const (
 	movesOfMug = "/v1/skus/mug/movements"
 )
 
-// delivered returns a delivery of so many units.
+// delivered returns a delivery of this many units.
 func delivered(units string) string { return `{"kind":"supply","units":` + units + `}` }
 
 // What the operator's API answers, beside what other tests ask it. Its token opens nothing of the buyers'. A refused
@@ -44,7 +44,7 @@ func TestOperator(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", call, w.Code, w.Body, want)
 		}
 	}
-	wantStatus(t, s.callOn(t, s.operator, "GET /healthz", ""), http.StatusOK) // to everybody
+	wantStatus(t, s.callOn(t, s.operator, "GET /healthz", ""), http.StatusOK) // to every client
 	if refused != 0 {
 		t.Errorf("got %d refused logins, want none", refused)
 	}

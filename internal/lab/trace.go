@@ -89,7 +89,7 @@ func (t *Trace) Header() string {
 	return strings.Join(all, ", ")
 }
 
-// End says that the request was answered. What it does afterwards is recorded, and stepped, too.
+// End says that the request was answered. What it does afterwards is also recorded, and stepped.
 func (t *Trace) End() {
 	t.change(func() {
 		t.ended = true

@@ -33,7 +33,7 @@ func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the 
 }
 
 // slotMigrates: "In a Cluster, a request names one key unless a caller has to wait, so that a slot that migrates fails
-// nothing": a key that is held, a key that nobody has used, and callers that wait, while some keys of the slot have moved
+// nothing": a key that is held, a key that no client has used, and callers that wait, while some keys of the slot have moved
 // and others have not.
 func slotMigrates(t *testing.T, s shard, target string) {
 	source, dest := connect(t, s.master), connect(t, target)

@@ -623,7 +623,7 @@ func TestLocker_StoreTellsLoss(t *testing.T) {
 	locker := lock.New(teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
 	defer locker.Close()
 	lease := mustAcquire(t, locker, "k")
-	released, err := locker.Acquire(t.Context(), "another") // what watches it ends, too
+	released, err := locker.Acquire(t.Context(), "another") // what watches it also ends
 	if err != nil {
 		t.Fatal(err)
 	}

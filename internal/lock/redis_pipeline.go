@@ -12,7 +12,7 @@ import (
 // pipeline runs scripts on one server. A few requests, or batches of requests, are under way at a time, each on a connection
 // of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are under way,
 // those that come at the same moment are. So no request waits under low load, the keys of a cart take one round trip, and
-// under high load a system call carries many requests. A request that nobody joins runs in its caller's goroutine. Without
+// under high load a system call carries many requests. A request that no other joins runs in its caller's goroutine. Without
 // this file, redis.Script.Run does the same, more slowly.
 type pipeline struct {
 	client redis.UniversalClient
@@ -59,7 +59,7 @@ func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args
 // process sends a command, alone or with others. It reports whether cmd has its answer: false when ctx ended before.
 func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 	if p.off {
-		_ = p.client.Process(ctx, cmd) // cmd has the error, too
+		_ = p.client.Process(ctx, cmd) // cmd also has the error
 		return true
 	}
 	p.mu.Lock()

@@ -54,7 +54,7 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 
 // "A few requests, or batches of requests, are under way at a time, each on a connection of its own. Those that come
 // meanwhile are sent together as soon as one of these is answered". Each gets its own answer, also after a script flush, and one that
-// nobody waits for any more is not sent.
+// no caller waits for any more is not sent.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -109,7 +109,7 @@ func TestBatches(t *testing.T) {
 		t.Errorf("batches of %v, want one of %d", g.batches, later)
 	}
 	if server.Exists("left") {
-		t.Error("a request that nobody waits for was sent")
+		t.Error("a request that no caller waits for was sent")
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *asks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// "A request that nobody joins runs in its caller's goroutine", so that a panic of its context reaches the caller.
+// "A request that no other joins runs in its caller's goroutine", so that a panic of its context reaches the caller.
 func TestBatches_panic(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})

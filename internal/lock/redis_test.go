@@ -656,7 +656,7 @@ func TestLease_Raise_range(t *testing.T) {
 				}
 				raised = lease.Fence()
 			}
-			// What is counted on from there can be renewed: to raise it by one is that, too.
+			// What is counted on from there can be renewed: to raise it by one is also that.
 			if name == "redis" {
 				if err := lease.Raise(t.Context(), raised); err != nil {
 					t.Errorf("renewal of fence %d: %v", raised, err)

@@ -21,7 +21,7 @@
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318   or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
 //	OTEL_TRACES_EXPORTER=console                        or otlp, with an endpoint; none switches it off
 //
-// OTEL_SDK_DISABLED=true switches it off, too. Traces are sent as OTLP over HTTP, in protobuf.
+// OTEL_SDK_DISABLED=true also switches it off. Traces are sent as OTLP over HTTP, in protobuf.
 // OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME (default "shop"), OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
 // OTEL_BSP_ count as well.
 //

@@ -43,7 +43,7 @@ func TestLanes_soldOut(t *testing.T) {
 		_, _, err := s.Place(t.Context(), mugs("eve", "eve", 1))
 		wantErr(t, "the first who is too late", err, order.ErrSoldOut)
 
-		held, err := s.shared.Acquire(t.Context(), "sku:mug") // nobody gets the lease meanwhile
+		held, err := s.shared.Acquire(t.Context(), "sku:mug") // no lane gets the lease meanwhile
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ type EndRequest struct {
 	Buyer   string
 	OrderID string
 
-	// Key is the idempotency key; empty for none. Repeating the request is safe without one, too: an order ends once.
+	// Key is the idempotency key; empty for none. Repeating the request is also safe without one: an order ends once.
 	Key string
 }
 
@@ -229,7 +229,7 @@ const (
 //
 // The orders of a page are expired in one transaction; if that fails, each in its own. An order that cannot be expired
 // does not keep others from it: it is skipped, and its error returned in the end. After a timeout on a SKU's locked
-// row, orders of the same SKUs are skipped, too. A sweep that fails to expire too many, or times out too often, gives
+// row, orders of the same SKUs are also skipped. A sweep that fails to expire too many, or times out too often, gives
 // up, and the next one begins behind them. A database that does not answer, or the end of ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order

@@ -281,7 +281,7 @@ func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequ
 	}
 }
 
-// wantKeys fails unless so many keys are on record.
+// wantKeys fails unless this many keys are on record.
 func (b *bundle) wantKeys(t *testing.T, want int64) {
 	t.Helper()
 	var got int64

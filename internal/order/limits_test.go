@@ -245,5 +245,5 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	})
 }
 
-// maxOpen lets so many orders of a buyer be pending.
+// maxOpen lets this many orders of a buyer be pending.
 func maxOpen(n int) func(*config) { return func(c *config) { c.maxOpen = n } }

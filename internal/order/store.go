@@ -21,7 +21,7 @@ type Store interface {
 	//
 	// placed is the order, or one of the orders, that the transaction places; nil if it places none. If the answer to
 	// the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find out whether it
-	// was done: if so, that is no error; if not, fn runs again. If that fails, too, or placed is nil, the error is
+	// was done: if so, that is no error; if not, fn runs again. If that also fails, or placed is nil, the error is
 	// ErrUnknownOutcome.
 	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
 

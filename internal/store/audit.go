@@ -29,7 +29,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 		return fmt.Errorf("sku %.80q: %w", sku, order.ErrUnknownSKU)
 	}
 	confirm := s.Confirm()
-	// MySQL: one snapshot for all statements. SQLite: a read transaction, which in WAL mode is a snapshot, too.
+	// MySQL: one snapshot for all statements. SQLite: a read transaction, which in WAL mode is also a snapshot.
 	db := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if db.Error != nil {
 		return explain(ctx, "audit", db.Error)

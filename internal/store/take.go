@@ -72,7 +72,7 @@ func fenced(db *gorm.DB, t stock.Take) error {
 
 // optimistic is overwrite with a compare-and-swap: it saves the new level if the row still has the level from which
 // that was computed. It compares the whole level instead of a version number, which every writer of the row would have
-// to raise: payments, cancellations, expiries and deliveries, too. Comparing the available units alone would miss a
+// to raise: also payments, cancellations, expiries and deliveries. Comparing the available units alone would miss a
 // change from 5 to 4 and back to 5, and save an outdated number of reserved units.
 func optimistic(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {

@@ -126,7 +126,7 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 						return err
 					}
 					meet()
-					_ = tx.Take(stock.Conditional, one(skus[1])) // a dropped deadlock is retried, too
+					_ = tx.Take(stock.Conditional, one(skus[1])) // a dropped deadlock is also retried
 					return nil
 				})
 				if err != nil {

@@ -125,7 +125,7 @@ func (l *Link) serve(ctx context.Context, client net.Conn) {
 	if l.sql && l.fate("CONNECT") != Pass {
 		return
 	}
-	await(&l.requests) // a new connection waits, too
+	await(&l.requests) // a new connection also waits
 	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.target())
 	if err != nil {
 		return

@@ -308,7 +308,7 @@ func openEnsemble(ctx context.Context, n int, member func(i int, network string)
 	if err := findImage(ctx, member(0, "")); err != nil {
 		return nil, err
 	}
-	on, err := network.New(ctx, network.WithInternal()) // else published ports might go by it, too
+	on, err := network.New(ctx, network.WithInternal()) // else published ports might also go by it
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)
 	}

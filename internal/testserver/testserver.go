@@ -197,7 +197,7 @@ func pull(ctx context.Context, image string) error {
 	return pulling.Wait(ctx)
 }
 
-// findDocker returns a client of the daemon that testcontainers uses, too.
+// findDocker returns a client of the daemon that testcontainers also uses.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
 	// Looking for the daemon's address panics in some environments, instead of failing.
 	defer func() {

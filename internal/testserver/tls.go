@@ -68,7 +68,7 @@ func (ca *CA) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateK
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// StartMySQLTLS starts a MySQL for this test alone. It offers TLS and takes clients without it, too.
+// StartMySQLTLS starts a MySQL for this test alone. It offers TLS and also takes clients without it.
 func StartMySQLTLS(t testing.TB, c Certificate) *Server { return mysqlKind().startTLS(t, c) }
 
 // StartMariaDBTLS is StartMySQLTLS on a MariaDB.

@@ -18,7 +18,7 @@ type contest struct {
 	units  int64 // of each SKU
 	skus   int   // 0 for one
 	byP50  bool  // compared by p50, not by answers per second
-	crowds []int // grow: so many buyers at once, one number after the other, on one fresh shop
+	crowds []int // grow: buyers at once, one number after the other, on one fresh shop
 
 	least, lines int     // SKUs in an order, one unit of each; 0 for one
 	skew         float64 // the k-th SKU is wanted in proportion to 1/k^skew

@@ -128,7 +128,7 @@ func (c *Command) controlsNamed(names []string) (found []control, err error) {
 	return found, nil
 }
 
-// findAll looks for each control: it runs so many histories with the mistake at most, until one has a violation.
+// findAll looks for each control: it runs at most this many histories with the mistake, until one has a violation.
 func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tries int, out io.Writer) error {
 	var rows []table.Row
 	missed := false

@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"all units sold once", func(*books, *told) {}, Judgement{Verdict: Correct}},
 		{
-			"more units than buyers: nobody was turned away", func(b *books, t *told) { b.Books.Orders, b.Books.OrderedUnits = 60, 60; t.orders, t.refused = 60, 0 },
+			"more units than buyers: none was turned away", func(b *books, t *told) { b.Books.Orders, b.Books.OrderedUnits = 60, 60; t.orders, t.refused = 60, 0 },
 			Judgement{Verdict: Correct},
 		},
 		{
@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 			Judgement{Verdict: Undersold, Undersold: 2},
 		},
 		{
-			"nobody was served: buyers who failed were turned away too", func(b *books, t *told) {
+			"no buyer was served: buyers who failed were turned away too", func(b *books, t *told) {
 				b.Books.Orders, b.Books.OrderedUnits = 0, 0
 				t.orders, t.refused, t.failed, t.unknown = 0, 0, 40, 960
 			},

@@ -73,7 +73,7 @@ func newSeries(s result.Strategy, language string) []series {
 		width := 100 / percent(max(1, len(counts)))
 		for i, n := range counts {
 			if n > 0 {
-				height := max(2, share(n, peak)) // one of many is seen, too
+				height := max(2, share(n, peak)) // one of many is also seen
 				out.Bars = append(out.Bars, column{X: percent(i) * width, Y: 100 - height, Width: width * 0.86, Height: height})
 			}
 		}

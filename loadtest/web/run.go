@@ -37,7 +37,7 @@ type run struct {
 
 	unready sync.WaitGroup // races whose buyers are not connected, of those that start together
 
-	mu     sync.Mutex // guards what changes, in the races, too
+	mu     sync.Mutex // guards what changes, also in the races
 	phase  string
 	races  []*race
 	report result.Report // once it is over
@@ -137,7 +137,7 @@ func (r *race) Connecting(tally *crowd.Tally) {
 	r.phase, r.tally = connecting, tally
 }
 
-// Ready waits until those that race at the same time are ready, too, or have ended.
+// Ready waits until those that race at the same time are also ready, or have ended.
 func (r *race) Ready(context.Context) {
 	r.ready()
 	r.run.unready.Wait()

@@ -71,7 +71,7 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 	}
 	report(fmt.Sprintf("The race lab is at http://%s/ until Ctrl-C.", listener.Addr()))
 	if at, err := netip.ParseAddrPort(listener.Addr().String()); err != nil || !at.Addr().IsLoopback() {
-		report("Anyone who can reach this address can start races on this machine.")
+		report("Every client that can reach this address can start races on this machine.")
 	}
 	name, _, _ := net.SplitHostPort(address)
 	group, ctx := errgroup.WithContext(ctx)
@@ -101,7 +101,7 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 }
 
 // Address returns an address as net.Listen wants it. Without a host it is this machine alone: a page without passwords
-// is not for everybody by default.
+// is not open to every client by default.
 func Address(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {

@@ -65,7 +65,7 @@ func TestBackend_KeysAreBytes(t *testing.T) {
 	})
 }
 
-// What does not fit is refused, and not cut: a session without strict mode would. Nobody owns the key of a row that is
+// What does not fit is refused, and not cut: a session without strict mode would. No client owns the key of a row that is
 // free.
 func TestBackend_UnusableNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -95,7 +95,7 @@ func TestBackend_WaitLocksNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		exec(t, tx, "UPDATE locks SET owner = '' WHERE name = 'key'") // held by a lock of the database, too
+		exec(t, tx, "UPDATE locks SET owner = '' WHERE name = 'key'") // also held by a lock of the database
 		ctx, cancel := context.WithTimeout(bounded(t), 200*time.Millisecond)
 		defer cancel()
 		if err := b.Wait(ctx, waiter, lock.Grant{Held: true, Retry: long}); !errors.Is(err, context.DeadlineExceeded) {

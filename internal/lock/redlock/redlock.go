@@ -156,7 +156,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 		switch {
 		case owner != "" && len(each) >= t.quorum():
 			return lock.Holder{Owner: owner, Remaining: slices.Min(each)}, nil
-		case owner != "" && len(each)+t.failed+t.pending() >= t.quorum(): // it may hold the others, too
+		case owner != "" && len(each)+t.failed+t.pending() >= t.quorum(): // it may also hold the others
 			return lock.Holder{}, fmt.Errorf("redlock: holder: %w", errors.Join(ErrNoQuorum, err))
 		}
 	}

@@ -123,7 +123,7 @@ func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// A creation that could not be sent before the session ended is carried out in the next one, though nobody waits for it
+// A creation that could not be sent before the session ended is carried out in the next one, though no caller waits for it
 // there.
 func TestBackend_CreateSentInNextSession(t *testing.T) {
 	t.Parallel()
@@ -211,7 +211,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 		t.Errorf("got nodes %q, want none", got)
 	}
 	if _, err := b.Renew(bounded(t), claim("renewed")); err != nil {
-		t.Errorf("Renew of what nobody released: %v", err)
+		t.Errorf("Renew of what no holder released: %v", err)
 	}
 }
 
@@ -448,7 +448,7 @@ func TestBackend_ReleaseAnswerLost(t *testing.T) {
 }
 
 // "A release wakes one": with 100 owners in line, each release is one event from the server, after which one owner
-// looks at the line. A holder that renews wakes nobody.
+// looks at the line. A holder that renews wakes no waiter.
 func TestBackend_NoHerd(t *testing.T) {
 	t.Parallel()
 	const waiters = 100

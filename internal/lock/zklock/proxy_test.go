@@ -100,7 +100,7 @@ func (p *proxy) loseAnswer(op int32) <-chan struct{} {
 	return p.lose[op]
 }
 
-// loseAnswerAndShut lets nobody in any more from then on, until open.
+// loseAnswerAndShut lets no client in from then on, until open.
 func (p *proxy) loseAnswerAndShut(op int32) <-chan struct{} {
 	p.mu.Lock()
 	p.shutToo = true
@@ -133,7 +133,7 @@ func (p *proxy) cut() {
 	}
 }
 
-// shut cuts, and lets nobody in until open.
+// shut cuts, and lets no client in until open.
 func (p *proxy) shut() {
 	p.mu.Lock()
 	p.refuse = true

@@ -188,7 +188,7 @@ func mustLive(t *testing.T, g lock.Grant) {
 }
 
 // A connection is lost again and again while an owner waits, whose watch the next server has to be told, and while so
-// many others renew that the first answers come before it was told. The race detector is the judge; and nobody loses
+// many others renew that the first answers come before it was told. The race detector is the judge; and no holder loses
 // anything.
 func TestBackend_ReconnectsWithWatches(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func wait[T any](t testing.TB, what string, signal <-chan T) T {
 // newRoot returns a path that no other test uses.
 func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
 
-// newPrivateRoot is newRoot for a node with no other above it, which would be private, too.
+// newPrivateRoot is newRoot for a node with no other above it, which would also be private.
 func newPrivateRoot() string { return fmt.Sprintf("/test-%016x", rand.Uint64()) }
 
 // connect returns a Backend that is closed at the end of the test. Servers that are given twice are dialled again at

@@ -160,7 +160,7 @@ func (l *Lanes) Sell(ctx context.Context, d *order.Draft) error {
 		return l.single.Sell(ctx, d)
 	}
 	w := &buyer{ctx: ctx, draft: d, answer: make(chan answer, 1)}
-	if err := l.join(w); err != nil { //nolint:contextcheck // the leader serves other buyers, too
+	if err := l.join(w); err != nil { //nolint:contextcheck // the leader also serves other buyers
 		return err
 	}
 	var a answer

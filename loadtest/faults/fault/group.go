@@ -31,7 +31,7 @@ func withoutPrimary(do, undo testserver.Fault) func(context.Context, *Target) er
 }
 
 // loseMajority kills both secondaries, one after the other, at most 0.3 s apart. The primary is not read-only, and its
-// commits wait; to form the group anew, it is killed, too.
+// commits wait; to form the group anew, it is also killed.
 func loseMajority(ctx context.Context, t *Target) error {
 	kept, err := t.Group.Primary(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ type profile struct {
 	repeat float64 // share of requests that arrive once more, later
 	deaf   float64 // share of notifications that are lost
 
-	// At most so many of each. Any profile may close a Locker that is in use.
+	// At most this many of each. Any profile may close a Locker that is in use.
 	partitions int // a process is cut off for a while, or until the faults end
 	flushes    int // the store loses its memory
 	clockSteps int // the store's clock steps back or forth; not with flushes: together they may lower fences
