@@ -16,11 +16,10 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one. nil changes nothing.
-// internal/lab is an example.
+// Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one, as internal/lab does.
 type Hooks struct {
-	// Identify returns who sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and takes
-	// passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
+	// Identify returns the buyer that sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and
+	// takes passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
 	Identify func(*http.Request) (buyer string, err error)
 
 	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // what makes a pool of connections

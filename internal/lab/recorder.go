@@ -76,8 +76,7 @@ const (
 )
 
 const (
-	// Longest is how long a stop lasts that no Move ends. It ends earlier with the context of its step: by the limit of the
-	// request, of a transaction, 30 s, or of a COMMIT, 10 s.
+	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
 	maxRecordings = 64               // the oldest goes first
@@ -270,7 +269,7 @@ func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (all tra
 			continue
 		}
 		died, wants := t.died(), t.wantsLocks()
-		if all == nil || wants && !died { // the first of those who have the lock, or wait for it
+		if all == nil || wants && !died { // the first that has the lock, or waits for it
 			all = traces{t}
 		}
 		if died {

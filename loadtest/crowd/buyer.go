@@ -92,7 +92,7 @@ func (b *buyer) end(ctx context.Context, record *Record, draw float64) {
 }
 
 // pause returns how long to wait after a number of tries, which doubles with each, unless the shop asked for a time. Up
-// to half is added at random, or all who were turned away together would come back together.
+// to half is added at random, or all buyers that were turned away together would come back together.
 func (r Race) pause(tries int, asked time.Duration) time.Duration {
 	wait := min(cmp.Or(asked, firstPause<<min(tries-1, 16)), r.MaxPause)
 	return wait + time.Duration(rand.Float64()*float64(wait/2))

@@ -195,7 +195,7 @@ func (w *walk) look(ctx context.Context, b *walker) {
 	b.expired = b.expired && b.at.holds
 }
 
-// polls reports whether the buyer asks for a lock again and again, and was refused last. Those who wait for a correct
+// polls reports whether the buyer asks for a lock again and again, and was refused last. Buyers who wait for a correct
 // lock get it by themselves.
 func (w *walk) polls(b *walker) bool { return b.at.waits && !w.renews() }
 
@@ -211,7 +211,7 @@ func (w *walk) settle(ctx context.Context) error {
 			return nil
 		}
 		for _, b := range w.buyers {
-			if b.shop == w.buyers[i].shop || b.at.waits && w.renews() { // which of those who wait gets the lock?
+			if b.shop == w.buyers[i].shop || b.at.waits && w.renews() { // which of the waiting buyers gets the lock?
 				w.look(ctx, b)
 			}
 		}
@@ -486,26 +486,25 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 // possibleActs returns the acts of some kinds that can be done. Of buyers who are alike and have not begun, the first is next.
 func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
+		var begins [maxBuyers]bool // by likeness
 		for i, b := range w.buyers {
-			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && w.isNext(i)) {
+			like := w.likeness(i)
+			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && !begins[like]) {
 				all = append(all, a)
 			}
+			begins[like] = begins[like] || !b.begun && !b.finished()
 		}
 	}
 	return all
 }
 
-// isNext reports whether all buyers before this one that are alike have begun. Two buyers with opposite orders are mirror
-// images, which is alike; of three, the second is then unlike the others, and the third is in an instance apart if the first
-// two are together.
-func (w *walk) isNext(i int) bool {
-	for j, b := range w.buyers[:i] {
-		unlike := len(w.buyers) > 2 && (w.how.Opposite && (i == 1 || j == 1) || w.how.Together && i == 2)
-		if !unlike && !b.begun && !b.finished() {
-			return false
-		}
+// likeness is the same for buyers who are alike. Two with opposite orders are mirror images, and so alike; of three, the
+// second is then unlike the others, and the third is alone in its instance if the first two are together.
+func (w *walk) likeness(buyer int) int {
+	if len(w.buyers) > 2 && (w.how.Opposite && buyer == 1 || w.how.Together && buyer == 2) {
+		return buyer
 	}
-	return true
+	return 0
 }
 
 // readBooks asks a shop that lives for what it has sold and has left.
