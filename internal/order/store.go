@@ -15,8 +15,8 @@ type Store interface {
 	// Exist returns ErrUnknownSKU, which names the first of these SKUs that does not exist.
 	Exist(ctx context.Context, skus []string) error
 
-	// InTx runs fn in one transaction and commits it if neither fn nor any call on its Tx failed. Errors come back as
-	// they are, after a rollback. A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
+	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
+	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
 	// cancellation of ctx; on SQLite, one that is cancelled is rolled back. ErrBusy: nothing was changed.
 	//
 	// placed is the order, or one of the orders, that the transaction places; nil if it places none. If the answer to
@@ -49,8 +49,8 @@ type Store interface {
 	Due(ctx context.Context, after Order, limit int) ([]Order, error)
 }
 
-// Tx is one attempt of a transaction. After the first call that fails, later calls do nothing and return its error, and
-// the transaction is rolled back: a caller may write its statements one after the other and check the last error only.
+// Tx is one attempt of a transaction. A call that fails may leave it open, so that its caller has to return the error:
+// InTx rolls back.
 type Tx interface {
 	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none, in the sequence of
 	// their primary key. ErrKeyTaken: one of them is on record. ErrInProgress: another transaction holds one for longer

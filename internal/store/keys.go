@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -18,20 +17,13 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) error {
 	sorted := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 	})
-	return t.do("claim keys", func() error { return t.insertKeys(sorted...) })
+	return failed(t.insertKeys(sorted...), "claim keys")
 }
 
 // ClaimEnd implements order.Tx.
-func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) (err error) {
+func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) error {
 	o.Key = key
-	failed := t.do("claim key", func() error {
-		err = t.insertKeys(&order.Draft{Order: o, Fingerprint: fingerprint})
-		if errors.Is(err, order.ErrKeyTaken) {
-			return nil // the transaction may go on
-		}
-		return err
-	})
-	return cmp.Or(failed, err)
+	return failed(t.insertKeys(&order.Draft{Order: o, Fingerprint: fingerprint}), "claim key")
 }
 
 func (t *tx) insertKeys(drafts ...*order.Draft) error {

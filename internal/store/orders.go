@@ -126,15 +126,14 @@ func (t *tx) Insert(orders ...order.Order) error {
 			})
 		}
 	}
-	return t.do(fmt.Sprintf("insert %d orders", len(rows)), func() error {
-		if len(rows) == 0 {
-			return nil
-		}
-		if err := t.db.Create(&rows).Error; err != nil || len(lines) == 0 {
-			return err
-		}
-		return t.db.Create(&lines).Error
-	})
+	if len(rows) == 0 {
+		return nil
+	}
+	err := t.db.Create(&rows).Error
+	if err == nil && len(lines) > 0 {
+		err = t.db.Create(&lines).Error
+	}
+	return failed(err, "insert %d orders", len(rows))
 }
 
 // Move implements order.Tx. One statement compares and writes, so that of several requests to end an order exactly one
@@ -145,26 +144,20 @@ func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err
 	if to == order.Expired {
 		inTime = "expires_at <= "
 	}
-	err = t.do("move order "+id+" to "+string(to), func() error {
-		err := mustMatch(t.db, errNoRow, "UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime+t.store.clock,
-			to, id, order.Pending)
-		if err == nil {
-			now, moved = to, true
-			return nil
-		}
-		if !errors.Is(err, errNoRow) {
-			return err
-		}
-		var row orderRow // FOR UPDATE for the same reason as in refusal
+	err = mustMatch(t.db, errNoRow, "UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime+t.store.clock,
+		to, id, order.Pending)
+	if err == nil {
+		return to, true, nil
+	}
+	var row orderRow
+	if errors.Is(err, errNoRow) { // FOR UPDATE for the same reason as in refusal
 		err = t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 			Select("status").Where("id = ?", id).Take(&row).Error
-		if errors.Is(err, gorm.ErrRecordNotFound) {
-			return order.ErrNotFound
-		}
-		now = order.Status(row.Status)
-		return err
-	})
-	return now, moved, err
+	}
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = order.ErrNotFound
+	}
+	return order.Status(row.Status), false, failed(err, "move order %s to %s", id, to)
 }
 
 // Expire implements order.Tx. The rows are locked first, so that the UPDATE changes those that are returned.
@@ -173,54 +166,56 @@ func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
 	for i, o := range orders {
 		ids[i] = o.ID
 	}
-	err = t.do(fmt.Sprintf("expire %d orders", len(orders)), func() error {
-		var due []string
-		err := t.db.Model(&orderRow{}).Where("id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending).
-			Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
-			Pluck("id", &due).Error
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		for _, o := range orders {
-			if slices.Contains(due, o.ID) {
-				expired = append(expired, o)
-			}
-		}
+	var due []string
+	err = t.db.Model(&orderRow{}).Where("id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending).
+		Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
+		Pluck("id", &due).Error
+	if err == nil && len(due) > 0 {
 		table := "orders"
 		if !t.store.IsSQLite() {
 			table += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table, and wait for the rows that were skipped
 		}
-		return t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", order.Expired, due).Error
-	})
-	return expired, err
+		err = t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", order.Expired, due).Error
+	}
+	if err != nil {
+		return nil, failed(err, "expire %d orders", len(orders))
+	}
+	for _, o := range orders {
+		if slices.Contains(due, o.ID) {
+			expired = append(expired, o)
+		}
+	}
+	return expired, nil
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) error {
-	return t.do(fmt.Sprintf("lock %d buyers", len(buyers)), func() error {
-		if t.store.IsSQLite() { // no other transaction writes
-			return insertBuyers(t.db, buyers)
-		}
-		locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
-		if err != nil || len(locked) == len(buyers) {
-			return err
-		}
-		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
-		if _, err = selectBuyers(t.db, missing, clause.LockingOptionsNoWait); err == nil {
-			err = insertBuyers(t.db, missing)
-		}
-		if classify(err) != lockWait {
-			return err
-		}
-		var others []string // none, if the locked rows are being made
-		if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
-			return err
-		}
-		if len(others) == 0 {
-			others = missing
-		}
-		return &order.LockedError{Buyers: others}
-	})
+	return failed(t.lockBuyers(buyers), "lock %d buyers", len(buyers))
+}
+
+func (t *tx) lockBuyers(buyers []string) error {
+	if t.store.IsSQLite() { // no other transaction writes
+		return insertBuyers(t.db, buyers)
+	}
+	locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
+	if err != nil || len(locked) == len(buyers) {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
+	if _, err = selectBuyers(t.db, missing, clause.LockingOptionsNoWait); err == nil {
+		err = insertBuyers(t.db, missing)
+	}
+	if classify(err) != lockWait {
+		return err
+	}
+	var others []string // none, if the locked rows are being made
+	if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
+		return err
+	}
+	if len(others) == 0 {
+		others = missing
+	}
+	return &order.LockedError{Buyers: others}
 }
 
 // AwaitBuyer implements order.Store. It polls, so that waiting buyers keep no connection.
@@ -268,15 +263,13 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 		Orders int
 		First  dbTime
 	}
-	err := t.do("count open orders", func() error {
-		return t.db.Model(&orderRow{}).Where("buyer IN ? AND status = ?", buyers, order.Pending).
-			Select("buyer, COUNT(*) AS orders, MIN(expires_at) AS first").Group("buyer").Find(&counts).Error
-	})
+	err := t.db.Model(&orderRow{}).Where("buyer IN ? AND status = ?", buyers, order.Pending).
+		Select("buyer, COUNT(*) AS orders, MIN(expires_at) AS first").Group("buyer").Find(&counts).Error
 	open := map[string]order.OpenOrders{}
 	for _, c := range counts {
 		open[c.Buyer] = order.OpenOrders{Count: c.Orders, First: c.First.Time}
 	}
-	return open, err
+	return open, failed(err, "count open orders")
 }
 
 // Bought implements order.Tx.
@@ -286,14 +279,12 @@ func (t *tx) Bought(buyers, skus []string) (map[order.BuyerSKU]int64, error) {
 		SKU   string
 		Units int64
 	}
-	err := t.do("add up what was bought", func() error {
-		return t.db.Table("orders AS o").Joins("JOIN order_lines AS l ON l.order_id = o.id").
-			Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
-			Select("o.buyer, l.sku, SUM(l.units) AS units").Group("o.buyer, l.sku").Find(&sums).Error
-	})
+	err := t.db.Table("orders AS o").Joins("JOIN order_lines AS l ON l.order_id = o.id").
+		Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
+		Select("o.buyer, l.sku, SUM(l.units) AS units").Group("o.buyer, l.sku").Find(&sums).Error
 	bought := map[order.BuyerSKU]int64{}
 	for _, sum := range sums {
 		bought[order.BuyerSKU{Buyer: sum.Buyer, SKU: sum.SKU}] = sum.Units
 	}
-	return bought, err
+	return bought, failed(err, "add up what was bought")
 }

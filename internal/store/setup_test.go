@@ -60,17 +60,23 @@ func one(sku string) stock.Take { return stock.Take{SKU: sku, Units: 1} }
 
 // write does in tx what a strategy does.
 func write(tx order.Tx, drafts ...*order.Draft) error {
-	_ = tx.ClaimKeys(drafts...)
+	if err := tx.ClaimKeys(drafts...); err != nil {
+		return err
+	}
 	var orders []order.Order
 	var movements []stock.Movement
 	for _, d := range drafts {
 		orders = append(orders, d.Order)
 		for _, line := range d.Lines {
-			_ = tx.Take(stock.Conditional, stock.Take{SKU: line.SKU, Units: line.Units})
+			if err := tx.Take(stock.Conditional, stock.Take{SKU: line.SKU, Units: line.Units}); err != nil {
+				return err
+			}
 			movements = append(movements, moved(stock.Reserve, d, line))
 		}
 	}
-	_ = tx.Insert(orders...)
+	if err := tx.Insert(orders...); err != nil {
+		return err
+	}
 	return tx.Record(movements...)
 }
 

@@ -85,11 +85,8 @@ func (s *Store) Exist(ctx context.Context, skus []string) error {
 
 // LockLevels implements order.Tx. Rows are locked in the order of their names.
 func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
-	err = t.do(fmt.Sprintf("lock levels of %q", skus), func() (err error) {
-		levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)
-		return err
-	})
-	return levels, err
+	levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)
+	return levels, failed(err, "lock levels of %q", skus)
 }
 
 func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
@@ -237,12 +234,10 @@ func (t *tx) Record(movements ...stock.Movement) error {
 			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
 		}
 	}
-	return t.do(fmt.Sprintf("record %d movements", len(rows)), func() error {
-		if len(rows) == 0 {
-			return nil
-		}
-		return t.db.Create(&rows).Error
-	})
+	if len(rows) == 0 {
+		return nil
+	}
+	return failed(t.db.Create(&rows).Error, "record %d movements", len(rows))
 }
 
 // Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at the

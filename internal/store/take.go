@@ -13,22 +13,16 @@ import (
 
 // Take implements order.Tx. Each mode is one UPDATE, in a function below.
 func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
-	return t.do("take units of sku "+want.SKU, func() error {
-		if want.Units < 1 {
-			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, want.Units, want.SKU)
-		}
-		switch mode {
-		case stock.Overwrite:
-			return overwrite(t.db, want)
-		case stock.Conditional:
-			return conditional(t.db, want)
-		case stock.Fenced:
-			return fenced(t.db, want)
-		case stock.Optimistic:
-			return optimistic(t.db, want)
-		}
+	if want.Units < 1 {
+		return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, want.Units, want.SKU)
+	}
+	take, known := map[stock.TakeMode]func(*gorm.DB, stock.Take) error{
+		stock.Overwrite: overwrite, stock.Conditional: conditional, stock.Fenced: fenced, stock.Optimistic: optimistic,
+	}[mode]
+	if !known {
 		return fmt.Errorf("%w: mode %q to take units of sku %q", stock.ErrInvalid, mode, want.SKU)
-	})
+	}
+	return failed(take(t.db, want), "take units of sku %q", want.SKU)
 }
 
 // overwrite is WRONG, and is how it is usually written: check whether there is enough, subtract, save. The saved value
@@ -125,13 +119,12 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 // moved that is not reserved. It needs no fence: the order's own row decides whether its units may be moved.
 func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
 	what := fmt.Sprintf("%s %d units of sku %q", kind, units, sku)
-	return t.do(what, func() error {
-		if units < 1 || kind != stock.Sell && kind != stock.Release {
-			return fmt.Errorf("%w: %s", stock.ErrInvalid, what)
-		}
-		change := kind.Change(units)
-		return mustMatch(t.db, fmt.Errorf("%s: %w", what, order.ErrNotReserved),
-			"UPDATE skus SET available = available + ?, reserved = reserved + ?, sold = sold + ? WHERE name = ? AND reserved >= ?",
-			change.Available, change.Reserved, change.Sold, sku, units)
-	})
+	if units < 1 || kind != stock.Sell && kind != stock.Release {
+		return fmt.Errorf("%w: %s", stock.ErrInvalid, what)
+	}
+	change := kind.Change(units)
+	err := mustMatch(t.db, fmt.Errorf("%s: %w", what, order.ErrNotReserved),
+		"UPDATE skus SET available = available + ?, reserved = reserved + ?, sold = sold + ? WHERE name = ? AND reserved >= ?",
+		change.Available, change.Reserved, change.Sold, sku, units)
+	return failed(err, "%s", what)
 }

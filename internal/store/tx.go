@@ -173,11 +173,7 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 
 	t := &tx{store: s, db: s.db.Session(&gorm.Session{NewDB: true, Context: ctx})}
 	t.db.Statement.ConnPool = begun
-	err = fn(t)
-	if t.failed != nil && !errors.Is(err, t.failed) { // fn has ignored it
-		err = errors.Join(err, t.failed)
-	}
-	if err != nil {
+	if err := fn(t); err != nil {
 		return withCause(ctx, err)
 	}
 	committing = true
@@ -230,21 +226,15 @@ func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadC
 
 // tx is one attempt of a transaction.
 type tx struct {
-	store  *Store
-	db     *gorm.DB
-	failed error // the first error of a call; later calls do nothing
+	store *Store
+	db    *gorm.DB
 }
 
-// do runs a step unless an earlier one failed, and keeps its error. Deadlocks and lost connections stay what they are,
+// failed says what a statement was for, in an error of the database. Deadlocks and lost connections stay what they are,
 // for inTx.
-func (t *tx) do(what string, step func() error) error {
-	if t.failed != nil {
-		return t.failed
+func failed(err error, format string, args ...any) error {
+	if err == nil || isDomain(err) {
+		return err
 	}
-	err := step()
-	if err != nil && !isDomain(err) {
-		err = fmt.Errorf("%s: %w", what, err)
-	}
-	t.failed = err
-	return err
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +103,10 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, useSnapshot boo
 		err := strategy.RaisingFence(ctx, l.Store, leases, []string{b.sku}, func() error {
 			// The orders are committed together: the outcome of the first is that of all.
 			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error {
-				return cmp.Or(tx.Insert(b.ordersFrom(0)...), l.finish(tx, b, leases))
+				if err := tx.Insert(b.ordersFrom(0)...); err != nil {
+					return err
+				}
+				return l.finish(tx, b, leases)
 			})
 		})
 		if done, err := l.conclude(b, err); done {
@@ -119,7 +121,10 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, useSnapshot boo
 func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	orders := b.ordersFrom(0)
 	limits := order.NewLimits(l.MaxOpen, b.levels)
-	if err := cmp.Or(limits.Lock(tx, orders...), tx.ClaimKeys(draftsOf(b.orders)...)); err != nil {
+	if err := limits.Lock(tx, orders...); err != nil {
+		return err
+	}
+	if err := tx.ClaimKeys(draftsOf(b.orders)...); err != nil {
 		return err
 	}
 	fence, terms := leases.Fence(strategy.Key(b.sku)), b.levels.SKUs[0].Terms()
@@ -143,7 +148,10 @@ func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	for _, o := range orders {
 		ledger = append(ledger, o.Movements(stock.Reserve, func(string) int64 { return fence }, o.CreatedAt)...)
 	}
-	return cmp.Or(tx.Record(ledger...), l.InTime(leases))
+	if err := tx.Record(ledger...); err != nil {
+		return err
+	}
+	return l.InTime(leases)
 }
 
 // leftOutError says why orders of the batch, by index, are not placed: they are over a limit, or their buyers have gone.

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -23,10 +22,13 @@ func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
-		return cmp.Or(
-			s.lockBuyerAndClaimKey(tx, d),
-			take(tx, stock.Conditional, d, levels, nil), // UPDATE ... WHERE available >= ?
-			s.insert(tx, d, levels, nil),
-		)
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+			return err
+		}
+		// UPDATE ... WHERE available >= ?
+		if err := take(tx, stock.Conditional, d, levels, nil); err != nil {
+			return err
+		}
+		return s.insert(tx, d, levels, nil)
 	})
 }

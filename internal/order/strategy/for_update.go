@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -34,9 +33,10 @@ func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
 		if err := think(ctx, d); err != nil {
 			return err
 		}
-		return cmp.Or(
-			take(tx, stock.Overwrite, d, levels, nil), // 4. UPDATE ... SET available = what was read, minus the units
-			s.insert(tx, d, prices, nil),
-		)
+		// 4. UPDATE ... SET available = what was read, minus the units
+		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil {
+			return err
+		}
+		return s.insert(tx, d, prices, nil)
 	})
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -37,11 +36,15 @@ func (s Locked) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT
-		return cmp.Or(
-			s.lockBuyerAndClaimKey(tx, d),
-			take(tx, s.Take, d, levels, nil), // 4. UPDATE
-			s.insert(tx, d, levels, nil),
-			s.InTime(leases),
-		)
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+			return err
+		}
+		if err := take(tx, s.Take, d, levels, nil); err != nil { // 4. UPDATE
+			return err
+		}
+		if err := s.insert(tx, d, levels, nil); err != nil {
+			return err
+		}
+		return s.InTime(leases)
 	})
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -25,11 +24,14 @@ func (s None) Sell(ctx context.Context, d *order.Draft) error {
 	if err := think(ctx, d); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 4. COMMIT, if all of this went well:
-		return cmp.Or( // behind a failure, tx does nothing more and returns its error
-			s.lockBuyerAndClaimKey(tx, d),
-			take(tx, stock.Overwrite, d, levels, nil), // 3. UPDATE ... SET available = what was read, minus the units
-			s.insert(tx, d, levels, nil),
-		)
+	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 4. COMMIT, or ROLLBACK after an error
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+			return err
+		}
+		// 3. UPDATE ... SET available = what was read, minus the units
+		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil {
+			return err
+		}
+		return s.insert(tx, d, levels, nil)
 	})
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +46,13 @@ func (s Optimistic) try(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
-		return cmp.Or(
-			s.lockBuyerAndClaimKey(tx, d),
-			take(tx, stock.Optimistic, d, levels, nil), // UPDATE ... WHERE available = what was read
-			s.insert(tx, d, levels, nil),
-		)
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+			return err
+		}
+		// UPDATE ... WHERE available = what was read
+		if err := take(tx, stock.Optimistic, d, levels, nil); err != nil {
+			return err
+		}
+		return s.insert(tx, d, levels, nil)
 	})
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -36,13 +35,18 @@ func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	// It sells once more with a higher fence if the lock's store has lost its fences.
 	return RaisingFence(ctx, s.Store, leases, d.SKUs(), func() error {
-		return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, if all of this went well:
-			return cmp.Or( // behind a failure, tx does nothing more and returns its error
-				s.lockBuyerAndClaimKey(tx, d),
-				take(tx, stock.Fenced, d, levels, leases), // 4. UPDATE ... WHERE available >= ? AND fence < ?
-				s.insert(tx, d, levels, leases),
-				s.InTime(leases),
-			)
+		return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, or ROLLBACK after an error
+			if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+				return err
+			}
+			// 4. UPDATE ... WHERE available >= ? AND fence < ?
+			if err := take(tx, stock.Fenced, d, levels, leases); err != nil {
+				return err
+			}
+			if err := s.insert(tx, d, levels, leases); err != nil {
+				return err
+			}
+			return s.InTime(leases)
 		})
 	})
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 
 	"example.com/shop/internal/order"
@@ -34,13 +33,19 @@ func (s ReleaseBeforeCommit) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 6. COMMIT
-		err := cmp.Or(
-			s.lockBuyerAndClaimKey(tx, d),
-			take(tx, stock.Overwrite, d, levels, nil), // 4. UPDATE
-			s.insert(tx, d, levels, nil),
-			s.InTime(leases),
-		)
+		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+			return err
+		}
+		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil { // 4. UPDATE
+			return err
+		}
+		if err := s.insert(tx, d, levels, nil); err != nil {
+			return err
+		}
+		if err := s.InTime(leases); err != nil {
+			return err
+		}
 		_ = leases.Release() // 5. unlock. WRONG: nothing is committed yet
-		return err
+		return nil
 	})
 }

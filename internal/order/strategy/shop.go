@@ -8,7 +8,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +54,10 @@ func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, 
 
 // lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
 func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
-	return cmp.Or(order.Limits{MaxOpen: s.MaxOpen}.Lock(tx, d.Order), tx.ClaimKeys(d))
+	if err := (order.Limits{MaxOpen: s.MaxOpen}).Lock(tx, d.Order); err != nil {
+		return err
+	}
+	return tx.ClaimKeys(d)
 }
 
 // take moves the units of the order's lines from available to reserved. leases may be nil.
