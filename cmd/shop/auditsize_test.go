@@ -117,9 +117,13 @@ func fill(t *testing.T, s *store.Store, orders int) {
 			d.Fingerprint = order.Fingerprint(d.Lines)
 			drafts, written = append(drafts, d), append(written, d.Order)
 		}
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
-			_ = tx.ClaimKeys(drafts...)
-			_ = tx.Insert(written...)
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.ClaimKeys(drafts...); err != nil {
+				return err
+			}
+			if err := tx.Insert(written...); err != nil {
+				return err
+			}
 			return tx.Record(movements...)
 		})
 		if err != nil {

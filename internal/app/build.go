@@ -21,6 +21,7 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
@@ -164,10 +165,24 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	c.lanes = lane.New(lanes)
 	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
 	c.metrics.Queue("lanes", c.lanes.Queued)
-	by := strategy.New(s.Strategy, sell, c.lanes, locker)
+	batches := batch.Config{
+		Shop:    sell,
+		OnBatch: c.metrics.Batch,
+		OnPanic: func(err error) { c.log.Error("batch panicked", "error", err) },
+	}
+	if c.traces != nil {
+		batches.Share, batches.OnWait = c.traces.Share, c.traces.Waits
+	}
+	if wrap := s.Hooks.Batch; wrap != nil {
+		batches = wrap(batches)
+	}
+	seller := batch.New(batches)
+	c.onClose("batches", func() error { seller.Close(); return nil })
+	c.metrics.Queue("batch", seller.Queued)
+	by := strategy.New(s.Strategy, sell, c.lanes, seller, locker)
 	if other := s.Hooks.Strategy; other != nil {
 		var err error
-		if by, err = other(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Locker: locker, components: c}); err != nil {
+		if by, err = other(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Batch: seller, Locker: locker, components: c}); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
@@ -28,6 +29,7 @@ type Hooks struct {
 	Store    func(order.Store) order.Store
 	Locker   func(strategy.Locker) strategy.Locker
 	Lanes    func(lane.Config) lane.Config
+	Batch    func(batch.Config) batch.Config
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
@@ -47,6 +49,7 @@ type Parts struct {
 	Redis    redis.UniversalClient // nil without Settings.Redis
 	Shop     strategy.Shop
 	Lanes    *lane.Lanes
+	Batch    *batch.Seller
 	Locker   strategy.Locker // the one that the instances share
 
 	components *components

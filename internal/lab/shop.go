@@ -15,6 +15,7 @@ import (
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/store"
 )
@@ -143,6 +144,7 @@ func (l *teaching) hooks() app.Hooks {
 		Store:    Store,
 		Locker:   Locker,
 		Lanes:    lanes,
+		Batch:    batches,
 		Orders:   l.orders,
 		Handler:  l.handler,
 		Strategy: l.open,
@@ -151,20 +153,30 @@ func (l *teaching) hooks() app.Hooks {
 
 // lanes returns the config of lanes whose batches are in the traces of all their requests.
 func lanes(c lane.Config) lane.Config {
-	share, wait := c.Share, c.OnWait
-	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
-		if share != nil {
-			ctx = share(ctx, requests)
-		}
-		return Share(ctx, requests)
-	}
-	c.OnWait = func(ctx context.Context) {
-		if wait != nil {
-			wait(ctx)
-		}
-		workIn(ctx).of().add(KindStep, stepQueued, "")
-	}
+	c.Share, c.OnWait = shared(c.Share, c.OnWait)
 	return c
+}
+
+// batches does the same for batch.Config.
+func batches(c batch.Config) batch.Config {
+	c.Share, c.OnWait = shared(c.Share, c.OnWait)
+	return c
+}
+
+type share = func(ctx context.Context, requests func() []context.Context) context.Context
+
+func shared(next share, wait func(context.Context)) (share, func(context.Context)) {
+	return func(ctx context.Context, requests func() []context.Context) context.Context {
+			if next != nil {
+				ctx = next(ctx, requests)
+			}
+			return Share(ctx, requests)
+		}, func(ctx context.Context) {
+			if wait != nil {
+				wait(ctx)
+			}
+			workIn(ctx).of().add(KindStep, stepQueued, "")
+		}
 }
 
 // RedisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one

@@ -11,6 +11,7 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 )
@@ -20,7 +21,7 @@ var sources embed.FS
 
 // Source returns a file in which the line of a recording can be, by its name there.
 func Source(file string) ([]byte, error) {
-	folders := map[string]embed.FS{"internal/order/strategy": strategy.Sources, "internal/order/lane": lane.Sources, "internal/lab": sources}
+	folders := map[string]embed.FS{"internal/order/strategy": strategy.Sources, "internal/order/lane": lane.Sources, "internal/order/batch": batch.Sources, "internal/lab": sources}
 	return folders[path.Dir(file)].ReadFile(path.Base(file))
 }
 
@@ -64,4 +65,4 @@ type lineKey struct{}
 const sharedFile = "internal/order/strategy/shop.go"
 
 // sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane)/\w+|lab/wronglocks)\.go$`)
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane|batch)/\w+|lab/wronglocks)\.go$`)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
@@ -134,9 +135,9 @@ func (s tracedStore) Levels(ctx context.Context, skus []string) (order.Levels, e
 	return levels, err
 }
 
-func (s tracedStore) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
+func (s tracedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	mark(ctx, step{name: stepWriting})
-	err := s.Store.InTx(ctx, placed, func(tx order.Tx) error { return fn(tracedTx{tx, ctx}) })
+	err := s.Store.InTx(ctx, func(tx order.Tx) error { return fn(tracedTx{tx, ctx}) })
 	if err == nil {
 		mark(ctx, step{name: stepCommitted})
 	}
@@ -152,6 +153,22 @@ func (t tracedTx) LockLevels(skus []string) (order.Levels, error) {
 	levels, err := t.Tx.LockLevels(skus)
 	markRead(t.ctx, levels)
 	return levels, err
+}
+
+func (t tracedTx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
+	levels, err := t.Tx.TryLevels(skus, within)
+	markRead(t.ctx, levels)
+	return levels, err
+}
+
+func (t tracedTx) TakeAll(takes ...stock.Take) error {
+	err := t.Tx.TakeAll(takes...)
+	for _, take := range takes {
+		if err == nil {
+			mark(t.ctx, step{name: stepWritten, sku: take.SKU})
+		}
+	}
+	return err
 }
 
 func (t tracedTx) Take(mode stock.TakeMode, take stock.Take) error {

@@ -41,7 +41,7 @@ func TestTrace_steps(t *testing.T) {
 		MemoryLock: Locker(strategy.Lease(memory)), strategy.SharedLock: Locker(strategy.Lease(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(shop, nil, lockers, nil)
+	offers := Offers(shop, nil, nil, lockers, nil)
 	r := NewRecorder()
 	for i, c := range []struct {
 		strategy string
@@ -116,7 +116,7 @@ func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx c
 		wrong[name] = Locker(locker)
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(shop, nil, wrong, nil)
+	offers := Offers(shop, nil, nil, wrong, nil)
 	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -323,15 +323,15 @@ func TestLanes_lockedBuyer(t *testing.T) {
 		for _, name := range []string{"row that is there", "row that is made"} {
 			l := stand(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), func(o *config) { o.maxOpen = 10 })
 			l.supply(t, "mug", 20)
-			lock := func(tx order.Tx) error { return tx.LockBuyers("buyer-2") }
+			lock := func(tx order.Tx) error { _, err := tx.LockBuyers("buyer-2"); return err }
 			if name == "row that is there" {
-				wantErr(t, "first", l.db.InTx(t.Context(), nil, lock), nil)
+				wantErr(t, "first", l.db.InTx(t.Context(), lock), nil)
 			}
 			l.hold(t)
 			for i := range 5 {
 				l.join(t.Context(), t, mugs(nth(i), "key", 1))
 			}
-			err := l.db.InTx(t.Context(), nil, func(tx order.Tx) error {
+			err := l.db.InTx(t.Context(), func(tx order.Tx) error {
 				if err := lock(tx); err != nil {
 					return err
 				}
@@ -363,9 +363,9 @@ func TestLanes_lockedKey(t *testing.T) {
 			l.join(t.Context(), t, mugs(nth(i), "key", 1))
 		}
 		enough := errors.New("enough")
-		err := l.db.InTx(t.Context(), nil, func(tx order.Tx) error {
+		err := l.db.InTx(t.Context(), func(tx order.Tx) error {
 			twin := order.Order{ID: "twin", Buyer: "buyer-2", Key: "key", CreatedAt: time.Now().UTC()}
-			if err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
+			if _, err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
 				return err
 			}
 			l.serve(t)

@@ -177,7 +177,7 @@ func (s *Service) transition(ctx context.Context, o Order, to Status, claim func
 		kind = stock.Sell
 	}
 	movements := o.Movements(kind, nil, time.Now().UTC())
-	err = s.Store.InTx(ctx, nil, func(tx Tx) (err error) {
+	err = s.Store.InTx(ctx, func(tx Tx) (err error) {
 		now, moved, err = tx.Move(o.ID, to)
 		if err != nil || now != to {
 			return err
@@ -303,7 +303,7 @@ func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Valu
 // expireTogether expires the orders in one transaction and returns how many, if that succeeds. It leaves out orders that
 // are no longer pending, and those whose rows another transaction has locked, such as a payment.
 func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int, err error) {
-	err = s.Store.InTx(ctx, nil, func(tx Tx) error {
+	err = s.Store.InTx(ctx, func(tx Tx) error {
 		moved, err := tx.Expire(due...)
 		expired = len(moved)
 		if err != nil {

@@ -569,7 +569,7 @@ func TestService_ExpireDue_manyStuck(t *testing.T) {
 			stuck[i].ExpiresAt = time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 		// Nothing is reserved for them, as after lost updates.
-		if err := b.db.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Insert(stuck...) }); err != nil {
+		if err := b.db.InTx(t.Context(), func(tx order.Tx) error { return tx.Insert(stuck...) }); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []struct{ expired, failed int }{{0, 100}, {0, 100}, {1, 50}, {0, 100}, {0, 100}, {0, 50}, {0, 100}} {
@@ -645,7 +645,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 				}
 				b.makeDue(t, orders...)
 				enough := errors.New("enough")
-				err := b.db.InTx(t.Context(), nil, func(tx order.Tx) error {
+				err := b.db.InTx(t.Context(), func(tx order.Tx) error {
 					if err := c.hold(tx, orders[0]); err != nil {
 						return err
 					}

@@ -11,7 +11,30 @@ import (
 type Limits struct {
 	MaxOpen int              // pending orders of a buyer; 0 for any number
 	units   map[string]int64 // that a buyer may have, by SKU, where that is limited
+
+	open   map[string]OpenOrders // by buyer
+	bought map[BuyerSKU]int64
 }
+
+// CountOpen counts the pending orders of the buyers, whose rows are locked.
+func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
+	if l.MaxOpen > 0 && len(buyers) > 0 {
+		l.open, err = tx.Open(buyers...)
+	}
+	return err
+}
+
+// CountBought counts what the buyers have of SKUs that are limited. The rows of the stock are locked.
+func (l *Limits) CountBought(tx Tx, levels Levels, buyers ...string) (err error) {
+	l.units = NewLimits(l.MaxOpen, levels).units
+	if len(l.units) > 0 && len(buyers) > 0 {
+		l.bought, err = tx.Bought(buyers, slices.Sorted(maps.Keys(l.units)))
+	}
+	return err
+}
+
+// Over returns the error of an order, of which nothing is written yet, that would exceed a limit; nil if it does not.
+func (l *Limits) Over(o Order) error { return l.over(o, l.open[o.Buyer], l.bought) }
 
 // NewLimits returns the limits for orders that were priced by these levels.
 func NewLimits(maxOpen int, levels Levels) Limits {
@@ -30,7 +53,11 @@ func (l Limits) Lock(tx Tx, orders ...Order) error {
 	if l.MaxOpen == 0 {
 		return nil
 	}
-	return tx.LockBuyers(buyers(orders)...)
+	others, err := tx.LockBuyers(buyers(orders)...)
+	if len(others) > 0 {
+		err = &LockedError{Buyers: others}
+	}
+	return err
 }
 
 // Check returns the errors of the orders that are over a limit, by their index. ErrBehind is that of an order that is over

@@ -257,6 +257,11 @@ func (l Levels) Of(name string) stock.SKU {
 	return l.SKUs[i]
 }
 
+// Has reports whether the SKU of this name was read.
+func (l Levels) Has(name string) bool {
+	return slices.ContainsFunc(l.SKUs, func(s stock.SKU) bool { return s.Name == name })
+}
+
 // Cover returns ErrSoldOut for the first line of the draft that asks for more units than are available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {

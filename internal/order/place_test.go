@@ -403,12 +403,14 @@ func TestService_Place_lastLineGone(t *testing.T) {
 			first, last := "a-"+s.Name, "z-"+s.Name
 			b.supply(t, first, 5)
 			b.supply(t, last, 1)
-			b.afterRead(func() {
+			b.spy.beforeTx = func() error {
+				b.spy.beforeTx = nil
 				other := b.by("conditional") // no lock, so that it can come in between
 				if _, _, err := other.Place(t.Context(), buy("other-"+s.Name, last, 1)); err != nil {
 					t.Errorf("other: %v", err)
 				}
-			})
+				return nil
+			}
 			r := cart(s.Name, order.RequestLine{SKU: first, Units: 2}, order.RequestLine{SKU: last, Units: 1})
 			if _, _, err := b.by(s.Name).Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
 				t.Errorf("%s: %v, want ErrSoldOut that names %s", s.Name, err, last)
@@ -531,6 +533,11 @@ type rowOrder struct {
 func (o rowOrder) Take(mode stock.TakeMode, t stock.Take) error {
 	*o.taken = append(*o.taken, t.SKU)
 	return o.Tx.Take(mode, t)
+}
+
+func (o rowOrder) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
+	*o.taken = append(*o.taken, skus...)
+	return o.Tx.TryLevels(skus, within)
 }
 
 func (o rowOrder) Settle(kind stock.Kind, sku string, units int64) error {

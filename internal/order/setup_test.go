@@ -20,6 +20,7 @@ import (
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
@@ -46,12 +47,13 @@ type config struct {
 // bundle is an instance of a shop and what a test does around its store.
 type bundle struct {
 	*order.Service
-	offers []lab.Offer
-	lanes  *lane.Lanes
-	db     *store.Store
-	spy    *spyStore    // around db
-	shared *lock.Locker // stands for the lock that all instances share
-	config config
+	offers  []lab.Offer
+	lanes   *lane.Lanes
+	batches *batch.Seller
+	db      *store.Store
+	spy     *spyStore    // around db
+	shared  *lock.Locker // stands for the lock that all instances share
+	config  config
 }
 
 // setup returns an instance over a database, with a lock in memory, which sells by the strategy redis.
@@ -89,9 +91,12 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	c.lane.Locker = lockers[strategy.SharedLock]
 	b.lanes = lane.New(c.lane)
 
-	b.offers = lab.Offers(c.lane.Shop, b.lanes, lockers, nil)
+	b.batches = batch.New(batch.Config{Shop: c.lane.Shop, MaxQueue: c.lane.MaxQueue, OnBatch: c.lane.OnBatch, OnPanic: c.lane.OnPanic})
+
+	b.offers = lab.Offers(c.lane.Shop, b.lanes, b.batches, lockers, nil)
 	t.Cleanup(func() {
 		b.lanes.Close()
+		b.batches.Close()
 		for _, l := range []*lock.Locker{b.shared, own} {
 			if err := l.Close(); err != nil {
 				t.Errorf("close locker: %v", err)

@@ -36,13 +36,13 @@ func (s *spyStore) Claims(ctx context.Context, keys ...order.BuyerKey) (map[orde
 }
 
 // InTx implements order.Store.
-func (s *spyStore) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
+func (s *spyStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	if s.beforeTx != nil {
 		if err := s.beforeTx(); err != nil {
 			return err
 		}
 	}
-	err := s.Store.InTx(ctx, placed, func(tx order.Tx) error {
+	err := s.Store.InTx(ctx, func(tx order.Tx) error {
 		if s.aroundTx != nil {
 			tx = s.aroundTx(tx)
 		}

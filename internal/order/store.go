@@ -19,11 +19,10 @@ type Store interface {
 	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
 	// cancellation of ctx; on SQLite, one that is cancelled is rolled back. ErrBusy: nothing was changed.
 	//
-	// placed is the order, or one of the orders, that the transaction places; nil if it places none. If the answer to
-	// the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find out whether it
-	// was done: if so, that is no error; if not, fn runs again. If that also fails, or placed is nil, the error is
-	// ErrUnknownOutcome.
-	InTx(ctx context.Context, placed *Draft, fn func(Tx) error) error
+	// If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
+	// order on another connection to find out whether it was done: if so, that is no error; if not, fn runs again. If
+	// that also fails, or the transaction places none, the error is ErrUnknownOutcome.
+	InTx(ctx context.Context, fn func(Tx) error) error
 
 	// Confirm returns a function that returns the error of what is read between the two calls. An error that says that
 	// something is not there (ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound) becomes ErrBusy
@@ -33,6 +32,9 @@ type Store interface {
 
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
+
+	// Unlocked returns those of the SKUs whose row no transaction has locked.
+	Unlocked(ctx context.Context, skus []string) ([]string, error)
 
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
@@ -52,25 +54,36 @@ type Store interface {
 // Tx is one attempt of a transaction. A call that fails may leave it open, so that its caller has to return the error:
 // InTx rolls back.
 type Tx interface {
-	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none, in the sequence of
-	// their primary key. ErrKeyTaken: one of them is on record. ErrInProgress: another transaction holds one for longer
-	// than the database waits.
-	ClaimKeys(drafts ...*Draft) error
+	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, in the sequence of their primary
+	// key. It returns the claims of those that are on record. ErrInProgress: another transaction holds one for longer than
+	// the database waits.
+	ClaimKeys(drafts ...*Draft) (taken map[BuyerKey]Claim, err error)
+
+	// FreeKeys deletes rows that this transaction's ClaimKeys has written.
+	FreeKeys(drafts ...*Draft) error
 
 	// ClaimEnd writes the row of the key with which the buyer of o ends it. After ErrKeyTaken the transaction may go
 	// on.
 	ClaimEnd(o Order, key, fingerprint string) error
 
-	// LockBuyers locks the rows of these buyers until this transaction has ended. A LockedError names those that another
-	// transaction has locked, instead of waiting for them: a lease may be held, for which other buyers wait.
-	LockBuyers(buyers ...string) error
+	// LockBuyers locks the rows of these buyers until this transaction has ended. It does not wait for those that other
+	// transactions have locked, and returns them: other buyers may wait for this transaction.
+	LockBuyers(buyers ...string) (others []string, err error)
 
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
 	LockLevels(skus []string) (Levels, error)
 
+	// TryLevels is LockLevels, except that after this time it leaves out the SKUs whose row another transaction has locked.
+	TryLevels(skus []string, within time.Duration) (Levels, error)
+
 	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was
 	// moved.
 	Take(mode stock.TakeMode, t stock.Take) error
+
+	// TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their
+	// fences, except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or a fence was not higher
+	// than that of the row.
+	TakeAll(takes ...stock.Take) error
 
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)

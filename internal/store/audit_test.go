@@ -108,7 +108,7 @@ func TestSchema_movesOnce(t *testing.T) {
 		s.mustPlace(t, d)
 		for _, kind := range []stock.Kind{stock.Reserve, stock.Release} {
 			record := func() error {
-				return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Record(moved(kind, d, d.Lines[0])) })
+				return s.InTx(t.Context(), func(tx order.Tx) error { return tx.Record(moved(kind, d, d.Lines[0])) })
 			}
 			if first := record(); (first == nil) != (kind == stock.Release) {
 				t.Errorf("%s: got %v", kind, first)

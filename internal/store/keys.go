@@ -3,9 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"gorm.io/gorm"
 
 	"example.com/shop/internal/order"
 )
@@ -13,11 +17,50 @@ import (
 // ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then
 // the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
 // their primary key, so that two transactions never wait for each other.
-func (t *tx) ClaimKeys(drafts ...*order.Draft) error {
-	sorted := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
+//
+// Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
+// then, which a transaction has committed meanwhile.
+func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, error) {
+	free := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 	})
-	return failed(t.insertKeys(sorted...), "claim keys")
+	taken := map[order.BuyerKey]order.Claim{}
+	err := t.insertKeys(free...)
+	for errors.Is(err, order.ErrKeyTaken) {
+		keys := make([]order.BuyerKey, len(free))
+		for i, d := range free {
+			keys[i] = order.BuyerKey{Buyer: d.Buyer, Key: d.Key}
+		}
+		found, failed := t.store.claims(t.db, keys)
+		if failed != nil {
+			return nil, failed
+		}
+		if len(found) == 0 {
+			break // it was purged just now
+		}
+		maps.Copy(taken, found)
+		free = slices.DeleteFunc(free, func(d *order.Draft) bool {
+			_, known := found[order.BuyerKey{Buyer: d.Buyer, Key: d.Key}]
+			return known
+		})
+		err = t.insertKeys(free...)
+	}
+	if err == nil {
+		t.claimed = free
+	}
+	return taken, failed(err, "claim keys")
+}
+
+// FreeKeys implements order.Tx. Each row is deleted by its primary key, as in purge.
+func (t *tx) FreeKeys(drafts ...*order.Draft) error {
+	for _, d := range drafts {
+		err := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+		if err != nil {
+			return failed(err, "free key")
+		}
+	}
+	t.claimed = slices.DeleteFunc(t.claimed, func(d *order.Draft) bool { return slices.Contains(drafts, d) })
+	return nil
 }
 
 // ClaimEnd implements order.Tx.
@@ -49,6 +92,11 @@ func (t *tx) insertKeys(drafts ...*order.Draft) error {
 
 // Claims implements order.Store.
 func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
+	found, err := s.claims(s.db.WithContext(ctx), keys)
+	return found, explain(ctx, "read idempotency keys", err)
+}
+
+func (s *Store) claims(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
 	found := map[order.BuyerKey]order.Claim{}
 	if len(keys) == 0 {
 		return found, nil
@@ -60,15 +108,15 @@ func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.B
 		values = append(values, k.Buyer, k.Key)
 	}
 	var rows []struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
-	err := s.db.WithContext(ctx).Table("idempotency_keys").Where(pairs, values...).Find(&rows).Error
+	err := db.Table("idempotency_keys").Where(pairs, values...).Find(&rows).Error
 	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
-		return found, explain(ctx, "read idempotency keys", err)
+		return found, err
 	}
 	ids := make([]string, len(rows))
 	for i, row := range rows {
 		ids[i] = row.OrderID
 	}
-	orders, err := s.read(ctx, s.db.Where("id IN ?", ids))
+	orders, err := read(db, db.Where("id IN ?", ids))
 	for _, o := range orders {
 		for _, row := range rows {
 			if row.OrderID == o.ID {

@@ -69,14 +69,18 @@ func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.
 		Order("expires_at, id").Limit(limit))
 }
 
-// read returns the orders that a query finds, with their lines.
-func (s *Store) read(ctx context.Context, query *gorm.DB) (orders []order.Order, err error) {
-	var rows []orderRow
-	err = query.WithContext(ctx).Find(&rows).Error
-	if err == nil {
-		orders, err = withLines(s.db.WithContext(ctx), rows)
-	}
+func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
+	orders, err := read(s.db.WithContext(ctx), query.WithContext(ctx))
 	return orders, explain(ctx, "read orders", err)
+}
+
+// read returns the orders that a query finds, with their lines.
+func read(db, query *gorm.DB) ([]order.Order, error) {
+	var rows []orderRow
+	if err := query.Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	return withLines(db, rows)
 }
 
 // withLines returns the orders with their lines, which it reads by one query. Lines are written with their order and
@@ -189,33 +193,39 @@ func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.
-func (t *tx) LockBuyers(buyers ...string) error {
-	return failed(t.lockBuyers(buyers), "lock %d buyers", len(buyers))
+func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
+	others, err = t.lockBuyers(buyers)
+	return others, failed(err, "lock %d buyers", len(buyers))
 }
 
-func (t *tx) lockBuyers(buyers []string) error {
+func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	if t.store.IsSQLite() { // no other transaction writes
-		return insertBuyers(t.db, buyers)
+		return nil, insertBuyers(t.db, buyers)
 	}
 	locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
 	if err != nil || len(locked) == len(buyers) {
-		return err
+		return nil, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
-	if _, err = selectBuyers(t.db, missing, clause.LockingOptionsNoWait); err == nil {
-		err = insertBuyers(t.db, missing)
+	fresh := missing
+	for {
+		_, err := selectBuyers(t.db, fresh, clause.LockingOptionsNoWait)
+		switch {
+		case err == nil:
+			return others, insertBuyers(t.db, fresh)
+		case classify(err) != lockWait:
+			return nil, err
+		case len(others) > 0: // rows are being made
+			return missing, nil
+		}
+		if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
+			return nil, err
+		}
+		fresh = slices.DeleteFunc(slices.Clone(missing), func(b string) bool { return slices.Contains(others, b) })
+		if len(others) == 0 || len(fresh) == 0 {
+			return missing, nil
+		}
 	}
-	if classify(err) != lockWait {
-		return err
-	}
-	var others []string // none, if the locked rows are being made
-	if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
-		return err
-	}
-	if len(others) == 0 {
-		others = missing
-	}
-	return &order.LockedError{Buyers: others}
 }
 
 // AwaitBuyer implements order.Store. It polls, so that waiting buyers keep no connection.

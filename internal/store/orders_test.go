@@ -233,11 +233,11 @@ func TestTx_LockBuyers(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t), 10)
 		lock := func(buyer string) error {
-			return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.LockBuyers(buyer) })
+			return s.InTx(t.Context(), func(tx order.Tx) error { return lockBuyer(tx, buyer) })
 		}
 		for _, round := range []string{"new rows", "rows that are there"} {
-			err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
-				if err := tx.LockBuyers("bob"); err != nil {
+			err := s.InTx(t.Context(), func(tx order.Tx) error {
+				if err := lockBuyer(tx, "bob"); err != nil {
 					return err
 				}
 				for _, other := range []string{"boa", "bo", "bobby", "Bob", "bob.", "ann", "zoe"} {
@@ -267,8 +267,8 @@ func TestTx_Open(t *testing.T) {
 		later.ExpiresAt = farOff.AddDate(1, 0, 0)
 		s.mustPlace(t, later, draft("bob", "k1", "mug"))
 		count := func() (open map[string]order.OpenOrders, err error) {
-			err = s.InTx(t.Context(), nil, func(tx order.Tx) error {
-				if err := tx.LockBuyers("ann"); err != nil {
+			err = s.InTx(t.Context(), func(tx order.Tx) error {
+				if err := lockBuyer(tx, "ann"); err != nil {
 					return err
 				}
 				open, err = tx.Open("ann", "bob", "zoe")
@@ -278,8 +278,8 @@ func TestTx_Open(t *testing.T) {
 		}
 		want := map[string]order.OpenOrders{"ann": {Count: 2, First: farOff}, "bob": {Count: 1, First: farOff}}
 		counted := make(chan error, 1)
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
-			if err := tx.LockBuyers("ann"); err != nil {
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
+			if err := lockBuyer(tx, "ann"); err != nil {
 				return err
 			}
 			refused := make(chan struct{})
@@ -315,7 +315,7 @@ func TestTx_Bought(t *testing.T) {
 		paid, cancelled := draft("ann", "k1", "mug"), draft("ann", "k2", "mug", "cup")
 		s.mustPlace(t, paid, cancelled, draft("ann", "k3", "hat", "mug"), draft("bob", "k1", "mug"))
 		var bought map[order.BuyerSKU]int64
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) (err error) {
+		err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
 			_, _, _ = tx.Move(paid.ID, order.Paid)
 			_, _, _ = tx.Move(cancelled.ID, order.Cancelled)
 			bought, err = tx.Bought([]string{"ann", "bob", "zoe"}, []string{"cup", "mug"})

@@ -60,7 +60,7 @@ func one(sku string) stock.Take { return stock.Take{SKU: sku, Units: 1} }
 
 // write does in tx what a strategy does.
 func write(tx order.Tx, drafts ...*order.Draft) error {
-	if err := tx.ClaimKeys(drafts...); err != nil {
+	if err := claim(tx, drafts...); err != nil {
 		return err
 	}
 	var orders []order.Order
@@ -80,12 +80,30 @@ func write(tx order.Tx, drafts ...*order.Draft) error {
 	return tx.Record(movements...)
 }
 
+// claim claims keys, all or none.
+func claim(tx order.Tx, drafts ...*order.Draft) error {
+	taken, err := tx.ClaimKeys(drafts...)
+	if len(taken) > 0 {
+		return order.ErrKeyTaken
+	}
+	return err
+}
+
+// lockBuyer locks a buyer's row.
+func lockBuyer(tx order.Tx, buyer string) error {
+	others, err := tx.LockBuyers(buyer)
+	if len(others) > 0 {
+		return &order.LockedError{Buyers: others}
+	}
+	return err
+}
+
 func moved(kind stock.Kind, d *order.Draft, line order.Line) stock.Movement {
 	return stock.Movement{ID: order.NewID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Change: kind.Change(line.Units)}
 }
 
 func (s shop) place(ctx context.Context, drafts ...*order.Draft) error {
-	return s.InTx(ctx, drafts[0], func(tx order.Tx) error { return write(tx, drafts...) })
+	return s.InTx(ctx, func(tx order.Tx) error { return write(tx, drafts...) })
 }
 
 func (s shop) mustPlace(t testing.TB, drafts ...*order.Draft) {
@@ -118,12 +136,12 @@ func (s shop) placedAgo(t testing.TB, age time.Duration, drafts ...*order.Draft)
 // take runs Take in a transaction of its own.
 func (s shop) take(t testing.TB, mode stock.TakeMode, want stock.Take) error {
 	t.Helper()
-	return s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Take(mode, want) })
+	return s.InTx(t.Context(), func(tx order.Tx) error { return tx.Take(mode, want) })
 }
 
 func (s shop) move(t testing.TB, id string, to order.Status) (now order.Status, moved bool, err error) {
 	t.Helper()
-	err = s.InTx(t.Context(), nil, func(tx order.Tx) (err error) {
+	err = s.InTx(t.Context(), func(tx order.Tx) (err error) {
 		now, moved, err = tx.Move(id, to)
 		return err
 	})

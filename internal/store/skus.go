@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -89,23 +89,60 @@ func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	return levels, failed(err, "lock levels of %q", skus)
 }
 
-func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
-	type levelRow struct {
-		SKU    skuRow `gorm:"embedded"`
-		ReadAt dbTime
+// TryLevels implements order.Tx. Only the wait of a SELECT can be ended in less than a second. (MariaDB, which takes the
+// hint for a comment, reads the first comment as SQL.)
+func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
+	if len(skus) == 0 {
+		return order.Levels{}, nil
 	}
+	if t.store.IsSQLite() { // no other transaction writes
+		return t.store.levels(t.db, skus)
+	}
+	const query = " FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
+	var rows []levelRow
+	err := t.db.Raw(fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ *, %s AS read_at",
+		within.Seconds(), within.Milliseconds(), t.store.clock)+query, skus).Scan(&rows).Error
+	if kind := classify(err); (kind == interrupted || kind == lockWait) && t.db.Statement.Context.Err() == nil {
+		rows = nil
+		err = t.db.Raw("SELECT *, "+t.store.clock+" AS read_at"+query+" SKIP LOCKED", skus).Scan(&rows).Error
+	}
+	return toLevels(rows), failed(err, "lock levels of %q", skus)
+}
+
+// Unlocked implements order.Store.
+func (s *Store) Unlocked(ctx context.Context, skus []string) (free []string, err error) {
+	if s.IsSQLite() {
+		return skus, nil
+	}
+	err = s.db.WithContext(ctx).Raw("SELECT name FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? FOR UPDATE SKIP LOCKED", skus).Scan(&free).Error
+	return free, explain(ctx, fmt.Sprintf("look for locks of %q", skus), err)
+}
+
+type levelRow struct {
+	SKU    skuRow `gorm:"embedded"`
+	ReadAt dbTime
+}
+
+func toLevels(rows []levelRow) (levels order.Levels) {
+	for _, row := range rows {
+		levels.SKUs = append(levels.SKUs, row.SKU.sku())
+		levels.At = row.ReadAt.Time
+	}
+	return levels
+}
+
+func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
 	var rows []levelRow
 	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
 		return order.Levels{}, err
 	}
-	var levels order.Levels
+	found := toLevels(rows)
+	levels := order.Levels{At: found.At}
 	for _, name := range names {
-		i := slices.IndexFunc(rows, func(r levelRow) bool { return r.SKU.Name == name })
-		if i < 0 {
+		if !found.Has(name) {
 			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
 		}
-		levels.SKUs = append(levels.SKUs, rows[i].SKU.sku())
-		levels.At = rows[i].ReadAt.Time
+		levels.SKUs = append(levels.SKUs, found.Of(name))
 	}
 	return levels, nil
 }

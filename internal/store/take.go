@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -76,6 +78,38 @@ func optimistic(db *gorm.DB, t stock.Take) error {
 		"WHERE name = ? AND supplied = ? AND available = ? AND reserved = ? AND sold = ?",
 		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units,
 		t.SKU, t.Seen.Supplied, t.Seen.Available, t.Seen.Reserved, t.Seen.Sold)
+}
+
+// TakeAll implements order.Tx: conditional and fenced for several rows, each with its own units and fence.
+func (t *tx) TakeAll(takes ...stock.Take) error {
+	var units, fences strings.Builder
+	var unitsOf, fenceOf, names []any
+	for _, take := range takes {
+		if take.Units < 1 {
+			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, take.Units, take.SKU)
+		}
+		units.WriteString(" WHEN ? THEN ?")
+		unitsOf = append(unitsOf, take.SKU, take.Units)
+		names = append(names, take.SKU)
+		if take.Fence > 0 {
+			fences.WriteString(" WHEN ? THEN ?")
+			fenceOf = append(fenceOf, take.SKU, take.Fence)
+		}
+	}
+	wanted := "CASE name" + units.String() + " END"
+	set, where := "available = available - "+wanted+", reserved = reserved + "+wanted, "name IN ? AND available >= "+wanted
+	values := slices.Concat(unitsOf, unitsOf)
+	if len(fenceOf) > 0 {
+		set += ", fence = CASE name" + fences.String() + " ELSE fence END"
+		where += " AND fence < CASE name" + fences.String() + " ELSE fence + 1 END"
+		values = append(values, fenceOf...)
+	}
+	values = append(append(append(values, names), unitsOf...), fenceOf...)
+	done := t.db.Exec("UPDATE skus SET "+set+" WHERE "+where, values...)
+	if done.Error == nil && done.RowsAffected != int64(len(takes)) {
+		return order.ErrChanged
+	}
+	return failed(done.Error, "take units of %d skus", len(takes))
 }
 
 // errNoRow means that no row matched the WHERE of a statement.

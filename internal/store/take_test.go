@@ -92,7 +92,7 @@ func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		s := newShop(t, kind.New(t, "").Migrated(t), 1, "mug")
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
 			if _, err := tx.Open("ann"); err != nil { // a plain SELECT
 				return err
 			}
@@ -135,7 +135,7 @@ func TestTx_LockLevels(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 1, "hat", "mug")
 		buy := func(locked func()) error {
-			return s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			return s.InTx(t.Context(), func(tx order.Tx) error {
 				levels, err := tx.LockLevels([]string{"mug", "hat"})
 				if err != nil {
 					return err
@@ -159,7 +159,7 @@ func TestTx_LockLevels(t *testing.T) {
 			t.Errorf("second buyer: got %v, want ErrSoldOut", err)
 		}
 		s.wantLevel(t, "mug", level(0, 1))
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error { _, err := tx.LockLevels([]string{"mug", "cap"}); return err })
+		err := s.InTx(t.Context(), func(tx order.Tx) error { _, err := tx.LockLevels([]string{"mug", "cap"}); return err })
 		if !errors.Is(err, order.ErrUnknownSKU) {
 			t.Errorf("got %v, want ErrUnknownSKU", err)
 		}
@@ -182,7 +182,7 @@ func TestTx_Settle(t *testing.T) {
 			{stock.Sell, 2, nil}, {stock.Release, 1, nil}, {stock.Sell, 3, order.ErrNotReserved},
 			{stock.Release, 0, stock.ErrInvalid}, {stock.Reserve, 1, stock.ErrInvalid},
 		} {
-			err := s.InTx(t.Context(), nil, func(tx order.Tx) error { return tx.Settle(c.kind, "mug", c.units) })
+			err := s.InTx(t.Context(), func(tx order.Tx) error { return tx.Settle(c.kind, "mug", c.units) })
 			if !errors.Is(err, c.want) {
 				t.Errorf("%s %d: got %v, want %v", c.kind, c.units, err, c.want)
 			}

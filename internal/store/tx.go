@@ -28,13 +28,18 @@ const (
 )
 
 // InTx implements order.Store. SQLite's BEGIN waits for another writer for 5 s at most (busy_timeout).
-func (s *Store) InTx(ctx context.Context, placed *order.Draft, fn func(order.Tx) error) error {
+func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	for range commitTries {
-		err := s.inTx(ctx, func(t *tx) error { return fn(t) })
-		if placed == nil || !errors.Is(err, order.ErrUnknownOutcome) {
+		var claimed []*order.Draft // by the last attempt
+		err := s.inTx(ctx, func(t *tx) error {
+			err := fn(t)
+			claimed = t.claimed
+			return err
+		})
+		if len(claimed) == 0 || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
 		}
-		done, unknown := s.isPlaced(ctx, placed)
+		done, unknown := s.isPlaced(ctx, claimed[0])
 		if unknown != nil {
 			// Not wrapped: an ErrBusy of isPlaced would claim that nothing was changed.
 			return fmt.Errorf("%w; asked for it: %s", err, unknown.Error())
@@ -226,8 +231,9 @@ func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadC
 
 // tx is one attempt of a transaction.
 type tx struct {
-	store *Store
-	db    *gorm.DB
+	store   *Store
+	db      *gorm.DB
+	claimed []*order.Draft // their keys are written
 }
 
 // failed says what a statement was for, in an error of the database. Deadlocks and lost connections stay what they are,

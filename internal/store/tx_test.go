@@ -45,7 +45,9 @@ func TestStore_InTx_rollsBack(t *testing.T) {
 			}, []error{context.Canceled, lost}},
 			"cancelled between two statements": {func(tx order.Tx, cancel func()) error {
 				d := draft("ann", "k1", "mug")
-				_ = tx.ClaimKeys(d)
+				if err := claim(tx, d); err != nil {
+					return err
+				}
 				cancel()
 				return tx.Insert(d.Order)
 			}, []error{context.Canceled, lost}},
@@ -61,7 +63,7 @@ func TestStore_InTx_rollsBack(t *testing.T) {
 						err = errors.New("panicked")
 					}
 				}()
-				return s.InTx(ctx, nil, func(tx order.Tx) error { return c.fn(tx, func() { cancel(lost) }) })
+				return s.InTx(ctx, func(tx order.Tx) error { return c.fn(tx, func() { cancel(lost) }) })
 			}()
 			if err == nil {
 				t.Errorf("%s: committed", name)
@@ -112,7 +114,7 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 		for buyer, skus := range map[string][]string{"ann": {"hat", "mug"}, "bob": {"mug", "hat"}} {
 			pair.Go(func() {
 				meet := sync.OnceFunc(func() { both.Done(); both.Wait() })
-				err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+				err := s.InTx(t.Context(), func(tx order.Tx) error {
 					runs.Add(1)
 					if err := tx.Take(stock.Conditional, one(skus[0])); err != nil {
 						return err
@@ -145,11 +147,11 @@ func TestStore_InTx_lockWait(t *testing.T) {
 			hold func(tx order.Tx) error
 			want error
 		}{
-			"key": {func(tx order.Tx) error { return tx.ClaimKeys(draft("ann", "k1", "mug")) }, order.ErrInProgress},
+			"key": {func(tx order.Tx) error { return claim(tx, draft("ann", "k1", "mug")) }, order.ErrInProgress},
 			"SKU": {func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) }, order.ErrBusy},
 		} {
 			enough := errors.New("enough")
-			err := s.InTx(t.Context(), nil, func(holder order.Tx) error {
+			err := s.InTx(t.Context(), func(holder order.Tx) error {
 				if err := c.hold(holder); err != nil {
 					return err
 				}
@@ -176,7 +178,7 @@ func TestStore_InTx_fileIsBusy(t *testing.T) {
 	s := newShop(t, database.Migrated(t), 10, "mug")
 	other := shop{database.Open(t)}
 	other.DB().SetMaxOpenConns(1)
-	err := s.InTx(t.Context(), nil, func(order.Tx) error {
+	err := s.InTx(t.Context(), func(order.Tx) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -207,7 +209,7 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			through := database.Through(t, at(word, testserver.Pass, sync.OnceFunc(func() { before(cancel) }))).Open(t)
-			err := through.InTx(ctx, nil, func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) })
+			err := through.InTx(ctx, func(tx order.Tx) error { return tx.Take(stock.Conditional, one("mug")) })
 			if ctx.Err() == nil {
 				t.Errorf("no %s was sent", word)
 			}
@@ -218,7 +220,7 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 		if err := run("START TRANSACTION", func(cancel func()) { cancel(); <-silence }); !errors.Is(err, context.Canceled) {
 			t.Errorf("BEGIN: got %v, want context.Canceled", err)
 		}
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
 			if err := tx.Take(stock.Conditional, one("mug")); err != nil {
 				return err
 			}
@@ -259,7 +261,7 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 			if !errors.Is(err, c.want) || errors.Is(err, order.ErrBusy) && errors.Is(err, order.ErrUnknownOutcome) {
 				t.Errorf("%s: got %v, want %v alone", name, err, c.want)
 			}
-			err = s.InTx(t.Context(), nil, func(tx order.Tx) error { // the lock waits for the rollback
+			err = s.InTx(t.Context(), func(tx order.Tx) error { // the lock waits for the rollback
 				levels, err := tx.LockLevels([]string{"mug"})
 				if err == nil && levels.Of("mug").Level != level(10-c.taken, c.taken) {
 					t.Errorf("%s: got %v, want %d taken", name, levels.Of("mug").Level, c.taken)
@@ -294,7 +296,8 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, all or none"
+// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, ... It returns the claims of those that
+// are on record."
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -326,7 +329,7 @@ func TestTx_ClaimEnd(t *testing.T) {
 		d := draft("ann", "k1", "mug")
 		s.mustPlace(t, d)
 		for i, want := range []error{nil, order.ErrKeyTaken} {
-			err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+			err := s.InTx(t.Context(), func(tx order.Tx) error {
 				if err := tx.ClaimEnd(d.Order, "k2", "cancel:"+d.ID); !errors.Is(err, want) {
 					t.Errorf("claim %d: got %v, want %v", i+1, err, want)
 				}
@@ -350,7 +353,7 @@ func TestWritable_busy(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s := newShop(t, db, 5, "mug")
 		errUndone := errors.New("undone")
-		err := s.InTx(t.Context(), nil, func(tx order.Tx) error {
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
 			if err := write(tx, draft("ann", "key-1", "mug")); err != nil {
 				return err
 			}

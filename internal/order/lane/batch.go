@@ -101,8 +101,7 @@ func (l *Lanes) sellUnderLease(leases strategy.Leases, b *batch, useSnapshot boo
 			return err
 		}
 		err := strategy.RaisingFence(ctx, l.Store, leases, []string{b.sku}, func() error {
-			// The orders are committed together: the outcome of the first is that of all.
-			return l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error {
+			return l.Store.InTx(ctx, func(tx order.Tx) error {
 				if err := tx.Insert(b.ordersFrom(0)...); err != nil {
 					return err
 				}
@@ -124,8 +123,11 @@ func (l *Lanes) finish(tx order.Tx, b *batch, leases strategy.Leases) error {
 	if err := limits.Lock(tx, orders...); err != nil {
 		return err
 	}
-	if err := tx.ClaimKeys(draftsOf(b.orders)...); err != nil {
+	switch taken, err := tx.ClaimKeys(draftsOf(b.orders)...); {
+	case err != nil:
 		return err
+	case len(taken) > 0:
+		return order.ErrKeyTaken
 	}
 	fence, terms := leases.Fence(strategy.Key(b.sku)), b.levels.SKUs[0].Terms()
 	err := tx.Take(stock.Fenced, stock.Take{SKU: b.sku, Units: b.units, Fence: fence, Terms: &terms})
@@ -264,7 +266,7 @@ func (l *Lanes) sellEarly(ctx context.Context, q *queue, b *batch, lease *lease,
 	ctx, cancel := context.WithCancelCause(l.Share(ctx, buyers))
 	defer cancel(nil)
 	finishing := false
-	err := l.Store.InTx(ctx, b.orders[0].draft, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
+	err := l.Store.InTx(ctx, func(tx order.Tx) error { //nolint:contextcheck // it ends with the lease, too
 		written, held := 0, false
 		finishing = false // it may be run again
 		for {

@@ -18,7 +18,9 @@ const SharedLock = "redis"
 var Sources embed.FS
 
 // Names are the strategies that a shop may sell by, the default first: each is correct with any number of instances.
-func Names() []string { return []string{"lanes", "redis", "conditional", "optimistic", "for-update"} }
+func Names() []string {
+	return []string{"lanes", "batch", "redis", "conditional", "optimistic", "for-update"}
+}
 
 // Check returns an error if no shop may sell by a strategy of this name.
 func Check(name string) error {
@@ -28,13 +30,15 @@ func Check(name string) error {
 	return nil
 }
 
-// New returns the strategy with one of these names. lanes is the strategy lanes; locker takes the lock that all instances
-// share.
-func New(name string, shop Shop, lanes order.Strategy, locker Locker) order.Strategy {
+// New returns the strategy with one of these names. lanes and batch are the strategies of these names; locker takes the
+// lock that all instances share.
+func New(name string, shop Shop, lanes, batch order.Strategy, locker Locker) order.Strategy {
 	var s order.Strategy
 	switch name {
 	case "lanes":
 		return lanes // a lane replays by itself, with one query for a batch
+	case "batch":
+		return batch // as a lane does
 	case "redis":
 		s = Redis{shop, locker}
 	case "conditional":

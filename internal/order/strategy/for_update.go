@@ -19,7 +19,7 @@ func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
 	if err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT, which unlocks
+	return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT, which unlocks
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}

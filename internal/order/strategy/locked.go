@@ -35,7 +35,7 @@ func (s Locked) Sell(ctx context.Context, d *order.Draft) error {
 	if err := think(ctx, d); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 5. COMMIT
+	return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}

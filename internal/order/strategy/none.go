@@ -24,7 +24,7 @@ func (s None) Sell(ctx context.Context, d *order.Draft) error {
 	if err := think(ctx, d); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, d, func(tx order.Tx) error { // 4. COMMIT, or ROLLBACK after an error
+	return s.Store.InTx(ctx, func(tx order.Tx) error { // 4. COMMIT, or ROLLBACK after an error
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}

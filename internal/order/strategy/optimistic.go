@@ -45,7 +45,7 @@ func (s Optimistic) try(ctx context.Context, d *order.Draft) error {
 	if err := think(ctx, d); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, d, func(tx order.Tx) error {
+	return s.Store.InTx(ctx, func(tx order.Tx) error {
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}

@@ -57,7 +57,11 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 	if err := (order.Limits{MaxOpen: s.MaxOpen}).Lock(tx, d.Order); err != nil {
 		return err
 	}
-	return tx.ClaimKeys(d)
+	taken, err := tx.ClaimKeys(d)
+	if len(taken) > 0 {
+		err = order.ErrKeyTaken
+	}
+	return err
 }
 
 // take moves the units of the order's lines from available to reserved. leases may be nil.

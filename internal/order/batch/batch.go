@@ -1,0 +1,194 @@
+// Package batch sells to all buyers who wait in an instance in one transaction, whatever SKUs they want.
+//
+// What an order costs is its statements, not its rows. So buyers wait in a queue, in the order of their arrival; its
+// leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
+// one statement for each table, and answers them. Meanwhile the next batch gathers:
+//
+//	rows of the buyers -> keys -> rows of the stock, locked and read -> decide
+//	-> orders, lines, units, movements -> COMMIT -> answers
+//
+// Every order is decided for itself, while the rows that decide are locked: nobody else pays for an order that is
+// refused. One that has its key on record is answered by the order of that key; one whose buyer's row another
+// transaction has locked goes back to order.Service, which waits for the row; one of a SKU whose row stays locked waits
+// behind, in a second queue, whose leader waits for the row. What refuses is what was read under the locks. An order is
+// left out if the ctx of its buyer has ended by then: the client may have sent the request to another instance, and been
+// refused there. Once it is decided, the buyer waits for the outcome.
+//
+// A lone buyer is served at once. Where the last batch found nothing left of a SKU, its buyers wait in a third queue,
+// which refuses them by a read, without a transaction, for as long as that is so.
+package batch
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+)
+
+// Sources are the files of this package, without its tests, to be shown in lessons.
+//
+//go:embed batch.go queue.go sell.go
+var Sources embed.FS
+
+const (
+	// maxLines is how many lines of orders begin a batch at most: each buyer waits for all of it, and a few hundred
+	// share the cost of a commit well enough.
+	maxLines = 256
+
+	// patience is how long a batch waits for rows of the stock that other transactions have locked. After it, the buyers
+	// of these SKUs wait by themselves, for rowTimeout at most; pollTime passes between two looks at the rows.
+	patience   = 250 * time.Millisecond
+	rowTimeout = 5 * time.Second
+	pollTime   = 20 * time.Millisecond
+
+	// gatherTime is how long buyers of what is sold out gather before the stock is read for all of them.
+	gatherTime = time.Millisecond
+
+	// batchTimeout is the time limit of a batch.
+	batchTimeout = 30 * time.Second
+)
+
+// Config is what a Seller needs. Its functions may be nil; they are called by many goroutines at once, and must not
+// block.
+type Config struct {
+	strategy.Shop
+
+	// MaxQueue is how many buyers may wait in this instance; 0 means 10,000.
+	MaxQueue int
+
+	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store knows for
+	// whom: buyers returns the ctx of the Sell of each, at any moment of the step.
+	Share func(ctx context.Context, buyers func() []context.Context) context.Context
+
+	OnWait  func(ctx context.Context) // called with the ctx of a Sell when its buyer waits in a queue
+	OnBatch func(orders int)          // called with the number of orders that one transaction placed
+	OnPanic func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
+}
+
+// Seller sells for one instance. It may be used by many goroutines at once.
+type Seller struct {
+	Config
+	leaders sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting queue           // of all other buyers
+	behind  queue           // of buyers of SKUs whose row stays locked
+	soldOut queue           // of buyers of SKUs of which nothing was left
+	locked  map[string]bool // SKUs whose row stays locked
+	empty   map[string]bool // SKUs of which nothing was left
+}
+
+// New returns the Seller of an instance.
+func New(c Config) *Seller {
+	c.MaxQueue = cmp.Or(c.MaxQueue, 10_000)
+	if c.Share == nil {
+		c.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
+	}
+	if c.OnWait == nil {
+		c.OnWait = func(context.Context) {}
+	}
+	if c.OnBatch == nil {
+		c.OnBatch = func(int) {}
+	}
+	if c.OnPanic == nil {
+		c.OnPanic = func(error) {}
+	}
+	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}}
+	open := func(pause time.Duration, serve func([]*buyer) error) queue {
+		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: func(b []*buyer) { s.guard(b, serve) }}
+	}
+	s.waiting = open(0, s.sell)
+	s.behind = open(pollTime, s.awaitRows)
+	s.soldOut = open(gatherTime, s.refuse)
+	return s
+}
+
+// Sell implements order.Strategy.
+func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
+	w := &buyer{ctx: ctx, draft: d, answer: make(chan error, 1)}
+	if err := s.queueOf(w).join(w); err != nil {
+		return err
+	}
+	s.OnWait(ctx)
+	select {
+	case err := <-w.answer:
+		return err
+	case <-ctx.Done():
+		if s.leave(w) {
+			return w.left()
+		}
+		return <-w.answer // the order is being decided
+	}
+}
+
+// queueOf returns the queue for a buyer.
+func (s *Seller) queueOf(w *buyer) *queue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	among := func(skus map[string]bool) bool {
+		return slices.ContainsFunc(w.draft.Lines, func(l order.Line) bool { return skus[l.SKU] })
+	}
+	switch {
+	case among(s.empty):
+		return &s.soldOut
+	case among(s.locked):
+		return &s.behind
+	}
+	return &s.waiting
+}
+
+// leave takes a buyer out of its queue, and reports whether it was in one.
+func (s *Seller) leave(w *buyer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.removeLocked()
+}
+
+// Queued returns how many buyers wait.
+func (s *Seller) Queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting.buyers.Len() + s.behind.buyers.Len() + s.soldOut.buyers.Len()
+}
+
+// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
+// buyers in. Calling it again is safe.
+func (s *Seller) Close() {
+	s.mu.Lock()
+	for _, q := range []*queue{&s.waiting, &s.behind, &s.soldOut} {
+		q.closeLocked()
+	}
+	s.mu.Unlock()
+	s.leaders.Wait()
+}
+
+// guard serves a batch. A panic leaves no buyer without an answer and no queue without a leader.
+func (s *Seller) guard(buyers []*buyer, serve func([]*buyer) error) {
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("batch of %d orders: panic: %v", len(buyers), p)
+				s.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
+			}
+		}()
+		return serve(buyers)
+	}()
+	moved := map[*queue][]*buyer{}
+	for _, w := range buyers {
+		if w.next != nil && err == nil {
+			moved[w.next] = append(moved[w.next], w)
+		} else {
+			w.reply(err)
+		}
+	}
+	for q, buyers := range moved {
+		q.putFirst(buyers)
+	}
+}

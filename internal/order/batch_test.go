@@ -1,0 +1,327 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+// gathering is an instance that sells by the strategy batch, whose first batch stands still, so that a test decides who is
+// in the next one.
+type gathering struct {
+	*bundle
+	begun   atomic.Int64 // transactions
+	gate    chan struct{}
+	all     sync.WaitGroup
+	served  atomic.Int64
+	answers []*placed // in the order of arrival
+}
+
+func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
+	t.Helper()
+	byBatch := func(c *config) { c.strategy = "batch" }
+	g := &gathering{bundle: setup(t, db, append([]func(*config){byBatch}, change...)...), gate: make(chan struct{})}
+	g.spy.beforeTx = func() error {
+		g.begun.Add(1)
+		<-g.gate
+		return nil
+	}
+	g.supply(t, "first", 1)
+	g.all.Go(func() {
+		_, _, err := g.Place(t.Context(), purchase("first", "key", "first", 1))
+		wantErr(t, "first", err, nil)
+	})
+	await(t, "begun", 1, func() int { return int(g.begun.Load()) })
+	return g
+}
+
+// join puts a request at the end of the queue.
+func (g *gathering) join(ctx context.Context, t *testing.T, r order.Request) {
+	t.Helper()
+	a, before := new(placed), g.batches.Queued()
+	g.answers = append(g.answers, a)
+	g.all.Go(func() {
+		a.order, a.replayed, a.err = g.Place(ctx, r)
+		g.served.Add(1)
+	})
+	await(t, "queued", before+1, g.batches.Queued)
+}
+
+// serve lets the batches go on and waits for all answers.
+func (g *gathering) serve() {
+	close(g.gate)
+	g.all.Wait()
+}
+
+func (g *gathering) want(t *testing.T, what string, i int, want error) {
+	t.Helper()
+	if got := g.answers[i]; want == nil && got.order.ID == "" || !errors.Is(got.err, want) {
+		t.Errorf("%s: got order %q, %v, want %v", what, got.order.ID, got.err, want)
+	}
+}
+
+// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units.
+func TestBatch_oneTransaction(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db)
+		for _, sku := range []string{"cap", "hat", "mug"} {
+			g.supply(t, sku, 10)
+		}
+		g.join(t.Context(), t, order.Request{Buyer: "ann", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 2}, {SKU: "cap", Units: 1}}})
+		g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: []order.RequestLine{{SKU: "cap", Units: 3}, {SKU: "mug", Units: 1}}})
+		g.join(t.Context(), t, purchase("cem", "key", "hat", 4))
+		g.serve()
+		for i := range g.answers {
+			g.want(t, "order", i, nil)
+		}
+		if n := g.begun.Load(); n != 2 {
+			t.Errorf("%d transactions, want the first buyer's and one of all others", n)
+		}
+		g.wantLevel(t, "cap", 6, 4)
+		g.wantLevel(t, "hat", 6, 4)
+		g.wantLevel(t, "mug", 7, 3)
+		g.audit(t, "")
+	})
+}
+
+// "nobody else pays for an order that is refused": all others of the batch are placed in the same transaction.
+func TestBatch_oneFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		request order.Request
+		before  func(t *testing.T, g *gathering)
+		want    error
+		replay  bool
+	}{
+		"sold out":    {request: purchase("eve", "key", "hat", 3), want: order.ErrSoldOut},
+		"cart":        {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 3}}}, want: order.ErrSoldOut},
+		"open orders": {request: purchase("rob", "new", "mug", 1), want: order.ErrTooManyOpen},
+		"known key":   {request: purchase("rob", "old", "mug", 1), replay: true},
+		"reused key":  {request: purchase("rob", "old", "mug", 2), want: order.ErrKeyReused},
+		"limit": {request: purchase("eve", "key", "mug", 2), want: order.ErrPurchaseLimit, before: func(t *testing.T, g *gathering) {
+			t.Helper()
+			g.limit(t, "mug", 1)
+		}},
+		"two currencies": {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "pin", Units: 1}}}, want: order.ErrInvalid},
+	} {
+		storetest.Each(t, func(t *testing.T, db *store.Store) {
+			other := setup(t, db, func(c *config) { c.maxOpen = 1 })
+			other.supply(t, "mug", 10)
+			other.supply(t, "hat", 2)
+			other.supplyAt(t, stock.Money{Minor: 100, Currency: "USD"}, "pin", 2)
+			old := other.mustPlace(t, purchase("rob", "old", "mug", 1))
+			g := gather(t, db, func(c *config) { c.maxOpen = 1 })
+			if c.before != nil {
+				c.before(t, g)
+			}
+			g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+			g.join(t.Context(), t, c.request)
+			g.join(t.Context(), t, purchase("bob", "key", "mug", 1))
+			g.serve()
+			g.want(t, name+": before it", 0, nil)
+			g.want(t, name+": behind it", 2, nil)
+			g.want(t, name, 1, c.want)
+			if c.replay && (g.answers[1].order.ID != old.ID || !g.answers[1].replayed) {
+				t.Errorf("%s: got %+v, want the order of the key", name, g.answers[1])
+			}
+			if n := g.begun.Load(); n != 2 {
+				t.Errorf("%s: %d transactions, want 2", name, n)
+			}
+			g.wantLevel(t, "mug", 7, 3)
+			g.audit(t, "")
+			if c.want != nil && !c.replay && c.request.Key != "old" { // "A refusal leaves its key free."
+				claims, err := db.Claims(t.Context(), order.BuyerKey{Buyer: c.request.Buyer, Key: c.request.Key})
+				if err != nil || len(claims) > 0 {
+					t.Errorf("%s: key is on record: %v, %v", name, claims, err)
+				}
+			}
+		})
+	}
+}
+
+// "one order of each": two requests of a buyer are in two batches, also those with the same key.
+func TestBatch_oneOrderOfEach(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db, func(c *config) { c.maxOpen = 2 })
+		g.supply(t, "mug", 10)
+		for _, key := range []string{"1", "1", "2", "3"} {
+			g.join(t.Context(), t, purchase("ann", key, "mug", 1))
+		}
+		g.serve()
+		g.want(t, "first", 0, nil)
+		g.want(t, "twin", 1, nil)
+		if g.answers[0].order.ID != g.answers[1].order.ID || !g.answers[1].replayed {
+			t.Errorf("twin got %v, want the first's order", g.answers[1])
+		}
+		g.want(t, "second", 2, nil)
+		g.want(t, "third", 3, order.ErrTooManyOpen)
+		g.wantLevel(t, "mug", 8, 2)
+		g.audit(t, "")
+	})
+}
+
+// "one of a SKU whose row stays locked waits behind": the others are served meanwhile, and it when the row is free.
+func TestBatch_lockedRow(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		g := gather(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t))
+		g.supply(t, "hat", 10)
+		g.supply(t, "mug", 10)
+		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+		g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: []order.RequestLine{{SKU: "hat", Units: 1}, {SKU: "mug", Units: 1}}})
+		g.join(t.Context(), t, purchase("cem", "key", "hat", 1))
+		undo := errors.New("undo")
+		err := g.db.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.LockLevels([]string{"mug"}); err != nil {
+				return err
+			}
+			close(g.gate)
+			await(t, "served", 1, func() int { return int(g.served.Load()) })
+			_, _, err := g.Place(t.Context(), purchase("dan", "key", "hat", 1))
+			wantErr(t, "an order of another SKU", err, nil)
+			return undo
+		})
+		wantErr(t, "transaction", err, undo)
+		g.all.Wait()
+		for i := range g.answers {
+			g.want(t, "order", i, nil)
+		}
+		g.wantLevel(t, "hat", 7, 3)
+		g.wantLevel(t, "mug", 8, 2)
+		g.audit(t, "")
+	})
+}
+
+// "one whose buyer's row another transaction has locked goes back to order.Service, which waits for the row": with the
+// key of a twin that is stuck, too.
+func TestBatch_lockedBuyer(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for _, known := range []bool{false, true} {
+			g := gather(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t))
+			g.supply(t, "mug", 10)
+			lockAnn := func(tx order.Tx) error { _, err := tx.LockBuyers("ann"); return err }
+			if known {
+				wantErr(t, "row of ann", g.db.InTx(t.Context(), lockAnn), nil)
+			}
+			for _, buyer := range []string{"ann", "bob", "cem"} {
+				g.join(t.Context(), t, purchase(buyer, "key", "mug", 1))
+			}
+			err := g.db.InTx(t.Context(), func(tx order.Tx) error {
+				if err := lockAnn(tx); err != nil {
+					return err
+				}
+				twin := order.Order{ID: "twin", Buyer: "ann", Key: "key", CreatedAt: time.Now().UTC()}
+				if _, err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
+					return err
+				}
+				close(g.gate)
+				await(t, "served", 2, func() int { return int(g.served.Load()) })
+				return tx.FreeKeys(&order.Draft{Order: twin})
+			})
+			wantErr(t, "transaction", err, nil)
+			g.all.Wait()
+			for i := range g.answers {
+				g.want(t, fmt.Sprint("order ", i), i, nil)
+			}
+			g.wantLevel(t, "mug", 7, 3)
+			g.audit(t, "")
+		}
+	})
+}
+
+// "Where the last batch found nothing left of a SKU, its buyers wait in a third queue, which refuses them by a read,
+// without a transaction, for as long as that is so."
+func TestBatch_soldOut(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db)
+		g.supply(t, "mug", 1)
+		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+		g.serve()
+		begun := g.begun.Load()
+		atOnce(20, func(i int) {
+			_, _, err := g.Place(t.Context(), purchase(nth(i), "key", "mug", 1))
+			wantErr(t, "sold out", err, order.ErrSoldOut)
+			if o, replayed, err := g.Place(t.Context(), purchase("ann", "key", "mug", 1)); err != nil || !replayed || o.ID != g.answers[0].order.ID {
+				t.Errorf("replay of the last: %v, %v, %v", o, replayed, err)
+			}
+		})
+		if n := g.begun.Load(); n != begun {
+			t.Errorf("%d transactions refuse", n-begun)
+		}
+		wantErr(t, "cancel", func() error { _, err := g.Cancel(t.Context(), payment(g.answers[0].order)); return err }(), nil)
+		g.mustPlace(t, purchase("bob", "key", "mug", 1))
+		g.audit(t, "")
+	})
+}
+
+// A buyer whose ctx ends in a queue leaves it. One that a batch has taken is left out if its ctx ends before the order is
+// decided.
+func TestBatch_gone(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db)
+		g.supply(t, "mug", 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		g.join(ctx, t, purchase("ann", "key", "mug", 1))
+		cancel()
+		await(t, "queued", 0, g.batches.Queued)
+		late, end := context.WithCancel(t.Context())
+		g.spy.aroundTx = func(tx order.Tx) order.Tx { end(); return tx }
+		g.join(late, t, purchase("bob", "key", "mug", 1))
+		g.serve()
+		for i := range g.answers {
+			g.want(t, "gone", i, lock.ErrNotAcquired)
+		}
+		g.wantLevel(t, "mug", 10, 0)
+		g.audit(t, "")
+	})
+}
+
+// A queue is bounded; Close answers those who wait; a panic leaves no buyer without an answer and no queue without a
+// leader.
+func TestBatch_ends(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		var panics atomic.Int64
+		g := gather(t, db, func(c *config) {
+			c.lane.MaxQueue = 2
+			c.lane.OnPanic = func(error) { panics.Add(1) }
+		})
+		g.supply(t, "mug", 10)
+		for i := range 2 {
+			g.join(t.Context(), t, purchase(nth(i), "key", "mug", 1))
+		}
+		_, _, err := g.Place(t.Context(), purchase("ann", "key", "mug", 1))
+		wantErr(t, "full", err, lock.ErrQueueFull)
+		g.spy.afterTx = func(error) { g.spy.aroundTx = func(order.Tx) order.Tx { panic("boom") } }
+		g.serve()
+		for i := range g.answers {
+			if err := g.answers[i].err; err == nil || order.Code(err) != "" {
+				t.Errorf("panic: got %v, want an error without a code", err)
+			}
+		}
+		g.spy.aroundTx, g.spy.afterTx = nil, nil
+		g.mustPlace(t, purchase("ann", "key", "mug", 1))
+		if panics.Load() == 0 {
+			t.Error("OnPanic was not called")
+		}
+		g.batches.Close()
+		_, _, err = g.Place(t.Context(), purchase("bob", "key", "mug", 1))
+		wantErr(t, "closed", err, lock.ErrClosed)
+		g.audit(t, "")
+	})
+}
