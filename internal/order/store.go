@@ -33,8 +33,8 @@ type Store interface {
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 
-	// Unlocked returns those of the SKUs whose row no transaction has locked.
-	Unlocked(ctx context.Context, skus []string) ([]string, error)
+	// Unlocked returns those of the SKUs whose row no transaction has locked, or none any more after this time.
+	Unlocked(ctx context.Context, skus []string, within time.Duration) ([]string, error)
 
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)

@@ -89,33 +89,45 @@ func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	return levels, failed(err, "lock levels of %q", skus)
 }
 
-// TryLevels implements order.Tx. Only the wait of a SELECT can be ended in less than a second. (MariaDB, which takes the
-// hint for a comment, reads the first comment as SQL.)
+// TryLevels implements order.Tx.
 func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
-	if len(skus) == 0 {
-		return order.Levels{}, nil
-	}
-	if t.store.IsSQLite() { // no other transaction writes
-		return t.store.levels(t.db, skus)
-	}
-	const query = " FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
-	var rows []levelRow
-	err := t.db.Raw(fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ *, %s AS read_at",
-		within.Seconds(), within.Milliseconds(), t.store.clock)+query, skus).Scan(&rows).Error
-	if kind := classify(err); (kind == interrupted || kind == lockWait) && t.db.Statement.Context.Err() == nil {
-		rows = nil
-		err = t.db.Raw("SELECT *, "+t.store.clock+" AS read_at"+query+" SKIP LOCKED", skus).Scan(&rows).Error
-	}
-	return toLevels(rows), failed(err, "lock levels of %q", skus)
+	levels, err := t.store.tryLevels(t.db, skus, within)
+	return levels, failed(err, "lock levels of %q", skus)
 }
 
 // Unlocked implements order.Store.
-func (s *Store) Unlocked(ctx context.Context, skus []string) (free []string, err error) {
-	if s.IsSQLite() {
-		return skus, nil
+func (s *Store) Unlocked(ctx context.Context, skus []string, within time.Duration) (free []string, err error) {
+	levels, err := s.tryLevels(s.db.WithContext(ctx), skus, within)
+	for _, sku := range levels.SKUs {
+		free = append(free, sku.Name)
 	}
-	err = s.db.WithContext(ctx).Raw("SELECT name FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? FOR UPDATE SKIP LOCKED", skus).Scan(&free).Error
 	return free, explain(ctx, fmt.Sprintf("look for locks of %q", skus), err)
+}
+
+// tryLevels locks rows and reads them. Of all statements, only a SELECT can be told to wait for less than a second.
+// (MariaDB reads the first comment as SQL, and MySQL the second.) Where all rows stay locked, it waits again: so
+// does a crowd of transactions, which is no reason to leave any out.
+func (s *Store) tryLevels(db *gorm.DB, skus []string, within time.Duration) (order.Levels, error) {
+	if len(skus) == 0 {
+		return order.Levels{}, nil
+	}
+	if s.IsSQLite() { // no other transaction writes
+		return s.levels(db, skus)
+	}
+	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())
+	what := "*, " + s.clock + " AS read_at FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
+	for try := 1; ; try++ {
+		var rows []levelRow
+		err := db.Raw(wait+what, skus).Scan(&rows).Error
+		if kind := classify(err); kind != interrupted && kind != lockWait || db.Statement.Context.Err() != nil {
+			return toLevels(rows), err
+		}
+		rows = nil
+		err = db.Raw("SELECT "+what+" SKIP LOCKED", skus).Scan(&rows).Error
+		if err != nil || len(rows) > 0 || try == 3 {
+			return toLevels(rows), err
+		}
+	}
 }
 
 type levelRow struct {

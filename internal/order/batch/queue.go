@@ -101,13 +101,16 @@ func (q *queue) leadLocked() {
 	if !q.leading && q.buyers.Len() > 0 {
 		q.leading = true
 		q.leaders.Go(func() {
-			for {
-				time.Sleep(q.pause)
+			for pause := q.pause; ; {
+				time.Sleep(pause)
 				batch := q.take()
 				if len(batch) == 0 {
 					return
 				}
 				q.serve(batch)
+				if len(batch) > 1 {
+					pause = max(q.pause, gatherTime)
+				}
 			}
 		})
 	}

@@ -196,7 +196,7 @@ func (s *Seller) awaitRows(buyers []*buyer) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	b := &batch{orders: slices.Clone(buyers)}
-	free, err := s.Store.Unlocked(ctx, b.skus())
+	free, err := s.Store.Unlocked(ctx, b.skus(), patience)
 	if err != nil {
 		return err
 	}
