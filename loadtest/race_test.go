@@ -20,7 +20,7 @@ import (
 // and none of the others is left out.
 func TestRun_all(t *testing.T) {
 	r, stdout, _ := raced(t, "--strategies", "all", "--buyers", "30", "--stock", "5")
-	wantRun(t, r, 30, "lanes", "redis", "redlock", "optimistic", "conditional",
+	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "optimistic", "conditional",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
 		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
 	var missing []string
@@ -73,7 +73,7 @@ func TestRun_docker(t *testing.T) {
 	testserver.Redis(t)
 	testserver.ZooKeeper(t)
 	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
-	wantRun(t, r, 30, "lanes", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional",
+	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
 		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
 	if len(r.NotRun) != 1 { // reentrant

@@ -24,7 +24,7 @@ func TestRun_usage(t *testing.T) {
 		"unknown command":     {nil, "sell", "shop --help"},
 		"unknown flag":        {nil, "serve --lisen :0", "--listen"},
 		"bad duration":        {nil, "serve --lock-ttl 2", "--lock-ttl"},
-		"wrong strategy":      {nil, "serve --strategy none", `"lanes","redis","conditional","optimistic","for-update"`},
+		"wrong strategy":      {nil, "serve --strategy none", `"lanes","batch","redis","conditional","optimistic","for-update"`},
 		"without its server":  {nil, "serve --strategy redis", "strategy: redis: needs a Redis: add --redis"},
 		"bad log format":      {nil, "serve --log-format xml", `"text","json"`},
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},

@@ -47,6 +47,6 @@ func TestStrategies(t *testing.T) {
 		t.Errorf("got %q, default %s, want %s", names, app.Default().Strategy, want)
 	}
 	for _, wrong := range []string{"none", "mutex", "short-lease", "redlock", "zookeeper", "Lanes", "batch"} {
-		shop(t, "serve", "--strategy", wrong).want(t, exitUsage, `"lanes","redis","conditional","optimistic","for-update"`)
+		shop(t, "serve", "--strategy", wrong).want(t, exitUsage, `"lanes","batch","redis","conditional","optimistic","for-update"`)
 	}
 }

@@ -44,7 +44,7 @@ func (s LogSettings) Logger(w io.Writer) *slog.Logger {
 type Settings struct {
 	DatabaseSettings
 
-	Strategy string `enum:"lanes,batch,redis,conditional,optimistic,for-update" env:"SHOP_STRATEGY" default:"lanes" help:"How to sell: ${enum}. lanes, a lease and a commit for many orders, is the fastest; for-update needs --mysql."`
+	Strategy string `enum:"lanes,batch,redis,conditional,optimistic,for-update" env:"SHOP_STRATEGY" default:"lanes" help:"How to sell: ${enum}. lanes has a lease and a commit for the orders of a SKU that wait, batch a commit for those of all SKUs and no lease; for-update needs --mysql."`
 
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 

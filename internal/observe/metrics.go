@@ -56,7 +56,7 @@ func NewMetrics(b Build) *Metrics {
 		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due; only on the instance that runs the job.", "job"),
 		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
 		locks:           newLocks(with),
-		batches:         with.histogram("lane_batch_orders", "Orders that a lane placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		batches:         with.histogram("lane_batch_orders", "Orders that a lane or a batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
 		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the operator's token.").WithLabelValues(),
 	}
 }

@@ -4,13 +4,13 @@
 //
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
-// A Strategy (package strategy; the default, lanes, is package lane) decides which lock is held and how units are
-// taken. The transaction of a single order locks, writes or checks, in this sequence:
+// A Strategy (package strategy; the default, lanes, is package lane, and batch is package batch) decides which lock is
+// held and how units are taken. The transaction of a single order locks, writes or checks, in this sequence:
 //
-//	buyer, idempotency key, units, order and lines, limits, movements
+//	buyer, idempotency key, units, limits, order and lines, movements
 //
-// A batch of package lane first writes its orders, rows that no other transaction waits for, and then follows the same
-// sequence.
+// So does that of package batch, for many orders. A batch of package lane first writes its orders, rows that no other
+// transaction waits for, and then follows the same sequence.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's

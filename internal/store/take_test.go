@@ -2,8 +2,10 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -203,6 +205,104 @@ func TestSchema_countsAreNeverNegative(t *testing.T) {
 			if _, err := s.DB().ExecContext(t.Context(), "UPDATE skus SET "+column+" = -1"); err == nil {
 				t.Errorf("%s = -1 was written", column)
 			}
+		}
+	})
+}
+
+// "TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their fences,
+// except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or a fence was not higher than that of
+// the row."
+func TestTx_TakeAll(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "cap", "hat", "mug")
+		take := func(takes ...stock.Take) error {
+			return s.InTx(t.Context(), func(tx order.Tx) error { return tx.TakeAll(takes...) })
+		}
+		one, two, three := stock.Take{SKU: "cap", Units: 3, Fence: 7}, stock.Take{SKU: "hat", Units: 2}, stock.Take{SKU: "mug", Units: 1, Fence: 9}
+		if err := take(one, two, three); err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range [][]stock.Take{
+			{{SKU: "cap", Units: 1, Fence: 7}, two},
+			{{SKU: "cap", Units: 1, Fence: 6}, {SKU: "mug", Units: 1, Fence: 10}},
+			{{SKU: "cap", Units: 1, Fence: 8}, {SKU: "hat", Units: 9}},
+			{two, {SKU: "pin", Units: 1}},
+		} {
+			if err := take(wrong...); !errors.Is(err, order.ErrChanged) {
+				t.Errorf("%v: got %v, want ErrChanged", wrong, err)
+			}
+		}
+		if err := take(two, stock.Take{SKU: "mug", Units: 0}); !errors.Is(err, stock.ErrInvalid) {
+			t.Errorf("no units: got %v, want ErrInvalid", err)
+		}
+		for name, want := range map[string]stock.SKU{
+			"cap": {Level: level(7, 3), Fence: 7}, "hat": {Level: level(8, 2)}, "mug": {Level: level(9, 1), Fence: 9},
+		} {
+			got, err := s.SKU(t.Context(), name)
+			if err != nil || got.Level != want.Level || got.Fence != want.Fence {
+				t.Errorf("%s: %+v, %v, want %v and fence %d", name, got, err, want.Level, want.Fence)
+			}
+		}
+	})
+}
+
+// "TryLevels is LockLevels, except that after this time it leaves out the SKUs whose row another transaction has locked",
+// also where that one waits for rows of this transaction. "Unlocked returns those of the SKUs whose row no transaction has
+// locked, or none any more after this time."
+func TestTx_TryLevels(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), 10, "cap", "hat", "mug")
+		undo := errors.New("undo")
+		try := func(skus ...string) (levels order.Levels) {
+			err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
+				if levels, err = tx.TryLevels(skus, 50*time.Millisecond); err != nil {
+					return err
+				}
+				if len(levels.SKUs) > 0 { // the transaction is still open
+					if err := tx.TakeAll(stock.Take{SKU: levels.SKUs[0].Name, Units: 1}); err != nil {
+						return err
+					}
+				}
+				return undo
+			})
+			if !errors.Is(err, undo) {
+				t.Errorf("%v: %v", skus, err)
+			}
+			return levels
+		}
+		names := func(levels order.Levels) (names []string) {
+			for _, sku := range levels.SKUs {
+				names = append(names, sku.Name)
+			}
+			return names
+		}
+		all := []string{"cap", "hat", "mug"}
+		if got := try(all...); !slices.Equal(names(got), all) || got.SKUs[0].Level != level(10, 0) || got.At.IsZero() {
+			t.Errorf("all: got %+v", got)
+		}
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.LockLevels([]string{"hat"}); err != nil {
+				return err
+			}
+			if got := names(try(all...)); !slices.Equal(got, []string{"cap", "mug"}) {
+				t.Errorf("hat is locked: got %v", got)
+			}
+			if got := names(try("hat")); len(got) > 0 {
+				t.Errorf("hat alone: got %v", got)
+			}
+			free, err := s.Unlocked(t.Context(), all, 50*time.Millisecond)
+			if err != nil || !slices.Equal(free, []string{"cap", "mug"}) {
+				t.Errorf("hat is locked: unlocked are %v, %v", free, err)
+			}
+			return undo
+		})
+		if !errors.Is(err, undo) {
+			t.Error(err)
+		}
+		if free, err := s.Unlocked(t.Context(), all, 50*time.Millisecond); err != nil || !slices.Equal(free, all) {
+			t.Errorf("nothing is locked: unlocked are %v, %v", free, err)
 		}
 	})
 }

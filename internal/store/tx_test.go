@@ -296,20 +296,37 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, ... It returns the claims of those that
-// are on record."
+// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, in the sequence of their primary key. It
+// returns the claims of those that are on record." "FreeKeys deletes rows that this transaction's ClaimKeys has written."
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		const n = 256
 		s := newShop(t, st, 2*n+2, "mug")
-		s.mustPlace(t, draft("ann", "key-100", "mug"))
+		first := draft("ann", "key-100", "mug")
+		s.mustPlace(t, first)
 		var batch []*order.Draft
 		for i := range n {
 			batch = append(batch, draft("ann", fmt.Sprint("key-", i), "mug"))
 		}
-		if err := s.place(t.Context(), batch...); !errors.Is(err, order.ErrKeyTaken) {
-			t.Errorf("with a key that is taken: got %v, want ErrKeyTaken", err)
+		undo := errors.New("undo")
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
+			taken, err := tx.ClaimKeys(batch...)
+			if claim := taken[order.BuyerKey{Buyer: "ann", Key: "key-100"}]; err != nil || len(taken) != 1 || claim.Order.ID != first.ID {
+				t.Errorf("with a key that is taken: got %v, %v", taken, err)
+			}
+			if err := tx.FreeKeys(batch[7]); err != nil {
+				t.Error(err)
+			}
+			for i, want := range map[int]int{7: 0, 8: 0} { // the transaction's own claim has no order yet
+				if taken, err := tx.ClaimKeys(batch[i]); len(taken) != want || errors.Is(err, order.ErrKeyTaken) != (i == 8) {
+					t.Errorf("key %d again: got %v, %v", i, taken, err)
+				}
+			}
+			return undo
+		})
+		if !errors.Is(err, undo) {
+			t.Error(err)
 		}
 		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 2, Keys: 1})
 		batch[100].Key = "another"

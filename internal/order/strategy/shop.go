@@ -78,18 +78,21 @@ func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels,
 	return nil
 }
 
-// insert writes the order with its lines, checks its buyer's limits, and appends its movements to the ledger. The
-// fences of leases, which may be nil, are recorded in the movements.
+// insert checks the limits of the order's buyer, writes the order with its lines, and appends its movements to the
+// ledger. The fences of leases, which may be nil, are recorded in the movements.
 func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
+	limits := order.Limits{MaxOpen: s.MaxOpen}
+	if err := limits.CountOpen(tx, d.Buyer); err != nil {
+		return err
+	}
+	if err := limits.CountBought(tx, levels, d.Buyer); err != nil {
+		return err
+	}
+	if err := limits.Over(d.Order); err != nil {
+		return err
+	}
 	if err := tx.Insert(d.Order); err != nil {
 		return err
-	}
-	over, err := order.NewLimits(s.MaxOpen, levels).Check(tx, d.Order)
-	if err != nil {
-		return err
-	}
-	if over[0] != nil {
-		return over[0]
 	}
 	var fence func(sku string) int64
 	if leases != nil {
