@@ -150,6 +150,25 @@ func TestBatch_oneFails(t *testing.T) {
 	}
 }
 
+// An order that is refused behind one that took the last units is not, if that one fails.
+func TestBatch_failsTogether(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db)
+		g.supply(t, "mug", 1)
+		fail := errors.New("fail")
+		g.spy.afterTx = func(error) { g.spy.refuseCommit = fail }
+		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+		g.join(t.Context(), t, purchase("bob", "key", "mug", 1))
+		g.serve()
+		g.want(t, "first", 0, fail)
+		g.want(t, "behind it", 1, order.ErrBusy)
+		g.spy.afterTx, g.spy.refuseCommit = nil, nil
+		g.mustPlace(t, purchase("bob", "key", "mug", 1))
+		g.audit(t, "")
+	})
+}
+
 // "one order of each": two requests of a buyer are in two batches, also those with the same key.
 func TestBatch_oneOrderOfEach(t *testing.T) {
 	t.Parallel()

@@ -14,19 +14,21 @@ import (
 	"example.com/shop/internal/order"
 )
 
+const claimTries = 4 // of keys that others claim at the same time
+
 // ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then
 // the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
 // their primary key, so that two transactions never wait for each other.
 //
 // Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
-// then, which a transaction has committed meanwhile.
+// then, which a transaction has committed meanwhile, and one may have been purged before it is read.
 func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, error) {
 	free := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 	})
 	taken := map[order.BuyerKey]order.Claim{}
 	err := t.insertKeys(free...)
-	for errors.Is(err, order.ErrKeyTaken) {
+	for try := 0; try < claimTries && errors.Is(err, order.ErrKeyTaken); try++ {
 		keys := make([]order.BuyerKey, len(free))
 		for i, d := range free {
 			keys[i] = order.BuyerKey{Buyer: d.Buyer, Key: d.Key}
@@ -35,9 +37,6 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, 
 		if failed != nil {
 			return nil, failed
 		}
-		if len(found) == 0 {
-			break // it was purged just now
-		}
 		maps.Copy(taken, found)
 		free = slices.DeleteFunc(free, func(d *order.Draft) bool {
 			_, known := found[order.BuyerKey{Buyer: d.Buyer, Key: d.Key}]
@@ -45,9 +44,10 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, 
 		})
 		err = t.insertKeys(free...)
 	}
-	if err == nil {
-		t.claimed = free
+	if errors.Is(err, order.ErrKeyTaken) {
+		err = order.ErrBusy
 	}
+	t.claimed = free
 	return taken, failed(err, "claim keys")
 }
 

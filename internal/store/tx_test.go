@@ -319,7 +319,7 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 				t.Error(err)
 			}
 			for i, want := range map[int]int{7: 0, 8: 0} { // the transaction's own claim has no order yet
-				if taken, err := tx.ClaimKeys(batch[i]); len(taken) != want || errors.Is(err, order.ErrKeyTaken) != (i == 8) {
+				if taken, err := tx.ClaimKeys(batch[i]); len(taken) != want || errors.Is(err, order.ErrBusy) != (i == 8) {
 					t.Errorf("key %d again: got %v, %v", i, taken, err)
 				}
 			}

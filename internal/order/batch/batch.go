@@ -171,6 +171,9 @@ func (s *Seller) Close() {
 
 // guard serves a batch. A panic leaves no buyer without an answer and no queue without a leader.
 func (s *Seller) guard(buyers []*buyer, serve func([]*buyer) error) {
+	for _, w := range buyers {
+		w.refusal, w.claim, w.next = nil, nil, nil
+	}
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -182,7 +185,7 @@ func (s *Seller) guard(buyers []*buyer, serve func([]*buyer) error) {
 	}()
 	moved := map[*queue][]*buyer{}
 	for _, w := range buyers {
-		if w.next != nil && err == nil {
+		if w.next != nil {
 			moved[w.next] = append(moved[w.next], w)
 		} else {
 			w.reply(err)

@@ -32,13 +32,17 @@ type buyer struct {
 
 func (w *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: w.draft.Buyer, Key: w.draft.Key} }
 
-// reply answers a buyer by what was decided. err is the outcome of an order that was to be placed.
+// reply answers a buyer by what was decided. err is the outcome of the orders that were to be placed: if these have
+// failed, what they would have taken refuses no other.
 func (w *buyer) reply(err error) {
+	locked := new(order.LockedError)
 	switch {
 	case w.claim != nil:
 		err = w.draft.Replay(*w.claim)
-	case w.refusal != nil:
+	case w.refusal != nil && (err == nil || errors.As(w.refusal, &locked)):
 		err = w.refusal
+	case w.refusal != nil:
+		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
 	}
 	w.answer <- err
 }

@@ -104,8 +104,8 @@ CREATE TABLE IF NOT EXISTS deliveries (
     PRIMARY KEY (sku, idempotency_key)
 ) /*!80017 ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- A row for each buyer whose orders were limited: it is locked while one of them is placed, so that the next one counts
--- it. Rows stay.
+-- A row for each buyer whose orders were limited, or sold in a batch: it is locked while one of them is placed, so that
+-- the next one counts it. Rows stay.
 CREATE TABLE IF NOT EXISTS buyers (buyer VARCHAR(64) NOT NULL PRIMARY KEY)
     /*!80017 ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin */ /*M!100200 ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
