@@ -189,6 +189,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	c.orders = order.New(order.Config{
 		Store:    sell.Store,
 		Strategy: by,
+		Ends:     seller,
 		Hold:     s.PayWithin,
 		OnLag:    c.metrics.Job(expiryJob).Lags,
 	})

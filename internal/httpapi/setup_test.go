@@ -20,6 +20,7 @@ import (
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
@@ -63,13 +64,15 @@ func (i instance) service(t testing.TB) *order.Service {
 		early = 8
 	}
 	lanes := lane.New(lane.Config{Shop: sell, Locker: strategy.Lease(locker), Early: early})
+	ends := batch.New(batch.Config{Shop: sell})
 	t.Cleanup(func() {
 		lanes.Close()
+		ends.Close()
 		if err := locker.Close(); err != nil {
 			t.Errorf("close locker: %v", err)
 		}
 	})
-	return order.New(order.Config{Store: sell.Store, Strategy: lanes, Hold: i.hold})
+	return order.New(order.Config{Store: sell.Store, Strategy: lanes, Ends: ends, Hold: i.hold})
 }
 
 // newInstance builds both APIs of an instance.

@@ -248,7 +248,7 @@ func TestBatch_lockedBuyer(t *testing.T) {
 				}
 				close(g.gate)
 				await(t, "served", 2, func() int { return int(g.served.Load()) })
-				return tx.FreeKeys(&order.Draft{Order: twin})
+				return tx.FreeKeys(order.BuyerKey{Buyer: "ann", Key: "key"})
 			})
 			wantErr(t, "transaction", err, nil)
 			g.all.Wait()

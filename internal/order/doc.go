@@ -18,8 +18,11 @@
 // instance's time.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
-// and its units are available again. That needs no lock: the UPDATE changes the row only while it is pending and,
-// by the database's clock, not yet due (or, to expire it, due).
+// and its units are available again. That needs no lock but the database's, of the order's row: it ends while it is
+// pending and, by the database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction
+// (an Ender: package batch), which locks, in this sequence:
+//
+//	orders, idempotency keys, units
 //
 // What is promised:
 //

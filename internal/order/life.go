@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"example.com/shop/internal/stock"
 )
 
 // EndRequest is a buyer's request to pay or cancel an order.
@@ -48,6 +45,30 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Cancelled)
 }
 
+// Ending is an order that is to be ended.
+type Ending struct {
+	Order            Order
+	As               Status // Paid, Cancelled or Expired
+	Key, Fingerprint string // of the request; empty for none
+	NoWait           bool   // for a row that another transaction has locked
+
+	// The outcome.
+	Now   Status // of the order
+	Moved bool   // this call ended it; or may have, with an ErrUnknownOutcome
+	Err   error  // nil also if the order does not end so: Now says why
+}
+
+// Ender ends orders. *batch.Seller is one.
+type Ender interface {
+	// End sets the outcome of each Ending. An order ends as Expired if it is pending and due by the database's clock, as
+	// anything else if it is pending and not due. Its units leave reserved in the same transaction. The key is claimed also
+	// if the order had ended in that way before.
+	//
+	// Errors: ErrKeyTaken if the key is on record, ErrBusy, ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose
+	// own row is locked stays pending, without an error.
+	End(ctx context.Context, endings ...*Ending)
+}
+
 // end ends an order, under an idempotency key if there is one, or replays.
 func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, error) {
 	if r.Key != "" {
@@ -59,20 +80,14 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 	if err != nil {
 		return Ended{}, err
 	}
-	if r.Key == "" {
-		return s.endAs(ctx, o, as, noKey)
-	}
 	request := endFingerprint(o.ID, as)
-	if replay, err := s.endReplay(ctx, o, r.Key, request, as); !errors.Is(err, ErrNotFound) {
-		return replay, err
+	if r.Key != "" {
+		if replay, err := s.endReplay(ctx, o, r.Key, request, as); !errors.Is(err, ErrNotFound) {
+			return replay, err
+		}
 	}
-	taken := false
-	ended, err := s.endAs(ctx, o, as, func(tx Tx) error {
-		err := tx.ClaimEnd(o, r.Key, request)
-		taken = errors.Is(err, ErrKeyTaken)
-		return err
-	})
-	if !taken {
+	ended, err := s.endAs(ctx, Ending{Order: o, As: as, Key: r.Key, Fingerprint: request})
+	if !errors.Is(err, ErrKeyTaken) {
 		return ended, err
 	}
 	// Another request took the key, or this one did, by a COMMIT whose answer was lost.
@@ -106,97 +121,64 @@ func endFingerprint(id string, as Status) string {
 	return "cancel:" + id
 }
 
-// endAs ends an order. claim is called in the same transaction.
-func (s *Service) endAs(ctx context.Context, o Order, as Status, claim func(Tx) error) (Ended, error) {
-	now, first, err := s.transitionWithRetry(ctx, o, as, claim)
-	if err == nil && now == Pending { // it is due, and no sweep has expired it yet
-		now, _, err = s.transitionWithRetry(ctx, o, Expired, noKey)
-		if err == nil && now == Pending {
-			err = ErrBusy.with("the database's clock stepped back")
+// endAs ends an order.
+func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
+	o, as := e.Order, e.As
+	e = s.endWithRetry(ctx, e)
+	first := e.Moved
+	if e.Err == nil && e.Now == Pending { // it is due, and no sweep has expired it yet
+		e = s.endWithRetry(ctx, Ending{Order: o, As: Expired})
+		if e.Err == nil && e.Now == Pending {
+			e.Err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
+	err := e.Err
 	switch {
-	case err != nil || now == as:
-	case now == Expired:
-		err = &Error{Code: ErrExpired.Code, Status: now,
+	case err != nil || e.Now == as:
+	case e.Now == Expired:
+		err = &Error{Code: ErrExpired.Code, Status: e.Now,
 			Text: "it was not paid in time and has expired, its units are for sale again: place a new order"}
 	default:
-		err = &Error{Code: ErrState.Code, Status: now, Text: fmt.Sprintf("it is %s already", now)}
+		err = &Error{Code: ErrState.Code, Status: e.Now, Text: fmt.Sprintf("it is %s already", e.Now)}
 	}
 	if err != nil {
-		return Ended{}, fmt.Errorf("order %s: %w", o.ID, err)
+		return Ended{First: first}, fmt.Errorf("order %s: %w", o.ID, err)
 	}
-	o.Status = now
+	o.Status = e.Now
 	return Ended{Order: o, First: first}, nil
 }
 
-// noKey claims nothing, for requests without an idempotency key.
-func noKey(Tx) error { return nil }
-
 const (
-	transitionRetries = 5 // after a COMMIT whose answer was lost
-	transitionBackOff = 50 * time.Millisecond
-	transitionTimeout = 10 * time.Second // of all retries
+	endRetries = 5 // after a COMMIT whose answer was lost
+	endBackOff = 50 * time.Millisecond
+	endTimeout = 10 * time.Second // of all retries
 )
 
-// transitionWithRetry makes a transition and returns the order's status after it, and whether this call ended the
-// order. After a COMMIT whose answer was lost it makes the same transition again: the order's row stays locked until
-// the first transaction has ended, and then has its outcome. (An order that another request ended in the same way in
-// between counts as ended by this call.)
-func (s *Service) transitionWithRetry(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
-	now, moved, err = s.transition(ctx, o, to, claim)
-	if !errors.Is(err, ErrUnknownOutcome) {
-		return now, moved, err
+// endWithRetry ends an order and returns the outcome. After a COMMIT whose answer was lost it does the same again: the
+// order's row stays locked until the first transaction has ended, and then has its outcome. (An order that another
+// request ended in the same way in between counts as ended by this call.)
+func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
+	s.Ends.End(ctx, &e)
+	if !errors.Is(e.Err, ErrUnknownOutcome) {
+		return e
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transitionTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	mayHaveMoved := moved
-	for try := range transitionRetries {
-		if Pause(ctx, transitionBackOff<<try) != nil {
+	mayHaveMoved := e.Moved
+	for try := range endRetries {
+		if Pause(ctx, endBackOff<<try) != nil {
 			break
 		}
-		now, moved, err = s.transition(ctx, o, to, claim)
-		mayHaveMoved = mayHaveMoved || moved
-		if err == nil {
-			return now, mayHaveMoved && now == to, nil
+		s.Ends.End(ctx, &e)
+		mayHaveMoved = mayHaveMoved || e.Moved
+		if e.Err == nil || errors.Is(e.Err, ErrKeyTaken) {
+			e.Moved = mayHaveMoved && e.Now == e.As
+			return e
 		}
 	}
 	// Not wrapped: an ErrBusy of the last try would claim that nothing was changed.
-	return now, false, ErrUnknownOutcome.with("%v", err)
-}
-
-// transition is one transaction: it ends the order if the order's row allows that, claims the key, moves the units and
-// records the movements. It returns the order's status, and whether this transaction ended the order, or did if it was
-// committed, where its outcome is unknown. The key is claimed also if the order had ended in that way before; it may be
-// taken then.
-//
-// The key comes before the units, as it does when an order is placed: two transactions never wait for each other.
-func (s *Service) transition(ctx context.Context, o Order, to Status, claim func(Tx) error) (now Status, moved bool, err error) {
-	kind := stock.Release
-	if to == Paid {
-		kind = stock.Sell
-	}
-	movements := o.Movements(kind, nil, time.Now().UTC())
-	err = s.Store.InTx(ctx, func(tx Tx) (err error) {
-		now, moved, err = tx.Move(o.ID, to)
-		if err != nil || now != to {
-			return err
-		}
-		err = claim(tx)
-		if !moved && errors.Is(err, ErrKeyTaken) {
-			return nil // end answers it
-		}
-		if err != nil || !moved {
-			return err
-		}
-		for _, line := range o.Sorted() {
-			if err := tx.Settle(kind, line.SKU, line.Units); err != nil {
-				return err
-			}
-		}
-		return tx.Record(movements...)
-	})
-	return now, moved && (err == nil || errors.Is(err, ErrUnknownOutcome)), err
+	e.Moved, e.Err = false, ErrUnknownOutcome.with("%v", e.Err)
+	return e
 }
 
 // Pause waits for d. If ctx ends first, the error is its cause.
@@ -215,33 +197,31 @@ func Pause(ctx context.Context, d time.Duration) error {
 const (
 	sweepPage     = 256 // orders that are looked up at a time, and expired in one transaction
 	sweepFailures = 100 // orders that a sweep fails to expire before it gives up
+	sweepBusy     = 5   // pages of which it can expire none, since the database is busy, before it does
 
 	// dueTimeout is for one look at the database. An instance that cannot reach it must fail, for another to sweep.
 	dueTimeout = 10 * time.Second
-
-	// sweepTimeouts is how many waits for a locked row time out before a sweep gives up: each takes as long as the
-	// database's lock wait timeout.
-	sweepTimeouts = 5
 )
 
 // ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first, and returns how many. Several
 // instances may run it at once: only the one that changes an order's row releases its units.
 //
-// The orders of a page are expired in one transaction; if that fails, each in its own. An order that cannot be expired
-// does not keep others from it: it is skipped, and its error returned in the end. After a timeout on a SKU's locked
-// row, orders of the same SKUs are also skipped. A sweep that fails to expire too many, or times out too often, gives
-// up, and the next one begins behind them. A database that does not answer, or the end of ctx, ends the sweep.
+// The orders of a page are expired in one transaction. An order that cannot be expired does not keep others from it: it
+// is skipped, and its error returned in the end; after one whose SKU's row is locked, orders of the same SKUs are also
+// skipped. One whose own row is locked, as by a payment, is left to the next sweep. A sweep that fails to expire too
+// many, or finds the database busy too often, gives up, and the next one begins behind them. A database that does not
+// answer, or the end of ctx, ends the sweep.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {
 		after = *gaveUp
 	}
 	var failed []error
-	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stayed locked
-	timeouts := 0
+	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stays locked
+	busy := 0 // pages
 	for expired < limit {
 		looking, cancel := context.WithTimeout(ctx, dueTimeout)
-		page, err := s.Store.Due(looking, after, min(sweepPage, limit-expired))
+		page, err := s.Store.Due(looking, after, min(sweepPage, limit-expired, sweepFailures-len(failed)))
 		cancel()
 		if err != nil {
 			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)
@@ -254,37 +234,31 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		}
 		after = page[len(page)-1]
 		page = slices.DeleteFunc(page, func(o Order) bool { return locked[o.skuNames()] })
-		n, err := s.expireTogether(ctx, page)
-		if err == nil {
-			expired += n
-			continue
+		endings := make([]*Ending, len(page))
+		for i, o := range page {
+			endings[i] = &Ending{Order: o, As: Expired, NoWait: true}
 		}
-		for _, o := range page {
-			lockedOrder := false // if so, a timeout is one of a SKU's row
-			_, moved, err := s.transitionWithRetry(ctx, o, Expired, func(Tx) error {
-				lockedOrder = true
-				return nil
-			})
-			if moved {
+		s.Ends.End(ctx, endings...)
+		inVain := 0 // since the database is busy
+		for _, e := range endings {
+			if e.Moved && e.Err == nil {
 				expired++
 			}
-			if err == nil {
-				continue
+			isBusy := errors.Is(e.Err, ErrBusy)
+			if isBusy {
+				inVain++
 			}
-			failed = append(failed, fmt.Errorf("expire order %s: %w", o.ID, err))
-			busy := errors.Is(err, ErrBusy)
-			if busy {
-				timeouts++
-				locked[o.skuNames()] = lockedOrder
+			if names := e.Order.skuNames(); e.Err != nil && !locked[names] {
+				failed = append(failed, fmt.Errorf("expire order %s: %w", e.Order.ID, e.Err))
+				locked[names] = isBusy
 			}
-			if ctx.Err() != nil || len(failed) == sweepFailures || timeouts == sweepTimeouts {
-				s.sweep.Store(&o)
-				return expired, errors.Join(failed...)
-			}
-			if busy { // the next Due finds out whether the database answers
-				after = o
-				break
-			}
+		}
+		if inVain > 0 && inVain == len(page) {
+			busy++
+		}
+		if ctx.Err() != nil || len(failed) >= sweepFailures || busy == sweepBusy {
+			s.sweep.Store(&after)
+			break
 		}
 	}
 	return expired, errors.Join(failed...)
@@ -299,30 +273,3 @@ func lag(due []Order) time.Duration {
 }
 
 func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ") }
-
-// expireTogether expires the orders in one transaction and returns how many, if that succeeds. It leaves out orders that
-// are no longer pending, and those whose rows another transaction has locked, such as a payment.
-func (s *Service) expireTogether(ctx context.Context, due []Order) (expired int, err error) {
-	err = s.Store.InTx(ctx, func(tx Tx) error {
-		moved, err := tx.Expire(due...)
-		expired = len(moved)
-		if err != nil {
-			return err
-		}
-		units := map[string]int64{}
-		var ledger []stock.Movement
-		for _, o := range moved {
-			ledger = append(ledger, o.Movements(stock.Release, nil, time.Now().UTC())...)
-			for _, line := range o.Lines {
-				units[line.SKU] += line.Units
-			}
-		}
-		for _, sku := range slices.Sorted(maps.Keys(units)) {
-			if err := tx.Settle(stock.Release, sku, units[sku]); err != nil {
-				return err
-			}
-		}
-		return tx.Record(ledger...)
-	})
-	return expired, err
-}

@@ -627,11 +627,12 @@ func TestService_ExpireDue_locked(t *testing.T) {
 			busy    int
 		}{
 			"order": {func(tx order.Tx, o order.Order) error {
-				_, _, err := tx.Move(o.ID, order.Expired)
+				_, err := tx.LockOrders(o.ID)
 				return err
 			}, 4, 0},
 			"SKU": {func(tx order.Tx, o order.Order) error {
-				return tx.Settle(stock.Release, o.Lines[0].SKU, 1)
+				_, err := tx.LockLevels(o.SKUs())
+				return err
 			}, 2, 1},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -540,11 +540,6 @@ func (o rowOrder) TryLevels(skus []string, within time.Duration) (order.Levels, 
 	return o.Tx.TryLevels(skus, within)
 }
 
-func (o rowOrder) Settle(kind stock.Kind, sku string, units int64) error {
-	*o.taken = append(*o.taken, sku)
-	return o.Tx.Settle(kind, sku, units)
-}
-
 // "All transactions take the rows of the stock in that order"
 func TestService_rowOrder(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,7 @@ type Strategy interface {
 type Config struct {
 	Store    Store
 	Strategy Strategy // by which it sells
+	Ends     Ender    // by which orders end
 
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration

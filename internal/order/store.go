@@ -59,12 +59,11 @@ type Tx interface {
 	// the database waits.
 	ClaimKeys(drafts ...*Draft) (taken map[BuyerKey]Claim, err error)
 
-	// FreeKeys deletes rows that this transaction's ClaimKeys has written.
-	FreeKeys(drafts ...*Draft) error
+	// FreeKeys deletes rows that this transaction has written.
+	FreeKeys(keys ...BuyerKey) error
 
-	// ClaimEnd writes the row of the key with which the buyer of o ends it. After ErrKeyTaken the transaction may go
-	// on.
-	ClaimEnd(o Order, key, fingerprint string) error
+	// ClaimEnds is ClaimKeys for the keys with which orders are ended. An Ending without a key claims none.
+	ClaimEnds(endings ...*Ending) (taken map[BuyerKey]Claim, err error)
 
 	// LockBuyers locks the rows of these buyers until this transaction has ended. It does not wait for those that other
 	// transactions have locked, and returns them: other buyers may wait for this transaction.
@@ -98,16 +97,15 @@ type Tx interface {
 	// Record appends movements to the ledger.
 	Record(movements ...stock.Movement) error
 
-	// Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
-	// returns the order's status, also if that did not change.
-	Move(id string, to Status) (now Status, moved bool, err error)
+	// LockOrders locks the rows of these orders until this transaction has ended, and returns their states. It leaves out
+	// those that other transactions have locked.
+	LockOrders(ids ...string) (map[string]State, error)
 
-	// Expire ends those of the orders that are pending, due by the database's clock, and locked by no other
-	// transaction. It returns them.
-	Expire(orders ...Order) (expired []Order, err error)
+	// MoveAll ends orders that are locked and pending.
+	MoveAll(to Status, ids ...string) error
 
-	// Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved.
-	Settle(kind stock.Kind, sku string, units int64) error
+	// SettleAll moves units out of reserved by one statement, all or none. ErrNotReserved: nothing was moved.
+	SettleAll(settles ...stock.Settle) error
 }
 
 // BuyerKey is a buyer's idempotency key.
@@ -117,6 +115,12 @@ type BuyerKey struct{ Buyer, Key string }
 type Claim struct {
 	Order       Order
 	Fingerprint string
+}
+
+// State is what decides whether an order ends.
+type State struct {
+	Status Status
+	Due    bool // by the database's clock
 }
 
 // OpenOrders are a buyer's pending orders.

@@ -16,13 +16,37 @@ import (
 
 const claimTries = 4 // of keys that others claim at the same time
 
-// ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then
+// ClaimKeys implements order.Tx.
+func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, error) {
+	taken, err := t.claim(drafts)
+	for _, d := range drafts {
+		if _, known := taken[keyOf(d)]; !known {
+			t.claimed = append(t.claimed, d)
+		}
+	}
+	return taken, err
+}
+
+// ClaimEnds implements order.Tx.
+func (t *tx) ClaimEnds(endings ...*order.Ending) (map[order.BuyerKey]order.Claim, error) {
+	var drafts []*order.Draft
+	for _, e := range endings {
+		if e.Key != "" {
+			d := &order.Draft{Order: e.Order, Fingerprint: e.Fingerprint}
+			d.Key = e.Key
+			drafts = append(drafts, d)
+		}
+	}
+	return t.claim(drafts)
+}
+
+// claim writes the rows of keys. If another transaction with the same key still runs, the statement waits for it: then
 // the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
 // their primary key, so that two transactions never wait for each other.
 //
 // Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
 // then, which a transaction has committed meanwhile, and one may have been purged before it is read.
-func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, error) {
+func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error) {
 	free := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
 		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 	})
@@ -31,7 +55,7 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, 
 	for try := 0; try < claimTries && errors.Is(err, order.ErrKeyTaken); try++ {
 		keys := make([]order.BuyerKey, len(free))
 		for i, d := range free {
-			keys[i] = order.BuyerKey{Buyer: d.Buyer, Key: d.Key}
+			keys[i] = keyOf(d)
 		}
 		found, failed := t.store.claims(t.db, keys)
 		if failed != nil {
@@ -39,7 +63,7 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, 
 		}
 		maps.Copy(taken, found)
 		free = slices.DeleteFunc(free, func(d *order.Draft) bool {
-			_, known := found[order.BuyerKey{Buyer: d.Buyer, Key: d.Key}]
+			_, known := found[keyOf(d)]
 			return known
 		})
 		err = t.insertKeys(free...)
@@ -47,26 +71,21 @@ func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, 
 	if errors.Is(err, order.ErrKeyTaken) {
 		err = order.ErrBusy
 	}
-	t.claimed = free
 	return taken, failed(err, "claim keys")
 }
 
+func keyOf(d *order.Draft) order.BuyerKey { return order.BuyerKey{Buyer: d.Buyer, Key: d.Key} }
+
 // FreeKeys implements order.Tx. Each row is deleted by its primary key, as in purge.
-func (t *tx) FreeKeys(drafts ...*order.Draft) error {
-	for _, d := range drafts {
-		err := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
+	for _, k := range keys {
+		err := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", k.Buyer, k.Key).Error
 		if err != nil {
 			return failed(err, "free key")
 		}
 	}
-	t.claimed = slices.DeleteFunc(t.claimed, func(d *order.Draft) bool { return slices.Contains(drafts, d) })
+	t.claimed = slices.DeleteFunc(t.claimed, func(d *order.Draft) bool { return slices.Contains(keys, keyOf(d)) })
 	return nil
-}
-
-// ClaimEnd implements order.Tx.
-func (t *tx) ClaimEnd(o order.Order, key, fingerprint string) error {
-	o.Key = key
-	return failed(t.insertKeys(&order.Draft{Order: o, Fingerprint: fingerprint}), "claim key")
 }
 
 func (t *tx) insertKeys(drafts ...*order.Draft) error {

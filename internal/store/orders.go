@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -140,56 +139,43 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// Move implements order.Tx. One statement compares and writes, so that of several requests to end an order exactly one
-// does: the others wait for its row, and then find that it is no longer pending. The database's clock, not that of an
-// instance, decides whether the order is due.
-func (t *tx) Move(id string, to order.Status) (now order.Status, moved bool, err error) {
-	inTime := "expires_at > "
-	if to == order.Expired {
-		inTime = "expires_at <= "
+// LockOrders implements order.Tx. The database's clock, not that of an instance, decides whether an order is due.
+func (t *tx) LockOrders(ids ...string) (map[string]order.State, error) {
+	states := map[string]order.State{}
+	if len(ids) == 0 {
+		return states, nil
 	}
-	err = mustMatch(t.db, errNoRow, "UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime+t.store.clock,
-		to, id, order.Pending)
-	if err == nil {
-		return to, true, nil
+	var rows []struct {
+		ID     string
+		Status order.Status
+		Due    bool
 	}
-	var row orderRow
-	if errors.Is(err, errNoRow) { // FOR UPDATE for the same reason as in refusal
-		err = t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
-			Select("status").Where("id = ?", id).Take(&row).Error
+	query := "SELECT id, status, expires_at <= " + t.store.clock + " AS due FROM orders"
+	if !t.store.IsSQLite() {
+		query += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table
 	}
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = order.ErrNotFound
+	query += " WHERE id IN ?"
+	if !t.store.IsSQLite() {
+		query += " FOR UPDATE SKIP LOCKED"
 	}
-	return order.Status(row.Status), false, failed(err, "move order %s to %s", id, to)
+	err := t.db.Raw(query, ids).Scan(&rows).Error
+	for _, row := range rows {
+		states[row.ID] = order.State{Status: row.Status, Due: row.Due}
+	}
+	return states, failed(err, "lock %d orders", len(ids))
 }
 
-// Expire implements order.Tx. The rows are locked first, so that the UPDATE changes those that are returned.
-func (t *tx) Expire(orders ...order.Order) (expired []order.Order, err error) {
-	ids := make([]string, len(orders))
-	for i, o := range orders {
-		ids[i] = o.ID
+// MoveAll implements order.Tx.
+func (t *tx) MoveAll(to order.Status, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	var due []string
-	err = t.db.Model(&orderRow{}).Where("id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending).
-		Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
-		Pluck("id", &due).Error
-	if err == nil && len(due) > 0 {
-		table := "orders"
-		if !t.store.IsSQLite() {
-			table += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table, and wait for the rows that were skipped
-		}
-		err = t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", order.Expired, due).Error
+	table := "orders"
+	if !t.store.IsSQLite() {
+		table += " FORCE INDEX (PRIMARY)" // as in LockOrders
 	}
-	if err != nil {
-		return nil, failed(err, "expire %d orders", len(orders))
-	}
-	for _, o := range orders {
-		if slices.Contains(due, o.ID) {
-			expired = append(expired, o)
-		}
-	}
-	return expired, nil
+	err := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", to, ids).Error
+	return failed(err, "move %d orders to %s", len(ids), to)
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.

@@ -186,42 +186,45 @@ func TestStore_Due(t *testing.T) {
 	})
 }
 
-// "Move ends a pending order: as Expired if it is due by the database's clock, as anything else if it is not. It
-// returns the order's status, also if that did not change."
-func TestTx_Move(t *testing.T) {
+// "LockOrders locks the rows of these orders until this transaction has ended, and returns their states. It leaves out those
+// that other transactions have locked." The database's clock says which are due.
+func TestTx_LockOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 100, "mug")
-		const pending, paid, cancelled, expired = order.Pending, order.Paid, order.Cancelled, order.Expired
-		for i, c := range []struct {
-			was     order.Status
-			due     bool
-			to, now order.Status
-			moved   bool
-		}{
-			{pending, false, paid, paid, true}, {pending, false, cancelled, cancelled, true}, {pending, false, expired, pending, false},
-			{pending, true, expired, expired, true}, {pending, true, paid, pending, false}, {pending, true, cancelled, pending, false},
-			{paid, false, paid, paid, false}, {paid, false, cancelled, paid, false}, {paid, true, expired, paid, false},
-			{cancelled, false, paid, cancelled, false}, {cancelled, true, expired, cancelled, false},
-			{expired, true, paid, expired, false}, {expired, false, paid, expired, false},
-			{expired, true, cancelled, expired, false}, {expired, true, expired, expired, false},
-		} {
-			d := draft("ann", fmt.Sprint("k", i), "mug")
-			d.Status = c.was
-			if c.due {
-				d.ExpiresAt = placedAt
+		due, paid, other := draft("ann", "k1", "mug"), draft("ann", "k2", "mug"), draft("ann", "k3", "mug")
+		due.ExpiresAt, paid.Status = placedAt, order.Paid
+		s.mustPlace(t, due, paid, other)
+		ids := []string{due.ID, order.NewID(), paid.ID, other.ID}
+		lock := func() (states map[string]order.State) {
+			err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
+				states, err = tx.LockOrders(ids...)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
 			}
-			s.mustPlace(t, d)
-			now, moved, err := s.move(t, d.ID, c.to)
-			if now != c.now || moved != c.moved || err != nil {
-				t.Errorf("%+v: got %s, %v, %v", c, now, moved, err)
-			}
-			if read, err := s.Order(t.Context(), d.ID); err != nil || read.Status != c.now {
-				t.Errorf("%+v: read %s, %v", c, read.Status, err)
-			}
+			return states
 		}
-		if _, _, err := s.move(t, order.NewID(), paid); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("no such order: got %v, want ErrNotFound", err)
+		want := map[string]order.State{due.ID: {Status: order.Pending, Due: true}, paid.ID: {Status: order.Paid}, other.ID: {Status: order.Pending}}
+		if diff := cmp.Diff(want, lock()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if s.IsSQLite() { // it has one writer
+			return
+		}
+		delete(want, other.ID)
+		err := s.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.LockOrders(other.ID); err != nil {
+				return err
+			}
+			if diff := cmp.Diff(want, lock()); diff != "" {
+				t.Errorf("one is locked (-want +got):\n%s", diff)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -316,8 +319,9 @@ func TestTx_Bought(t *testing.T) {
 		s.mustPlace(t, paid, cancelled, draft("ann", "k3", "hat", "mug"), draft("bob", "k1", "mug"))
 		var bought map[order.BuyerSKU]int64
 		err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
-			_, _, _ = tx.Move(paid.ID, order.Paid)
-			_, _, _ = tx.Move(cancelled.ID, order.Cancelled)
+			if err := errors.Join(tx.MoveAll(order.Paid, paid.ID), tx.MoveAll(order.Cancelled, cancelled.ID)); err != nil {
+				return err
+			}
 			bought, err = tx.Bought([]string{"ann", "bob", "zoe"}, []string{"cup", "mug"})
 			return err
 		})

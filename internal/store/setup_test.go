@@ -139,15 +139,6 @@ func (s shop) take(t testing.TB, mode stock.TakeMode, want stock.Take) error {
 	return s.InTx(t.Context(), func(tx order.Tx) error { return tx.Take(mode, want) })
 }
 
-func (s shop) move(t testing.TB, id string, to order.Status) (now order.Status, moved bool, err error) {
-	t.Helper()
-	err = s.InTx(t.Context(), func(tx order.Tx) (err error) {
-		now, moved, err = tx.Move(id, to)
-		return err
-	})
-	return now, moved, err
-}
-
 func (s shop) sku(t testing.TB, name string) stock.SKU {
 	t.Helper()
 	sku, err := s.SKU(t.Context(), name)

@@ -82,29 +82,26 @@ func optimistic(db *gorm.DB, t stock.Take) error {
 
 // TakeAll implements order.Tx: conditional and fenced for several rows, each with its own units and fence.
 func (t *tx) TakeAll(takes ...stock.Take) error {
-	var units, fences strings.Builder
-	var unitsOf, fenceOf, names []any
+	var units, fences byName
+	var names []any
 	for _, take := range takes {
 		if take.Units < 1 {
 			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, take.Units, take.SKU)
 		}
-		units.WriteString(" WHEN ? THEN ?")
-		unitsOf = append(unitsOf, take.SKU, take.Units)
+		units.add(take.SKU, take.Units)
 		names = append(names, take.SKU)
 		if take.Fence > 0 {
-			fences.WriteString(" WHEN ? THEN ?")
-			fenceOf = append(fenceOf, take.SKU, take.Fence)
+			fences.add(take.SKU, take.Fence)
 		}
 	}
-	wanted := "CASE name" + units.String() + " END"
-	set, where := "available = available - "+wanted+", reserved = reserved + "+wanted, "name IN ? AND available >= "+wanted
-	values := slices.Concat(unitsOf, unitsOf)
-	if len(fenceOf) > 0 {
-		set += ", fence = CASE name" + fences.String() + " ELSE fence END"
-		where += " AND fence < CASE name" + fences.String() + " ELSE fence + 1 END"
-		values = append(values, fenceOf...)
+	set, where := fmt.Sprintf("available = available - %s, reserved = reserved + %s", units.sql(), units.sql()), "name IN ? AND available >= "+units.sql()
+	values := slices.Concat(units.values, units.values)
+	if len(fences.values) > 0 {
+		set += fmt.Sprintf(", fence = COALESCE(%s, fence)", fences.sql())
+		where += fmt.Sprintf(" AND fence < COALESCE(%s, fence + 1)", fences.sql())
+		values = append(values, fences.values...)
 	}
-	values = append(append(append(values, names), unitsOf...), fenceOf...)
+	values = slices.Concat(values, []any{names}, units.values, fences.values)
 	done := t.db.Exec("UPDATE skus SET "+set+" WHERE "+where, values...)
 	if done.Error == nil && done.RowsAffected != int64(len(takes)) {
 		return order.ErrChanged
@@ -149,16 +146,38 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	return order.ErrSoldOut
 }
 
-// Settle implements order.Tx. As in conditional, the database compares and changes in one statement, so that no unit is
-// moved that is not reserved. It needs no fence: the order's own row decides whether its units may be moved.
-func (t *tx) Settle(kind stock.Kind, sku string, units int64) error {
-	what := fmt.Sprintf("%s %d units of sku %q", kind, units, sku)
-	if units < 1 || kind != stock.Sell && kind != stock.Release {
-		return fmt.Errorf("%w: %s", stock.ErrInvalid, what)
+// SettleAll implements order.Tx. As in conditional, the database compares and changes in one statement, so that no unit is
+// moved that is not reserved. It needs no fence: the orders' own rows decide whether their units may be moved.
+func (t *tx) SettleAll(settles ...stock.Settle) error {
+	if len(settles) == 0 {
+		return nil
 	}
-	change := kind.Change(units)
-	err := mustMatch(t.db, fmt.Errorf("%s: %w", what, order.ErrNotReserved),
-		"UPDATE skus SET available = available + ?, reserved = reserved + ?, sold = sold + ? WHERE name = ? AND reserved >= ?",
-		change.Available, change.Reserved, change.Sold, sku, units)
-	return failed(err, "%s", what)
+	var sold, released byName
+	var names []any
+	for _, settle := range settles {
+		if settle.Sold < 0 || settle.Released < 0 || settle.Sold+settle.Released < 1 {
+			return fmt.Errorf("%w: %+v", stock.ErrInvalid, settle)
+		}
+		sold.add(settle.SKU, settle.Sold)
+		released.add(settle.SKU, settle.Released)
+		names = append(names, settle.SKU)
+	}
+	statement := fmt.Sprintf("UPDATE skus SET available = available + %s, reserved = reserved - %s - %s, sold = sold + %s "+
+		"WHERE name IN ? AND reserved >= %s + %s", released.sql(), sold.sql(), released.sql(), sold.sql(), sold.sql(), released.sql())
+	values := slices.Concat(released.values, sold.values, released.values, sold.values, []any{names}, sold.values, released.values)
+	done := t.db.Exec(statement, values...)
+	if done.Error == nil && done.RowsAffected != int64(len(settles)) {
+		return order.ErrNotReserved
+	}
+	return failed(done.Error, "settle units of %d skus", len(settles))
+}
+
+// byName is a number for each of several SKUs.
+type byName struct{ values []any }
+
+func (n *byName) add(sku string, number int64) { n.values = append(n.values, sku, number) }
+
+// sql returns the expression of the number of a row's SKU.
+func (n *byName) sql() string {
+	return "CASE name" + strings.Repeat(" WHEN ? THEN ?", len(n.values)/2) + " END"
 }

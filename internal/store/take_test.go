@@ -168,27 +168,33 @@ func TestTx_LockLevels(t *testing.T) {
 	})
 }
 
-// "Settle moves units out of reserved: stock.Sell or stock.Release. ErrNotReserved: nothing was moved."
-func TestTx_Settle(t *testing.T) {
+// "SettleAll moves units out of reserved by one statement, all or none. ErrNotReserved: nothing was moved."
+func TestTx_SettleAll(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "mug")
-		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 5, Fence: 3}); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range []struct {
-			kind  stock.Kind
-			units int64
-			want  error
-		}{
-			{stock.Sell, 2, nil}, {stock.Release, 1, nil}, {stock.Sell, 3, order.ErrNotReserved},
-			{stock.Release, 0, stock.ErrInvalid}, {stock.Reserve, 1, stock.ErrInvalid},
-		} {
-			err := s.InTx(t.Context(), func(tx order.Tx) error { return tx.Settle(c.kind, "mug", c.units) })
-			if !errors.Is(err, c.want) {
-				t.Errorf("%s %d: got %v, want %v", c.kind, c.units, err, c.want)
+		s := newShop(t, st, 10, "hat", "mug")
+		for _, sku := range []string{"hat", "mug"} {
+			if err := s.take(t, stock.Fenced, stock.Take{SKU: sku, Units: 5, Fence: 3}); err != nil {
+				t.Fatal(err)
 			}
 		}
+		for _, c := range []struct {
+			settles []stock.Settle
+			want    error
+		}{
+			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "mug", Sold: 2, Released: 1}}, nil},
+			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "mug", Sold: 1, Released: 2}}, order.ErrNotReserved},
+			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "pin", Released: 1}}, order.ErrNotReserved},
+			{[]stock.Settle{{SKU: "mug"}}, stock.ErrInvalid},
+			{[]stock.Settle{{SKU: "mug", Sold: 2, Released: -1}}, stock.ErrInvalid},
+			{nil, nil},
+		} {
+			err := s.InTx(t.Context(), func(tx order.Tx) error { return tx.SettleAll(c.settles...) })
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v: got %v, want %v", c.settles, err, c.want)
+			}
+		}
+		s.wantLevel(t, "hat", stock.Level{Supplied: 10, Available: 5, Reserved: 4, Sold: 1})
 		s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 6, Reserved: 2, Sold: 2})
 		if fence := s.sku(t, "mug").Fence; fence != 3 {
 			t.Errorf("got fence %d, want 3", fence)

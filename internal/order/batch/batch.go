@@ -1,4 +1,5 @@
-// Package batch sells to all buyers who wait in an instance in one transaction, whatever SKUs they want.
+// Package batch places the orders of all buyers who wait in an instance in one transaction, whatever SKUs they want, and
+// ends orders in the same way.
 //
 // What an order costs is its statements, not its rows. So buyers wait in a queue, in the order of their arrival; its
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
@@ -14,6 +15,13 @@
 // left out if the ctx of its buyer has ended by then: the client may have sent the request to another instance, and been
 // refused there. Once it is decided, the buyer waits for the outcome.
 //
+// Payments, cancellations and expiries wait in a queue of their own, whose batches go
+//
+//	rows of the orders -> keys -> rows of the stock, locked and read -> decide
+//	-> status of the orders, units, movements -> COMMIT -> answers
+//
+// An order whose own row is locked waits behind, too.
+//
 // A lone buyer is served at once. Where the last batch found nothing left of a SKU, its buyers wait in a third queue,
 // which refuses them by a read, without a transaction, for as long as that is so.
 package batch
@@ -22,19 +30,21 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
 
 // Sources are the files of this package, without its tests, to be shown in lessons.
 //
-//go:embed batch.go queue.go sell.go
+//go:embed batch.go end.go queue.go sell.go
 var Sources embed.FS
 
 const (
@@ -78,9 +88,10 @@ type Seller struct {
 	leaders sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting queue           // of all other buyers
-	behind  queue           // of buyers of SKUs whose row stays locked
-	soldOut queue           // of buyers of SKUs of which nothing was left
+	selling queue           // of orders to be placed, and
+	soldOut queue           // of those of SKUs of which nothing was left
+	ending  queue           // of orders to be ended
+	behind  queue           // of both kinds, where a row stays locked
 	locked  map[string]bool // SKUs whose row stays locked
 	empty   map[string]bool // SKUs of which nothing was left
 }
@@ -101,39 +112,63 @@ func New(c Config) *Seller {
 		c.OnPanic = func(error) {}
 	}
 	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}}
-	open := func(pause time.Duration, serve func([]*buyer) error) queue {
-		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: func(b []*buyer) { s.guard(b, serve) }}
+	open := func(pause time.Duration, serve func([]*request) error) queue {
+		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: func(b []*request) { s.guard(b, serve) }}
 	}
-	s.waiting = open(0, s.sell)
-	s.behind = open(pollTime, s.awaitRows)
+	s.selling = open(0, s.sell)
 	s.soldOut = open(gatherTime, s.refuse)
+	s.ending = open(0, s.end)
+	s.behind = open(pollTime, s.awaitRows)
 	return s
 }
 
 // Sell implements order.Strategy.
 func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
-	w := &buyer{ctx: ctx, draft: d, answer: make(chan error, 1)}
-	if err := s.queueOf(w).join(w); err != nil {
+	r := &request{ctx: ctx, draft: d, answer: make(chan error, 1)}
+	if err := s.queueOf(r).join(r); err != nil {
 		return err
 	}
 	s.OnWait(ctx)
-	select {
-	case err := <-w.answer:
-		return err
-	case <-ctx.Done():
-		if s.leave(w) {
-			return w.left()
+	return s.await(r)
+}
+
+// End implements order.Ender.
+func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
+	requests := make([]*request, len(endings))
+	for i, e := range endings {
+		requests[i] = &request{ctx: ctx, ending: e, answer: make(chan error, 1)}
+	}
+	err := s.ending.join(requests...)
+	for i, r := range requests {
+		e := endings[i]
+		if e.Err = err; err == nil {
+			e.Err = s.await(r)
 		}
-		return <-w.answer // the order is being decided
+		if errors.Is(e.Err, lock.ErrNotAcquired) { // no lock is asked for
+			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
+		}
 	}
 }
 
-// queueOf returns the queue for a buyer.
-func (s *Seller) queueOf(w *buyer) *queue {
+// await returns the answer to a request in a queue.
+func (s *Seller) await(r *request) error {
+	select {
+	case err := <-r.answer:
+		return err
+	case <-r.ctx.Done():
+		if s.leave(r) {
+			return r.left()
+		}
+		return <-r.answer // the order is being decided
+	}
+}
+
+// queueOf returns the queue for an order that is to be placed.
+func (s *Seller) queueOf(r *request) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	among := func(skus map[string]bool) bool {
-		return slices.ContainsFunc(w.draft.Lines, func(l order.Line) bool { return skus[l.SKU] })
+		return slices.ContainsFunc(r.order().Lines, func(l order.Line) bool { return skus[l.SKU] })
 	}
 	switch {
 	case among(s.empty):
@@ -141,28 +176,28 @@ func (s *Seller) queueOf(w *buyer) *queue {
 	case among(s.locked):
 		return &s.behind
 	}
-	return &s.waiting
+	return &s.selling
 }
 
 // leave takes a buyer out of its queue, and reports whether it was in one.
-func (s *Seller) leave(w *buyer) bool {
+func (s *Seller) leave(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return w.removeLocked()
+	return r.removeLocked()
 }
 
 // Queued returns how many buyers wait.
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting.buyers.Len() + s.behind.buyers.Len() + s.soldOut.buyers.Len()
+	return s.selling.requests.Len() + s.soldOut.requests.Len() + s.ending.requests.Len() + s.behind.requests.Len()
 }
 
 // Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
 // buyers in. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
-	for _, q := range []*queue{&s.waiting, &s.behind, &s.soldOut} {
+	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {
 		q.closeLocked()
 	}
 	s.mu.Unlock()
@@ -170,9 +205,9 @@ func (s *Seller) Close() {
 }
 
 // guard serves a batch. A panic leaves no buyer without an answer and no queue without a leader.
-func (s *Seller) guard(buyers []*buyer, serve func([]*buyer) error) {
-	for _, w := range buyers {
-		w.refusal, w.claim, w.next = nil, nil, nil
+func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
+	for _, r := range buyers {
+		r.refusal, r.claim, r.next = nil, nil, nil
 	}
 	err := func() (err error) {
 		defer func() {
@@ -183,12 +218,12 @@ func (s *Seller) guard(buyers []*buyer, serve func([]*buyer) error) {
 		}()
 		return serve(buyers)
 	}()
-	moved := map[*queue][]*buyer{}
-	for _, w := range buyers {
-		if w.next != nil {
-			moved[w.next] = append(moved[w.next], w)
+	moved := map[*queue][]*request{}
+	for _, r := range buyers {
+		if r.next != nil {
+			moved[r.next] = append(moved[r.next], r)
 		} else {
-			w.reply(err)
+			r.reply(err)
 		}
 	}
 	for q, buyers := range moved {

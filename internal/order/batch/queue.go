@@ -13,16 +13,17 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// buyer is one call of Sell that waits for its answer.
-type buyer struct {
+// request is one call of Sell or End that waits for its answer.
+type request struct {
 	ctx    context.Context //nolint:containedctx // the caller's
-	draft  *order.Draft
-	answer chan error // capacity 1
+	draft  *order.Draft    // to be placed; nil for a call of End
+	ending *order.Ending   // nil for a call of Sell
+	answer chan error      // capacity 1
 
 	queue *queue // in which it waits, nil for none; guarded by its mu, as is place
 	place *list.Element
 
-	// What was decided last. If all are empty, the order is placed.
+	// What was decided last. If all are empty, it is done.
 	refusal error        // why it is not
 	claim   *order.Claim // an earlier request has its key
 	next    *queue       // in which it waits on
@@ -30,26 +31,52 @@ type buyer struct {
 	since time.Time // it has waited for a locked row
 }
 
-func (w *buyer) key() order.BuyerKey { return order.BuyerKey{Buyer: w.draft.Buyer, Key: w.draft.Key} }
-
-// reply answers a buyer by what was decided. err is the outcome of the orders that were to be placed: if these have
-// failed, what they would have taken refuses no other.
-func (w *buyer) reply(err error) {
-	locked := new(order.LockedError)
-	switch {
-	case w.claim != nil:
-		err = w.draft.Replay(*w.claim)
-	case w.refusal != nil && (err == nil || errors.As(w.refusal, &locked)):
-		err = w.refusal
-	case w.refusal != nil:
-		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
+func (r *request) key() order.BuyerKey {
+	if r.draft != nil {
+		return order.BuyerKey{Buyer: r.draft.Buyer, Key: r.draft.Key}
 	}
-	w.answer <- err
+	return order.BuyerKey{Buyer: r.ending.Order.Buyer, Key: r.ending.Key}
 }
 
-// left is the error of a buyer whose ctx has ended.
-func (w *buyer) left() error {
-	err := fmt.Errorf("queue of orders: %w: %w: %w", lock.ErrNotAcquired, w.ctx.Err(), context.Cause(w.ctx))
+// order returns the order that is placed or ended.
+func (r *request) order() order.Order {
+	if r.draft != nil {
+		return r.draft.Order
+	}
+	return r.ending.Order
+}
+
+// alone returns what no two requests of a batch may have in common: the buyer, or the order.
+func (r *request) alone() []string {
+	switch {
+	case r.draft != nil:
+		return []string{r.draft.Buyer}
+	case r.ending.Key == "":
+		return []string{r.ending.Order.ID}
+	}
+	return []string{r.ending.Order.Buyer, r.ending.Order.ID}
+}
+
+// reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
+// no other request.
+func (r *request) reply(err error) {
+	locked := new(order.LockedError)
+	switch {
+	case r.claim != nil && r.draft != nil:
+		err = r.draft.Replay(*r.claim)
+	case r.claim != nil:
+		err = order.ErrKeyTaken
+	case r.refusal != nil && (err == nil || errors.As(r.refusal, &locked)):
+		err = r.refusal
+	case r.refusal != nil:
+		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
+	}
+	r.answer <- err
+}
+
+// left is the error of a request whose ctx has ended.
+func (r *request) left() error {
+	err := fmt.Errorf("queue of orders: %w: %w: %w", lock.ErrNotAcquired, r.ctx.Err(), context.Cause(r.ctx))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", lock.ErrTimeout, err)
 	}
@@ -58,51 +85,53 @@ func (w *buyer) left() error {
 
 var errClosed = fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.ErrClosed)
 
-// queue holds buyers in the order of their arrival. Its leader, a goroutine that runs as long as there are any, takes
+// queue holds requests in the order of their arrival. Its leader, a goroutine that runs as long as there are any, takes
 // batches of them and serves one after the other.
 type queue struct {
-	max     int           // buyers
+	max     int           // requests
 	pause   time.Duration // before a batch is taken
-	serve   func([]*buyer)
+	serve   func([]*request)
 	leaders *sync.WaitGroup
 
-	mu      *sync.Mutex // of all queues of a Seller: a buyer may move from one to another
-	buyers  list.List   // of *buyer
-	leading bool
-	closed  bool
+	mu       *sync.Mutex // of all queues of a Seller: a request may move from one to another
+	requests list.List   // of *request
+	leading  bool
+	closed   bool
 }
 
-// join puts a buyer at the end of the queue. The first one starts the leader.
-func (q *queue) join(w *buyer) error {
+// join puts requests at the end of the queue. The first one starts the leader.
+func (q *queue) join(requests ...*request) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
 		return errClosed
-	case q.buyers.Len() >= q.max:
+	case q.requests.Len()+len(requests) > q.max:
 		return fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
-	w.queue, w.place = q, q.buyers.PushBack(w)
+	for _, r := range requests {
+		r.queue, r.place = q, q.requests.PushBack(r)
+	}
 	q.leadLocked()
 	return nil
 }
 
-// putFirst puts buyers from another queue at the head of this one, also if it is full.
-func (q *queue) putFirst(buyers []*buyer) {
+// putFirst puts requests from another queue at the head of this one, also if it is full.
+func (q *queue) putFirst(requests []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range slices.Backward(buyers) {
+	for _, r := range slices.Backward(requests) {
 		if q.closed {
-			w.answer <- errClosed
+			r.answer <- errClosed
 			continue
 		}
-		w.queue, w.place = q, q.buyers.PushFront(w)
+		r.queue, r.place = q, q.requests.PushFront(r)
 	}
 	q.leadLocked()
 }
 
 func (q *queue) leadLocked() {
-	if !q.leading && q.buyers.Len() > 0 {
+	if !q.leading && q.requests.Len() > 0 {
 		q.leading = true
 		q.leaders.Go(func() {
 			for pause := q.pause; ; {
@@ -120,42 +149,45 @@ func (q *queue) leadLocked() {
 	}
 }
 
-// take removes a batch from the queue: the first buyers, one order of each, as long as their lines fit. If there are
+// take removes a batch from the queue: the first requests, as long as their lines fit, one of each buyer. If there are
 // none, the leader has to end.
-func (q *queue) take() (batch []*buyer) {
+func (q *queue) take() (batch []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	lines, names := 0, map[string]bool{}
-	for e := q.buyers.Front(); e != nil && lines < maxLines; {
-		w := e.Value.(*buyer) //nolint:forcetypeassert // nothing else is put in
+	lines, seen := 0, map[string]bool{}
+	for e := q.requests.Front(); e != nil && lines < maxLines; {
+		r := e.Value.(*request) //nolint:forcetypeassert // nothing else is put in
 		e = e.Next()
-		if !names[w.draft.Buyer] {
-			names[w.draft.Buyer] = true
-			lines += len(w.draft.Lines)
-			batch = append(batch, w)
-			w.removeLocked()
+		if slices.ContainsFunc(r.alone(), func(id string) bool { return seen[id] }) {
+			continue
 		}
+		for _, id := range r.alone() {
+			seen[id] = true
+		}
+		lines += len(r.order().Lines)
+		batch = append(batch, r)
+		r.removeLocked()
 	}
 	q.leading = len(batch) > 0
 	return batch
 }
 
-// removeLocked takes a buyer out of the queue in which it waits, and reports whether there was one.
-func (w *buyer) removeLocked() bool {
-	if w.queue == nil {
+// removeLocked takes a request out of the queue in which it waits, and reports whether there was one.
+func (r *request) removeLocked() bool {
+	if r.queue == nil {
 		return false
 	}
-	w.queue.buyers.Remove(w.place)
-	w.queue, w.place = nil, nil
+	r.queue.requests.Remove(r.place)
+	r.queue, r.place = nil, nil
 	return true
 }
 
-// closeLocked lets no more buyers in, and answers those who wait.
+// closeLocked lets no more requests in, and answers those who wait.
 func (q *queue) closeLocked() {
 	q.closed = true
-	for e := q.buyers.Front(); e != nil; e = q.buyers.Front() {
-		w := e.Value.(*buyer) //nolint:forcetypeassert // as in take
-		w.removeLocked()
-		w.answer <- errClosed
+	for e := q.requests.Front(); e != nil; e = q.requests.Front() {
+		r := e.Value.(*request) //nolint:forcetypeassert // as in take
+		r.removeLocked()
+		r.answer <- errClosed
 	}
 }

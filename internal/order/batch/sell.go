@@ -14,20 +14,20 @@ import (
 
 // batch is one attempt to place the orders of some buyers.
 type batch struct {
-	orders []*buyer         // whose orders may still be placed; in the end, those that are
+	orders []*request       // whose orders may still be placed or ended; in the end, those that are
 	left   map[string]int64 // units, by SKU, that are available behind these orders
 	locked []string         // SKUs whose row another transaction keeps locked
 }
 
 // sell decides the orders of the buyers, and places those that can be placed, in one transaction. Its error is the
 // outcome of orders that were to be placed.
-func (s *Seller) sell(buyers []*buyer) error {
+func (s *Seller) sell(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	var b *batch
 	err := s.Store.InTx(ctx, func(tx order.Tx) error {
-		for _, w := range buyers {
-			w.refusal, w.claim, w.next = nil, nil, nil // of an attempt that ended in a deadlock
+		for _, r := range buyers {
+			r.refusal, r.claim, r.next = nil, nil, nil // of an attempt that ended in a deadlock
 		}
 		b = &batch{orders: slices.Clone(buyers)}
 		return s.place(tx, b)
@@ -53,11 +53,11 @@ func (s *Seller) place(tx order.Tx, b *batch) error {
 	if err != nil {
 		return err
 	}
-	b.keep(func(w *buyer) bool {
-		if slices.Contains(locked, w.draft.Buyer) {
-			w.refusal = &order.LockedError{Buyers: locked}
+	b.keep(func(r *request) bool {
+		if slices.Contains(locked, r.draft.Buyer) {
+			r.refusal = &order.LockedError{Buyers: locked}
 		}
-		return w.refusal == nil
+		return r.refusal == nil
 	})
 	limits := order.Limits{MaxOpen: s.MaxOpen}
 	if err := limits.CountOpen(tx, b.names()...); err != nil {
@@ -68,26 +68,26 @@ func (s *Seller) place(tx order.Tx, b *batch) error {
 	if err != nil {
 		return err
 	}
-	b.keep(func(w *buyer) bool {
-		if claim, known := taken[w.key()]; known {
-			w.claim = &claim
+	b.keep(func(r *request) bool {
+		if claim, known := taken[r.key()]; known {
+			r.claim = &claim
 		}
-		return w.claim == nil
+		return r.claim == nil
 	})
-	claimed := b.drafts()
+	claimed := b.keys()
 
 	levels, err := tx.TryLevels(b.skus(), patience)
 	if err != nil {
 		return err
 	}
-	b.keep(func(w *buyer) bool {
-		for _, line := range w.draft.Lines {
+	b.keep(func(r *request) bool {
+		for _, line := range r.draft.Lines {
 			if !levels.Has(line.SKU) {
 				b.locked = append(b.locked, line.SKU)
-				w.next, w.since = &s.behind, cmp.Or(w.since, time.Now())
+				r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
 			}
 		}
-		return w.next == nil
+		return r.next == nil
 	})
 	if err := limits.CountBought(tx, levels, b.names()...); err != nil {
 		return err
@@ -98,8 +98,7 @@ func (s *Seller) place(tx order.Tx, b *batch) error {
 	if len(b.orders) == 0 {
 		return errNoOrder
 	}
-	refused := slices.DeleteFunc(claimed, func(d *order.Draft) bool { return slices.Contains(b.drafts(), d) })
-	if err := tx.FreeKeys(refused...); err != nil {
+	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
 		return err
 	}
 	if err := tx.Insert(b.placed()...); err != nil {
@@ -118,30 +117,30 @@ func (b *batch) decide(levels order.Levels, limits order.Limits) {
 	for _, sku := range levels.SKUs {
 		b.left[sku.Name] = sku.Level.Available
 	}
-	b.keep(func(w *buyer) bool {
-		w.refusal = b.refusal(w, levels, limits)
-		if w.refusal == nil {
-			for _, line := range w.draft.Lines {
+	b.keep(func(r *request) bool {
+		r.refusal = b.refusal(r, levels, limits)
+		if r.refusal == nil {
+			for _, line := range r.draft.Lines {
 				b.left[line.SKU] -= line.Units
 			}
 		}
-		return w.refusal == nil
+		return r.refusal == nil
 	})
 }
 
-func (b *batch) refusal(w *buyer, levels order.Levels, limits order.Limits) error {
-	if w.ctx.Err() != nil {
-		return w.left() // the client may have been refused by another instance meanwhile
+func (b *batch) refusal(r *request, levels order.Levels, limits order.Limits) error {
+	if r.ctx.Err() != nil {
+		return r.left() // the client may have been refused by another instance meanwhile
 	}
-	for _, line := range w.draft.Lines {
+	for _, line := range r.draft.Lines {
 		if b.left[line.SKU] < line.Units {
 			return order.SoldOut(line.SKU)
 		}
 	}
-	if err := w.draft.Price(levels); err != nil {
+	if err := r.draft.Price(levels); err != nil {
 		return err
 	}
-	return limits.Over(w.draft.Order)
+	return limits.Over(r.draft.Order)
 }
 
 // note remembers the SKUs whose next buyers wait in another queue.
@@ -162,7 +161,7 @@ func (s *Seller) note(b *batch) {
 //
 // The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
 // then.
-func (s *Seller) refuse(buyers []*buyer) error {
+func (s *Seller) refuse(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	b := &batch{orders: slices.Clone(buyers)}
@@ -174,11 +173,11 @@ func (s *Seller) refuse(buyers []*buyer) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range buyers {
-		if claim, known := claims[w.key()]; known {
-			w.claim = &claim
-		} else if w.refusal = levels.Cover(w.draft); w.refusal == nil {
-			w.next = &s.waiting
+	for _, r := range buyers {
+		if claim, known := claims[r.key()]; known {
+			r.claim = &claim
+		} else if r.refusal = levels.Cover(r.draft); r.refusal == nil {
+			r.next = &s.selling
 		}
 	}
 	s.mu.Lock()
@@ -192,7 +191,7 @@ func (s *Seller) refuse(buyers []*buyer) error {
 }
 
 // awaitRows lets the buyers of rows that are free again go on.
-func (s *Seller) awaitRows(buyers []*buyer) error {
+func (s *Seller) awaitRows(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	b := &batch{orders: slices.Clone(buyers)}
@@ -205,26 +204,29 @@ func (s *Seller) awaitRows(buyers []*buyer) error {
 	for _, sku := range free {
 		delete(s.locked, sku)
 	}
-	for _, w := range buyers {
+	for _, r := range buyers {
 		isLocked := func(line order.Line) bool { return !slices.Contains(free, line.SKU) }
 		switch {
-		case !slices.ContainsFunc(w.draft.Lines, isLocked):
-			w.next = &s.waiting
-		case time.Since(w.since) > rowTimeout:
-			w.next, w.refusal = nil, order.ErrBusy
+		case !slices.ContainsFunc(r.order().Lines, isLocked):
+			r.next = &s.selling
+			if r.ending != nil {
+				r.next = &s.ending
+			}
+		case time.Since(r.since) > rowTimeout:
+			r.next, r.refusal = nil, order.ErrBusy
 		default:
-			w.next = &s.behind
+			r.next = &s.behind
 		}
 	}
 	return nil
 }
 
 // context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
-func (s *Seller) context(buyers []*buyer) (context.Context, context.CancelFunc) {
+func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
 	ctx := s.Share(context.WithoutCancel(buyers[0].ctx), func() []context.Context {
 		all := make([]context.Context, len(buyers))
-		for i, w := range buyers {
-			all[i] = w.ctx
+		for i, r := range buyers {
+			all[i] = r.ctx
 		}
 		return all
 	})
@@ -232,26 +234,31 @@ func (s *Seller) context(buyers []*buyer) (context.Context, context.CancelFunc) 
 }
 
 // keep leaves out the buyers for which it returns false.
-func (b *batch) keep(decided func(*buyer) bool) {
-	b.orders = slices.DeleteFunc(b.orders, func(w *buyer) bool { return !decided(w) })
+func (b *batch) keep(decided func(*request) bool) {
+	b.orders = slices.DeleteFunc(b.orders, func(r *request) bool { return !decided(r) })
 }
 
-func (b *batch) names() []string { return each(b, func(w *buyer) string { return w.draft.Buyer }) }
+func (b *batch) names() []string { return each(b, func(r *request) string { return r.draft.Buyer }) }
 
 func (b *batch) drafts() []*order.Draft {
-	return each(b, func(w *buyer) *order.Draft { return w.draft })
+	return each(b, func(r *request) *order.Draft { return r.draft })
 }
 
-func (b *batch) keys() []order.BuyerKey { return each(b, (*buyer).key) }
+// without returns the keys that are of no order of the batch.
+func (b *batch) without(keys []order.BuyerKey) []order.BuyerKey {
+	return slices.DeleteFunc(keys, func(key order.BuyerKey) bool { return slices.Contains(b.keys(), key) })
+}
+
+func (b *batch) keys() []order.BuyerKey { return each(b, (*request).key) }
 
 func (b *batch) placed() []order.Order {
-	return each(b, func(w *buyer) order.Order { return w.draft.Order })
+	return each(b, func(r *request) order.Order { return r.draft.Order })
 }
 
-func each[T any](b *batch, of func(*buyer) T) []T {
+func each[T any](b *batch, of func(*request) T) []T {
 	all := make([]T, len(b.orders))
-	for i, w := range b.orders {
-		all[i] = of(w)
+	for i, r := range b.orders {
+		all[i] = of(r)
 	}
 	return all
 }
@@ -259,8 +266,8 @@ func each[T any](b *batch, of func(*buyer) T) []T {
 // units adds up the units of each SKU.
 func (b *batch) units() map[string]int64 {
 	units := map[string]int64{}
-	for _, w := range b.orders {
-		for _, line := range w.draft.Lines {
+	for _, r := range b.orders {
+		for _, line := range r.order().Lines {
 			units[line.SKU] += line.Units
 		}
 	}

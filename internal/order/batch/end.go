@@ -1,0 +1,177 @@
+package batch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+// end decides which orders of a batch end, and ends them in one transaction. Its error is the outcome of those that were
+// to be ended.
+func (s *Seller) end(requests []*request) error {
+	ctx, cancel := s.context(requests)
+	defer cancel()
+	var b *batch
+	err := s.Store.InTx(ctx, func(tx order.Tx) error {
+		for _, r := range requests {
+			r.refusal, r.claim, r.next = nil, nil, nil // of an attempt that ended in a deadlock
+			r.ending.Moved = false
+		}
+		b = &batch{orders: slices.Clone(requests)}
+		return s.endOrders(tx, b)
+	})
+	if errors.Is(err, errNoOrder) {
+		err = nil
+	}
+	if err == nil {
+		s.note(b)
+	}
+	return err
+}
+
+// endOrders is one attempt of the transaction. Rows are locked in the same sequence as by all others: of orders, keys,
+// stock.
+func (s *Seller) endOrders(tx order.Tx, b *batch) error {
+	states, err := tx.LockOrders(each(b, func(r *request) string { return r.ending.Order.ID })...)
+	if err != nil {
+		return err
+	}
+	b.keep(func(r *request) bool { return s.canEnd(r, states) })
+	taken, err := tx.ClaimEnds(each(b, func(r *request) *order.Ending { return r.ending })...)
+	if err != nil {
+		return err
+	}
+	b.keep(func(r *request) bool {
+		if claim, known := taken[r.key()]; known {
+			r.claim, r.ending.Moved = &claim, false
+		}
+		return r.claim == nil
+	})
+	claimed := b.keys()
+
+	levels, err := tx.TryLevels(b.moved().skus(), patience)
+	if err != nil {
+		return err
+	}
+	reserved := map[string]int64{}
+	for _, sku := range levels.SKUs {
+		reserved[sku.Name] = sku.Level.Reserved
+	}
+	b.keep(func(r *request) bool { return !r.ending.Moved || s.canSettle(r, b, reserved) })
+
+	// What is left of the batch ends.
+	if len(b.orders) == 0 {
+		return errNoOrder
+	}
+	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
+		return err
+	}
+	moved := b.moved()
+	for _, as := range []order.Status{order.Paid, order.Cancelled, order.Expired} {
+		if err := tx.MoveAll(as, moved.idsTo(as)...); err != nil {
+			return err
+		}
+	}
+	if err := tx.SettleAll(moved.settles()...); err != nil {
+		return err
+	}
+	return tx.Record(moved.ends()...)
+}
+
+// canEnd reports whether the order ends as requested, or has so before. The outcome of all others is in the Ending.
+func (s *Seller) canEnd(r *request, states map[string]order.State) bool {
+	e := r.ending
+	state, unlocked := states[e.Order.ID]
+	switch {
+	case !unlocked && e.NoWait:
+		e.Now = order.Pending
+		return false
+	case !unlocked:
+		r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
+		return false
+	}
+	e.Now = state.Status
+	if state.Status == order.Pending && state.Due == (e.As == order.Expired) {
+		e.Now, e.Moved = e.As, true
+	}
+	return e.Now == e.As
+}
+
+// canSettle reports whether the units of an order that ends can be moved, and takes them from those that are reserved for
+// the orders behind it.
+func (s *Seller) canSettle(r *request, b *batch, reserved map[string]int64) bool {
+	lines := r.ending.Order.Lines
+	for _, line := range lines {
+		left, unlocked := reserved[line.SKU]
+		switch {
+		case !unlocked && r.ending.NoWait:
+			r.refusal = fmt.Errorf("%w: row of sku %q is locked", order.ErrBusy, line.SKU)
+		case !unlocked:
+			r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
+		case left < line.Units:
+			r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
+		default:
+			continue
+		}
+		if !unlocked {
+			b.locked = append(b.locked, line.SKU)
+		}
+		r.ending.Moved = false
+		return false
+	}
+	for _, line := range lines {
+		reserved[line.SKU] -= line.Units
+	}
+	return true
+}
+
+// moved returns the orders of a batch that it ends; the others have ended in the same way before.
+func (b *batch) moved() *batch {
+	moved := &batch{orders: slices.Clone(b.orders)}
+	moved.keep(func(r *request) bool { return r.ending.Moved })
+	return moved
+}
+
+func (b *batch) idsTo(as order.Status) (ids []string) {
+	for _, r := range b.orders {
+		if r.ending.As == as {
+			ids = append(ids, r.ending.Order.ID)
+		}
+	}
+	return ids
+}
+
+// settles adds up the units of each SKU that leave reserved.
+func (b *batch) settles() []stock.Settle {
+	sold := map[string]int64{}
+	for _, r := range b.orders {
+		for _, line := range r.ending.Order.Lines {
+			if r.ending.As == order.Paid {
+				sold[line.SKU] += line.Units
+			}
+		}
+	}
+	units := b.units()
+	settles := make([]stock.Settle, 0, len(units))
+	for _, sku := range b.skus() {
+		settles = append(settles, stock.Settle{SKU: sku, Sold: sold[sku], Released: units[sku] - sold[sku]})
+	}
+	return settles
+}
+
+func (b *batch) ends() (all []stock.Movement) {
+	now := time.Now().UTC()
+	for _, r := range b.orders {
+		kind := stock.Release
+		if r.ending.As == order.Paid {
+			kind = stock.Sell
+		}
+		all = append(all, r.ending.Order.Movements(kind, nil, now)...)
+	}
+	return all
+}
