@@ -43,7 +43,9 @@ type edit struct{ file, old, new string }
 func allControls() []control {
 	const (
 		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
-		single, batch                = "internal/order/strategy/shop.go", "internal/order/lane/batch.go"
+		single, batch, ends          = "internal/order/strategy/shop.go", "internal/order/lane/batch.go", "internal/order/batch/end.go"
+		sent                         = "done := db.Exec(statement, values...)\n"
+		pending                      = "state.Status == order.Pending && state.Due == (e.As == order.Expired)"
 	)
 	return []control{
 		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
@@ -68,10 +70,10 @@ func allControls() []control {
 			edits: []edit{{tx, `return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)`, "return nil"}}},
 		{name: "lock-wait-ignored", on: system.MySQL, fault: "rows-locked",
 			about: "a statement that waited too long for a row (1205) counts as done, and the rest is committed",
-			edits: []edit{{tx, "err := step()\n", "err := step()\n\tif classify(err) == lockWait {\n\t\terr = nil\n\t}\n"}}},
+			edits: []edit{{take, sent, sent + "\tif classify(done.Error) == lockWait {\n\t\treturn nil\n\t}\n"}}},
 		{name: "deadlock-statement-repeated", on: system.MySQL, fault: "deadlocks",
 			about: "after a deadlock (1213) the statement is repeated, and not the transaction that was rolled back",
-			edits: []edit{{tx, "err := step()\n", "err := step()\n\tif classify(err) == conflict {\n\t\terr = step()\n\t}\n"}}},
+			edits: []edit{{take, sent, sent + "\tif classify(done.Error) == conflict {\n\t\tdone = db.Exec(statement, values...)\n\t}\n"}}},
 		{name: "key-outside-transaction", on: system.MySQL, fault: "shop-killed",
 			about: "the idempotency key is committed before the order",
 			edits: []edit{{keys, "t.db.Exec(\"INSERT INTO `idempotency_keys`", "t.store.db.Exec(\"INSERT INTO `idempotency_keys`"}}},
@@ -80,20 +82,19 @@ func allControls() []control {
 			edits: []edit{{keys, "d.Buyer, d.Key, d.Fingerprint, d.ID)", "d.Buyer, d.ID, d.Fingerprint, d.ID)"}}},
 		{name: "confirm-without-reserve", on: system.Embedded, fault: "shop-paused",
 			about: "an order is paid although it has expired",
-			edits: []edit{{orders, `"UPDATE orders SET status = ? WHERE id = ? AND status = ? AND "+inTime`,
-				`"UPDATE orders SET status = ? WHERE id = ? AND (status = ? OR status = 'expired') OR 1 = 0 AND "+inTime`}}},
+			edits: []edit{{ends, pending, pending + " || state.Status == order.Expired && e.As == order.Paid"}}},
 		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
 			about: "the sweep expires orders that were paid",
 			edits: []edit{
 				{orders, `"status = ? AND expires_at <= "+s.clock, order.Pending`, `"status <> ? AND expires_at <= "+s.clock, order.Expired`},
-				{orders, `"id IN ? AND status = ? AND expires_at <= "+t.store.clock, ids, order.Pending`, `"id IN ? AND expires_at <= "+t.store.clock, ids`},
+				{ends, pending, pending + " || state.Status == order.Paid && state.Due && e.As == order.Expired"},
 			}},
 		{name: "expiry-by-own-clock", on: system.Embedded, fault: "clocks-apart",
 			about: "a shop's own clock decides whether an order can still be paid",
-			edits: []edit{{orders, `AND "+inTime+t.store.clock`, `AND "+inTime+"'"+time.Now().UTC().Format(timeLayout)+"'"`}}},
+			edits: []edit{{orders, `expires_at <= " + t.store.clock + " AS due`, `expires_at <= '" + time.Now().UTC().Format(timeLayout) + "' AS due`}}},
 		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
 			about: "a cancelled order's units stay reserved",
-			edits: []edit{{take, "change.Available, change.Reserved, change.Sold, sku", "0, min(0, -change.Sold), change.Sold, sku"}}},
+			edits: []edit{{take, "available = available + %s, reserved = reserved - %s - %s", "available = available + 0 * %s, reserved = reserved - %s - 0 * %s"}}},
 		{name: "ledger-incomplete", on: system.Embedded, fault: "shop-paused",
 			about: "the ledger lacks a cart's second line",
 			edits: []edit{{single, "d.Movements(stock.Reserve, fence, d.CreatedAt)...", "d.Movements(stock.Reserve, fence, d.CreatedAt)[:1]..."}}},
