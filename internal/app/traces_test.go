@@ -80,7 +80,7 @@ func TestShop_traces(t *testing.T) {
 	}
 }
 
-// "A request that waits in a lane has the event `queued`. Its batch is in the trace of the first request in it; the others
+// "A request that waits for a batch has the event `queued`. The batch is in the trace of the first request in it; the others
 // link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
 	s := embedded(t, 5)

@@ -139,6 +139,7 @@ func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 		requests[i] = &request{ctx: ctx, ending: e, answer: make(chan error, 1)}
 	}
 	err := s.ending.join(requests...)
+	s.OnWait(ctx)
 	for i, r := range requests {
 		e := endings[i]
 		if e.Err = err; err == nil {
