@@ -218,7 +218,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	}
 	var failed []error
 	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stays locked
-	busy := 0 // pages
+	busy := 0                   // pages
 	for expired < limit {
 		looking, cancel := context.WithTimeout(ctx, dueTimeout)
 		page, err := s.Store.Due(looking, after, min(sweepPage, limit-expired, sweepFailures-len(failed)))

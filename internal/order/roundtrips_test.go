@@ -1,0 +1,129 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
+)
+
+// requests counts commands for Redis.
+type requests struct{ atomic.Int64 }
+
+func (r *requests) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (r *requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { r.Add(1); return next(ctx, cmd) }
+}
+
+func (r *requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { r.Add(int64(len(cmds))); return next(ctx, cmds) }
+}
+
+// The table in docs/strategies.md: statements of orders of buyers who have bought before, BEGIN and COMMIT included, and
+// commands for Redis.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/strategies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		var statements atomic.Int64
+		database := kind.New(t, "").Through(t, func(string) testserver.Fate { statements.Add(1); return testserver.Pass })
+		server := miniredis.RunT(t)
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, DisableIdentity: true})
+		t.Cleanup(func() { _ = client.Close() })
+		asked := new(requests)
+		client.AddHook(asked)
+
+		const crowd = 64
+		g := gather(t, database.Migrated(t), func(c *config) { c.maxOpen, c.backend = 10, lock.NewRedis(client) })
+		g.serve()
+		skus := make([]string, crowd)
+		for i := range skus {
+			skus[i] = fmt.Sprintf("sku-%02d", i)
+			g.supply(t, skus[i], 1_000)
+		}
+		cart := func(i, lines int) (all []order.RequestLine) {
+			for n := range lines {
+				all = append(all, order.RequestLine{SKU: skus[(i+n)%crowd], Units: 1})
+			}
+			return all
+		}
+		count := func(do func()) string {
+			statements.Store(0)
+			asked.Store(0)
+			do()
+			return fmt.Sprintf("%d + %d", statements.Load(), asked.Load())
+		}
+		for _, name := range strategy.Names() {
+			b := g.by(name)
+			b.mustPlace(t, order.Request{Buyer: name, Key: "first", Lines: cart(0, 3)})
+			got := []string{"`" + name + "`"}
+			for _, lines := range []int{1, 3} {
+				got = append(got, count(func() {
+					b.mustPlace(t, order.Request{Buyer: name, Key: fmt.Sprint(lines), Lines: cart(0, lines)})
+				}))
+			}
+			if name == "batch" {
+				for i := range crowd { // new buyers, and SKUs whose names are not known yet
+					g.mustPlace(t, purchase(nth(i), "first", skus[i], 1))
+				}
+				for _, lines := range []int{1, 3} {
+					got = append(got, count(func() {
+						var all []order.Request
+						for i := range crowd {
+							all = append(all, order.Request{Buyer: nth(i), Key: fmt.Sprint("crowd-", lines), Lines: cart(i*(lines-1), lines)})
+						}
+						g.together(t, all...)
+					}))
+				}
+			}
+			if row := "| " + strings.Join(got, " | ") + " |"; !strings.Contains(string(document), row) {
+				t.Errorf("docs/strategies.md lacks\n%s", row)
+			}
+		}
+	})
+}
+
+// together places orders in one batch: another one stands still meanwhile, and then fails before its first statement.
+func (g *gathering) together(t *testing.T, all ...order.Request) {
+	t.Helper()
+	held, gate, begun := errors.New("held"), make(chan struct{}), make(chan struct{})
+	g.spy.beforeTx = func() error {
+		g.spy.beforeTx = nil
+		close(begun)
+		<-gate
+		return held
+	}
+	g.all.Go(func() {
+		_, _, err := g.Place(t.Context(), purchase("holder", "key", "sku-00", 1))
+		wantErr(t, "holder", err, held)
+	})
+	<-begun
+	g.answers = nil
+	for _, r := range all {
+		g.join(t.Context(), t, r)
+	}
+	close(gate)
+	g.all.Wait()
+	for i := range g.answers {
+		g.want(t, "together", i, nil)
+	}
+}
