@@ -243,7 +243,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--html", "-"}, "--html: want the name of a file"},
 		{[]string{"--html", filepath.Join(dir, "none", "r.html")}, "no such file or directory"},
 		{[]string{"--strategies", ""}, "--strategies"},
-		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, redis, redlock, mysql-lock,`},
+		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, batch, redis, redlock, mysql-lock,`},
 		{[]string{"--mysql", "mysql://shop:geheim@db/shop"}, "--mysql: "},
 		{[]string{"--redis", "cache"}, "--redis: "},
 		{[]string{"--strategies", "none,zookeeper"}, "zookeeper cannot be run: it needs a ZooKeeper: --zookeeper ADDR"},

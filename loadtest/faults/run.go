@@ -120,7 +120,7 @@ func (r *runner) build(ctx context.Context, v variant) error {
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
 func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
 	if len(f.Strategies) == 0 {
-		f.Strategies = []string{"lanes", "redis"}
+		f.Strategies = []string{"lanes", "redis", "batch"}
 	}
 	v := variant{on: on, movable: f.MovesClock, patient: f.Unnoticed}
 	if !slices.ContainsFunc(f.Strategies, func(s string) bool { return !lab.InShop(s) }) {

@@ -21,7 +21,7 @@ type Fault struct {
 	Break func(context.Context, *Target) error
 	About string
 
-	Strategies []string // by which clients buy; nil for lanes and redis
+	Strategies []string // by which clients buy; nil for lanes, redis and batch, one by each shop
 	Buyers     int      // 0 for 14
 	Unnoticed  bool     // no request may fail or be repeated
 	MovesClock bool     // needs shops whose clocks can be moved
