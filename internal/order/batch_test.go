@@ -210,6 +210,11 @@ func TestBatch_lockedRow(t *testing.T) {
 			await(t, "served", 1, func() int { return int(g.served.Load()) })
 			_, _, err := g.Place(t.Context(), purchase("dan", "key", "hat", 1))
 			wantErr(t, "an order of another SKU", err, nil)
+			g.all.Go(func() {
+				_, _, err := g.Place(t.Context(), purchase("eve", "key", "mug", 1))
+				wantErr(t, "an order that comes meanwhile", err, nil)
+			})
+			await(t, "behind", 3, g.batches.Queued)
 			return undo
 		})
 		wantErr(t, "transaction", err, undo)
@@ -218,7 +223,7 @@ func TestBatch_lockedRow(t *testing.T) {
 			g.want(t, "order", i, nil)
 		}
 		g.wantLevel(t, "hat", 7, 3)
-		g.wantLevel(t, "mug", 8, 2)
+		g.wantLevel(t, "mug", 7, 3)
 		g.audit(t, "")
 	})
 }

@@ -22,7 +22,7 @@
 //
 // An order whose own row is locked waits behind, too.
 //
-// A lone buyer is served at once. Where the last batch found nothing left of a SKU, its buyers wait in a third queue,
+// A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. Where the last batch found nothing left of a SKU, its buyers wait in a third queue,
 // which refuses them by a read, without a transaction, for as long as that is so.
 package batch
 
@@ -58,7 +58,8 @@ const (
 	rowTimeout = 5 * time.Second
 	pollTime   = 20 * time.Millisecond
 
-	// gatherTime is how long buyers of what is sold out gather before the stock is read for all of them.
+	// gatherTime is how long requests gather: behind a batch of several, since the buyers that were answered come back at
+	// about the same time, and before the stock of what was sold out is read.
 	gatherTime = time.Millisecond
 
 	// batchTimeout is the time limit of a batch.
@@ -70,19 +71,19 @@ const (
 type Config struct {
 	strategy.Shop
 
-	// MaxQueue is how many buyers may wait in this instance; 0 means 10,000.
+	// MaxQueue is how many requests may wait in each queue; 0 means 10,000.
 	MaxQueue int
 
 	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store knows for
-	// whom: buyers returns the ctx of the Sell of each, at any moment of the step.
+	// whom: buyers returns the ctx of the call of each, at any moment of the step.
 	Share func(ctx context.Context, buyers func() []context.Context) context.Context
 
-	OnWait  func(ctx context.Context) // called with the ctx of a Sell when its buyer waits in a queue
+	OnWait  func(ctx context.Context) // called with the ctx of a call that waits in a queue
 	OnBatch func(orders int)          // called with the number of orders that one transaction placed
 	OnPanic func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
 }
 
-// Seller sells for one instance. It may be used by many goroutines at once.
+// Seller sells for one instance, and ends its orders. It may be used by many goroutines at once.
 type Seller struct {
 	Config
 	leaders sync.WaitGroup
@@ -180,22 +181,22 @@ func (s *Seller) queueOf(r *request) *queue {
 	return &s.selling
 }
 
-// leave takes a buyer out of its queue, and reports whether it was in one.
+// leave takes a request out of its queue, and reports whether it was in one.
 func (s *Seller) leave(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return r.removeLocked()
 }
 
-// Queued returns how many buyers wait.
+// Queued returns how many requests wait.
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.selling.requests.Len() + s.soldOut.requests.Len() + s.ending.requests.Len() + s.behind.requests.Len()
 }
 
-// Close answers the waiting buyers with lock.ErrClosed, waits for the batches that are being sold, and lets no more
-// buyers in. Calling it again is safe.
+// Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and lets no more
+// requests in. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
 	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {
@@ -205,7 +206,7 @@ func (s *Seller) Close() {
 	s.leaders.Wait()
 }
 
-// guard serves a batch. A panic leaves no buyer without an answer and no queue without a leader.
+// guard serves a batch. A panic leaves no request without an answer and no queue without a leader.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	for _, r := range buyers {
 		r.refusal, r.claim, r.next = nil, nil, nil

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +91,7 @@ func (s *Seller) canEnd(r *request, states map[string]order.State) bool {
 		e.Now = order.Pending
 		return false
 	case !unlocked:
-		r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
+		r.next = &s.behind
 		return false
 	}
 	e.Now = state.Status
@@ -112,7 +111,7 @@ func (s *Seller) canSettle(r *request, b *batch, reserved map[string]int64) bool
 		case !unlocked && r.ending.NoWait:
 			r.refusal = fmt.Errorf("%w: row of sku %q is locked", order.ErrBusy, line.SKU)
 		case !unlocked:
-			r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
+			r.next = &s.behind
 		case left < line.Units:
 			r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
 		default:

@@ -28,7 +28,7 @@ type request struct {
 	claim   *order.Claim // an earlier request has its key
 	next    *queue       // in which it waits on
 
-	since time.Time // it has waited for a locked row
+	since time.Time // it waits behind
 }
 
 func (r *request) key() order.BuyerKey {
@@ -141,8 +141,9 @@ func (q *queue) leadLocked() {
 					return
 				}
 				q.serve(batch)
+				pause = q.pause
 				if len(batch) > 1 {
-					pause = max(q.pause, gatherTime)
+					pause = max(pause, gatherTime)
 				}
 			}
 		})

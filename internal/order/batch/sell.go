@@ -35,11 +35,14 @@ func (s *Seller) sell(buyers []*request) error {
 	if errors.Is(err, errNoOrder) {
 		err = nil
 	}
-	if err == nil {
-		s.note(b)
+	if err != nil {
+		return err
+	}
+	s.note(b)
+	if len(b.orders) > 0 {
 		s.OnBatch(len(b.orders))
 	}
-	return err
+	return nil
 }
 
 // errNoOrder rolls a transaction back that places nothing.
@@ -84,7 +87,7 @@ func (s *Seller) place(tx order.Tx, b *batch) error {
 		for _, line := range r.draft.Lines {
 			if !levels.Has(line.SKU) {
 				b.locked = append(b.locked, line.SKU)
-				r.next, r.since = &s.behind, cmp.Or(r.since, time.Now())
+				r.next = &s.behind
 			}
 		}
 		return r.next == nil
@@ -205,6 +208,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 		delete(s.locked, sku)
 	}
 	for _, r := range buyers {
+		r.since = cmp.Or(r.since, time.Now())
 		isLocked := func(line order.Line) bool { return !slices.Contains(free, line.SKU) }
 		switch {
 		case !slices.ContainsFunc(r.order().Lines, isLocked):
@@ -224,9 +228,9 @@ func (s *Seller) awaitRows(buyers []*request) error {
 // context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
 	ctx := s.Share(context.WithoutCancel(buyers[0].ctx), func() []context.Context {
-		all := make([]context.Context, len(buyers))
-		for i, r := range buyers {
-			all[i] = r.ctx
+		var all []context.Context
+		for _, r := range buyers {
+			all = append(all, r.ctx)
 		}
 		return all
 	})
@@ -246,7 +250,8 @@ func (b *batch) drafts() []*order.Draft {
 
 // without returns the keys that are of no order of the batch.
 func (b *batch) without(keys []order.BuyerKey) []order.BuyerKey {
-	return slices.DeleteFunc(keys, func(key order.BuyerKey) bool { return slices.Contains(b.keys(), key) })
+	kept := b.keys()
+	return slices.DeleteFunc(keys, func(key order.BuyerKey) bool { return slices.Contains(kept, key) })
 }
 
 func (b *batch) keys() []order.BuyerKey { return each(b, (*request).key) }
