@@ -43,10 +43,10 @@ func TestHelp_sellsOnly(t *testing.T) {
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	names := strings.Join(strategy.Names(), " ")
-	if want := "lanes redis conditional optimistic for-update"; names != want || app.Default().Strategy != "lanes" {
+	if want := "lanes batch redis conditional optimistic for-update"; names != want || app.Default().Strategy != "lanes" {
 		t.Errorf("got %q, default %s, want %s", names, app.Default().Strategy, want)
 	}
-	for _, wrong := range []string{"none", "mutex", "short-lease", "redlock", "zookeeper", "Lanes", "batch"} {
+	for _, wrong := range []string{"none", "mutex", "short-lease", "redlock", "zookeeper", "Lanes", "Batch"} {
 		shop(t, "serve", "--strategy", wrong).want(t, exitUsage, `"lanes","batch","redis","conditional","optimistic","for-update"`)
 	}
 }
