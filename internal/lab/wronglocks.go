@@ -165,8 +165,8 @@ func countDown(ctx context.Context, client redis.UniversalClient, key, owner str
 }
 
 // OwnerlessRow returns a lock that is WRONG: a row in a table says that it is taken, but neither by whom nor until when.
-// A process that dies leaves it taken for ever. A person or a job that deletes the row cannot tell whether its holder
-// still works, and nor can a holder whose row was deleted, and who then deletes the next one's. Waiters poll.
+// A process that dies leaves its row for ever. A person or a job that deletes the row cannot tell whether the holder
+// still works. A holder whose row was deleted does not notice, and then deletes the row of the next holder. Waiters poll.
 //
 // It creates the table wrong_locks, which belongs to the teaching shop and so is in no migration.
 func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strategy.Locker, error) {

@@ -174,8 +174,8 @@ func TestReentrantCount(t *testing.T) {
 	third()
 }
 
-// "A process that dies leaves it taken for ever. A person or a job that deletes the row cannot tell whether its holder
-// still works, and nor can a holder whose row was deleted, and who then deletes the next one's." Its statements are steps.
+// "A process that dies leaves its row for ever. A person or a job that deletes the row cannot tell whether the holder
+// still works. A holder whose row was deleted does not notice, and then deletes the row of the next holder." Its statements are steps.
 func TestOwnerlessRow(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()

@@ -95,7 +95,7 @@ func TestBatch_oneTransaction(t *testing.T) {
 	})
 }
 
-// "nobody else pays for an order that is refused": all others of the batch are placed in the same transaction.
+// "An order that is refused delays no other order of the batch": all others are placed in the same transaction.
 func TestBatch_oneFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -191,7 +191,8 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 	})
 }
 
-// "one of a SKU whose row stays locked waits behind": the others are served meanwhile, and it when the row is free.
+// "If another transaction keeps the row of a SKU locked, the order waits behind": the others are served meanwhile, and this
+// one when the row is free.
 func TestBatch_lockedRow(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -228,8 +229,8 @@ func TestBatch_lockedRow(t *testing.T) {
 	})
 }
 
-// "one whose buyer's row another transaction has locked goes back to order.Service, which waits for the row": with the
-// key of a twin that is stuck, too.
+// "If another transaction has locked the row of the buyer, order.Service waits for the row, and sells again": also if that
+// transaction has claimed the same key, as a twin that is stuck.
 func TestBatch_lockedBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -266,8 +267,8 @@ func TestBatch_lockedBuyer(t *testing.T) {
 	})
 }
 
-// "Where the last batch found nothing left of a SKU, its buyers wait in a third queue, which refuses them by a read,
-// without a transaction, for as long as that is so."
+// "After a batch that left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a
+// transaction, and refuses them for as long as nothing is left."
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -9,8 +9,8 @@
 //
 //	buyer, idempotency key, units, limits, order and lines, movements
 //
-// So does that of package batch, for many orders. A batch of package lane first writes its orders, rows that no other
-// transaction waits for, and then follows the same sequence.
+// A transaction of package batch does the same for many orders. One of package lane first writes its orders, rows that no
+// other transaction waits for, and then follows the same sequence.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's

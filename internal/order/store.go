@@ -33,7 +33,8 @@ type Store interface {
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 
-	// Unlocked returns those of the SKUs whose row no transaction has locked, or none any more after this time.
+	// Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time it leaves
+	// out the SKUs whose rows are still locked.
 	Unlocked(ctx context.Context, skus []string, within time.Duration) ([]string, error)
 
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
@@ -72,7 +73,7 @@ type Tx interface {
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
 	LockLevels(skus []string) (Levels, error)
 
-	// TryLevels is LockLevels, except that after this time it leaves out the SKUs whose row another transaction has locked.
+	// TryLevels is LockLevels, except that after this time it leaves out the SKUs whose rows another transaction has locked.
 	TryLevels(skus []string, within time.Duration) (Levels, error)
 
 	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was
@@ -80,8 +81,8 @@ type Tx interface {
 	Take(mode stock.TakeMode, t stock.Take) error
 
 	// TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their
-	// fences, except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or a fence was not higher
-	// than that of the row.
+	// fences, except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or the row had a fence as
+	// high.
 	TakeAll(takes ...stock.Take) error
 
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.

@@ -57,9 +57,9 @@ func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error
 		for i, d := range free {
 			keys[i] = keyOf(d)
 		}
-		found, failed := t.store.claims(t.db, keys)
-		if failed != nil {
-			return nil, failed
+		found, unread := t.store.claims(t.db, keys)
+		if unread != nil {
+			return nil, failed(unread, "read keys")
 		}
 		maps.Copy(taken, found)
 		free = slices.DeleteFunc(free, func(d *order.Draft) bool {

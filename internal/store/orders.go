@@ -68,6 +68,7 @@ func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.
 		Order("expires_at, id").Limit(limit))
 }
 
+// read returns the orders that a query outside of a transaction finds.
 func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 	orders, err := read(s.db.WithContext(ctx), query.WithContext(ctx))
 	return orders, explain(ctx, "read orders", err)
@@ -139,7 +140,7 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// LockOrders implements order.Tx. The database's clock, not that of an instance, decides whether an order is due.
+// LockOrders implements order.Tx. The database's clock, not an instance's, decides whether an order is due.
 func (t *tx) LockOrders(ids ...string) (map[string]order.State, error) {
 	states := map[string]order.State{}
 	if len(ids) == 0 {

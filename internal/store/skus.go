@@ -104,9 +104,9 @@ func (s *Store) Unlocked(ctx context.Context, skus []string, within time.Duratio
 	return free, explain(ctx, fmt.Sprintf("look for locks of %q", skus), err)
 }
 
-// tryLevels locks rows and reads them. Of all statements, only a SELECT can be told to wait for less than a second.
-// (MariaDB reads the first comment as SQL, and MySQL the second.) Where all rows stay locked, it waits again: so
-// does a crowd of transactions, which is no reason to leave any out.
+// tryLevels locks rows and reads them. A SELECT can have a time limit in milliseconds; InnoDB's own limit has whole
+// seconds. (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, tryLevels waits
+// again: in a crowd of transactions that commit, each waits for the ones before it.
 func (s *Store) tryLevels(db *gorm.DB, skus []string, within time.Duration) (order.Levels, error) {
 	if len(skus) == 0 {
 		return order.Levels{}, nil

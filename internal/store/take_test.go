@@ -216,8 +216,7 @@ func TestSchema_countsAreNeverNegative(t *testing.T) {
 }
 
 // "TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their fences,
-// except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or a fence was not higher than that of
-// the row."
+// except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or the row had a fence as high."
 func TestTx_TakeAll(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -253,9 +252,9 @@ func TestTx_TakeAll(t *testing.T) {
 	})
 }
 
-// "TryLevels is LockLevels, except that after this time it leaves out the SKUs whose row another transaction has locked",
-// also where that one waits for rows of this transaction. "Unlocked returns those of the SKUs whose row no transaction has
-// locked, or none any more after this time."
+// "TryLevels is LockLevels, except that after this time it leaves out the SKUs whose rows another transaction has locked."
+// "Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time it leaves
+// out the SKUs whose rows are still locked."
 func TestTx_TryLevels(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

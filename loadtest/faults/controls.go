@@ -43,7 +43,7 @@ type edit struct{ file, old, new string }
 func allControls() []control {
 	const (
 		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
-		single, batch, ends          = "internal/order/strategy/shop.go", "internal/order/lane/batch.go", "internal/order/batch/end.go"
+		single, lanes, ends          = "internal/order/strategy/shop.go", "internal/order/lane/batch.go", "internal/order/batch/end.go"
 		sent                         = "done := db.Exec(statement, values...)\n"
 		pending                      = "state.Status == order.Pending && state.Due == (e.As == order.Expired)"
 	)
@@ -103,7 +103,7 @@ func allControls() []control {
 			edits: []edit{{skus, "IdempotencyKey: d.Key, MovementID", "IdempotencyKey: order.NewID(), MovementID"}}},
 		{name: "sold-out-from-memory", on: system.Embedded, fault: "shop-paused",
 			about: "buyers are refused by what was read a while ago",
-			edits: []edit{{batch, "return ok && len(b.refused) == 0", "return ok"}}},
+			edits: []edit{{lanes, "return ok && len(b.refused) == 0", "return ok"}}},
 		{name: "sold-out-when-busy", on: system.MySQL, fault: "connections-killed",
 			about: "a shop that cannot reach its database says that all is sold",
 			edits: []edit{{"internal/httpapi/errors.go", `{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later}`, `{order.ErrBusy, 409, "sold-out", "Sold out", "", never}`}}},

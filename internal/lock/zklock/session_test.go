@@ -187,9 +187,9 @@ func mustLive(t *testing.T, g lock.Grant) {
 	}
 }
 
-// A connection is lost again and again while an owner waits, whose watch the next server has to be told, and while so
-// many others renew that the first answers come before it was told. The race detector is the judge; and no holder loses
-// anything.
+// A connection is lost again and again while an owner waits, whose watch the next server has to be told, and while many
+// other owners renew: the server answers some of them before it knows of the watch. The race detector is the judge, and
+// no holder loses its lease.
 func TestBackend_ReconnectsWithWatches(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]zklock.Options{

@@ -8,43 +8,40 @@
 //	rows of the buyers -> keys -> rows of the stock, locked and read -> decide
 //	-> orders, lines, units, movements -> COMMIT -> answers
 //
-// Every order is decided for itself, while the rows that decide are locked: nobody else pays for an order that is
-// refused. One that has its key on record is answered by the order of that key; one whose buyer's row another
-// transaction has locked goes back to order.Service, which waits for the row; one of a SKU whose row stays locked waits
-// behind, in a second queue, whose leader waits for the row. What refuses is what was read under the locks. An order is
-// left out if the ctx of its buyer has ended by then: the client may have sent the request to another instance, and been
-// refused there. Once it is decided, the buyer waits for the outcome.
+// The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
+// of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
+// locked the row of the buyer, order.Service waits for the row, and sells again. If another transaction keeps the row of
+// a SKU locked, the order waits behind: in a queue whose leader waits for that row. An order is left out if the ctx of
+// its buyer has ended by then, since the client may have sent the request to another instance and been refused there.
+// From then on, the buyer waits for the outcome.
 //
 // Payments, cancellations and expiries wait in a queue of their own, whose batches go
 //
 //	rows of the orders -> keys -> rows of the stock, locked and read -> decide
 //	-> status of the orders, units, movements -> COMMIT -> answers
 //
-// An order whose own row is locked waits behind, too.
+// An order also waits behind if another transaction has locked its own row.
 //
-// A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. Where the last batch found nothing left of a SKU, its buyers wait in a third queue,
-// which refuses them by a read, without a transaction, for as long as that is so.
+// A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
+// left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and
+// refuses them for as long as nothing is left.
 package batch
 
 import (
 	"cmp"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
-	"example.com/shop/internal/lock"
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
 
-// Sources are the files of this package, without its tests, to be shown in lessons.
+// Sources are the files of this package, to be shown in lessons.
 //
-//go:embed batch.go end.go queue.go sell.go
+//go:embed *.go
 var Sources embed.FS
 
 const (
@@ -89,12 +86,12 @@ type Seller struct {
 	leaders sync.WaitGroup
 
 	mu      sync.Mutex
-	selling queue           // of orders to be placed, and
-	soldOut queue           // of those of SKUs of which nothing was left
-	ending  queue           // of orders to be ended
-	behind  queue           // of both kinds, where a row stays locked
-	locked  map[string]bool // SKUs whose row stays locked
-	empty   map[string]bool // SKUs of which nothing was left
+	selling queue           // orders to be placed
+	soldOut queue           // orders to be placed, of an SKU that was sold out
+	ending  queue           // orders to be ended
+	behind  queue           // orders of both kinds whose rows another transaction has locked
+	locked  map[string]bool // SKUs whose row another transaction had locked
+	empty   map[string]bool // SKUs that were sold out
 }
 
 // New returns the Seller of an instance.
@@ -123,35 +120,6 @@ func New(c Config) *Seller {
 	return s
 }
 
-// Sell implements order.Strategy.
-func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
-	r := &request{ctx: ctx, draft: d, answer: make(chan error, 1)}
-	if err := s.queueOf(r).join(r); err != nil {
-		return err
-	}
-	s.OnWait(ctx)
-	return s.await(r)
-}
-
-// End implements order.Ender.
-func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
-	requests := make([]*request, len(endings))
-	for i, e := range endings {
-		requests[i] = &request{ctx: ctx, ending: e, answer: make(chan error, 1)}
-	}
-	err := s.ending.join(requests...)
-	s.OnWait(ctx)
-	for i, r := range requests {
-		e := endings[i]
-		if e.Err = err; err == nil {
-			e.Err = s.await(r)
-		}
-		if errors.Is(e.Err, lock.ErrNotAcquired) { // no lock is asked for
-			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
-		}
-	}
-}
-
 // await returns the answer to a request in a queue.
 func (s *Seller) await(r *request) error {
 	select {
@@ -163,22 +131,6 @@ func (s *Seller) await(r *request) error {
 		}
 		return <-r.answer // the order is being decided
 	}
-}
-
-// queueOf returns the queue for an order that is to be placed.
-func (s *Seller) queueOf(r *request) *queue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	among := func(skus map[string]bool) bool {
-		return slices.ContainsFunc(r.order().Lines, func(l order.Line) bool { return skus[l.SKU] })
-	}
-	switch {
-	case among(s.empty):
-		return &s.soldOut
-	case among(s.locked):
-		return &s.behind
-	}
-	return &s.selling
 }
 
 // leave takes a request out of its queue, and reports whether it was in one.
@@ -209,7 +161,7 @@ func (s *Seller) Close() {
 // guard serves a batch. A panic leaves no request without an answer and no queue without a leader.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	for _, r := range buyers {
-		r.refusal, r.claim, r.next = nil, nil, nil
+		r.reset()
 	}
 	err := func() (err error) {
 		defer func() {

@@ -1,40 +1,46 @@
 package batch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
 
+// End implements order.Ender.
+func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
+	requests := make([]*request, len(endings))
+	for i, e := range endings {
+		requests[i] = &request{ctx: ctx, ending: e, answer: make(chan error, 1)}
+	}
+	err := s.ending.join(requests...)
+	if err == nil {
+		s.OnWait(ctx)
+	}
+	for i, r := range requests {
+		e := endings[i]
+		if e.Err = err; err == nil {
+			e.Err = s.await(r)
+		}
+		if errors.Is(e.Err, lock.ErrNotAcquired) { // no lock is asked for
+			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
+		}
+	}
+}
+
 // end decides which orders of a batch end, and ends them in one transaction. Its error is the outcome of those that were
 // to be ended.
 func (s *Seller) end(requests []*request) error {
-	ctx, cancel := s.context(requests)
-	defer cancel()
-	var b *batch
-	err := s.Store.InTx(ctx, func(tx order.Tx) error {
-		for _, r := range requests {
-			r.refusal, r.claim, r.next = nil, nil, nil // of an attempt that ended in a deadlock
-			r.ending.Moved = false
-		}
-		b = &batch{orders: slices.Clone(requests)}
-		return s.endOrders(tx, b)
-	})
-	if errors.Is(err, errNoOrder) {
-		err = nil
-	}
-	if err == nil {
-		s.note(b)
-	}
+	_, err := s.inTx(requests, s.endOrders)
 	return err
 }
 
-// endOrders is one attempt of the transaction. Rows are locked in the same sequence as by all others: of orders, keys,
-// stock.
+// endOrders is one attempt of the transaction. It locks the rows of orders, of keys and of the stock in this sequence.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	states, err := tx.LockOrders(each(b, func(r *request) string { return r.ending.Order.ID })...)
 	if err != nil {
@@ -61,11 +67,15 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	for _, sku := range levels.SKUs {
 		reserved[sku.Name] = sku.Level.Reserved
 	}
-	b.keep(func(r *request) bool { return !r.ending.Moved || s.canSettle(r, b, reserved) })
+	b.keep(func(r *request) bool {
+		ends := !r.ending.Moved || s.hasRows(r, b, levels) && canSettle(r, reserved)
+		r.ending.Moved = r.ending.Moved && ends
+		return ends
+	})
 
 	// What is left of the batch ends.
 	if len(b.orders) == 0 {
-		return errNoOrder
+		return errNothing
 	}
 	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
 		return err
@@ -101,27 +111,15 @@ func (s *Seller) canEnd(r *request, states map[string]order.State) bool {
 	return e.Now == e.As
 }
 
-// canSettle reports whether the units of an order that ends can be moved, and takes them from those that are reserved for
-// the orders behind it.
-func (s *Seller) canSettle(r *request, b *batch, reserved map[string]int64) bool {
+// canSettle reports whether the units of an order that ends are reserved, and takes them from those of the orders behind
+// it.
+func canSettle(r *request, reserved map[string]int64) bool {
 	lines := r.ending.Order.Lines
 	for _, line := range lines {
-		left, unlocked := reserved[line.SKU]
-		switch {
-		case !unlocked && r.ending.NoWait:
-			r.refusal = fmt.Errorf("%w: row of sku %q is locked", order.ErrBusy, line.SKU)
-		case !unlocked:
-			r.next = &s.behind
-		case left < line.Units:
+		if reserved[line.SKU] < line.Units {
 			r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
-		default:
-			continue
+			return false
 		}
-		if !unlocked {
-			b.locked = append(b.locked, line.SKU)
-		}
-		r.ending.Moved = false
-		return false
 	}
 	for _, line := range lines {
 		reserved[line.SKU] -= line.Units

@@ -28,7 +28,7 @@ type request struct {
 	claim   *order.Claim // an earlier request has its key
 	next    *queue       // in which it waits on
 
-	since time.Time // it waits behind
+	since time.Time // when it began to wait behind
 }
 
 func (r *request) key() order.BuyerKey {
@@ -55,6 +55,14 @@ func (r *request) alone() []string {
 		return []string{r.ending.Order.ID}
 	}
 	return []string{r.ending.Order.Buyer, r.ending.Order.ID}
+}
+
+// reset forgets what was decided.
+func (r *request) reset() {
+	r.refusal, r.claim, r.next = nil, nil, nil
+	if r.ending != nil {
+		r.ending.Moved = false
+	}
 }
 
 // reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
