@@ -22,7 +22,6 @@ import (
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
@@ -38,7 +37,6 @@ type components struct {
 	redis    redis.UniversalClient // nil: the locks and limits are in this process
 	leases   lock.Backend
 	locker   *lock.Locker
-	lanes    *lane.Lanes
 	orders   *order.Service
 }
 
@@ -130,7 +128,7 @@ func (c *components) newLocker(s Settings, name string, b lock.Backend) *lock.Lo
 	return locker
 }
 
-// openOrders builds the lanes and the order service from the other components.
+// openOrders builds the seller and the order service from the other components.
 func (c *components) openOrders(ctx context.Context, s Settings) error {
 	sell := strategy.Shop{
 		Store:   c.database,
@@ -145,55 +143,53 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	if wrap := s.Hooks.Locker; wrap != nil {
 		locker = wrap(locker)
 	}
-	early := 0 // no early transactions in a SQLite file, which has one writer
-	if !c.database.IsSQLite() {
-		early = c.database.DB().Stats().MaxOpenConnections / 4
+	parts := Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Locker: locker, components: c}
+	if s.Strategy == "batch" {
+		parts.Seller = parts.NewSeller("batch", nil)
+	} else {
+		parts.Seller = parts.NewSeller("lanes", locker)
 	}
-	lanes := lane.Config{
-		Shop:    sell,
-		Locker:  locker,
-		Early:   early,
-		OnBatch: c.metrics.Batch,
-		OnPanic: func(err error) { c.log.Error("lane panicked", "error", err) },
-	}
-	if c.traces != nil {
-		lanes.Share, lanes.OnWait = c.traces.Share, c.traces.Waits
-	}
-	if wrap := s.Hooks.Lanes; wrap != nil {
-		lanes = wrap(lanes)
-	}
-	c.lanes = lane.New(lanes)
-	c.onClose("lanes", func() error { c.lanes.Close(); return nil })
-	c.metrics.Queue("lanes", c.lanes.Queued)
-	batches := batch.Config{
-		Shop:    sell,
-		OnBatch: c.metrics.Batch,
-		OnPanic: func(err error) { c.log.Error("batch panicked", "error", err) },
-	}
-	if c.traces != nil {
-		batches.Share, batches.OnWait = c.traces.Share, c.traces.Waits
-	}
-	if wrap := s.Hooks.Batch; wrap != nil {
-		batches = wrap(batches)
-	}
-	seller := batch.New(batches)
-	c.onClose("batches", func() error { seller.Close(); return nil })
-	c.metrics.Queue("batch", seller.Queued)
-	by := strategy.New(s.Strategy, sell, c.lanes, seller, locker)
+	by := strategy.New(s.Strategy, sell, parts.Seller, locker)
 	if other := s.Hooks.Strategy; other != nil {
 		var err error
-		if by, err = other(ctx, Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Lanes: c.lanes, Batch: seller, Locker: locker, components: c}); err != nil {
+		if by, err = other(ctx, parts); err != nil {
 			return err
 		}
 	}
 	c.orders = order.New(order.Config{
 		Store:    sell.Store,
 		Strategy: by,
-		Ends:     seller,
+		Ends:     parts.Seller,
 		Hold:     s.PayWithin,
 		OnLag:    c.metrics.Job(expiryJob).Lags,
 	})
 	return nil
+}
+
+// newSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
+func (c *components) newSeller(s Settings, name string, shop strategy.Shop, locker strategy.Locker) *batch.Seller {
+	outage := &observe.Outage{Log: c.log, Message: "orders are sold without leases"}
+	config := batch.Config{
+		Shop:      shop,
+		Locker:    locker,
+		LeaseWait: s.LeaseWait,
+		OnBatch:   c.metrics.Batch,
+		OnLeases: func(err error) {
+			c.metrics.Leases(err)
+			outage.Note(context.Background(), err)
+		},
+		OnPanic: func(err error) { c.log.Error("batch panicked", "error", err) },
+	}
+	if c.traces != nil {
+		config.Share, config.OnWait = c.traces.Share, c.traces.Waits
+	}
+	if wrap := s.Hooks.Batch; wrap != nil {
+		config = wrap(config)
+	}
+	seller := batch.New(config)
+	c.metrics.Queue(name, seller.Queued)
+	c.onClose(name, func() error { seller.Close(); return nil })
+	return seller
 }
 
 // onClose registers how a component is closed.
@@ -206,8 +202,8 @@ func (c *components) onClose(name string, shut func() error) {
 	})
 }
 
-// close closes what is open, the last first, so that each component can still use those that it was built on: a lane's
-// leader releases its lease, and a locker returns its leases to Redis.
+// close closes what is open, the last first, so that each component can still use those that it was built on: a seller's
+// leader releases its leases, and a locker returns its leases to Redis.
 func (c *components) close() error {
 	var errs []error
 	for _, shut := range slices.Backward(c.closers) {

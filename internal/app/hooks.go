@@ -12,7 +12,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
@@ -28,7 +27,6 @@ type Hooks struct {
 	Observer func(lock.Observer) lock.Observer                                        // of each locker
 	Store    func(order.Store) order.Store
 	Locker   func(strategy.Locker) strategy.Locker
-	Lanes    func(lane.Config) lane.Config
 	Batch    func(batch.Config) batch.Config
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
@@ -48,8 +46,7 @@ type Parts struct {
 	Database *store.Store
 	Redis    redis.UniversalClient // nil without Settings.Redis
 	Shop     strategy.Shop
-	Lanes    *lane.Lanes
-	Batch    *batch.Seller
+	Seller   *batch.Seller   // under leases, unless the strategy is batch
 	Locker   strategy.Locker // the one that the instances share
 
 	components *components
@@ -58,6 +55,11 @@ type Parts struct {
 // NewLocker opens a locker with metrics under its name.
 func (p Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
 	return p.components.newLocker(p.Settings, name, b)
+}
+
+// NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
+func (p Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
+	return p.components.newSeller(p.Settings, name, p.Shop, locker)
 }
 
 // OpenRedis returns a client of a further Redis that has answered.

@@ -39,7 +39,13 @@ func (l *teaching) open(ctx context.Context, p app.Parts) (_ order.Strategy, err
 		}
 	}
 	o.lockers[strategy.SharedLock] = p.Locker
-	l.offers = Offers(p.Shop, p.Lanes, p.Batch, o.lockers, l.settings.missing())
+	lanes, batch := p.Seller, p.Seller
+	if p.Strategy == "batch" {
+		lanes = p.NewSeller("lanes", p.Locker)
+	} else {
+		batch = p.NewSeller("batch", nil)
+	}
+	l.offers = Offers(p.Shop, lanes, batch, o.lockers, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
 	l.redis = RedisVersion(ctx, p.Redis)

@@ -19,7 +19,7 @@
 //     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
 //     count as another request's.
 //   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
-//     except where it shares a command or a lane with one that is stopped, or its SKU with a recorded one.
+//     except where it shares a command or a batch with one that is stopped, or its SKU with a recorded one.
 package lab
 
 import (

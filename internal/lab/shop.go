@@ -16,7 +16,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/store"
 )
 
@@ -143,7 +142,6 @@ func (l *teaching) hooks() app.Hooks {
 		Observer: r.Lock,
 		Store:    Store,
 		Locker:   Locker,
-		Lanes:    lanes,
 		Batch:    batches,
 		Orders:   l.orders,
 		Handler:  l.handler,
@@ -151,32 +149,22 @@ func (l *teaching) hooks() app.Hooks {
 	}
 }
 
-// lanes returns the config of lanes whose batches are in the traces of all their requests.
-func lanes(c lane.Config) lane.Config {
-	c.Share, c.OnWait = shared(c.Share, c.OnWait)
-	return c
-}
-
-// batches does the same for batch.Config.
+// batches returns the config of a seller whose batches are in the traces of all their requests.
 func batches(c batch.Config) batch.Config {
-	c.Share, c.OnWait = shared(c.Share, c.OnWait)
-	return c
-}
-
-type share = func(ctx context.Context, requests func() []context.Context) context.Context
-
-func shared(next share, wait func(context.Context)) (share, func(context.Context)) {
-	return func(ctx context.Context, requests func() []context.Context) context.Context {
-			if next != nil {
-				ctx = next(ctx, requests)
-			}
-			return Share(ctx, requests)
-		}, func(ctx context.Context) {
-			if wait != nil {
-				wait(ctx)
-			}
-			workIn(ctx).of().add(KindStep, stepQueued, "")
+	share, wait := c.Share, c.OnWait
+	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
+		if share != nil {
+			ctx = share(ctx, requests)
 		}
+		return Share(ctx, requests)
+	}
+	c.OnWait = func(ctx context.Context) {
+		if wait != nil {
+			wait(ctx)
+		}
+		workIn(ctx).of().add(KindStep, stepQueued, "")
+	}
+	return c
 }
 
 // RedisVersion returns, for example, "Redis 8.0.2" or "Valkey 9.0.0". A server may forbid INFO, and the embedded one

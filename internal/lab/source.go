@@ -12,7 +12,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 )
 
@@ -21,7 +20,7 @@ var sources embed.FS
 
 // Source returns a file in which the line of a recording can be, by its name there.
 func Source(file string) ([]byte, error) {
-	folders := map[string]embed.FS{"internal/order/strategy": strategy.Sources, "internal/order/lane": lane.Sources, "internal/order/batch": batch.Sources, "internal/lab": sources}
+	folders := map[string]embed.FS{"internal/order/strategy": strategy.Sources, "internal/order/batch": batch.Sources, "internal/lab": sources}
 	return folders[path.Dir(file)].ReadFile(path.Base(file))
 }
 
@@ -42,7 +41,7 @@ func Script(command string) string {
 	return ""
 }
 
-// sourceLine returns where the calling goroutine is in the source of a strategy, a lane or a wrong lock, such as
+// sourceLine returns where the calling goroutine is in the source of a strategy, a batch or a wrong lock, such as
 // internal/order/strategy/none.go:18; empty if it is in none. In what all strategies share, it returns the strategy's
 // call instead.
 func sourceLine() string {
@@ -65,4 +64,4 @@ type lineKey struct{}
 const sharedFile = "internal/order/strategy/shop.go"
 
 // sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|lane|batch)/\w+|lab/wronglocks)\.go$`)
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|batch)/\w+|lab/wronglocks)\.go$`)

@@ -18,8 +18,8 @@ const (
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
 	stepContended = "lock-contended" // in recordings alone, as stepQueued
-	stepQueued    = "queued"         // in a lane
-	stepRead      = "read"           // the level of a SKU is known; not where a lane sells by a snapshot
+	stepQueued    = "queued"         // in an instance's queue
+	stepRead      = "read"           // the level of a SKU is known
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
 	stepCommitted = "committed"

@@ -29,19 +29,18 @@ type Offer struct {
 	Strategy order.Strategy
 }
 
-// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and
-// batch are the strategies of these names. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be
-// used.
+// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
+// strategies of these names. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be used.
 func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, missing map[string]string) []Offer {
 	redis, memory := lockers[strategy.SharedLock], lockers[MemoryLock]
 	all := []Offer{
 		{
-			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
-			Lesson: "As redis, but one holder of the lease sells to everyone in the queue at once: one lease and one commit for hundreds of orders.",
+			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
+			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders.",
 		},
 		{
-			Name: "batch", Take: "conditional", Designed: true,
-			Lesson: "No lock at all: everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, which locks their rows and decides each order.",
+			Name: "batch", Take: "conditional", Designed: true, Strategy: batch,
+			Lesson: "As lanes, but without leases: the transaction locks the rows of the stock and decides each order, and the instances wait for each other in the database.",
 		},
 		{
 			Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
@@ -151,7 +150,7 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 			o.Missing = "its lock was not set up"
 		}
 		if InShop(o.Name) {
-			o.Strategy = strategy.New(o.Name, shop, lanes, batch, redis)
+			o.Strategy = strategy.New(o.Name, shop, o.Strategy, redis)
 		} else {
 			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
 		}

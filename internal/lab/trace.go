@@ -59,7 +59,7 @@ func workIn(ctx context.Context) work {
 	return w
 }
 
-// Share is a lane.Config's: what is done for several requests is in the trace of each.
+// Share is a batch.Config's: what is done for several requests is in the trace of each.
 func Share(ctx context.Context, requests func() []context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, work{shared: true, of: func() (all traces) {
 		for _, request := range requests() {

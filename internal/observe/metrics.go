@@ -28,6 +28,7 @@ type Metrics struct {
 
 	locks           locks
 	batches         prometheus.Observer
+	unleased        prometheus.Counter
 	operatorRefused prometheus.Counter
 }
 
@@ -56,7 +57,8 @@ func NewMetrics(b Build) *Metrics {
 		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due; only on the instance that runs the job.", "job"),
 		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
 		locks:           newLocks(with),
-		batches:         with.histogram("lane_batch_orders", "Orders that a lane or a batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		batches:         with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		unleased:        with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
 		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the operator's token.").WithLabelValues(),
 	}
 }
@@ -103,8 +105,15 @@ func (m *Metrics) Request(method, route string, status int, took time.Duration) 
 // Order counts what became of placing, paying or cancelling an order.
 func (m *Metrics) Order(action, outcome string) { m.orders.WithLabelValues(action, outcome).Inc() }
 
-// Batch counts a transaction of a lane and the orders that it placed.
+// Batch counts a transaction and the orders that it placed.
 func (m *Metrics) Batch(orders int) { m.batches.Observe(float64(orders)) }
+
+// Leases counts a batch that sells without the leases of its SKUs, unless err is nil.
+func (m *Metrics) Leases(err error) {
+	if err != nil {
+		m.unleased.Inc()
+	}
+}
 
 // RefusedOperator counts a request to the operator's API without the operator's token.
 func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }

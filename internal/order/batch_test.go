@@ -16,7 +16,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// gathering is an instance that sells by the strategy batch, whose first batch stands still, so that a test decides who is
+// gathering is an instance that sells by lanes, whose first batch stands still, so that a test decides who is
 // in the next one.
 type gathering struct {
 	*bundle
@@ -29,8 +29,8 @@ type gathering struct {
 
 func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
 	t.Helper()
-	byBatch := func(c *config) { c.strategy = "batch" }
-	g := &gathering{bundle: setup(t, db, append([]func(*config){byBatch}, change...)...), gate: make(chan struct{})}
+	byLanes := func(c *config) { c.strategy = "lanes" }
+	g := &gathering{bundle: setup(t, db, append([]func(*config){byLanes}, change...)...), gate: make(chan struct{})}
 	g.spy.beforeTx = func() error {
 		g.begun.Add(1)
 		<-g.gate
@@ -48,14 +48,17 @@ func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
 // join puts a request at the end of the queue.
 func (g *gathering) join(ctx context.Context, t *testing.T, r order.Request) {
 	t.Helper()
-	a, before := new(placed), g.batches.Queued()
+	a, before := new(placed), g.queued()
 	g.answers = append(g.answers, a)
 	g.all.Go(func() {
 		a.order, a.replayed, a.err = g.Place(ctx, r)
 		g.served.Add(1)
 	})
-	await(t, "queued", before+1, g.batches.Queued)
+	await(t, "queued", before+1, g.queued)
 }
+
+// queued counts the requests in all queues of the instance.
+func (b *bundle) queued() int { return b.lanes.Queued() + b.batches.Queued() }
 
 // serve lets the batches go on and waits for all answers.
 func (g *gathering) serve() {
@@ -215,7 +218,7 @@ func TestBatch_lockedRow(t *testing.T) {
 				_, _, err := g.Place(t.Context(), purchase("eve", "key", "mug", 1))
 				wantErr(t, "an order that comes meanwhile", err, nil)
 			})
-			await(t, "behind", 3, g.batches.Queued)
+			await(t, "behind", 3, g.queued)
 			return undo
 		})
 		wantErr(t, "transaction", err, undo)
@@ -303,7 +306,7 @@ func TestBatch_gone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		g.join(ctx, t, purchase("ann", "key", "mug", 1))
 		cancel()
-		await(t, "queued", 0, g.batches.Queued)
+		await(t, "queued", 0, g.queued)
 		late, end := context.WithCancel(t.Context())
 		g.spy.aroundTx = func(tx order.Tx) order.Tx { end(); return tx }
 		g.join(late, t, purchase("bob", "key", "mug", 1))
@@ -323,8 +326,8 @@ func TestBatch_ends(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		var panics atomic.Int64
 		g := gather(t, db, func(c *config) {
-			c.lane.MaxQueue = 2
-			c.lane.OnPanic = func(error) { panics.Add(1) }
+			c.batch.MaxQueue = 2
+			c.batch.OnPanic = func(error) { panics.Add(1) }
 		})
 		g.supply(t, "mug", 10)
 		for i := range 2 {
@@ -344,7 +347,7 @@ func TestBatch_ends(t *testing.T) {
 		if panics.Load() == 0 {
 			t.Error("OnPanic was not called")
 		}
-		g.batches.Close()
+		g.lanes.Close()
 		_, _, err = g.Place(t.Context(), purchase("bob", "key", "mug", 1))
 		wantErr(t, "closed", err, lock.ErrClosed)
 		g.audit(t, "")

@@ -4,18 +4,16 @@
 //
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
-// A Strategy (package strategy; the default, lanes, is package lane, and batch is package batch) decides which lock is
-// held and how units are taken. The transaction of a single order locks, writes or checks, in this sequence:
+// A Strategy (package strategy; the default, lanes, and batch are package batch) decides which lock is held and how units
+// are taken. The transaction of a single order locks, writes or checks, in this sequence:
 //
 //	buyer, idempotency key, units, limits, order and lines, movements
 //
-// A transaction of package batch does the same for many orders. One of package lane first writes its orders, rows that no
-// other transaction waits for, and then follows the same sequence.
+// A transaction of package batch does the same for many orders.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
-// clock when the stock was read; a lane that reuses a snapshot adds the time passed since. Movements of its end have the
-// instance's time.
+// clock when the stock was read. Movements of its end have the instance's time.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
 // and its units are available again. That needs no lock but the database's, of the order's row: it ends while it is

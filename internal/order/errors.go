@@ -48,9 +48,6 @@ func (e *LockedError) Error() string {
 // Unwrap makes it an ErrBusy as well.
 func (e *LockedError) Unwrap() error { return ErrBusy }
 
-// ErrBehind means that an order is over a limit if the orders before it in the same transaction are placed.
-var ErrBehind = errors.New("over a limit, behind other orders of the buyer")
-
 func isLocked(err error) bool {
 	_, locked := errors.AsType[*LockedError](err)
 	return locked
@@ -101,7 +98,7 @@ var (
 
 // Errors of a Store and of the operator's calls.
 var (
-	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a lane or the end of an order
+	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a batch or the end of an order
 	// turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 

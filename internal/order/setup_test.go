@@ -21,7 +21,6 @@ import (
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
@@ -41,15 +40,15 @@ type config struct {
 	strategy string                                // by which it sells
 	lockers  map[string]strategy.Locker            // further ones
 	wrap     func(strategy.Locker) strategy.Locker // goes around the shared locker; nil for nothing
-	lane     lane.Config                           // what a test sets of it
+	batch    batch.Config                          // what a test sets of it
 }
 
 // bundle is an instance of a shop and what a test does around its store.
 type bundle struct {
 	*order.Service
 	offers  []lab.Offer
-	lanes   *lane.Lanes
-	batches *batch.Seller
+	lanes   *batch.Seller
+	batches *batch.Seller // without leases
 	db      *store.Store
 	spy     *spyStore    // around db
 	shared  *lock.Locker // stands for the lock that all instances share
@@ -60,9 +59,6 @@ type bundle struct {
 func setup(t testing.TB, db *store.Store, change ...func(*config)) *bundle {
 	t.Helper()
 	c := config{db: db, backend: lock.NewMemory(), ttl: 10 * time.Second, maxWait: 5 * time.Minute, strategy: "redis"}
-	if !db.IsSQLite() {
-		c.lane.Early = 8
-	}
 	return c.open(t, change...)
 }
 
@@ -87,13 +83,12 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	if c.wrap != nil {
 		lockers[strategy.SharedLock] = c.wrap(lockers[strategy.SharedLock])
 	}
-	c.lane.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
-	c.lane.Locker = lockers[strategy.SharedLock]
-	b.lanes = lane.New(c.lane)
+	c.batch.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
+	b.batches = batch.New(c.batch)
+	c.batch.Locker = lockers[strategy.SharedLock]
+	b.lanes = batch.New(c.batch)
 
-	b.batches = batch.New(batch.Config{Shop: c.lane.Shop, MaxQueue: c.lane.MaxQueue, OnBatch: c.lane.OnBatch, OnPanic: c.lane.OnPanic})
-
-	b.offers = lab.Offers(c.lane.Shop, b.lanes, b.batches, lockers, nil)
+	b.offers = lab.Offers(c.batch.Shop, b.lanes, b.batches, lockers, nil)
 	t.Cleanup(func() {
 		b.lanes.Close()
 		b.batches.Close()
@@ -111,7 +106,7 @@ func (b *bundle) by(strategy string) *bundle {
 	other := *b
 	other.config.strategy = strategy
 	i := slices.IndexFunc(b.offers, func(o lab.Offer) bool { return o.Name == strategy })
-	other.Service = order.New(order.Config{Store: b.spy, Strategy: b.offers[i].Strategy, Ends: b.batches})
+	other.Service = order.New(order.Config{Store: b.spy, Strategy: b.offers[i].Strategy, Ends: b.lanes})
 	return &other
 }
 
@@ -330,6 +325,35 @@ func (b *bundle) afterRead(do func()) {
 	b.spy.afterLevels = func() {
 		b.spy.afterLevels = nil
 		do()
+	}
+}
+
+// placed is an answer to Place.
+type placed struct {
+	order    order.Order
+	replayed bool
+	err      error
+}
+
+func nth(i int) string { return fmt.Sprint("buyer-", i) }
+
+// await waits until a number is what the test wants.
+func await(t *testing.T, what string, want int, got func() int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); got() != want; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %d, want %d", what, got(), want)
+		}
+	}
+}
+
+// wantErr fails the test unless err is want.
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type batch struct {
 	orders []*request       // not refused so far; in the end, those that are placed or ended
 	left   map[string]int64 // units, by SKU, that the placed orders leave available
+	fences map[string]int64 // of the leases, by SKU; none for a SKU that is sold without
 	locked []string         // SKUs whose row another transaction has locked
 }
 
@@ -24,9 +25,7 @@ var errNothing = errors.New("no order is placed or ended")
 
 // inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
 // changed nothing.
-func (s *Seller) inTx(requests []*request, do func(order.Tx, *batch) error) (b *batch, err error) {
-	ctx, cancel := s.context(requests)
-	defer cancel()
+func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (b *batch, err error) {
 	err = s.Store.InTx(ctx, func(tx order.Tx) error {
 		for _, r := range requests {
 			r.reset()

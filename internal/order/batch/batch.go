@@ -5,8 +5,8 @@
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
 // one statement for each table, and answers them. Meanwhile the next batch gathers:
 //
-//	rows of the buyers -> keys -> rows of the stock, locked and read -> decide
-//	-> orders, lines, units, movements -> COMMIT -> answers
+//	leases -> rows of the buyers -> keys -> rows of the stock, locked and read -> decide
+//	-> orders, lines, units, movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
@@ -14,6 +14,11 @@
 // a SKU locked, the order waits behind: in a queue whose leader waits for that row. An order is left out if the ctx of
 // its buyer has ended by then, since the client may have sent the request to another instance and been refused there.
 // From then on, the buyer waits for the outcome.
+//
+// The leases of the SKUs keep the instances from waiting for each other in the database: while one sells a SKU, the
+// others' next batches grow. They are asked for, and never depended on. If they cannot be had in time, because their holder
+// has crashed or the lock's store does not answer, the batch sells without: the rows that it locks decide. A holder whose
+// lease has ended is harmless for the same reason.
 //
 // Payments, cancellations and expiries wait in a queue of their own, whose batches go
 //
@@ -68,6 +73,11 @@ const (
 type Config struct {
 	strategy.Shop
 
+	// Locker takes the leases of the SKUs that a batch sells; nil to sell without. A batch waits for them for LeaseWait, and
+	// sells without those that it cannot have; 0 means 500 ms.
+	Locker    strategy.Locker
+	LeaseWait time.Duration
+
 	// MaxQueue is how many requests may wait in each queue; 0 means 10,000.
 	MaxQueue int
 
@@ -75,9 +85,10 @@ type Config struct {
 	// whom: buyers returns the ctx of the call of each, at any moment of the step.
 	Share func(ctx context.Context, buyers func() []context.Context) context.Context
 
-	OnWait  func(ctx context.Context) // called with the ctx of a call that waits in a queue
-	OnBatch func(orders int)          // called with the number of orders that one transaction placed
-	OnPanic func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
+	OnWait   func(ctx context.Context) // called with the ctx of a call that waits in a queue
+	OnBatch  func(orders int)          // called with the number of orders that one transaction placed
+	OnLeases func(err error)           // called with why a batch sells without leases, or nil when it has them
+	OnPanic  func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
 }
 
 // Seller sells for one instance, and ends its orders. It may be used by many goroutines at once.
@@ -85,18 +96,19 @@ type Seller struct {
 	Config
 	leaders sync.WaitGroup
 
-	mu      sync.Mutex
-	selling queue           // orders to be placed
-	soldOut queue           // orders to be placed, of an SKU that was sold out
-	ending  queue           // orders to be ended
-	behind  queue           // orders of both kinds whose rows another transaction has locked
-	locked  map[string]bool // SKUs whose row another transaction had locked
-	empty   map[string]bool // SKUs that were sold out
+	mu       sync.Mutex
+	selling  queue           // orders to be placed
+	soldOut  queue           // orders to be placed, of an SKU that was sold out
+	ending   queue           // orders to be ended
+	behind   queue           // orders of both kinds whose rows another transaction has locked
+	locked   map[string]bool // SKUs whose row another transaction had locked
+	empty    map[string]bool // SKUs that were sold out
+	unleased map[string]bool // SKUs whose leases could not be had
 }
 
 // New returns the Seller of an instance.
 func New(c Config) *Seller {
-	c.MaxQueue = cmp.Or(c.MaxQueue, 10_000)
+	c.MaxQueue, c.LeaseWait = cmp.Or(c.MaxQueue, 10_000), cmp.Or(c.LeaseWait, 500*time.Millisecond)
 	if c.Share == nil {
 		c.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
 	}
@@ -106,17 +118,20 @@ func New(c Config) *Seller {
 	if c.OnBatch == nil {
 		c.OnBatch = func(int) {}
 	}
+	if c.OnLeases == nil {
+		c.OnLeases = func(error) {}
+	}
 	if c.OnPanic == nil {
 		c.OnPanic = func(error) {}
 	}
-	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}}
-	open := func(pause time.Duration, serve func([]*request) error) queue {
-		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: func(b []*request) { s.guard(b, serve) }}
+	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}}
+	open := func(pause time.Duration, serve func([]*request)) queue {
+		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: serve}
 	}
-	s.selling = open(0, s.sell)
-	s.soldOut = open(gatherTime, s.refuse)
-	s.ending = open(0, s.end)
-	s.behind = open(pollTime, s.awaitRows)
+	s.selling = open(0, s.serve)
+	s.soldOut = open(gatherTime, func(b []*request) { s.guard(b, s.refuse) })
+	s.ending = open(0, func(b []*request) { s.guard(b, s.end) })
+	s.behind = open(pollTime, func(b []*request) { s.guard(b, s.awaitRows) })
 	return s
 }
 

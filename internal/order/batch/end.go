@@ -36,7 +36,9 @@ func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 // end decides which orders of a batch end, and ends them in one transaction. Its error is the outcome of those that were
 // to be ended.
 func (s *Seller) end(requests []*request) error {
-	_, err := s.inTx(requests, s.endOrders)
+	ctx, cancel := s.context(requests)
+	defer cancel()
+	_, err := s.inTx(ctx, requests, s.endOrders)
 	return err
 }
 

@@ -3,8 +3,10 @@ package batch
 import (
 	"context"
 	"slices"
+	"time"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
 
@@ -34,10 +36,29 @@ func (s *Seller) queueOf(r *request) *queue {
 	return &s.selling
 }
 
+// serve sells to the buyers under the leases of their SKUs, if these can be had.
+func (s *Seller) serve(buyers []*request) {
+	ctx, cancel := s.context(buyers)
+	defer cancel()
+	var leases strategy.Leases
+	s.guard(buyers, func([]*request) error {
+		leases = s.acquire(ctx, (&batch{orders: buyers}).skus())
+		return s.sell(ctx, buyers, leases)
+	})
+	s.release(leases) // after the answers
+}
+
 // sell decides the orders of the buyers, and places those that can be placed, in one transaction. Its error is the
 // outcome of orders that were to be placed.
-func (s *Seller) sell(buyers []*request) error {
-	b, err := s.inTx(buyers, s.place)
+func (s *Seller) sell(ctx context.Context, buyers []*request, leases strategy.Leases) error {
+	var think time.Duration
+	for _, r := range buyers {
+		think = max(think, r.draft.Think)
+	}
+	if err := order.Pause(ctx, think); err != nil {
+		return err
+	}
+	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(ctx, tx, b, leases) })
 	if err != nil {
 		return err
 	}
@@ -50,7 +71,7 @@ func (s *Seller) sell(buyers []*request) error {
 
 // place is one attempt of the transaction. Like each transaction of a shop, it locks the rows of buyers, of keys and
 // of the stock in this sequence.
-func (s *Seller) place(tx order.Tx, b *batch) error {
+func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strategy.Leases) error {
 	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
 	// claims its keys.
 	locked, err := tx.LockBuyers(b.names()...)
@@ -100,6 +121,7 @@ func (s *Seller) place(tx order.Tx, b *batch) error {
 	if err := tx.Insert(b.placed()...); err != nil {
 		return err
 	}
+	b.fences = s.fences(ctx, leases, levels)
 	if err := tx.TakeAll(b.takes()...); err != nil {
 		return err
 	}
@@ -197,7 +219,7 @@ func (b *batch) takes() []stock.Take {
 	units := b.units()
 	takes := make([]stock.Take, 0, len(units))
 	for _, sku := range b.skus() {
-		takes = append(takes, stock.Take{SKU: sku, Units: units[sku]})
+		takes = append(takes, stock.Take{SKU: sku, Units: units[sku], Fence: b.fences[sku]})
 	}
 	return takes
 }
@@ -205,7 +227,7 @@ func (b *batch) takes() []stock.Take {
 func (b *batch) movements() []stock.Movement {
 	var all []stock.Movement
 	for _, o := range b.placed() {
-		all = append(all, o.Movements(stock.Reserve, nil, o.CreatedAt)...)
+		all = append(all, o.Movements(stock.Reserve, func(sku string) int64 { return b.fences[sku] }, o.CreatedAt)...)
 	}
 	return all
 }

@@ -30,15 +30,13 @@ func Check(name string) error {
 	return nil
 }
 
-// New returns the strategy with one of these names. lanes and batch are the strategies of these names; locker takes the
-// lock that all instances share.
-func New(name string, shop Shop, lanes, batch order.Strategy, locker Locker) order.Strategy {
+// New returns the strategy with one of these names. seller is that of lanes or batch, whichever is asked for; locker takes
+// the lock that all instances share.
+func New(name string, shop Shop, seller order.Strategy, locker Locker) order.Strategy {
 	var s order.Strategy
 	switch name {
-	case "lanes":
-		return lanes // a lane replays by itself, with one query for a batch
-	case "batch":
-		return batch // as a lane does
+	case "lanes", "batch":
+		return seller // which replays by itself
 	case "redis":
 		s = Redis{shop, locker}
 	case "conditional":

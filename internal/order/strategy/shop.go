@@ -54,7 +54,8 @@ func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, 
 
 // lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
 func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
-	if err := (order.Limits{MaxOpen: s.MaxOpen}).Lock(tx, d.Order); err != nil {
+	limits := order.Limits{MaxOpen: s.MaxOpen}
+	if err := limits.Lock(tx, d.Buyer); err != nil {
 		return err
 	}
 	taken, err := tx.ClaimKeys(d)

@@ -1,0 +1,193 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+func byLanes(c *config) { c.strategy = "lanes" }
+
+// watched counts what a seller asks its Locker for, and how often it sells without.
+type watched struct {
+	strategy.Locker
+	asked, without atomic.Int64
+}
+
+func (w *watched) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+	w.asked.Add(1)
+	return w.Locker.AcquireAll(ctx, keys...)
+}
+
+func (w *watched) config(c *config) {
+	c.strategy = "lanes"
+	c.batch.OnLeases = func(err error) {
+		if err != nil {
+			w.without.Add(1)
+		}
+	}
+	c.wrap = func(next strategy.Locker) strategy.Locker { w.Locker = next; return w }
+}
+
+// wantFence fails unless the units of an order were taken under a fence, or under none.
+func (b *bundle) wantFence(t *testing.T, what string, o order.Order, leased bool) {
+	t.Helper()
+	var fence int64
+	row := b.db.DB().QueryRowContext(t.Context(), "SELECT fence FROM movements WHERE order_id = ? AND kind = 'reserve'", o.ID)
+	if err := row.Scan(&fence); err != nil || (fence > 0) != leased {
+		t.Errorf("%s: fence %d, %v, want one: %v", what, fence, err, leased)
+	}
+}
+
+// 512 buyers at once, on three instances, each with one unit or a cart of two SKUs, in any order: exactly the stock is sold.
+func TestLanes_crowd(t *testing.T) {
+	t.Parallel()
+	const buyers, units = 512, 400
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		first := setup(t, db, byLanes)
+		shops := []*bundle{first, first.another(t), first.another(t)}
+		first.supply(t, "mug", units)
+		first.supply(t, "cap", buyers)
+		var sold, refused atomic.Int64
+		atOnce(buyers, func(i int) {
+			lines := []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "cap", Units: 1}}
+			if i%2 == 0 {
+				lines[0], lines[1] = lines[1], lines[0]
+			}
+			o, replayed, err := shops[i%3].Place(t.Context(), order.Request{Buyer: nth(i), Key: "key", Lines: lines})
+			switch {
+			case err == nil && o.Buyer == nth(i) && !replayed:
+				sold.Add(1)
+			case errors.Is(err, order.ErrSoldOut):
+				refused.Add(1)
+			default:
+				t.Errorf("%d: got %+v, replayed %v, %v", i, o, replayed, err)
+			}
+		})
+		if sold.Load() != units || refused.Load() != buyers-units {
+			t.Errorf("%d sold, %d refused, want %d and %d", sold.Load(), refused.Load(), units, buyers-units)
+		}
+		if a := first.audit(t, "mug"); a.Orders != units || a.Level.Available != 0 {
+			t.Errorf("account %+v, want %d orders", a, units)
+		}
+		first.wantLevel(t, "cap", buyers-units, units)
+	})
+}
+
+// "If they cannot be had in time, because their holder has crashed or the lock's store does not answer, the batch sells
+// without"; "hardly waited for until they can be had again".
+func TestLanes_withoutLeases(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		var w watched
+		l := setup(t, db, w.config)
+		l.supply(t, "mug", 10)
+		l.wantFence(t, "leases are free", l.place(t, "before", "mug", 1), true)
+		held, err := l.shared.Acquire(t.Context(), "sku:mug")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.wantFence(t, "another holds them", l.place(t, "first", "mug", 1), false)
+		l.wantFence(t, "still", l.place(t, "second", "mug", 1), false)
+		if n := w.without.Load(); n != 2 {
+			t.Errorf("OnLeases was called with %d errors, want 2", n)
+		}
+		if err := held.Release(); err != nil {
+			t.Error(err)
+		}
+		l.wantFence(t, "free again", l.place(t, "after", "mug", 1), true)
+		l.wantLevel(t, "mug", 6, 4)
+		l.audit(t, "mug")
+	})
+}
+
+// silent is a lock's store that has stopped answering.
+type silent struct{ lock.Backend }
+
+func (silent) Acquire(ctx context.Context, _ lock.Claim) (lock.Grant, error) {
+	<-ctx.Done()
+	return lock.Grant{}, ctx.Err()
+}
+
+func (silent) Release(ctx context.Context, _ lock.Claim) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The same of a store that stops answering.
+func TestLanes_silentStore(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := setup(t, db, byLanes, func(c *config) { c.backend = silent{lock.NewMemory()} })
+		l.supply(t, "mug", 10)
+		for _, key := range []string{"first", "second", "third"} {
+			l.wantFence(t, key, l.place(t, key, "mug", 1), false)
+		}
+		l.audit(t, "mug")
+	})
+}
+
+// "A holder whose lease has ended is harmless for the same reason": it is held up after it was given the lease, another
+// instance sells under the next one, and then it sells what is left.
+func TestLanes_lateHolder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		late := setup(t, db, byLanes)
+		late.supply(t, "mug", 2)
+		other := late.another(t)
+		late.spy.beforeTx = func() error {
+			late.spy.beforeTx = nil
+			if _, err := late.shared.ForceRelease(t.Context(), "sku:mug"); err != nil {
+				return err
+			}
+			other.wantFence(t, "the next holder", other.place(t, "other", "mug", 1), true)
+			return nil
+		}
+		late.wantFence(t, "the late holder", late.place(t, "late", "mug", 1), false)
+		late.wantLevel(t, "mug", 0, 2)
+		late.audit(t, "mug")
+	})
+}
+
+// "If a row has one as high, [...] the lock's store has lost its memory, and the lease gets a higher one".
+func TestLanes_lostFences(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		l := setup(t, db, byLanes)
+		l.supply(t, "mug", 10)
+		l.raiseFence(t, "mug", 1<<60)
+		l.wantFence(t, "raised", l.place(t, "key", "mug", 1), true)
+		sku, err := l.db.SKU(t.Context(), "mug")
+		if err != nil || sku.Fence != 1<<60+1 {
+			t.Errorf("fence %d, %v, want %d", sku.Fence, err, 1<<60+1)
+		}
+		l.audit(t, "mug")
+	})
+}
+
+// A crowd for what is sold out needs no lease.
+func TestLanes_soldOut(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		var w watched
+		l := setup(t, db, w.config)
+		l.supply(t, "mug", 1)
+		l.place(t, "last", "mug", 1)
+		w.asked.Store(0)
+		atOnce(100, func(i int) {
+			_, _, err := l.Place(t.Context(), purchase(nth(i), "key", "mug", 1))
+			wantErr(t, "sold out", err, order.ErrSoldOut)
+		})
+		if n := w.asked.Load(); n != 0 {
+			t.Errorf("leases were asked for %d times", n)
+		}
+		l.audit(t, "mug")
+	})
+}
