@@ -32,7 +32,10 @@
 //   - A payment and a cancellation may have a key, under the same rules and beside the keys of orders: one key cannot
 //     serve two requests.
 //   - No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at
-//     once. A replay is no new order.
+//     once. A replay is no new order. Only an order of a SKU that has a limit costs more, two statements, however much
+//     its buyer has bought, and however many others have.
+//   - The price and the limit of an order are those of the SKU's row while it is locked, by every strategy that is
+//     designed to be correct.
 //   - A refused order changes no row.
 //   - Payment and expiry at the same instant end as exactly one of the two. Each unit is sold once or released once.
 //     A late payment is refused, also before a sweep has found the order.

@@ -9,10 +9,10 @@ import (
 // Limits are the limits per buyer that a transaction checks when it places orders. Limits on units are those of the
 // levels by which the orders were priced.
 type Limits struct {
-	MaxOpen int              // pending orders of a buyer; 0 for any number
-	units   map[string]int64 // that a buyer may have, by SKU, where that is limited
+	MaxOpen int // pending orders of a buyer; 0 for any number
 
 	open   map[string]OpenOrders // by buyer
+	levels Levels
 	bought map[BuyerSKU]int64
 }
 
@@ -24,17 +24,10 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	return err
 }
 
-// CountBought counts what the buyers have of SKUs that are limited. The rows of the stock are locked.
-func (l *Limits) CountBought(tx Tx, levels Levels, buyers ...string) (err error) {
-	l.units = map[string]int64{}
-	for _, sku := range levels.SKUs {
-		if sku.LimitPerBuyer > 0 {
-			l.units[sku.Name] = sku.LimitPerBuyer
-		}
-	}
-	if len(l.units) > 0 && len(buyers) > 0 {
-		l.bought, err = tx.Bought(buyers, slices.Sorted(maps.Keys(l.units)))
-	}
+// CountBought counts what the buyers of the orders have of SKUs that are limited. The rows of the stock are locked.
+func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) {
+	l.levels = levels
+	l.bought, err = tx.Bought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)
 	return err
 }
 
@@ -60,9 +53,9 @@ func (l *Limits) Over(o Order) error {
 		return e
 	}
 	for _, line := range o.Lines {
-		limit, limited := l.units[line.SKU]
+		limit := l.levels.Of(line.SKU).LimitPerBuyer
 		left := max(0, limit-l.bought[BuyerSKU{o.Buyer, line.SKU}])
-		if limited && line.Units > left {
+		if limit > 0 && line.Units > left {
 			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("%d for each buyer, %d of them left to buy", limit, left))
 		}
 	}

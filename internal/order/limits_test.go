@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // wantRefused fails unless the order is refused with this error, in these words.
@@ -122,6 +124,8 @@ func TestService_purchaseLimit(t *testing.T) {
 		b.wantRefused(t, buy("lowered", "mug", 1), order.ErrPurchaseLimit, "2 for each buyer, 0 of them left to buy")
 		b.limit(t, "mug", 0)
 		b.place(t, "no limit", "mug", 10)
+		b.limit(t, "mug", 14) // and she has 13
+		b.wantRefused(t, buy("limited again", "mug", 2), order.ErrPurchaseLimit, "14 for each buyer, 1 of them left to buy")
 		b.audit(t, "")
 	})
 }
@@ -203,7 +207,8 @@ func TestService_purchaseLimitAtOnce(t *testing.T) {
 	})
 }
 
-// Orders that come and go while others are counted: none waits for another for ever, and never is there one too many.
+// Orders that come and go while others are counted, and a limit with them: none waits for another for ever, and never is
+// there one too many.
 func TestService_maxOpenComingAndGoing(t *testing.T) {
 	t.Parallel()
 	const buyers, rounds, most = 8, 12, 3
@@ -215,6 +220,11 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 		shops[0].limit(t, "mug", 1_000)
 		atOnce(buyers, func(i int) {
 			for round := range rounds {
+				if i == 0 {
+					if _, err := db.SetLimitPerBuyer(t.Context(), "mug", int64(round%2)*1_000); err != nil && !errors.Is(err, order.ErrBusy) {
+						t.Errorf("limit: %v", err)
+					}
+				}
 				b := ways[round%2][i%len(shops)]
 				r := buy(fmt.Sprintf("%d-%d", i, round), "cup", 1)
 				r.Lines = append(r.Lines, order.RequestLine{SKU: "mug", Units: 1})
@@ -243,6 +253,122 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 		shops[0].audit(t, "cup")
 		shops[0].audit(t, "mug")
 	})
+}
+
+// "The price and the limit of an order are those of the SKU's row while it is locked, by every strategy that is designed to
+// be correct": the operator lowers one of them after a buyer has read it.
+func TestService_Place_termsOfTheLockedRow(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db, func(c *config) { c.lockers = locks(t, db) })
+		for _, how := range offered(b) {
+			if !how.Designed {
+				continue
+			}
+			mug, hat, b := "mug-"+how.Name, "hat-"+how.Name, b.by(how.Name)
+			b.supply(t, mug, 20)
+			b.supply(t, hat, 20)
+			meanwhile := func(change func()) {
+				b.spy.beforeTx = func() error { b.spy.beforeTx = nil; change(); return nil }
+			}
+			for i, lines := range [][]order.RequestLine{{{SKU: mug, Units: 5}}, {{SKU: hat, Units: 1}, {SKU: mug, Units: 5}}} {
+				price := int64(1000 - i)
+				meanwhile(func() { b.exec(t, "UPDATE skus SET price_minor = ? WHERE name = ?", price, mug) })
+				o := b.mustPlace(t, cart(fmt.Sprint(how.Name, i), lines...))
+				if got := o.Lines[i].Price.Minor; got != price {
+					t.Errorf("%s: %d lines: sold at %d, want %d", how.Name, len(lines), got, price)
+				}
+				meanwhile(func() { b.limit(t, mug, 1) })
+				b.wantRefused(t, cart(fmt.Sprint(how.Name, "limited", i), lines...), order.ErrPurchaseLimit, "1 for each buyer, 0 of them left to buy")
+				b.limit(t, mug, 0)
+			}
+			b.audit(t, mug)
+		}
+	})
+}
+
+// "Only an order of a SKU that has a limit costs more, two statements, however much its buyer has bought, and however many
+// others have": what is read does not grow with it.
+func TestService_purchaseLimit_longHistory(t *testing.T) {
+	t.Parallel()
+	const history = 1_000
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		sent := make(chan string, 1_000) // statements of one order at a time
+		database := kind.New(t, "")
+		db := database.Migrated(t)
+		b := setup(t, database.Through(t, func(s string) testserver.Fate { sent <- s; return testserver.Pass }).Open(t), maxOpen(10))
+		b.supply(t, "bulk", history)
+		b.supply(t, "drop", history)
+		var orders, lines []string
+		for i := range history {
+			bulk, drop := order.NewID(), order.NewID()
+			for id, buyer := range map[string]string{bulk: "ann", drop: nth(i)} {
+				orders = append(orders, fmt.Sprintf("('%s', '%s', 'key-%d', 'paid', 1250, 'EUR', '2026-01-01', '2026-01-01')", id, buyer, i))
+			}
+			lines = append(lines, fmt.Sprintf("('%s', 'bulk', 1, 1, 1250, 'EUR'), ('%s', 'drop', 1, 1, 1250, 'EUR')", bulk, drop))
+		}
+		b.exec(t, "INSERT INTO orders (id, buyer, idempotency_key, status, total_minor, currency, created_at, expires_at) VALUES "+strings.Join(orders, ", "))
+		b.exec(t, "INSERT INTO order_lines (order_id, sku, line_no, units, price_minor, currency) VALUES "+strings.Join(lines, ", "))
+		b.limit(t, "drop", 2)
+		b.exec(t, "ANALYZE TABLE orders, order_lines, buyer_units")
+		for _, name := range []string{"batch", "redis"} {
+			b := b.by(name)
+			for sku, want := range map[string]int{"bulk": 0, "drop": 2} {
+				for len(sent) > 0 {
+					<-sent
+				}
+				b.place(t, name+sku, sku, 1)
+				counts, read := 0, 0
+				var statements []string
+				for len(sent) > 0 {
+					statement := <-sent
+					statements = append(statements, statement)
+					if strings.Contains(statement, "buyer_units") {
+						counts++
+					}
+					if strings.HasPrefix(statement, "SELECT") && !strings.Contains(statement, "FROM skus") {
+						read += rowsRead(t, db, statement)
+					}
+				}
+				if counts != want || read > 10 {
+					t.Errorf("%s of %s: %d statements for the limit, and %d rows are read, want %d and a few:\n%s",
+						name, sku, counts, read, want, strings.Join(statements, "\n"))
+				}
+			}
+		}
+	})
+}
+
+// rowsRead returns how many rows the database expects that a statement reads.
+func rowsRead(t *testing.T, db *store.Store, statement string) (all int) {
+	t.Helper()
+	plan, err := db.DB().QueryContext(t.Context(), "EXPLAIN FORMAT=TRADITIONAL "+statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	names, err := plan.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for plan.Next() {
+		var rows sql.NullInt64
+		columns := make([]any, len(names))
+		for i, name := range names {
+			columns[i] = new(any)
+			if name == "rows" {
+				columns[i] = &rows
+			}
+		}
+		if err := plan.Scan(columns...); err != nil {
+			t.Fatal(err)
+		}
+		all += int(rows.Int64)
+	}
+	if err := plan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // maxOpen lets this many orders of a buyer be pending.

@@ -262,6 +262,19 @@ func (l Levels) Has(name string) bool {
 	return slices.ContainsFunc(l.SKUs, func(s stock.SKU) bool { return s.Name == name })
 }
 
+// Limited adds up, for each buyer, the units of SKUs with a limit in the orders, times sign.
+func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
+	units := map[BuyerSKU]int64{}
+	for _, o := range orders {
+		for _, line := range o.Lines {
+			if l.Of(line.SKU).LimitPerBuyer > 0 {
+				units[BuyerSKU{o.Buyer, line.SKU}] += sign * line.Units
+			}
+		}
+	}
+	return units
+}
+
 // Cover returns ErrSoldOut for the first line of the draft that asks for more units than are available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {

@@ -129,6 +129,9 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 		return err
 	}
 	err := r.Next.Sell(ctx, d)
+	for errors.Is(err, ErrChanged) { // a price or a limit, since it was read
+		err = r.Next.Sell(ctx, d)
+	}
 	// While this request waited, another with the same key may have taken the last units.
 	if errors.Is(err, ErrKeyTaken) || errors.Is(err, ErrSoldOut) {
 		if err := r.replay(ctx, d); !errors.Is(err, ErrNotFound) {

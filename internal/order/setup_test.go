@@ -218,7 +218,7 @@ func (b *bundle) exec(t testing.TB, sql string, args ...any) {
 // reset empties the shop.
 func (b *bundle) reset(t testing.TB) {
 	t.Helper()
-	for _, table := range []string{"skus", "orders", "order_lines", "movements", "idempotency_keys", "deliveries"} {
+	for _, table := range []string{"skus", "orders", "order_lines", "movements", "idempotency_keys", "deliveries", "buyer_units"} {
 		b.exec(t, "DELETE FROM "+table)
 	}
 }

@@ -88,9 +88,12 @@ type Tx interface {
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought adds up the units of these SKUs in pending and paid orders of these buyers. The sums are exact after Take
-	// of those SKUs.
-	Bought(buyers, skus []string) (map[BuyerSKU]int64, error)
+	// Bought returns the units of SKUs with a limit in pending and paid orders of buyers. The rows of the SKUs are locked.
+	Bought(of ...BuyerSKU) (map[BuyerSKU]int64, error)
+
+	// AddBought adds to what Bought returns: the units of orders that are placed, or, below 0, of orders that are cancelled
+	// or have expired. The rows of the SKUs are locked.
+	AddBought(units map[BuyerSKU]int64) error
 
 	// Insert writes the orders with their lines.
 	Insert(orders ...Order) error

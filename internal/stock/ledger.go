@@ -74,7 +74,7 @@ type Take struct {
 	Units int64
 	Seen  Level  // for Overwrite and Optimistic: the level read before
 	Fence int64  // for Fenced: the fence of the lease held
-	Terms *Terms // for Fenced: what the SKU must still be sold at; nil for any
+	Terms *Terms // what the SKU must still be sold at, but for Overwrite; nil for any
 }
 
 // Delivery brings new units of a SKU in. Its key, chosen by the operator, keeps a delivery that is sent twice from

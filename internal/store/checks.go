@@ -109,4 +109,12 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		LEFT JOIN (SELECT sku, COUNT(*) AS deliveries FROM deliveries
 			WHERE (@sku = '' OR sku = @sku) GROUP BY sku) AS d ON d.sku = m.sku
 		WHERE m.supplies <> COALESCE(d.deliveries, 0) + 1`},
+	{"I5", "buyer %s has %s units in pending and paid orders, but %s by what the limit counts", `
+		SELECT b.sku, NULL, b.buyer, SUM(b.ordered), SUM(b.counted) FROM (
+			SELECT sku, buyer, 0 AS ordered, units AS counted FROM buyer_units WHERE (@sku = '' OR sku = @sku)
+			UNION ALL
+			SELECT l.sku, o.buyer, l.units, 0
+			FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
+			WHERE s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') AND (@sku = '' OR s.name = @sku)
+		) AS b GROUP BY b.sku, b.buyer HAVING SUM(b.ordered) <> SUM(b.counted)`},
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// "wanted returns the columns that the migrations make; those for SQLite make the same."
+// "wanted returns the columns that the migrations up to a version make; those for SQLite make the same."
 func TestStore_wanted(t *testing.T) {
 	t.Parallel()
 	s, err := SQLite(t.Context(), filepath.Join(t.TempDir(), "shop.db"), Options{})
@@ -17,7 +17,7 @@ func TestStore_wanted(t *testing.T) {
 	if _, err := s.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wanted := wanted()
+	wanted := wanted(latest)
 	found, err := s.found(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,13 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	version, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return 0, explain(ctx, "migrate", err)
+	}
+	if err := s.checkSchema(ctx, version); err != nil { // another program that uses goose
+		return 0, err
+	}
 	for {
 		results, err := provider.Up(context.WithoutCancel(ctx))
 		var partial *goose.PartialError

@@ -18,7 +18,7 @@ import (
 )
 
 // files is how many migrations there are.
-const files = 1
+const files = 2
 
 func wantPending(t *testing.T, s *store.Store, want bool) {
 	t.Helper()
@@ -179,6 +179,24 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 		t.Fatal(err)
 	}
 	return found
+}
+
+// What buyers have of a SKU that has a limit already is counted when the table of the counts is made.
+func TestStore_Migrate_countsUnits(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 10, "mug", "hat")
+		s.mustPlace(t, draft("ann", "k1", "mug", "hat"), draft("ann", "k2", "mug"), draft("bob", "k1", "mug"))
+		storetest.Exec(t, st, "UPDATE skus SET limit_per_buyer = 5 WHERE name = 'mug'",
+			"DROP TABLE buyer_units", "DELETE FROM goose_db_version WHERE version_id = 2")
+		if got, err := s.Migrate(t.Context()); err != nil || got != 1 {
+			t.Errorf("migrate: got %d, %v, want 1", got, err)
+		}
+		if got := texts(t, st, "SELECT units FROM buyer_units ORDER BY units"); !slices.Equal(got, []string{"2", "4"}) {
+			t.Errorf("got %v, want the units of bob and ann", got)
+		}
+		s.wantClean(t)
+	})
 }
 
 // "Text compares byte by byte everywhere, trailing spaces included", also in a database that was created with another

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -252,8 +255,8 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 
 // Open implements order.Tx.
 //
-// A plain SELECT is exact here and in Bought: it sees all that was committed before it, and LockBuyers and Take exclude
-// every transaction that could add to these numbers.
+// A plain SELECT is exact here and in Bought: it sees all that was committed before it, and the locked rows of buyers and
+// SKUs exclude every transaction that could change these numbers.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string
@@ -270,18 +273,44 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 }
 
 // Bought implements order.Tx.
-func (t *tx) Bought(buyers, skus []string) (map[order.BuyerSKU]int64, error) {
-	var sums []struct {
-		Buyer string
-		SKU   string
-		Units int64
-	}
-	err := t.db.Table("orders AS o").Joins("JOIN order_lines AS l ON l.order_id = o.id").
-		Where("o.buyer IN ? AND o.status IN ? AND l.sku IN ?", buyers, []order.Status{order.Pending, order.Paid}, skus).
-		Select("o.buyer, l.sku, SUM(l.units) AS units").Group("o.buyer, l.sku").Find(&sums).Error
+func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 	bought := map[order.BuyerSKU]int64{}
-	for _, sum := range sums {
-		bought[order.BuyerSKU{Buyer: sum.Buyer, SKU: sum.SKU}] = sum.Units
+	if len(of) == 0 {
+		return bought, nil
 	}
-	return bought, failed(err, "add up what was bought")
+	pairs := "sku = ? AND buyer = ?" + strings.Repeat(" OR sku = ? AND buyer = ?", len(of)-1) // as in claims
+	var values []any
+	for _, b := range of {
+		values = append(values, b.SKU, b.Buyer)
+	}
+	var rows []struct {
+		SKU, Buyer string
+		Units      int64
+	}
+	err := t.db.Table("buyer_units").Where(pairs, values...).Find(&rows).Error
+	for _, row := range rows {
+		bought[order.BuyerSKU{Buyer: row.Buyer, SKU: row.SKU}] = row.Units
+	}
+	return bought, failed(err, "read what was bought")
+}
+
+// AddBought implements order.Tx.
+func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
+	if len(units) == 0 {
+		return nil
+	}
+	of := slices.SortedFunc(maps.Keys(units), func(a, b order.BuyerSKU) int {
+		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Buyer, b.Buyer))
+	})
+	var values []any
+	for _, b := range of {
+		values = append(values, b.SKU, b.Buyer, units[b])
+	}
+	statement := "INSERT INTO buyer_units (sku, buyer, units) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", len(of)-1)
+	if t.store.IsSQLite() {
+		statement += " ON CONFLICT DO UPDATE SET units = units + excluded.units"
+	} else {
+		statement += " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
+	}
+	return failed(t.db.Exec(statement, values...).Error, "count what was bought")
 }

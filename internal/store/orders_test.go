@@ -310,24 +310,30 @@ func TestTx_Open(t *testing.T) {
 	})
 }
 
-// "Bought adds up the units of these SKUs in pending and paid orders of these buyers."
+// "Bought returns the units of SKUs with a limit in pending and paid orders of buyers." "AddBought adds to what Bought
+// returns: the units of orders that are placed, or, below 0, of orders that are cancelled or have expired."
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 20, "cup", "hat", "mug")
-		paid, cancelled := draft("ann", "k1", "mug"), draft("ann", "k2", "mug", "cup")
-		s.mustPlace(t, paid, cancelled, draft("ann", "k3", "hat", "mug"), draft("bob", "k1", "mug"))
-		var bought map[order.BuyerSKU]int64
-		err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
-			if err := errors.Join(tx.MoveAll(order.Paid, paid.ID), tx.MoveAll(order.Cancelled, cancelled.ID)); err != nil {
+	type units = map[order.BuyerSKU]int64
+	annMug, annCup, bobMug := order.BuyerSKU{Buyer: "ann", SKU: "mug"}, order.BuyerSKU{Buyer: "ann", SKU: "cup"}, order.BuyerSKU{Buyer: "bob", SKU: "mug"}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, step := range []struct{ add, want units }{
+			{nil, units{}},
+			{units{annMug: 2, bobMug: 1, annCup: 4}, units{annMug: 2, annCup: 4}},
+			{units{annMug: 3, bobMug: 1}, units{annMug: 5, annCup: 4}},
+			{units{annMug: -1, annCup: -4}, units{annMug: 4, annCup: 0}},
+		} {
+			var bought units
+			err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
+				if err := tx.AddBought(step.add); err != nil {
+					return err
+				}
+				bought, err = tx.Bought(annMug, annCup, order.BuyerSKU{Buyer: "zoe", SKU: "mug"})
 				return err
+			})
+			if diff := cmp.Diff(step.want, bought); diff != "" || err != nil {
+				t.Errorf("after %v: %v (-want +got):\n%s", step.add, err, diff)
 			}
-			bought, err = tx.Bought([]string{"ann", "bob", "zoe"}, []string{"cup", "mug"})
-			return err
-		})
-		want := map[order.BuyerSKU]int64{{Buyer: "ann", SKU: "mug"}: 4, {Buyer: "bob", SKU: "mug"}: 2}
-		if diff := cmp.Diff(want, bought); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	})
 }

@@ -195,7 +195,8 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 }
 
 // SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then is.
-// Existing orders are not affected. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses:
+// Existing orders are not affected, and count: what each buyer has is added up anew, while no other order of the SKU is
+// placed. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses:
 // nothing was changed. After order.ErrUnknownOutcome, repeating the call is safe.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
@@ -206,11 +207,24 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
 			return err
 		}
+		if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ?", sku).Error; err != nil {
+			return err
+		}
+		if err := t.db.Exec(countUnits, sku).Error; err != nil {
+			return err
+		}
 		after, err = readSKU(t.db, sku)
 		return err
 	})
 	return after, confirm(ctx, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
+
+// countUnits adds up what the buyers of a SKU have if it has a limit. The SKU's row is locked, so that none of its orders
+// is placed or ended meanwhile.
+const countUnits = `
+	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
+	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
+	WHERE s.name = ? AND s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') GROUP BY l.sku, o.buyer`
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
 // delivery again changes nothing and returns what the first returned, with replayed true; with another number of units

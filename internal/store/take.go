@@ -41,26 +41,22 @@ func overwrite(db *gorm.DB, t stock.Take) error {
 // conditional compares and subtracts in one statement. The database locks the row and uses its latest committed values,
 // so that no two buyers subtract from the same level.
 func conditional(db *gorm.DB, t stock.Take) error {
-	err := mustMatch(db, errNoRow, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
+	err := update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
 		t.Units, t.Units, t.SKU, t.Units)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, order.ErrChanged) {
 		return refusal(db, t, stock.Conditional)
 	}
 	return err
 }
 
-// fenced is conditional with further comparisons: the terms are those of the plan, and the row was not written under
-// this fence or a higher one. This refuses a paused holder whose lease has passed to another holder, whatever the state
-// of the lock's store. See "How to do distributed locking", M. Kleppmann, 2016.
+// fenced is conditional with a further comparison: the row was not written under this fence or a higher one. This refuses
+// a paused holder whose lease has passed to another holder, whatever the state of the lock's store. See "How to do
+// distributed locking", M. Kleppmann, 2016.
 func fenced(db *gorm.DB, t stock.Take) error {
-	statement := "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? WHERE name = ? AND available >= ? AND fence < ?"
-	values := []any{t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence}
-	if t.Terms != nil {
-		statement += " AND price_minor = ? AND currency = ? AND limit_per_buyer = ?"
-		values = append(values, t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
-	}
-	err := mustMatch(db, errNoRow, statement, values...)
-	if errors.Is(err, errNoRow) {
+	err := update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? "+
+		"WHERE name = ? AND available >= ? AND fence < ?",
+		t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence)
+	if errors.Is(err, order.ErrChanged) {
 		return refusal(db, t, stock.Fenced)
 	}
 	return err
@@ -74,10 +70,19 @@ func optimistic(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
 	}
-	return mustMatch(db, order.ErrChanged, "UPDATE skus SET available = ?, reserved = ? "+
+	return update(db, t, "UPDATE skus SET available = ?, reserved = ? "+
 		"WHERE name = ? AND supplied = ? AND available = ? AND reserved = ? AND sold = ?",
 		t.Seen.Available-t.Units, t.Seen.Reserved+t.Units,
 		t.SKU, t.Seen.Supplied, t.Seen.Available, t.Seen.Reserved, t.Seen.Sold)
+}
+
+// update runs a guarded statement, whose WHERE also compares the terms. If no row matches it, it returns ErrChanged.
+func update(db *gorm.DB, t stock.Take, statement string, values ...any) error {
+	if t.Terms != nil {
+		statement += " AND price_minor = ? AND currency = ? AND limit_per_buyer = ?"
+		values = append(values, t.Terms.Price.Minor, t.Terms.Price.Currency, t.Terms.LimitPerBuyer)
+	}
+	return mustMatch(db, order.ErrChanged, statement, values...)
 }
 
 // TakeAll implements order.Tx: conditional and fenced for several rows, each with its own units and fence.
@@ -108,9 +113,6 @@ func (t *tx) TakeAll(takes ...stock.Take) error {
 	}
 	return failed(done.Error, "take units of %d skus", len(takes))
 }
-
-// errNoRow means that no row matched the WHERE of a statement.
-var errNoRow = errors.New("no row matched")
 
 // mustMatch runs a statement. If no row matches its WHERE, it returns noMatch.
 func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) error {

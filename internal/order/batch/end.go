@@ -91,6 +91,9 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if err := tx.SettleAll(moved.settles()...); err != nil {
 		return err
 	}
+	if err := tx.AddBought(levels.Limited(-1, moved.released()...)); err != nil {
+		return err
+	}
 	return tx.Record(moved.ends()...)
 }
 
@@ -143,6 +146,16 @@ func (b *batch) idsTo(as order.Status) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// released returns the orders whose units become available again.
+func (b *batch) released() (all []order.Order) {
+	for _, r := range b.orders {
+		if r.ending.As != order.Paid {
+			all = append(all, r.ending.Order)
+		}
+	}
+	return all
 }
 
 // settles adds up the units of each SKU that leave reserved.

@@ -106,7 +106,7 @@ func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strate
 		return err
 	}
 	b.keep(func(r *request) bool { return s.hasRows(r, b, levels) })
-	if err := limits.CountBought(tx, levels, b.names()...); err != nil {
+	if err := limits.CountBought(tx, levels, b.placed()...); err != nil {
 		return err
 	}
 	b.decide(levels, limits)
@@ -123,6 +123,9 @@ func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strate
 	}
 	b.fences = s.fences(ctx, leases, levels)
 	if err := tx.TakeAll(b.takes()...); err != nil {
+		return err
+	}
+	if err := tx.AddBought(levels.Limited(1, b.placed()...)); err != nil {
 		return err
 	}
 	return tx.Record(b.movements()...)

@@ -13,18 +13,17 @@ type ForUpdate struct {
 	Shop
 }
 
-// Sell reads, thinks and writes in one transaction. The prices are read before.
+// Sell reads, thinks and writes in one transaction.
 func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
-	prices, err := s.read(ctx, d)
-	if err != nil {
-		return err
-	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT, which unlocks
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}
 		levels, err := tx.LockLevels(d.SKUs()) // 1. lock and 2. read
 		if err != nil {
+			return err
+		}
+		if err := d.Price(levels); err != nil {
 			return err
 		}
 		if err := levels.Cover(d); err != nil { // 3. check
@@ -37,6 +36,6 @@ func (s ForUpdate) Sell(ctx context.Context, d *order.Draft) error {
 		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil {
 			return err
 		}
-		return s.insert(tx, d, prices, nil)
+		return s.insert(tx, d, levels, nil)
 	})
 }

@@ -26,7 +26,7 @@ func (s Optimistic) Sell(ctx context.Context, d *order.Draft) error {
 			return err
 		}
 		if try == optimisticTries {
-			return fmt.Errorf("%w: %d tries: %w", order.ErrBusy, try, err)
+			return fmt.Errorf("%w: the stock had changed at each of %d tries", order.ErrBusy, try)
 		}
 		if err := order.Pause(ctx, backOff(try)); err != nil {
 			return err

@@ -65,10 +65,13 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 	return err
 }
 
-// take moves the units of the order's lines from available to reserved. leases may be nil.
+// take moves the units of the order's lines from available to reserved, unless a price or a limit has changed since the
+// levels were read (but for stock.Overwrite). leases may be nil.
 func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels, leases Leases) error {
 	for _, line := range d.Sorted() {
-		t := stock.Take{SKU: line.SKU, Units: line.Units, Seen: levels.Of(line.SKU).Level}
+		seen := levels.Of(line.SKU)
+		terms := seen.Terms()
+		t := stock.Take{SKU: line.SKU, Units: line.Units, Seen: seen.Level, Terms: &terms}
 		if leases != nil {
 			t.Fence = leases.Fence(Key(line.SKU))
 		}
@@ -86,10 +89,13 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	if err := limits.CountOpen(tx, d.Buyer); err != nil {
 		return err
 	}
-	if err := limits.CountBought(tx, levels, d.Buyer); err != nil {
+	if err := limits.CountBought(tx, levels, d.Order); err != nil {
 		return err
 	}
 	if err := limits.Over(d.Order); err != nil {
+		return err
+	}
+	if err := tx.AddBought(levels.Limited(1, d.Order)); err != nil {
 		return err
 	}
 	if err := tx.Insert(d.Order); err != nil {
