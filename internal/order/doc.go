@@ -20,7 +20,7 @@
 // pending and, by the database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction
 // (an Ender: package batch), which locks, in this sequence:
 //
-//	orders, idempotency keys, units
+//	orders, idempotency keys, units, limits
 //
 // What is promised:
 //

@@ -12,10 +12,10 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Audit compares levels, ledger, orders, deliveries and idempotency keys of one SKU, or of all for an empty name, as
-// they are at one moment; buyers are not held up. It hands each SKU's account to account, in the order of names, and
-// every broken invariant to difference. Their errors end the audit and are returned as they are. A SKU that does not
-// exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
+// Audit compares levels, ledger, orders, deliveries, idempotency keys and the counts of limits of one SKU, or of all for
+// an empty name, as they are at one moment; buyers are not held up. It hands each SKU's account to account, in the order
+// of names, and every broken invariant to difference. Their errors end the audit and are returned as they are. A SKU that
+// does not exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
 //
 // The audit of one SKU covers the orders that have a line of it. What belongs to no SKU, such as an order without
 // lines, is found only by the audit of all.
