@@ -215,14 +215,6 @@ func (b *bundle) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// reset empties the shop.
-func (b *bundle) reset(t testing.TB) {
-	t.Helper()
-	for _, table := range []string{"skus", "orders", "order_lines", "movements", "idempotency_keys", "deliveries", "buyer_units"} {
-		b.exec(t, "DELETE FROM "+table)
-	}
-}
-
 // mustPlace places an order that is expected to be placed anew.
 func (b *bundle) mustPlace(t testing.TB, r order.Request) order.Order {
 	t.Helper()
