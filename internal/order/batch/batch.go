@@ -6,7 +6,7 @@
 // one statement for each table, and answers them. Meanwhile the next batch gathers:
 //
 //	leases -> rows of the buyers -> keys -> rows of the stock, locked and read -> decide
-//	-> orders, lines, units, movements -> COMMIT -> answers -> release
+//	-> orders, lines, units, limits, movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
@@ -23,7 +23,7 @@
 // Payments, cancellations and expiries wait in a queue of their own, whose batches go
 //
 //	rows of the orders -> keys -> rows of the stock, locked and read -> decide
-//	-> status of the orders, units, movements -> COMMIT -> answers
+//	-> status of the orders, units, limits, movements -> COMMIT -> answers
 //
 // An order also waits behind if another transaction has locked its own row.
 //
