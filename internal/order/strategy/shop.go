@@ -2,9 +2,9 @@
 // with none.go, which oversells, and redis.go, which does not: the difference between the two is the lesson.
 //
 // The transactions of all strategies write in the same sequence: the buyer's row, the idempotency key, the units, what
-// the buyer has of limited SKUs, then the order with its movements. The key comes before the units and their fence: otherwise a buyer's own committed order
-// would look like a newer write of another holder. SKUs come in the order of their names, so that two orders never wait
-// for each other.
+// the buyer has of limited SKUs, then the order with its movements. The key comes before the units and their fence:
+// otherwise a buyer's own committed order would look like a newer write of another holder. SKUs come in the order of
+// their names, so that two orders never wait for each other.
 package strategy
 
 import (
