@@ -28,7 +28,7 @@ func (s Settings) Check() error {
 		within("lock-ttl", s.LockTTL, 100*time.Millisecond, 10*time.Minute),
 		s.validLock(),
 		within("lock-wait", s.LockWait, 0, 15*time.Minute),
-		within("lease-wait", s.LeaseWait, time.Millisecond, time.Minute),
+		within("lease-wait", s.LeaseWait, time.Millisecond, 10*time.Second),
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),

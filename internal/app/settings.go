@@ -61,7 +61,7 @@ type Settings struct {
 
 	LockTTL     time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps a SKU locked: 100ms to 10m."`
 	LockWait    time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order of the strategy redis waits for the lock of its SKU, and a request 20s longer; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early. At most 15m."`
-	LeaseWait   time.Duration `group:"Life cycle" env:"SHOP_LEASE_WAIT" default:"500ms" help:"How long the strategy lanes waits for the leases of SKUs before it sells without: 1ms to 1m."`
+	LeaseWait   time.Duration `group:"Life cycle" env:"SHOP_LEASE_WAIT" default:"500ms" help:"How long the strategy lanes waits for the leases of SKUs before it sells without: 1ms to 10s."`
 	PayWithin   time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an order holds its units unpaid; then it expires and they are for sale again: 1s to 720h."`
 	KeepKeys    time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept: a repeat within that time gets the first answer, a later one is a new request. 1h to 2160h."`
 	ReconcileAt string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"When to audit all SKUs and log what differs, every day, on one of the instances: a time in UTC, or off."`

@@ -217,9 +217,9 @@ type Leases struct {
 }
 
 // AcquireAll waits for the leases of all keys, all or none. Duplicates count once. All keys are asked for at once. If some
-// are held, those before the first held one, in sorted order, are kept, the others given back, and the rest is taken one
-// after the other in sorted order, so that two callers that hold no other key never wait for each other; in a cluster each
-// may be in another slot. Each key has its own MaxWait.
+// are held, those before the first held one, in sorted order, are kept, and the others given back; when that one is free,
+// the rest is asked for at once again. So two callers that hold no other key never wait for each other; in a cluster each
+// key may be in another slot. Each key has its own MaxWait.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
@@ -233,17 +233,19 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 			_ = all.Release()
 		}
 	}()
-	if len(keys) > 1 {
-		if err := all.tryAll(l, keys); err != nil {
-			return nil, err
+	for len(all.sorted) < len(keys) {
+		if rest := keys[len(all.sorted):]; len(rest) > 1 {
+			if err := all.tryAll(l, rest); err != nil {
+				return nil, err
+			}
 		}
-	}
-	for _, key := range keys[len(all.sorted):] {
-		lease, err := l.Acquire(all.ctx, key)
-		if err != nil {
-			return nil, err
+		if len(all.sorted) < len(keys) {
+			lease, err := l.Acquire(all.ctx, keys[len(all.sorted)])
+			if err != nil {
+				return nil, err
+			}
+			all.add(lease)
 		}
-		all.add(lease)
 	}
 	return all, nil
 }
@@ -256,9 +258,10 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 		tries[i] = l.newWaiter(ctx, key, false)
 		ctx = tries[i].lease.ctx //nolint:fatcontext // each is a child of the one before, as in add
 	}
+	kept := 0
 	defer func() { // also after a panic
 		var others Leases
-		for _, w := range tries[len(a.sorted):] {
+		for _, w := range tries[kept:] {
 			if w.lease.tenure != nil {
 				others.add(w.lease)
 			}
@@ -274,6 +277,7 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 			return err
 		}
 		a.add(tries[i].lease)
+		kept++
 	}
 	return nil
 }

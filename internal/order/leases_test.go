@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
@@ -134,21 +135,33 @@ func TestLanes_silentStore(t *testing.T) {
 	})
 }
 
+// heldUp is a transaction that is held up under its leases, before it locks the stock.
+type heldUp struct {
+	order.Tx
+	meanwhile func()
+}
+
+func (h heldUp) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
+	h.meanwhile()
+	return h.Tx.TryLevels(skus, within)
+}
+
 // "A holder whose lease has ended is harmless for the same reason": it is held up after it was given the lease, another
 // instance sells under the next one, and then it sells what is left.
 func TestLanes_lateHolder(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		late := setup(t, db, byLanes)
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) { // SQLite has one writer
+		late := setup(t, kind.New(t, "").Migrated(t), byLanes)
 		late.supply(t, "mug", 2)
 		other := late.another(t)
-		late.spy.beforeTx = func() error {
-			late.spy.beforeTx = nil
-			if _, err := late.shared.ForceRelease(t.Context(), "sku:mug"); err != nil {
-				return err
-			}
-			other.wantFence(t, "the next holder", other.place(t, "other", "mug", 1), true)
-			return nil
+		late.spy.aroundTx = func(tx order.Tx) order.Tx {
+			return heldUp{tx, func() {
+				if _, err := late.shared.ForceRelease(t.Context(), "sku:mug"); err != nil {
+					t.Error(err)
+				}
+				o := other.mustPlace(t, purchase("bob", "key", "mug", 1))
+				other.wantFence(t, "the next holder", o, true)
+			}}
 		}
 		late.wantFence(t, "the late holder", late.place(t, "late", "mug", 1), false)
 		late.wantLevel(t, "mug", 0, 2)

@@ -5,7 +5,7 @@
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
 // one statement for each table, and answers them. Meanwhile the next batch gathers:
 //
-//	leases -> rows of the buyers -> keys -> rows of the stock, locked and read -> decide
+//	rows of the buyers -> keys -> leases -> rows of the stock, locked and read -> decide
 //	-> orders, lines, units, limits, movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order

@@ -16,13 +16,23 @@ const retryWait = 20 * time.Millisecond
 
 var errLeaseWait = errors.New("not within the time that a batch waits for leases")
 
-// acquire takes the leases of these SKUs, all or none. It returns nil after LeaseWait: then the batch sells without, as its
-// transaction cannot oversell. Leases that could not be had, because their holder has crashed or the lock's store does not
-// answer, are hardly waited for until they can be had again.
-func (s *Seller) acquire(ctx context.Context, skus []string) strategy.Leases {
-	if s.Locker == nil {
-		return nil
+// leases are those of a batch's SKUs, all of them or none.
+type leases struct {
+	seller *Seller
+	ctx    context.Context //nolint:containedctx // of the batch
+	asked  bool
+	held   strategy.Leases // nil for none
+}
+
+// acquire takes the leases of these SKUs, unless an attempt of the transaction has asked for leases before. After LeaseWait
+// it returns without: the transaction cannot oversell. Leases that could not be had, because their holder has crashed or
+// the lock's store does not answer, are hardly waited for until they can be had again.
+func (l *leases) acquire(skus []string) {
+	s := l.seller
+	if s.Locker == nil || l.asked || len(skus) == 0 {
+		return
 	}
+	l.asked = true
 	keys, wait := make([]string, len(skus)), s.LeaseWait
 	s.mu.Lock()
 	for i, sku := range skus {
@@ -32,11 +42,13 @@ func (s *Seller) acquire(ctx context.Context, skus []string) strategy.Leases {
 		}
 	}
 	s.mu.Unlock()
-	ctx, giveUp := context.WithCancelCause(ctx) // with a deadline, the leases would end by it
+	ctx, giveUp := context.WithCancelCause(l.ctx) // a deadline would end the leases, too
 	timer := time.AfterFunc(wait, func() { giveUp(errLeaseWait) })
 	defer timer.Stop()
-	leases, err := s.Locker.AcquireAll(ctx, keys...)
-	if err != nil {
+	held, err := s.Locker.AcquireAll(ctx, keys...)
+	if err == nil {
+		l.held = held
+	} else {
 		giveUp(err)
 	}
 	s.OnLeases(err)
@@ -49,18 +61,37 @@ func (s *Seller) acquire(ctx context.Context, skus []string) strategy.Leases {
 			delete(s.unleased, sku)
 		}
 	}
-	if err != nil {
-		return nil
-	}
-	return leases
 }
 
-// release gives leases back, and waits for that as long as for having them. The store may answer later.
-func (s *Seller) release(leases strategy.Leases) {
-	if leases == nil {
+// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. If a row has one as
+// high, either the lock's store has lost its memory, and the lease gets a higher one; or the lease has passed to another
+// holder, and is used no more.
+func (l *leases) fences(levels order.Levels) map[string]int64 {
+	fences := map[string]int64{}
+	for _, sku := range levels.SKUs {
+		key := strategy.Key(sku.Name)
+		if l.held == nil || l.held.Fence(key) == 0 { // it was not asked for
+			continue
+		}
+		if l.held.Fence(key) <= sku.Fence {
+			ctx, cancel := context.WithTimeout(l.ctx, retryWait)
+			err := l.held.Raise(ctx, key, sku.Fence)
+			cancel()
+			if err != nil {
+				continue
+			}
+		}
+		fences[sku.Name] = l.held.Fence(key)
+	}
+	return fences
+}
+
+// release gives the leases back, and waits for that as long as for having them. The store may answer later.
+func (l *leases) release() {
+	if l.held == nil {
 		return
 	}
-	released := make(chan struct{})
+	s, released := l.seller, make(chan struct{})
 	s.leaders.Go(func() {
 		defer close(released)
 		defer func() {
@@ -68,33 +99,10 @@ func (s *Seller) release(leases strategy.Leases) {
 				s.OnPanic(fmt.Errorf("release leases: panic: %v\n%s", p, debug.Stack()))
 			}
 		}()
-		_ = leases.Release() // what is committed stays
+		_ = l.held.Release() // what is committed stays
 	})
 	select {
 	case <-released:
 	case <-time.After(s.LeaseWait):
 	}
-}
-
-// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. If a row has one as
-// high, either the lock's store has lost its memory, and the lease gets a higher one; or the lease has passed to another
-// holder, and is used no more.
-func (s *Seller) fences(ctx context.Context, leases strategy.Leases, levels order.Levels) map[string]int64 {
-	fences := map[string]int64{}
-	if leases == nil {
-		return fences
-	}
-	for _, sku := range levels.SKUs {
-		key := strategy.Key(sku.Name)
-		if leases.Fence(key) <= sku.Fence {
-			ctx, cancel := context.WithTimeout(ctx, retryWait)
-			err := leases.Raise(ctx, key, sku.Fence)
-			cancel()
-			if err != nil {
-				continue
-			}
-		}
-		fences[sku.Name] = leases.Fence(key)
-	}
-	return fences
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
 
@@ -36,21 +35,18 @@ func (s *Seller) queueOf(r *request) *queue {
 	return &s.selling
 }
 
-// serve sells to the buyers under the leases of their SKUs, if these can be had.
+// serve sells to the buyers, and then gives the leases back.
 func (s *Seller) serve(buyers []*request) {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	var leases strategy.Leases
-	s.guard(buyers, func([]*request) error {
-		leases = s.acquire(ctx, (&batch{orders: buyers}).skus())
-		return s.sell(ctx, buyers, leases)
-	})
-	s.release(leases) // after the answers
+	leases := &leases{seller: s, ctx: ctx}
+	s.guard(buyers, func([]*request) error { return s.sell(ctx, buyers, leases) })
+	leases.release() // after the answers
 }
 
 // sell decides the orders of the buyers, and places those that can be placed, in one transaction. Its error is the
 // outcome of orders that were to be placed.
-func (s *Seller) sell(ctx context.Context, buyers []*request, leases strategy.Leases) error {
+func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) error {
 	var think time.Duration
 	for _, r := range buyers {
 		think = max(think, r.draft.Think)
@@ -58,7 +54,7 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases strategy.Le
 	if err := order.Pause(ctx, think); err != nil {
 		return err
 	}
-	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(ctx, tx, b, leases) })
+	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) })
 	if err != nil {
 		return err
 	}
@@ -70,8 +66,8 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases strategy.Le
 }
 
 // place is one attempt of the transaction. Like each transaction of a shop, it locks the rows of buyers, of keys and
-// of the stock in this sequence.
-func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strategy.Leases) error {
+// of the stock in this sequence. It waits for the leases as late as it can: the instances take turns from there on.
+func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
 	// claims its keys.
 	locked, err := tx.LockBuyers(b.names()...)
@@ -101,6 +97,7 @@ func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strate
 	})
 	claimed := b.keys()
 
+	leases.acquire(b.skus())
 	levels, err := tx.TryLevels(b.skus(), patience)
 	if err != nil {
 		return err
@@ -121,7 +118,7 @@ func (s *Seller) place(ctx context.Context, tx order.Tx, b *batch, leases strate
 	if err := tx.Insert(b.placed()...); err != nil {
 		return err
 	}
-	b.fences = s.fences(ctx, leases, levels)
+	b.fences = leases.fences(levels)
 	if err := tx.TakeAll(b.takes()...); err != nil {
 		return err
 	}
