@@ -21,7 +21,8 @@ type leases struct {
 	seller *Seller
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
-	held   strategy.Leases // nil for none
+	held   strategy.Leases  // nil for none
+	higher map[string]int64 // fences of rows, by SKU, that are higher than those of the leases
 }
 
 // acquire takes the leases of these SKUs, unless an attempt of the transaction has asked for leases before. After LeaseWait
@@ -42,15 +43,8 @@ func (l *leases) acquire(skus []string) {
 		}
 	}
 	s.mu.Unlock()
-	ctx, giveUp := context.WithCancelCause(l.ctx) // a deadline would end the leases, too
-	timer := time.AfterFunc(wait, func() { giveUp(errLeaseWait) })
-	defer timer.Stop()
-	held, err := s.Locker.AcquireAll(ctx, keys...)
-	if err == nil {
-		l.held = held
-	} else {
-		giveUp(err)
-	}
+	held, err := s.ask(l.ctx, wait, keys)
+	l.held = held
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,25 +57,63 @@ func (l *leases) acquire(skus []string) {
 	}
 }
 
-// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. If a row has one as
-// high, either the lock's store has lost its memory, and the lease gets a higher one; or the lease has passed to another
-// holder, and is used no more.
+// ask waits for leases until the time is over. A request to the lock's store may have its answer later: what it has been
+// granted by then is given back.
+func (s *Seller) ask(ctx context.Context, wait time.Duration, keys []string) (strategy.Leases, error) {
+	ctx, giveUp := context.WithCancelCause(ctx) // a deadline would end the leases, too
+	timer := time.AfterFunc(wait, func() { giveUp(errLeaseWait) })
+	defer timer.Stop()
+	granted, failed := make(chan strategy.Leases), make(chan error, 1)
+	s.apart("ask for leases", func() {
+		leases, err := s.Locker.AcquireAll(ctx, keys...)
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case granted <- leases:
+		case <-ctx.Done():
+			_ = leases.Release() // the locker retries it
+		}
+	})
+	select {
+	case leases := <-granted:
+		return leases, nil
+	case err := <-failed:
+		giveUp(err)
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// apart runs a step in a goroutine, so that a batch need not wait for its end.
+func (s *Seller) apart(what string, step func()) {
+	s.leaders.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.OnPanic(fmt.Errorf("%s: panic: %v\n%s", what, p, debug.Stack()))
+			}
+		}()
+		step()
+	})
+}
+
+// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. A row that has one
+// as high is sold without: either the lease has passed to another holder, or the lock's store has lost its memory, and gets
+// a higher one with the release.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
+	l.higher = map[string]int64{}
 	for _, sku := range levels.SKUs {
-		key := strategy.Key(sku.Name)
-		if l.held == nil || l.held.Fence(key) == 0 { // it was not asked for
-			continue
+		if l.held == nil {
+			break
 		}
-		if l.held.Fence(key) <= sku.Fence {
-			ctx, cancel := context.WithTimeout(l.ctx, retryWait)
-			err := l.held.Raise(ctx, key, sku.Fence)
-			cancel()
-			if err != nil {
-				continue
-			}
+		if fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
+			fences[sku.Name] = fence
+		} else if fence > 0 { // it was asked for
+			l.higher[sku.Name] = sku.Fence
 		}
-		fences[sku.Name] = l.held.Fence(key)
 	}
 	return fences
 }
@@ -92,13 +124,11 @@ func (l *leases) release() {
 		return
 	}
 	s, released := l.seller, make(chan struct{})
-	s.leaders.Go(func() {
+	s.apart("release leases", func() {
 		defer close(released)
-		defer func() {
-			if p := recover(); p != nil {
-				s.OnPanic(fmt.Errorf("release leases: panic: %v\n%s", p, debug.Stack()))
-			}
-		}()
+		for sku, fence := range l.higher {
+			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // an error means that it is not held any more
+		}
 		_ = l.held.Release() // what is committed stays
 	})
 	select {
