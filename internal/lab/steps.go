@@ -54,13 +54,23 @@ type tracedLocker struct{ next strategy.Locker }
 
 // AcquireAll implements strategy.Locker.
 func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+	return l.acquire(ctx, keys, func() (strategy.Leases, error) { return l.next.AcquireAll(ctx, keys...) })
+}
+
+// AcquireWith implements strategy.Locker.
+func (l tracedLocker) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
+	keys := append([]string{key}, others...)
+	return l.acquire(ctx, keys, func() (strategy.Leases, error) { return l.next.AcquireWith(ctx, key, others...) })
+}
+
+func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (strategy.Leases, error)) (strategy.Leases, error) {
 	leases := &tracedLeases{ctx: ctx, name: strings.Join(keys, " ")}
 	_, leases.byCommand = l.next.(wrongLock)
 	asking := workIn(ctx).of()
 	asking.asksFor(keys, l.next)
 	asking.step(step{name: stepLockAsked})
 	err := leases.inOneStep(asking, "lock", func() (err error) {
-		leases.Leases, err = l.next.AcquireAll(ctx, keys...)
+		leases.Leases, err = ask()
 		return err
 	})
 	if err != nil {

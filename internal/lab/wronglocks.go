@@ -204,6 +204,11 @@ type wrongLock struct {
 	there   func(ctx context.Context, key string) bool // of a row
 }
 
+// AcquireWith implements strategy.Locker, for all of the keys.
+func (l wrongLock) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
+	return l.AcquireAll(ctx, append([]string{key}, others...)...)
+}
+
 // AcquireAll implements strategy.Locker. Its error is a lock.ErrNotAcquired, joined with the reason.
 func (l wrongLock) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
 	held := &wrongLeases{lock: l, ctx: ctx, owner: cmp.Or(strategy.Holder(ctx), rand.Text())}

@@ -212,14 +212,14 @@ func (e *Lease) returnToStore(first *Lease, c Claim) {
 
 // Leases are the leases on several keys, taken together.
 type Leases struct {
-	sorted []*Lease
+	sorted []*Lease // by key, of AcquireAll
 	ctx    context.Context
 }
 
 // AcquireAll waits for the leases of all keys, all or none. Duplicates count once. All keys are asked for at once. If some
-// are held, those before the first held one, in sorted order, are kept, and the others given back; when that one is free,
-// the rest is asked for at once again. So two callers that hold no other key never wait for each other; in a cluster each
-// key may be in another slot. Each key has its own MaxWait.
+// are held, those before the first held one, in sorted order, are kept, the others given back, and the rest is taken one
+// after the other in sorted order, so that two callers that hold no other key never wait for each other; in a cluster each
+// may be in another slot. Each key has its own MaxWait.
 //
 // The error is Acquire's, for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
@@ -233,20 +233,47 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 			_ = all.Release()
 		}
 	}()
-	for len(all.sorted) < len(keys) {
-		if rest := keys[len(all.sorted):]; len(rest) > 1 {
-			if err := all.tryAll(l, rest); err != nil {
-				return nil, err
-			}
-		}
-		if len(all.sorted) < len(keys) {
-			lease, err := l.Acquire(all.ctx, keys[len(all.sorted)])
-			if err != nil {
-				return nil, err
-			}
-			all.add(lease)
+	if len(keys) > 1 {
+		if err := all.tryAll(l, keys); err != nil {
+			return nil, err
 		}
 	}
+	for _, key := range keys[len(all.sorted):] {
+		lease, err := l.Acquire(all.ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		all.add(lease)
+	}
+	return all, nil
+}
+
+// AcquireWith waits for the lease of a key, as Acquire does, and then takes those of the other keys that are free. It asks
+// for these at once, and waits for none, so that it holds no key while it waits for another. The Context of what it returns
+// is that of the first key's lease.
+func (l *Locker) AcquireWith(ctx context.Context, key string, others ...string) (*Leases, error) {
+	first, err := l.Acquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	tries := make([]*Lease, len(others))
+	all, panicked := &Leases{sorted: []*Lease{first}, ctx: first.Context()}, true
+	defer func() {
+		for _, lease := range tries {
+			if lease != nil {
+				all.sorted = append(all.sorted, lease)
+			}
+		}
+		if panicked {
+			_ = all.Release()
+		}
+	}()
+	together(len(others), func(i int) {
+		if others[i] != key && !slices.Contains(others[:i], others[i]) {
+			tries[i], _ = l.TryAcquire(ctx, others[i]) // an error means that it is not held
+		}
+	})
+	panicked = false
 	return all, nil
 }
 
@@ -258,10 +285,9 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 		tries[i] = l.newWaiter(ctx, key, false)
 		ctx = tries[i].lease.ctx //nolint:fatcontext // each is a child of the one before, as in add
 	}
-	kept := 0
 	defer func() { // also after a panic
 		var others Leases
-		for _, w := range tries[kept:] {
+		for _, w := range tries[len(a.sorted):] {
 			if w.lease.tenure != nil {
 				others.add(w.lease)
 			}
@@ -277,7 +303,6 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 			return err
 		}
 		a.add(tries[i].lease)
-		kept++
 	}
 	return nil
 }

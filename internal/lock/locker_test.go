@@ -536,6 +536,45 @@ func TestLocker_AcquireAll_held(t *testing.T) {
 	})
 }
 
+// AcquireWith "waits for the lease of a key, as Acquire does, and then takes those of the other keys that are free"; "it
+// holds no key while it waits for another".
+func TestLocker_AcquireWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lock.NewMemory()
+		locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
+		first, held := mustAcquire(t, other, "b"), mustAcquire(t, other, "c")
+		got := make(chan *lock.Leases)
+		go func() {
+			leases, err := locker.AcquireWith(t.Context(), "b", "a", "c", "b", "a")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- leases
+		}()
+		synctest.Wait()
+		mustRelease(t, mustAcquire(t, other, "a"))
+		mustRelease(t, first)
+		leases := <-got
+		for key, want := range map[string]bool{"a": true, "b": true, "c": false} {
+			if is := leases.Fence(key) > 0; is != want {
+				t.Errorf("%s is held: %v, want %v", key, is, want)
+			}
+		}
+		if err := leases.Release(); err != nil {
+			t.Error(err)
+		}
+		mustRelease(t, held)
+		for _, key := range []string{"a", "b", "c"} {
+			mustRelease(t, mustAcquire(t, other, key))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := locker.AcquireWith(ctx, "a", "b"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want Canceled", err)
+		}
+	})
+}
+
 // late is a Backend whose grants come too late for a short TTL.
 type late struct{ lock.Backend }
 

@@ -22,9 +22,9 @@ type watched struct {
 	asked, without atomic.Int64
 }
 
-func (w *watched) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
+func (w *watched) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
 	w.asked.Add(1)
-	return w.Locker.AcquireAll(ctx, keys...)
+	return w.Locker.AcquireWith(ctx, key, others...)
 }
 
 func (w *watched) config(c *config) {

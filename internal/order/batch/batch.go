@@ -15,10 +15,10 @@
 // its buyer has ended by then, since the client may have sent the request to another instance and been refused there.
 // From then on, the buyer waits for the outcome.
 //
-// The leases of the SKUs keep the instances from waiting for each other in the database: while one sells a SKU, the
-// others' next batches grow. They are asked for, and never depended on. If they cannot be had in time, because their holder
-// has crashed or the lock's store does not answer, the batch sells without: the rows that it locks decide. A holder whose
-// lease has ended is harmless for the same reason.
+// The instances queue for the lease of the SKU that most of a batch's orders want, instead of for its row. A batch also takes
+// the leases of its other SKUs, where they are free. Leases are asked for, and never depended on: if they cannot be had in
+// time, because their holder has crashed or the lock's store does not answer, the batch sells without, since the rows that
+// it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
 // Payments, cancellations and expiries wait in a queue of their own, whose batches go
 //
@@ -73,8 +73,8 @@ const (
 type Config struct {
 	strategy.Shop
 
-	// Locker takes the leases of the SKUs that a batch sells; nil to sell without. A batch waits for them for LeaseWait, and
-	// sells without those that it cannot have; 0 means 500 ms.
+	// Locker takes the leases of the SKUs that a batch sells; nil to sell without. A batch waits for LeaseWait, and then sells
+	// without; 0 means 500 ms.
 	Locker    strategy.Locker
 	LeaseWait time.Duration
 

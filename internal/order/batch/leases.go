@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"example.com/shop/internal/order"
@@ -16,7 +19,7 @@ const retryWait = 20 * time.Millisecond
 
 var errLeaseWait = errors.New("not within the time that a batch waits for leases")
 
-// leases are those of a batch's SKUs, all of them or none.
+// leases are those of a batch's SKUs.
 type leases struct {
 	seller *Seller
 	ctx    context.Context //nolint:containedctx // of the batch
@@ -25,47 +28,61 @@ type leases struct {
 	higher map[string]int64 // fences of rows, by SKU, that are higher than those of the leases
 }
 
-// acquire takes the leases of these SKUs, unless an attempt of the transaction has asked for leases before. After LeaseWait
-// it returns without: the transaction cannot oversell. Leases that could not be had, because their holder has crashed or
-// the lock's store does not answer, are hardly waited for until they can be had again.
-func (l *leases) acquire(skus []string) {
+// acquire waits for the lease of the SKU that most orders of the batch want, and takes those of the others that are free:
+// the transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot oversell.
+// A lease that could not be had, because its holder has crashed or the lock's store does not answer, is hardly waited for
+// until it can be had again. A further attempt of the transaction keeps what the first was given.
+func (l *leases) acquire(b *batch) {
 	s := l.seller
-	if s.Locker == nil || l.asked || len(skus) == 0 {
+	if s.Locker == nil || l.asked || len(b.orders) == 0 {
 		return
 	}
 	l.asked = true
-	keys, wait := make([]string, len(skus)), s.LeaseWait
+	sku, others := b.wanted()
+	wait := s.LeaseWait
 	s.mu.Lock()
-	for i, sku := range skus {
-		keys[i] = strategy.Key(sku)
-		if s.unleased[sku] {
-			wait = min(wait, retryWait)
-		}
+	if s.unleased[sku] {
+		wait = min(wait, retryWait)
 	}
 	s.mu.Unlock()
-	held, err := s.ask(l.ctx, wait, keys)
+	held, err := s.ask(l.ctx, wait, sku, others)
 	l.held = held
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sku := range skus {
-		if err != nil {
-			s.unleased[sku] = true
-		} else {
-			delete(s.unleased, sku)
+	delete(s.unleased, sku)
+	if err != nil {
+		s.unleased[sku] = true
+	}
+}
+
+// wanted returns the SKU that most orders want, and the others.
+func (b *batch) wanted() (most string, others []string) {
+	orders := map[string]int{}
+	for _, r := range b.orders {
+		for _, line := range r.order().Lines {
+			orders[line.SKU]++
 		}
 	}
+	others = slices.SortedFunc(maps.Keys(orders), func(a, b string) int {
+		return cmp.Or(cmp.Compare(orders[b], orders[a]), cmp.Compare(a, b))
+	})
+	return others[0], others[1:]
 }
 
 // ask waits for leases until the time is over. A request to the lock's store may have its answer later: what it has been
 // granted by then is given back.
-func (s *Seller) ask(ctx context.Context, wait time.Duration, keys []string) (strategy.Leases, error) {
+func (s *Seller) ask(ctx context.Context, wait time.Duration, sku string, others []string) (strategy.Leases, error) {
+	keys := make([]string, len(others))
+	for i, other := range others {
+		keys[i] = strategy.Key(other)
+	}
 	ctx, giveUp := context.WithCancelCause(ctx) // a deadline would end the leases, too
 	timer := time.AfterFunc(wait, func() { giveUp(errLeaseWait) })
 	defer timer.Stop()
 	granted, failed := make(chan strategy.Leases), make(chan error, 1)
 	s.apart("ask for leases", func() {
-		leases, err := s.Locker.AcquireAll(ctx, keys...)
+		leases, err := s.Locker.AcquireWith(ctx, strategy.Key(sku), keys...)
 		if err != nil {
 			failed <- err
 			return
@@ -111,7 +128,7 @@ func (l *leases) fences(levels order.Levels) map[string]int64 {
 		}
 		if fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
 			fences[sku.Name] = fence
-		} else if fence > 0 { // it was asked for
+		} else if fence > 0 { // it is held
 			l.higher[sku.Name] = sku.Fence
 		}
 	}

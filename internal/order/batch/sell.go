@@ -97,7 +97,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	})
 	claimed := b.keys()
 
-	leases.acquire(b.skus())
+	leases.acquire(b)
 	levels, err := tx.TryLevels(b.skus(), patience)
 	if err != nil {
 		return err

@@ -11,6 +11,9 @@ import (
 type Locker interface {
 	// AcquireAll takes the locks of these keys, all or none, in sorted order.
 	AcquireAll(ctx context.Context, keys ...string) (Leases, error)
+
+	// AcquireWith takes the lock of a key, and then those of the others that are free.
+	AcquireWith(ctx context.Context, key string, others ...string) (Leases, error)
 }
 
 // Leases are held until Release. A lock without fences returns the fence 0, and a lock without a TTL never ends by
@@ -19,7 +22,7 @@ type Leases interface {
 	// Context ends when one of the leases does.
 	Context() context.Context
 
-	// Fence returns the fencing token of a key's lease.
+	// Fence returns the fencing token of a key's lease, 0 for a key that is not held.
 	Fence(key string) int64
 
 	// Raise gives the lease of a key a fence that is higher than above.
@@ -45,12 +48,18 @@ func (l leased) AcquireAll(ctx context.Context, keys ...string) (Leases, error) 
 	return leases{all, keys}, nil
 }
 
+func (l leased) AcquireWith(ctx context.Context, key string, others ...string) (Leases, error) {
+	all, err := l.Locker.AcquireWith(ctx, key, others...)
+	if err != nil {
+		return nil, err
+	}
+	return leases{all, []string{key}}, nil
+}
+
 type leases struct {
 	*lock.Leases
 	keys []string
 }
-
-func (l leases) Fence(key string) int64 { return l.Lease(key).Fence() }
 
 func (l leases) Raise(ctx context.Context, key string, above int64) error {
 	return l.Lease(key).Raise(ctx, above)
