@@ -112,7 +112,7 @@ func TestRedisRights(t *testing.T) {
 	var log testserver.LogBuffer
 	s := embedded(t, 5)
 	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
-	s.RateLimit = nil // the default
+	s.RateLimit, s.LeaseWait = nil, time.Minute // a rate limit: the default
 	shop := start(t, s)
 	untilReady(t, shop)
 

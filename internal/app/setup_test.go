@@ -162,6 +162,14 @@ func untilReady(t *testing.T, shop *app.Shop) {
 	})
 }
 
+// untilWaits returns once an order waits for the lease of its SKU, which another instance has.
+func untilWaits(t *testing.T, shop *app.Shop) {
+	t.Helper()
+	testserver.Until(t, "an order waits for its lease", patience, func() bool {
+		return strings.Contains(scrape(t, shop), `shop_lock_contended_total{kind="sku",lock="redis"} 1`)
+	})
+}
+
 // takeLease is another instance, that has the lease of a key and keeps it.
 func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
 	t.Helper()

@@ -3,23 +3,20 @@ package app_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
-
-	"example.com/shop/internal/testserver"
 )
 
 // An order that takes too long is cut off, Shutdown says so, and the accounts agree all the same.
 func TestShutdown_cutsOff(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
-	s.Drain = 50 * time.Millisecond
+	s.Drain, s.LeaseWait = 50*time.Millisecond, time.Minute
 	shop := start(t, s)
 	lease := takeLease(t, s, "sku:mug")
 	order := make(chan answer, 1)
 	go func() { order <- buy(t, shop, "in-flight") }()
-	testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), `shop_queue_length{queue="lanes"} 1`) })
+	untilWaits(t, shop)
 
 	err := shop.Shutdown(t.Context())
 	if err == nil {

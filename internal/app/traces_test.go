@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -84,14 +85,17 @@ func TestShop_traces(t *testing.T) {
 // link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
 	s := embedded(t, 5)
-	s.Redis = miniredis.RunT(t).Addr()
+	s.Redis, s.LeaseWait = miniredis.RunT(t).Addr(), time.Minute
 	got := startCollector(t)
 	shop := start(t, s)
 	lease := takeLease(t, s, "sku:mug")
 	var buyers sync.WaitGroup
-	for i := range 3 {
-		buyers.Go(func() { buy(t, shop, fmt.Sprint("key-", i)).want(t, http.StatusCreated) })
-		queued := fmt.Sprintf(`shop_queue_length{queue="lanes"} %d`, i+1)
+	for i := range 4 {
+		buyers.Go(func() { buy(t, shop, "key-1", as(t, fmt.Sprint("buyer-", i))).want(t, http.StatusCreated) })
+		if i == 0 {
+			untilWaits(t, shop)
+		}
+		queued := fmt.Sprintf("shop_queue_length{queue=\"lanes\"} %d\n", i) // behind the first, which waits for the lease
 		testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), queued) })
 	}
 	if err := lease.Release(); err != nil {
@@ -115,8 +119,8 @@ func TestShop_tracesOfBatch(t *testing.T) {
 			}
 		}
 	}
-	if len(sold) != 1 || !slices.Equal(linked, []string{sold[0], sold[0]}) {
-		t.Errorf("got commits in traces %q and links to %q, want one commit, and two links to its trace", sold, linked)
+	if len(sold) != 2 || !slices.Equal(linked, []string{sold[1], sold[1]}) {
+		t.Errorf("got commits in traces %q and links to %q, want two commits, and two links to the trace of the second", sold, linked)
 	}
 }
 

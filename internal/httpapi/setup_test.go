@@ -21,7 +21,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
-	"example.com/shop/internal/order/lane"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
@@ -59,20 +58,14 @@ func (i instance) service(t testing.TB) *order.Service {
 	t.Helper()
 	locker := lock.New(i.locks, lock.Options{MaxWait: 5 * time.Minute})
 	sell := strategy.Shop{Store: i.db, MaxOpen: i.maxOpen, CommitTime: time.Second}
-	early := 0
-	if !i.db.IsSQLite() {
-		early = 8
-	}
-	lanes := lane.New(lane.Config{Shop: sell, Locker: strategy.Lease(locker), Early: early})
-	ends := batch.New(batch.Config{Shop: sell})
+	lanes := batch.New(batch.Config{Shop: sell, Locker: strategy.Lease(locker)})
 	t.Cleanup(func() {
 		lanes.Close()
-		ends.Close()
 		if err := locker.Close(); err != nil {
 			t.Errorf("close locker: %v", err)
 		}
 	})
-	return order.New(order.Config{Store: sell.Store, Strategy: lanes, Ends: ends, Hold: i.hold})
+	return order.New(order.Config{Store: sell.Store, Strategy: lanes, Ends: lanes, Hold: i.hold})
 }
 
 // newInstance builds both APIs of an instance.

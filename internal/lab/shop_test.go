@@ -329,13 +329,13 @@ func TestSettings_Check(t *testing.T) {
 func TestSource(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
-		"internal/order/strategy/none.go": "s.read(", "internal/order/lane/batch.go": "package lane", "internal/lab/wronglocks.go": "PSETEX",
+		"internal/order/strategy/none.go": "s.read(", "internal/order/batch/sell.go": "package batch", "internal/lab/wronglocks.go": "PSETEX",
 	} {
 		if text, err := Source(file); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: got %d bytes, %v, want %q in it", file, len(text), err, want)
 		}
 	}
-	for _, file := range []string{"", "internal/order/lane/lane_test.go", "internal/lab/../app/shop.go", "internal/lab/shop.go", "/etc/passwd"} {
+	for _, file := range []string{"", "internal/order/batch_test.go", "internal/lab/../app/shop.go", "internal/lab/shop.go", "/etc/passwd"} {
 		if text, err := Source(file); err == nil {
 			t.Errorf("%s: got %d bytes, want an error", file, len(text))
 		}

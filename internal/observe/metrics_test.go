@@ -81,6 +81,8 @@ func TestMetrics_results(t *testing.T) {
 	job.Ran(1, errors.New("broken"))
 	m.Batch(3)
 	m.Batch(100)
+	m.Leases(nil)
+	m.Leases(lock.ErrTimeout)
 	text, families := scrape(t, m)
 	for _, r := range []string{"acquired", "timeout", "queue-full", "no-answer", "gave-up", "refused"} {
 		wantLines(t, text, `shop_lock_acquisitions_total{kind="sku",lock="redis",result="`+r+`"} 1`)
@@ -95,9 +97,10 @@ func TestMetrics_results(t *testing.T) {
 		`shop_job_runs_total{job="expiry",result="failed"} 1`,
 		`shop_job_items_total{job="expiry"} 4`,
 		`shop_job_leader{job="expiry"} 1`,
-		`shop_lane_batch_orders_bucket{le="4"} 1`,
-		`shop_lane_batch_orders_count 2`,
-		`shop_lane_batch_orders_sum 103`,
+		`shop_batch_orders_bucket{le="4"} 1`,
+		`shop_batch_orders_count 2`,
+		`shop_batch_orders_sum 103`,
+		`shop_unleased_batches_total 1`,
 	)
 	last := families["shop_job_last_success_timestamp_seconds"].GetMetric()[0].GetGauge().GetValue()
 	if off := time.Since(time.Unix(int64(last), 0)).Abs(); off > time.Minute {
