@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -46,6 +48,14 @@ func (r *readyCommand) Run(ctx context.Context, p *program) error {
 		reason, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
 		return fmt.Errorf("not ready: status %d: %s", answer.StatusCode, reason)
 	}
-	fmt.Fprintln(p.stdout, "ready")
+	var ready struct{ Without []string }
+	if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil {
+		return fmt.Errorf("not ready: %w", err)
+	}
+	said := "ready"
+	if ready.Without != nil {
+		said += ", without " + strings.Join(ready.Without, " and ")
+	}
+	fmt.Fprintln(p.stdout, said)
 	return nil
 }

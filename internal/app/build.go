@@ -217,7 +217,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	config := httpapi.Config{
 		Orders:      c.orders,
 		Stock:       c.database,
-		Checks:      []httpapi.Check{c.check("database", c.database.Writable)},
+		Checks:      []httpapi.Check{c.check("database", false, c.database.Writable)},
 		Draining:    draining,
 		Identify:    s.Hooks.Identify,
 		MaxInFlight: s.MaxInFlight,
@@ -226,7 +226,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Observer:    c.metrics,
 	}
 	if s.Redis != "" {
-		config.Checks = append(config.Checks, c.check("redis", leaseCheck(c.leases, s.Redis)))
+		config.Checks = append(config.Checks, c.check("redis", s.Strategy != "redis", leaseCheck(c.leases, s.Redis)))
 	}
 	if len(c.database.Hosts()) > 1 {
 		config.Primary = func() string {
@@ -269,10 +269,14 @@ func leaseCheck(leases lock.Backend, address string) func(context.Context) error
 	}
 }
 
-// check is the readiness check of a server. It logs when the server stops and starts to do its part of an order.
-func (c *components) check(server string, try func(context.Context) error) httpapi.Check {
+// check is the readiness check of a server, an optional one if orders are sold without it as well. It logs when the server
+// stops and starts to do its part of an order.
+func (c *components) check(server string, optional bool, try func(context.Context) error) httpapi.Check {
 	outage := &observe.Outage{Log: c.log.With("server", server), Message: "no order can be taken, so the shop is not ready"}
-	return httpapi.Check{Name: server, Try: func(ctx context.Context) error {
+	if optional {
+		outage.Message = "orders are sold without this server"
+	}
+	return httpapi.Check{Name: server, Optional: optional, Try: func(ctx context.Context) error {
 		err := try(ctx)
 		outage.Note(ctx, err)
 		return err

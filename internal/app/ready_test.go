@@ -2,10 +2,12 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,14 +70,14 @@ func TestReadyz_database(t *testing.T) {
 	}
 }
 
-// What keeps Redis from granting leases makes the shop unready, although it answers.
+// What keeps Redis from granting leases makes a shop unready that sells by the strategy redis, although Redis answers.
 func TestReadyz_redis(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.OpenRedis)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = admin.Close() })
 	s := embedded(t, 1)
-	s.Redis = server.Addr()
+	s.Redis, s.Strategy = server.Addr(), "redis"
 	shop := start(t, s)
 	for _, c := range []struct{ set, undo, reason string }{
 		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "READONLY"},
@@ -99,6 +101,98 @@ func TestReadyz_redis(t *testing.T) {
 	}
 	untilReady(t, shop)
 	buy(t, shop, "key-1").want(t, http.StatusCreated)
+}
+
+// "Whatever happens to Redis, orders are sold": while it is silent, and while it is gone. When it is back, they have leases
+// again.
+func TestShop_withoutRedis(t *testing.T) {
+	t.Parallel()
+	type broken struct {
+		link   *testserver.Link
+		server *testserver.Server
+		addr   atomic.Value // of the server
+	}
+	for name, c := range map[string]struct{ fault, repair func(*testing.T, *broken) }{
+		"silent": {
+			func(_ *testing.T, b *broken) { b.link.Silence(true, true) },
+			func(_ *testing.T, b *broken) { b.link.Heal() },
+		},
+		"gone": {
+			func(t *testing.T, b *broken) { testserver.Must(t, b.server.Do(t.Context(), testserver.Kill)) },
+			func(t *testing.T, b *broken) {
+				testserver.Must(t, b.server.Do(t.Context(), testserver.Restart))
+				b.addr.Store(b.server.Addr())
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &broken{server: testserver.Start(t, testserver.OpenRedis)}
+			b.addr.Store(b.server.Addr())
+			var err error
+			b.link, err = testserver.NewLink(t.Context(), false, func() string { return b.addr.Load().(string) })
+			testserver.Must(t, err)
+			t.Cleanup(b.link.Close)
+			var log testserver.LogBuffer
+			s := embedded(t, 100)
+			s.Redis, s.RateLimit, s.Log = b.link.Addr, nil, slog.New(slog.NewTextHandler(&log, nil)) // the default limit
+			shop := start(t, s)
+			says := func(answer string) {
+				t.Helper()
+				testserver.Until(t, "/readyz says "+answer, patience, func() bool {
+					return call(t, http.MethodGet, shop.URL()+"/readyz", "").want(t, http.StatusOK).body == answer+"\n"
+				})
+			}
+			says(`{"status":"ready"}`)
+			buy(t, shop, "before").want(t, http.StatusCreated)
+
+			c.fault(t, b)
+			for i := range 3 {
+				buy(t, shop, fmt.Sprint("without-", i)).want(t, http.StatusCreated)
+			}
+			says(`{"status":"ready","without":["redis"]}`)
+			if metrics := scrape(t, shop); !strings.Contains(metrics, "\nshop_unleased_batches_total 3\n") || !log.Has(`msg="orders are sold without leases" errors=1`) {
+				t.Errorf("got log %s and metrics %s, want three batches without leases", &log, metrics)
+			}
+			for i, fence := range fences(t, shop) {
+				if (fence > 0) != (i == 0) {
+					t.Errorf("order %d: got fence %d", i, fence)
+				}
+			}
+
+			c.repair(t, b)
+			orders := int64(4)
+			testserver.Until(t, "orders have leases", patience, func() bool {
+				orders++
+				buy(t, shop, fmt.Sprint("after-", orders)).want(t, http.StatusCreated)
+				all := fences(t, shop)
+				return all[len(all)-1] > 0
+			})
+			says(`{"status":"ready"}`)
+			if !log.Has(`msg="orders are sold without leases: over"`) {
+				t.Errorf("got log %s, want that it is over", &log)
+			}
+			wantAudit(t, shop, orders)
+		})
+	}
+}
+
+// fences returns the fences under which orders took mugs, the earliest first; 0 for none.
+func fences(t *testing.T, shop *app.Shop) (all []int64) {
+	t.Helper()
+	var ledger struct {
+		Movements []struct {
+			Kind  string
+			Fence int64
+		}
+	}
+	decodeAnswer(t, operate(t, shop, http.MethodGet, "/v1/skus/mug/movements?limit=100", "").want(t, http.StatusOK), &ledger)
+	for _, m := range ledger.Movements {
+		if m.Kind == "reserve" {
+			all = append(all, m.Fence)
+		}
+	}
+	return all
 }
 
 // "The shop's user of Redis 6.2 or later, or of Valkey, needs these rights and no others": with them an order that waits for
@@ -129,8 +223,8 @@ func TestRedisRights(t *testing.T) {
 	testserver.Must(t, shop.Shutdown(t.Context()))
 
 	wantNothingRefused(t, admin)
-	if strings.Contains(log.String(), "level=WARN") {
-		t.Errorf("got log %s, want no warning", &log)
+	if log.Has("NOPERM") {
+		t.Errorf("got log %s, want nothing refused", &log)
 	}
 	used := admin.InfoMap(t.Context(), "commandstats")
 	for right := range strings.SplitSeq(rights, " ") {

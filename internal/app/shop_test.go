@@ -9,26 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"example.com/shop/internal/testserver"
 )
-
-// Readiness tells which server is gone; the process lives on.
-func TestShop_redisGone(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, 1)
-	server := miniredis.RunT(t)
-	s.Redis = server.Addr()
-	shop := start(t, s)
-	untilReady(t, shop)
-	server.Close()
-	testserver.Until(t, "it names redis, and nothing else", 30*time.Second, func() bool {
-		w := call(t, http.MethodGet, shop.URL()+"/readyz", "")
-		return w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["redis"]`)
-	})
-	call(t, http.MethodGet, shop.URL()+"/healthz", "").want(t, http.StatusOK)
-}
 
 // A database that says nothing any more makes the shop unready as one that hangs up does, is told, and is back when it
 // answers.

@@ -31,26 +31,33 @@ func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
 	}
-	if err := a.ready.check(c.Request.Context()); err != nil {
+	without, err := a.ready.check(c.Request.Context())
+	if err != nil {
 		return 0, nil, err
 	}
 	ready := gin.H{"status": "ready"}
+	if without != nil {
+		ready["without"] = without
+	}
 	if a.Primary != nil {
 		ready["primary"] = a.Primary()
 	}
 	return http.StatusOK, ready, nil
 }
 
-// Check is a server that has to do its part of an order for the shop to be ready. Try is called by one goroutine at a
-// time, at most once a second, and returns when ctx ends. Its error names the server and says why it cannot.
+// Check is a server that has to do its part of an order for the shop to be ready or, if it is Optional, without which
+// orders are sold as well. Try is called by one goroutine at a time, at most once a second, and returns when ctx ends. Its
+// error names the server and says why it cannot.
 type Check struct {
-	Name string
-	Try  func(ctx context.Context) error
+	Name     string
+	Optional bool
+	Try      func(ctx context.Context) error
 }
 
 const (
-	readyTimeout = 2 * time.Second // of a round
-	readyEvery   = time.Second     // from the end of a round to the beginning of the next
+	readyTimeout    = 2 * time.Second        // for a server's part of an order
+	optionalTimeout = 500 * time.Millisecond // of an optional server: load balancers often wait for a second
+	readyEvery      = time.Second            // from the end of a round to the beginning of the next
 )
 
 // readiness runs the checks in one round at a time and one round in a second, whose result concurrent requests share:
@@ -58,38 +65,50 @@ const (
 type readiness struct {
 	checks []Check
 
-	turn   chan struct{} // a mutex of capacity 1, held while a request runs a round or reads the last one
-	ended  time.Time     // the last round
-	result error         // of the last round
+	turn    chan struct{} // a mutex of capacity 1, held while a request runs a round or reads the last one
+	ended   time.Time     // the last round
+	without []string      // optional checks that failed in the last round
+	result  error         // of the last round
 }
 
-// check returns an errNotReady if checks fail. A round goes on if the client that began it disconnects.
-func (r *readiness) check(ctx context.Context) error {
+// check returns the optional checks that fail, and an errNotReady if others do. A round goes on if the client that began
+// it disconnects.
+func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	if time.Since(r.ended) < readyEvery {
-		return r.result
+		return r.without, r.result
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
-	defer cancel()
 	errs := make([]error, len(r.checks))
 	var wait sync.WaitGroup
 	for i, check := range r.checks {
-		wait.Go(func() { errs[i] = check.Try(ctx) })
+		limit := readyTimeout
+		if check.Optional {
+			limit = optionalTimeout
+		}
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
+			errs[i] = check.Try(ctx)
+		})
 	}
 	wait.Wait()
+	r.ended, r.without, r.result = time.Now(), nil, nil
 	var failing, reasons []string
 	for i, err := range errs {
-		if err != nil {
+		switch {
+		case err == nil:
+		case r.checks[i].Optional:
+			r.without = append(r.without, r.checks[i].Name)
+		default:
 			failing = append(failing, r.checks[i].Name)
 			reasons = append(reasons, fmt.Sprintf("%.500s", err.Error()))
 		}
 	}
-	r.ended, r.result = time.Now(), nil
 	if failing != nil {
 		r.result = refusedError{error: fmt.Errorf("%w: %s", errNotReady, strings.Join(reasons, "; ")), failing: failing}
 	}
-	return r.result
+	return r.without, r.result
 }
 
 //go:embed openapi.yaml

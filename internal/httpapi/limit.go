@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/observe"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	// again at once would take the CPU from other buyers.
 	refusalPause = time.Second
 
-	countTimeout = 500 * time.Millisecond // for an answer of Redis
+	countTimeout = 100 * time.Millisecond // for an answer of Redis
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
@@ -32,13 +34,14 @@ type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
 	rate     *redis_rate.Limiter // nil: this instance is alone
-	log      *slog.Logger
+	outage   observe.Outage      // of Redis
 
 	mu       sync.Mutex
 	inFlight map[string]int       // by buyer, the requests in progress; no entry for 0
 	full     map[string]time.Time // by buyer, when the bucket of this instance is full again
 	sweep    int                  // size of full at which full buckets are removed from it
-	away     time.Time            // until then Redis is not asked, since it failed
+	answered time.Time            // when Redis last did
+	failed   time.Time            // when Redis was last asked, and failed; zero while it answers
 }
 
 // NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
@@ -48,7 +51,7 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
 		interval: time.Second / time.Duration(perSecond),
-		log:      log,
+		outage:   observe.Outage{Log: log, Message: "requests of buyers cannot be counted in redis"},
 		inFlight: map[string]int{},
 		full:     map[string]time.Time{},
 	}
@@ -110,32 +113,58 @@ func (l *Limiter) take(buyer string) error {
 	return nil
 }
 
-// count takes a token from the bucket in Redis. While Redis does not answer, only the bucket of this instance limits. After
-// Redis' clock stepped back, a buyer's bucket there begins anew.
+// count takes a token from the bucket in Redis. After Redis has failed, only the bucket of this instance limits, and no
+// request waits for Redis until it answers again: once in a second one asks in the background.
 func (l *Limiter) count(ctx context.Context, buyer string) error {
 	l.mu.Lock()
-	away := time.Now().Before(l.away)
-	l.mu.Unlock()
-	if away {
-		return nil
+	away := !l.failed.IsZero()
+	again := away && time.Since(l.failed) >= countPause
+	if again {
+		l.failed = time.Now()
 	}
-	counting, cancel := context.WithTimeout(ctx, countTimeout)
-	defer cancel()
-	result, err := l.rate.Allow(counting, "buyer:"+buyer, l.limit)
+	l.mu.Unlock()
 	switch {
-	case err != nil && ctx.Err() != nil: // no failure of Redis
+	case again:
+		go func() { _ = l.ask(context.WithoutCancel(ctx), buyer) }()
+	case !away:
+		return l.ask(ctx, buyer)
+	}
+	return nil
+}
+
+// ask returns an errRateLimit if Redis answers that the bucket is empty. After Redis' clock stepped back, a buyer's bucket
+// there begins anew.
+func (l *Limiter) ask(ctx context.Context, buyer string) error {
+	asked := time.Now()
+	asking, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	result, err := l.rate.Allow(asking, "buyer:"+buyer, l.limit)
+	if err != nil && ctx.Err() != nil { // no failure of Redis
 		return ctx.Err()
+	}
+	l.note(ctx, asked, err)
+	switch {
 	case err != nil:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if now := time.Now(); now.After(l.away) {
-			l.log.Warn("requests of buyers cannot be counted in redis", "error", err)
-			l.away = now.Add(countPause)
-		}
 	case result.RetryAfter > time.Second: // no token takes longer: the clock of Redis has stepped back
-		_ = l.rate.Reset(counting, "buyer:"+buyer)
+		_ = l.rate.Reset(asking, "buyer:"+buyer)
 	case result.Allowed == 0:
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}
 	}
 	return nil
+}
+
+// note records what came of asking Redis. That a crowd waits too long is no failure while Redis answers some; what was asked
+// before a failure does not end it.
+func (l *Limiter) note(ctx context.Context, asked time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil && asked.Before(l.answered), err == nil && asked.Before(l.failed):
+		return
+	case err != nil:
+		l.failed = time.Now()
+	default:
+		l.answered, l.failed = time.Now(), time.Time{}
+	}
+	l.outage.Note(ctx, err)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,19 +25,26 @@ func TestReadyz(t *testing.T) {
 	down := func(context.Context) error { return errors.New("connection refused by 10.0.0.7") }
 	for _, c := range []struct {
 		database, redis func(context.Context) error
-		failing         string
-	}{{up, up, ""}, {down, up, "[database]"}, {up, down, "[redis]"}, {down, down, "[database redis]"}} {
+		optional        bool   // Redis
+		want            string // answer or, of a 503, what fails
+	}{
+		{up, up, false, `{"status":"ready"}`}, {down, up, false, "[database]"}, {up, down, false, "[redis]"}, {down, down, false, "[database redis]"},
+		{up, up, true, `{"status":"ready"}`}, {up, down, true, `{"status":"ready","without":["redis"]}`}, {down, down, true, "[database]"},
+	} {
 		var draining atomic.Bool
 		s := newShop(t, func(config *httpapi.Config) {
-			config.Checks = []httpapi.Check{{Name: "database", Try: c.database}, {Name: "redis", Try: c.redis}}
+			config.Checks = []httpapi.Check{{Name: "database", Try: c.database}, {Name: "redis", Optional: c.optional, Try: c.redis}}
 			config.Draining = draining.Load
 		})
 		wantStatus(t, s.call(t, "GET /healthz", ""), http.StatusOK)
-		w := s.call(t, "GET /readyz", "")
-		if c.failing == "" {
-			wantStatus(t, w, http.StatusOK)
-		} else if p := wantProblem(t, w, "503 not-ready"); fmt.Sprint(p["failing"]) != c.failing {
-			t.Errorf("got %v, want failing %s", p, c.failing)
+		got := s.call(t, "GET /readyz", "")
+		if strings.HasPrefix(c.want, "{") {
+			wantStatus(t, got, http.StatusOK)
+			if got.Body.String() != c.want+"\n" {
+				t.Errorf("got %s, want %s", got.Body, c.want)
+			}
+		} else if p := wantProblem(t, got, "503 not-ready"); fmt.Sprint(p["failing"]) != c.want {
+			t.Errorf("got %v, want failing %s", p, c.want)
 		}
 		s.supply(t, "mug", 1)
 		draining.Store(true)
@@ -46,25 +54,26 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
-// "In one round at a time and one round in a second, whose result concurrent requests share", and a round ends after
-// two seconds.
+// "In one round at a time and one round in a second, whose result concurrent requests share"; servers "have two seconds,
+// or half a second where orders are sold without".
 func TestReadyz_shared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		var answer error
-		var hang bool
+		up := func(context.Context) error { return nil }
+		down := func(context.Context) error { return errors.New("connection refused") }
+		silent := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		database, redis := up, up
 		var log bytes.Buffer
 		handler := httpapi.New(httpapi.Config{
 			Orders: fake{}, Stock: gated{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
 			Checks: []httpapi.Check{{Name: "database", Try: func(ctx context.Context) error {
 				asked++
-				if hang {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				return answer
-			}}},
+				return database(ctx)
+			}}, {Name: "redis", Optional: true, Try: func(ctx context.Context) error { return redis(ctx) }}},
 		})
 		want := func(askers, rounds, status int) {
 			t.Helper()
@@ -84,16 +93,23 @@ func TestReadyz_shared(t *testing.T) {
 			}
 		}
 		want(1000, 1, http.StatusOK)
-		answer = errors.New("connection refused")
+		database = down
 		want(1000, 1, http.StatusOK)
 		time.Sleep(time.Second) // the bubble's clock
 		want(1000, 2, http.StatusServiceUnavailable)
 		time.Sleep(time.Second)
-		hang = true
+		database = silent
 		began := time.Now()
 		want(1000, 3, http.StatusServiceUnavailable)
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("it took %v, want 2s", took)
+		}
+		time.Sleep(time.Second)
+		database, redis = up, silent
+		began = time.Now()
+		want(1000, 4, http.StatusOK)
+		if took := time.Since(began); took != 500*time.Millisecond {
+			t.Errorf("it took %v, want half a second", took)
 		}
 	})
 }
