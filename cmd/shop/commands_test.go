@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"example.com/shop/internal/testserver"
 )
 
@@ -157,6 +159,23 @@ func TestReady(t *testing.T) {
 	s.signal(t, syscall.SIGKILL)
 	s.wait(t)
 	shop(t, "ready", "--url", s.url).want(t, exitFailed, "not ready")
+}
+
+// "`shop ready` prints `ready, without redis`", and a shop that needs Redis is not ready.
+func TestReady_withoutRedis(t *testing.T) {
+	t.Parallel()
+	locks := miniredis.RunT(t)
+	args := append(withSecret(t), "--redis", locks.Addr())
+	lanes, perOrder := startShop(t, args...), startShop(t, append(args, "--strategy", "redis")...)
+	locks.Close()
+	testserver.Until(t, "it says that it sells without Redis", patience, func() bool {
+		r := shop(t, "ready", "--url", lanes.url)
+		return r.code == exitDone && r.stdout == "ready, without redis\n"
+	})
+	testserver.Until(t, "it says that it needs Redis", patience, func() bool {
+		r := shop(t, "ready", "--url", perOrder.url)
+		return r.code == exitFailed && strings.Contains(r.stderr, `"failing":["redis"]`)
+	})
 }
 
 func TestServe_jsonLog(t *testing.T) {

@@ -64,7 +64,7 @@ func TestServe_data(t *testing.T) {
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
-	s := startShop(t, append(withSecret(t), "--data", data, "--redis", locks, "--lease-wait", "1m", "--drain-delay", "5s")...)
+	s := startShop(t, append(withSecret(t), "--data", data, "--redis", locks, "--lease-wait", "10s", "--drain-delay", "5s")...)
 	testserver.Until(t, "the shop is ready", patience, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusOK
 	})
@@ -128,7 +128,7 @@ func TestServe_folderInUse(t *testing.T) {
 func TestServe_doubledSignal(t *testing.T) {
 	t.Parallel()
 	locks := lockServer(t)
-	s := startShop(t, append(withSecret(t), "--redis", locks, "--lease-wait", "1m")...)
+	s := startShop(t, append(withSecret(t), "--redis", locks, "--lease-wait", "10s")...)
 	order, ann := make(chan answer, 1), as(t, "ann")
 	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
 	s.signal(t, syscall.SIGSTOP) // so that both come at once, however busy the machine

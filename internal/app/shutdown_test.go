@@ -11,7 +11,7 @@ import (
 func TestShutdown_cutsOff(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
-	s.Drain, s.LeaseWait = 50*time.Millisecond, time.Minute
+	s.Drain, s.LeaseWait = 50*time.Millisecond, 10*time.Second
 	shop := start(t, s)
 	lease := takeLease(t, s, "sku:mug")
 	order := make(chan answer, 1)

@@ -85,7 +85,7 @@ func TestShop_traces(t *testing.T) {
 // link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
 	s := embedded(t, 5)
-	s.Redis, s.LeaseWait = miniredis.RunT(t).Addr(), time.Minute
+	s.Redis, s.LeaseWait = miniredis.RunT(t).Addr(), 10*time.Second
 	got := startCollector(t)
 	shop := start(t, s)
 	lease := takeLease(t, s, "sku:mug")
