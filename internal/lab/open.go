@@ -41,9 +41,9 @@ func (l *teaching) open(ctx context.Context, p app.Parts) (_ order.Strategy, err
 	o.lockers[strategy.SharedLock] = p.Locker
 	lanes, batch := p.Seller, p.Seller
 	if p.Strategy == "batch" {
-		lanes = p.NewSeller("lanes", p.Locker)
+		lanes = p.NewSeller("lanes", p.Locker) //nolint:contextcheck // it outlives the start
 	} else {
-		batch = p.NewSeller("batch", nil)
+		batch = p.NewSeller("batch", nil) //nolint:contextcheck // as above
 	}
 	l.offers = Offers(p.Shop, lanes, batch, o.lockers, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
