@@ -44,13 +44,21 @@ func (l *Limits) Lock(tx Tx, buyer string) error {
 	return err
 }
 
-// Over returns the error of an order, of which nothing is written yet, that would exceed a limit; nil if it does not.
-func (l *Limits) Over(o Order) error {
+// TooManyOpen returns the error of an order whose buyer has as many pending orders as are allowed; nil for any other.
+func (l *Limits) TooManyOpen(o Order) error {
 	open := l.open[o.Buyer]
-	if l.MaxOpen > 0 && open.Count >= l.MaxOpen {
-		e := ErrTooManyOpen.with("%d are pending, at most %d are allowed; pay or cancel one", open.Count, l.MaxOpen)
-		e.Wait = open.First.Sub(o.CreatedAt)
-		return e
+	if l.MaxOpen == 0 || open.Count < l.MaxOpen {
+		return nil
+	}
+	e := ErrTooManyOpen.with("%d are pending, at most %d are allowed; pay or cancel one", open.Count, l.MaxOpen)
+	e.Wait = open.First.Sub(o.CreatedAt)
+	return e
+}
+
+// Over returns the error of an order that would exceed a limit; nil if it does not.
+func (l *Limits) Over(o Order) error {
+	if err := l.TooManyOpen(o); err != nil {
+		return err
 	}
 	for _, line := range o.Lines {
 		limit := l.levels.Of(line.SKU).LimitPerBuyer

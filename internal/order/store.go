@@ -98,6 +98,9 @@ type Tx interface {
 	// Insert writes the orders with their lines.
 	Insert(orders ...Order) error
 
+	// Delete deletes orders that this transaction has inserted.
+	Delete(ids ...string) error
+
 	// Record appends movements to the ledger.
 	Record(movements ...stock.Movement) error
 

@@ -143,6 +143,18 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
+// Delete implements order.Tx.
+func (t *tx) Delete(ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := t.db.Exec("DELETE FROM order_lines WHERE order_id IN ?", ids).Error
+	if err == nil {
+		err = t.db.Exec("DELETE FROM orders WHERE id IN ?", ids).Error
+	}
+	return failed(err, "delete %d orders", len(ids))
+}
+
 // LockOrders implements order.Tx. The database's clock, not an instance's, decides whether an order is due.
 func (t *tx) LockOrders(ids ...string) (map[string]order.State, error) {
 	states := map[string]order.State{}

@@ -14,10 +14,11 @@ import (
 
 // batch is one attempt of a transaction.
 type batch struct {
-	orders []*request       // not refused so far; in the end, those that are placed or ended
-	left   map[string]int64 // units, by SKU, that the placed orders leave available
-	fences map[string]int64 // of the leases, by SKU; none for a SKU that is sold without
-	locked []string         // SKUs whose row another transaction has locked
+	orders []*request             // not refused so far; in the end, those that are placed or ended
+	early  map[string]order.Order // that are written before the stock is read, by id
+	left   map[string]int64       // units, by SKU, that the placed orders leave available
+	fences map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
+	locked []string               // SKUs whose row another transaction has locked
 }
 
 // errNothing rolls an attempt back that changes nothing.

@@ -5,8 +5,8 @@
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
 // one statement for each table, and answers them. Meanwhile the next batch gathers:
 //
-//	rows of the buyers -> keys -> leases -> rows of the stock, locked and read -> decide
-//	-> orders, lines, units, limits, movements -> COMMIT -> answers -> release
+//	rows of the buyers -> keys -> orders and lines -> leases -> rows of the stock, locked and read
+//	-> decide, mend orders and lines -> units, limits, movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/stock"
 )
 
 // Sources are the files of this package, to be shown in lessons.
@@ -63,6 +64,9 @@ const (
 	// gatherTime is how long requests gather: behind a batch of several, since the buyers that were answered come back at
 	// about the same time, and before the stock of what was sold out is read.
 	gatherTime = time.Millisecond
+
+	// maxSeen is how many SKUs are remembered as they were read last.
+	maxSeen = 10_000
 
 	// batchTimeout is the time limit of a batch.
 	batchTimeout = 30 * time.Second
@@ -104,6 +108,10 @@ type Seller struct {
 	locked   map[string]bool // SKUs whose row another transaction had locked
 	empty    map[string]bool // SKUs that were sold out
 	unleased map[string]bool // SKUs whose leases could not be had
+
+	seen      map[string]stock.SKU // as they were read last
+	seenAt    time.Time            // when any was, by the database's clock
+	seenSince time.Time            // and by this process's
 }
 
 // New returns the Seller of an instance.
@@ -124,7 +132,7 @@ func New(c Config) *Seller {
 	if c.OnPanic == nil {
 		c.OnPanic = func(error) {}
 	}
-	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}}
+	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}, seen: map[string]stock.SKU{}}
 	open := func(pause time.Duration, serve func([]*request)) queue {
 		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: serve}
 	}

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -66,7 +67,8 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) er
 }
 
 // place is one attempt of the transaction. Like each transaction of a shop, it locks the rows of buyers, of keys and
-// of the stock in this sequence. It waits for the leases as late as it can: the instances take turns from there on.
+// of the stock in this sequence. The instances take turns from the leases on. So the orders are written before, as they
+// will be if the SKUs are sold at the same terms as the last time, and mended if not.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
 	// claims its keys.
@@ -97,10 +99,18 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	})
 	claimed := b.keys()
 
+	foreseen := s.lastLook(b.skus())
+	if err := tx.Insert(b.foresee(foreseen, limits)...); err != nil {
+		return err
+	}
 	leases.acquire(b)
 	levels, err := tx.TryLevels(b.skus(), patience)
 	if err != nil {
 		return err
+	}
+	s.look(levels)
+	if levels.At.Sub(foreseen.At).Abs() < time.Second {
+		levels.At = foreseen.At
 	}
 	b.keep(func(r *request) bool { return s.hasRows(r, b, levels) })
 	if err := limits.CountBought(tx, levels, b.placed()...); err != nil {
@@ -115,7 +125,11 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
 		return err
 	}
-	if err := tx.Insert(b.placed()...); err != nil {
+	wrong, missing := b.mend()
+	if err := tx.Delete(wrong...); err != nil {
+		return err
+	}
+	if err := tx.Insert(missing...); err != nil {
 		return err
 	}
 	b.fences = leases.fences(levels)
@@ -126,6 +140,60 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	return tx.Record(b.movements()...)
+}
+
+// foresee returns the orders that will be placed by these levels, which may be out of date or of some SKUs alone.
+func (b *batch) foresee(levels order.Levels, limits order.Limits) (orders []order.Order) {
+	b.early = map[string]order.Order{}
+	for _, r := range b.orders {
+		unknown := func(l order.Line) bool { return !levels.Has(l.SKU) }
+		if slices.ContainsFunc(r.draft.Lines, unknown) || r.draft.Price(levels) != nil || limits.TooManyOpen(r.draft.Order) != nil {
+			continue
+		}
+		b.early[r.draft.ID] = r.draft.Order
+		orders = append(orders, r.draft.Order)
+	}
+	return orders
+}
+
+// mend returns the orders that were written early and are not placed like that, and those that are still to be written.
+func (b *batch) mend() (wrong []string, missing []order.Order) {
+	for _, o := range b.placed() {
+		early, written := b.early[o.ID]
+		if written && early.CreatedAt.Equal(o.CreatedAt) && slices.Equal(early.Lines, o.Lines) {
+			delete(b.early, o.ID)
+		} else {
+			missing = append(missing, o)
+		}
+	}
+	return slices.Sorted(maps.Keys(b.early)), missing
+}
+
+// lastLook returns the SKUs as batches have read them last, those that are known, and what the time is by the database's
+// clock, as far as is known.
+func (s *Seller) lastLook(skus []string) order.Levels {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	levels := order.Levels{At: s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)}
+	for _, name := range skus {
+		if sku, known := s.seen[name]; known {
+			levels.SKUs = append(levels.SKUs, sku)
+		}
+	}
+	return levels
+}
+
+// look remembers levels for lastLook.
+func (s *Seller) look(levels order.Levels) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seenAt, s.seenSince = levels.At, time.Now()
+	if len(s.seen) > maxSeen {
+		clear(s.seen)
+	}
+	for _, sku := range levels.SKUs {
+		s.seen[sku.Name] = sku
+	}
 }
 
 // decide refuses the orders that cannot be placed, now that the rows that decide are locked. Each takes its units from
