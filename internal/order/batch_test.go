@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -151,6 +153,49 @@ func TestBatch_oneFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Orders are written "as they will be if the SKUs are sold at the same terms as the last time, and mended if not": what a
+// batch has not placed, or at other terms, leaves no row.
+func TestBatch_mends(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		g := gather(t, db, func(c *config) { c.maxOpen = 2 })
+		close(g.gate)
+		g.all.Wait()
+		g.supply(t, "hat", 10)
+		g.supply(t, "mug", 2)
+		for _, sku := range []string{"hat", "mug"} { // each is known from here on
+			g.mustPlace(t, purchase("ann", sku, sku, 1))
+		}
+		g.exec(t, "UPDATE skus SET price_minor = 1 WHERE name = 'hat'")
+		both := []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 1}}
+		g.answers = nil
+		g.together(t, "hat",
+			purchase("bob", "dear", "mug", 2),
+			order.Request{Buyer: "cem", Key: "cheaper", Lines: both},
+			purchase("dan", "last", "mug", 1),
+			purchase("ann", "open", "hat", 1),
+			purchase("eve", "cheap", "hat", 1))
+		for i, want := range []error{order.ErrSoldOut, nil, order.ErrSoldOut, order.ErrTooManyOpen, nil} {
+			g.want(t, fmt.Sprint("order ", i), i, want)
+		}
+		if o := g.answers[1].order; o.Total.Minor != 1251 {
+			t.Errorf("cart costs %v, want 12.51", o.Total)
+		}
+		for _, i := range []int{1, 4} {
+			now, err := g.Order(t.Context(), g.answers[i].order.Buyer, g.answers[i].order.ID)
+			if diff := gocmp.Diff(g.answers[i].order, now); err != nil || diff != "" {
+				t.Errorf("order %d: %v (-answered +there):\n%s", i, err, diff)
+			}
+		}
+		var orders, lines int
+		row := db.DB().QueryRowContext(t.Context(), "SELECT (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM order_lines)")
+		if err := row.Scan(&orders, &lines); err != nil || orders != 5 || lines != 6 {
+			t.Errorf("%d orders, %d lines, %v; want 5 and 6", orders, lines, err)
+		}
+		g.audit(t, "")
+	})
 }
 
 // An order that is refused behind one that took the last units is not, if that one fails.

@@ -109,7 +109,10 @@ func TestRoundTrips(t *testing.T) {
 						for i := range crowd {
 							all = append(all, order.Request{Buyer: nth(i), Key: fmt.Sprint(name, lines), Lines: cart(i*(lines-1), lines)})
 						}
-						g.together(t, all...)
+						g.together(t, "sku-00", all...)
+						for i := range g.answers {
+							g.want(t, "together", i, nil)
+						}
 						released(map[int]int{1: 1, 3: crowd}[lines])
 					}))
 				}
@@ -121,8 +124,9 @@ func TestRoundTrips(t *testing.T) {
 	})
 }
 
-// together places orders in one batch: another one stands still meanwhile, and then fails before its first statement.
-func (g *gathering) together(t *testing.T, all ...order.Request) {
+// together places orders in one batch: another one, of a SKU, stands still meanwhile, and then fails before its first
+// statement.
+func (g *gathering) together(t *testing.T, sku string, all ...order.Request) {
 	t.Helper()
 	held, gate, begun := errors.New("held"), make(chan struct{}), make(chan struct{})
 	g.spy.beforeTx = func() error {
@@ -132,7 +136,7 @@ func (g *gathering) together(t *testing.T, all ...order.Request) {
 		return held
 	}
 	g.all.Go(func() {
-		_, _, err := g.Place(t.Context(), purchase("holder", "key", "sku-00", 1))
+		_, _, err := g.Place(t.Context(), purchase("holder", "key", sku, 1))
 		wantErr(t, "holder", err, held)
 	})
 	<-begun
@@ -142,7 +146,4 @@ func (g *gathering) together(t *testing.T, all ...order.Request) {
 	}
 	close(gate)
 	g.all.Wait()
-	for i := range g.answers {
-		g.want(t, "together", i, nil)
-	}
 }
