@@ -21,8 +21,8 @@ import (
 //	GET  /v1/tapes/{tape}/lock    the LockState of the lock that the recorded request has asked for last
 //	POST /v1/tapes/{tape}/{move}  make a Move with the request; the Recording
 //
-// and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, and GET and POST
-// /v1/skus/{sku}/movements.
+// and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, PATCH /v1/skus/{sku}, and GET and
+// POST /v1/skus/{sku}/movements.
 func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", buyers)
@@ -33,7 +33,9 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 		r.Header.Set("Authorization", "Bearer "+l.settings.OperatorToken.Reveal())
 		operator.ServeHTTP(w, r)
 	}
-	for _, pattern := range []string{"GET /v1/audit", "POST /v1/skus", "GET /v1/skus/{sku}/movements", "POST /v1/skus/{sku}/movements"} {
+	for _, pattern := range []string{
+		"GET /v1/audit", "POST /v1/skus", "PATCH /v1/skus/{sku}", "GET /v1/skus/{sku}/movements", "POST /v1/skus/{sku}/movements",
+	} {
 		mux.HandleFunc(pattern, asOperator)
 	}
 	mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {

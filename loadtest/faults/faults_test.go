@@ -184,6 +184,10 @@ func TestCommand_list(t *testing.T) {
 	}
 	for _, f := range fault.All() {
 		list(f.Name, string(f.On), f.About)
+		// "The check `waits` judges `leases-left`, `shop-killed` and the faults whose names begin with `redis-`."
+		if judged := f.Name == "leases-left" || f.Name == "shop-killed" || strings.HasPrefix(f.Name, "redis-"); f.LockAlone != judged {
+			t.Errorf("%s: waits judges it: %v, want %v", f.Name, f.LockAlone, judged)
+		}
 	}
 	for _, c := range checks.All() {
 		list(c.Name, c.About)

@@ -135,7 +135,8 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
 		Fault: f.Name, Seed: seed, Servers: string(on), SKUs: skus, Supplied: traffic.Supply(skus),
-		ClocksApart: f.MovesClock, Unnoticed: f.Unnoticed,
+		ClocksApart: f.MovesClock, Unnoticed: f.Unnoticed, Strategies: r.program.Strategies,
+		LockAlone: f.LockAlone && on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
 	}
 	err := r.supply(ctx, h)
 	if err == nil {
@@ -176,7 +177,7 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 			return err
 		}
 	}
-	return nil
+	return operator.Limit(ctx, h.SKUs.Few, traffic.FewForEach)
 }
 
 // audit asks a shop for its own audit, and returns what that has found, and where it has other levels than the rows.

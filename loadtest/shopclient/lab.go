@@ -71,6 +71,11 @@ func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	return c.asOperator().get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
 }
 
+// Limit sets how many units of a SKU a buyer may have in orders that are pending or paid.
+func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
+	return c.asOperator().get(ctx, http.MethodPatch, "/v1/skus/"+url.PathEscape(sku), nil, map[string]any{"limit_per_buyer": units}, nil)
+}
+
 // Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
 // 201 if they are there. An error means that the outcome is unknown.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {

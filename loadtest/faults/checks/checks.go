@@ -33,6 +33,7 @@ func All() []Check {
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
 		{"recovery", "each shop sells again, by each strategy in use, within 5 s of another server's takeover, and of the healed fault", recovery},
+		{"waits", "a shop by lanes or batch answers within 2 s where nothing fails but the lock or a shop that holds leases", waits},
 		{"unnoticed", "with a rolling restart, and with nothing broken, no request fails and none has to be repeated", unnoticed},
 		{"audit", "the shop's own audit finds no difference, and the levels that are in the rows", audit},
 	}
@@ -336,6 +337,25 @@ func recovery(r *record) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("not every shop sold again by every strategy within %v, but after %v, or not at all", within, r.Recovery.Round(time.Millisecond))}
+}
+
+// longest is how long a request may take at a shop that does not depend on the lock. By lanes, it waits for half a second
+// to release leases, and for another half to have the next; the rest is for a busy machine.
+const longest = 2 * time.Second
+
+func waits(r *record) (broken []string) {
+	for _, o := range r.Operations {
+		for _, request := range o.Requests {
+			took := request.Answered - request.Sent
+			if !r.LockAlone || len(r.Strategies) == 0 || took <= longest {
+				continue
+			}
+			if by := r.Strategies[request.Shop%len(r.Strategies)]; by == "lanes" || by == "batch" {
+				broken = append(broken, fmt.Sprintf("shop %d, by %s, took %v: %v", request.Shop+1, by, took.Round(time.Millisecond), o))
+			}
+		}
+	}
+	return broken
 }
 
 func unnoticed(r *record) (broken []string) {

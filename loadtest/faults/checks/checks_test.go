@@ -52,6 +52,12 @@ func example() *history.History {
 	return h
 }
 
+// slowBy makes the first request to a shop that sells by the strategy slow, while the lock is broken.
+func slowBy(h *history.History, strategy string) {
+	h.LockAlone, h.Strategies = true, []string{strategy}
+	h.Operations[0].Requests[0].Answered += longest
+}
+
 func found(h *history.History) (names []string) {
 	for _, v := range Run(h) {
 		names = append(names, v.Check)
@@ -115,8 +121,9 @@ func TestRun(t *testing.T) {
 		"paid, and not sold": {func(h *history.History) {
 			h.Levels["few"], h.Movements[3].Level = history.Level{Supplied: 6, Available: 4, Reserved: 2}, history.Level{}
 		}, "levels"},
-		"answer 500": {func(h *history.History) { h.Operations[3].Requests[0].Answer = "500 internal" }, "outcomes"},
-		"late sale":  {func(h *history.History) { h.Recovery = 6 * time.Second }, "recovery"},
+		"answer 500":       {func(h *history.History) { h.Operations[3].Requests[0].Answer = "500 internal" }, "outcomes"},
+		"late sale":        {func(h *history.History) { h.Recovery = 6 * time.Second }, "recovery"},
+		"wait for a lease": {func(h *history.History) { slowBy(h, "lanes") }, "waits"},
 		"a request sent again": {func(h *history.History) {
 			h.Unnoticed = true
 			h.Operations[0].Requests = append(h.Operations[0].Requests, h.Operations[0].Requests...)
@@ -129,5 +136,9 @@ func TestRun(t *testing.T) {
 		if got := found(h); !slices.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %s among them", name, got, c.want)
 		}
+	}
+	h := example()
+	if slowBy(h, "redis"); slices.Contains(found(h), "waits") {
+		t.Error("an order by redis waits for its lease, and waits has found it")
 	}
 }

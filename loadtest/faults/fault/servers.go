@@ -15,6 +15,18 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
+// leaveLeases writes values of no known layout, which the lock takes for leases until they are gone.
+func leaveLeases(ctx context.Context, t *Target) error {
+	const last = 3 * time.Second
+	for _, sku := range t.History.SKUs.All() {
+		if err := t.Redis.Redis(ctx, "SET", "lock:{sku:"+sku+"}", "crashed", "PX", last.Milliseconds()); err != nil {
+			return err
+		}
+	}
+	shopclient.Pause(ctx, last)
+	return nil
+}
+
 func flushRedis(ctx context.Context, t *Target) error {
 	for range 3 + t.Dice.IntN(5) {
 		if err := t.Redis.Redis(ctx, "FLUSHALL"); err != nil {

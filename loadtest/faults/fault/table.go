@@ -25,6 +25,7 @@ type Fault struct {
 	Buyers     int      // 0 for 14
 	Unnoticed  bool     // no request may fail or be repeated
 	MovesClock bool     // needs shops whose clocks can be moved
+	LockAlone  bool     // nothing but the lock, or a shop that holds leases, is broken: lanes and batch go on
 	Loses      bool     // what was acknowledged may be lost: a control
 }
 
@@ -49,7 +50,7 @@ func All() []Fault {
 	return []Fault{
 		{Name: "nothing", On: system.Embedded, Break: nothing, Unnoticed: true,
 			About: "nothing is broken: no request fails"},
-		{Name: "shop-killed", On: system.Embedded, Break: killShop,
+		{Name: "shop-killed", On: system.Embedded, Break: killShop, LockAlone: true,
 			About: "a shop is killed by SIGKILL and started again"},
 		{Name: "shop-paused", On: system.Embedded, Break: pauseShop,
 			About: "a shop is stopped for longer than its leases last, and goes on"},
@@ -64,27 +65,29 @@ func All() []Fault {
 		{Name: "clocks-apart", On: system.Embedded, Break: moveClocks, MovesClock: true,
 			About: "one shop's clock is an hour ahead, another's an hour behind"},
 
-		{Name: "redis-flushed", On: system.Embedded, Break: flushRedis,
+		{Name: "leases-left", On: system.Embedded, Break: leaveLeases, LockAlone: true,
+			About: "a holder has crashed and left leases on all SKUs, which last for three seconds"},
+		{Name: "redis-flushed", On: system.Embedded, Break: flushRedis, LockAlone: true,
 			About: "FLUSHALL, several times: all leases and fences are gone"},
-		{Name: "redis-restarted", On: system.Embedded, Break: restartRedis,
+		{Name: "redis-restarted", On: system.Embedded, Break: restartRedis, LockAlone: true,
 			About: "Redis is killed and starts empty"},
-		{Name: "redis-clock", On: system.Clock, Break: moveRedisClock,
+		{Name: "redis-clock", On: system.Clock, Break: moveRedisClock, LockAlone: true,
 			About: "Redis' clock jumps an hour ahead, back, an hour behind and back"},
-		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true, pastTTL),
+		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true, pastWait), LockAlone: true,
 			About: "Redis answers no shop for longer than leases last"},
-		{Name: "redis-full", On: system.MySQL, Break: fillRedis,
+		{Name: "redis-full", On: system.MySQL, Break: fillRedis, LockAlone: true,
 			About: "Redis is full, and refuses writes (OOM) for longer than leases last"},
-		{Name: "redis-failover", On: system.Sentinel, Break: failOver,
+		{Name: "redis-failover", On: system.Sentinel, Break: failOver, LockAlone: true,
 			About: "Sentinels promote a replica that was cut off before the leases were taken"},
-		{Name: "redis-slot-migrated", On: system.Cluster, Break: moveSlots,
+		{Name: "redis-slot-migrated", On: system.Cluster, Break: moveSlots, LockAlone: true,
 			About: "slots with the locks' keys migrate to another master of a Redis Cluster, and back, each half-moved for longer than leases last"},
-		{Name: "redis-cut-off", On: system.Embedded, Break: silence(oneRedis, true, true, pastTTL),
+		{Name: "redis-cut-off", On: system.Embedded, Break: silence(oneRedis, true, true, pastWait), LockAlone: true,
 			About: "one shop is cut off from Redis"},
-		{Name: "redis-cut-off-requests", On: system.Embedded, Break: silence(oneRedis, true, false, pastTTL),
+		{Name: "redis-cut-off-requests", On: system.Embedded, Break: silence(oneRedis, true, false, pastWait), LockAlone: true,
 			About: "one shop's commands do not arrive at Redis, whose answers would"},
-		{Name: "redis-cut-off-answers", On: system.Embedded, Break: silence(oneRedis, false, true, pastTTL),
+		{Name: "redis-cut-off-answers", On: system.Embedded, Break: silence(oneRedis, false, true, pastWait), LockAlone: true,
 			About: "one shop's commands arrive at Redis, whose answers do not"},
-		{Name: "redis-slow", On: system.Embedded, Break: delay(oneRedis),
+		{Name: "redis-slow", On: system.Embedded, Break: delay(oneRedis), LockAlone: true,
 			About: "Redis' answers to one shop are 5 s late"},
 		{Name: "redlock-node-restarted", On: system.Embedded, Break: restartNode, Strategies: []string{"redlock"},
 			About: "one of the five Redis of Redlock is killed and starts empty"},

@@ -107,6 +107,8 @@ type History struct {
 	Commits     int              `json:"commits"`      // that got no answer
 	ClocksApart bool             `json:"clocks_apart"` // those of the shops
 	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
+	LockAlone   bool             `json:"lock_alone"`   // nothing but the lock, or a shop that holds leases, is broken; not on SQLite
+	Strategies  []string         `json:"strategies"`   // of the shops; nil where requests choose
 	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
 	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
 	Violations  []Violation      `json:"violations"`

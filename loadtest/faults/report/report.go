@@ -126,7 +126,7 @@ func draw(h *history.History) Drawing {
 		d.Seconds = append(d.Seconds, x(second))
 	}
 	sold := make([]float64, length/slice+1)
-	free := map[int][]time.Duration{} // by shop: when each lane is free
+	free := map[int][]time.Duration{} // by shop: when each row is free
 	for _, o := range h.Operations {
 		if o.Outcome == history.Placed && !o.Replay {
 			sold[o.Last().Answered/slice]++
@@ -136,15 +136,15 @@ func draw(h *history.History) Drawing {
 			if i == len(o.Requests)-1 {
 				class = string(o.Outcome)
 			}
-			lane := slices.IndexFunc(free[request.Shop], func(until time.Duration) bool { return until <= request.Sent })
-			if lane < 0 {
-				lane = len(free[request.Shop])
+			row := slices.IndexFunc(free[request.Shop], func(until time.Duration) bool { return until <= request.Sent })
+			if row < 0 {
+				row = len(free[request.Shop])
 				free[request.Shop] = append(free[request.Shop], 0)
 			}
-			free[request.Shop][lane] = request.Answered
+			free[request.Shop][row] = request.Answered
 			d.Lines = append(d.Lines, Line{
 				X: x(request.Sent), Width: max(1.5, x(request.Answered-request.Sent)), Height: rowSize - 1,
-				Y:     salesSize + float64(request.Shop)*shopSize + float64(lane%rows)*rowSize,
+				Y:     salesSize + float64(request.Shop)*shopSize + float64(row%rows)*rowSize,
 				Class: class, Title: fmt.Sprintf("%s %s: %s", o.Kind, o.Key, request.Answer),
 			})
 		}

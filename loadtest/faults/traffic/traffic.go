@@ -30,6 +30,9 @@ const (
 	forgetEvery  = 400 * time.Millisecond // at most, by one buyer, who may have ten pending orders
 )
 
+// FewForEach is how many units of Few a buyer may have at a time. No correct client wants more.
+const FewForEach = 1
+
 // Supply is how many units of each SKU are there at the start.
 func Supply(skus history.SKUs) map[string]int64 {
 	return map[string]int64{skus.Deep: 1_000_000, skus.Hot: 20, skus.Cold: 100_000, skus.Few: 3}
@@ -139,7 +142,7 @@ func (c *client) shop() {
 	}
 }
 
-// takeFew buys one of the few, and gives it back.
+// takeFew buys one of the few, and gives it back before it may buy another.
 func (c *client) takeFew() {
 	c.giveBack(c.buy([]shopclient.Line{{SKU: c.History.SKUs.Few, Units: 1}}))
 	shopclient.Pause(c.asking, 30*time.Millisecond)
