@@ -365,9 +365,9 @@ func TestRecorder_Begin_refuses(t *testing.T) {
 func TestStatementText(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"SELECT `a`,`b` FROM `skus`\n WHERE name = 1":  "SELECT … FROM skus WHERE name = 1",
-		"INSERT INTO `orders` (`id`) VALUES (1)":       "INSERT INTO orders",
-		"UPDATE `skus` SET `available`=0 WHERE id = 1": "UPDATE skus SET available=0 WHERE id = 1",
+		"/*! x */ SELECT /*+ y */ `a`,`b` FROM `skus`\n WHERE name = 1": "SELECT … FROM skus WHERE name = 1",
+		"INSERT INTO `orders` (`id`) VALUES (1)":                        "INSERT INTO orders",
+		"UPDATE `skus` SET `available`=0 WHERE id = 1":                  "UPDATE skus SET available=0 WHERE id = 1",
 	} {
 		if got := statementText(query, nil); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)

@@ -149,8 +149,10 @@ func (l *teaching) hooks() app.Hooks {
 	}
 }
 
-// batches returns the config of a seller whose batches are in the traces of all their requests.
+// batches returns the config of a seller whose batches are in the traces of all their requests. A request that is stepped
+// keeps its rows locked for as long as its leases: others wait for either as long.
 func batches(c batch.Config) batch.Config {
+	c.Patience = c.LeaseWait
 	share, wait := c.Share, c.OnWait
 	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
 		if share != nil {

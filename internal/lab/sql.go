@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -158,12 +159,14 @@ func isDuplicate(err error) bool {
 	return server != nil && server.Number == 1062 || file != nil && file.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
+var comment = regexp.MustCompile(`/\*.*?\*/`)
+
 // statementText is a statement on one line, its values in place, without what is the same in all statements of its
-// kind: the list of columns that are read or inserted.
+// kind: comments, and the list of columns that are read or inserted.
 func statementText(query string, args []driver.NamedValue) string {
 	var b strings.Builder
 	next := 0
-	for _, r := range strings.ReplaceAll(query, "`", "") {
+	for _, r := range strings.ReplaceAll(comment.ReplaceAllString(query, ""), "`", "") {
 		if r == '?' && next < len(args) {
 			b.WriteString(short(args[next].Value))
 			next++

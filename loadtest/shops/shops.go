@@ -85,7 +85,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 	settings.PayWithin, settings.Log = payWithin, n.Log
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
 	if n.LockTTL > 0 {
-		settings.LockTTL, settings.ShortTTL, settings.LockWait = n.LockTTL, n.LockTTL, time.Minute
+		settings.LockTTL, settings.ShortTTL, settings.LeaseWait, settings.LockWait = n.LockTTL, n.LockTTL, n.LockTTL, time.Minute
 	}
 	if n.MySQL == "" {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {

@@ -305,7 +305,7 @@ func playKilled(t *testing.T, program, name string) (played Position, err error)
 	variables := []string{"SHOP_REDIS=" + addrs[0], "SHOP_DATA=" + t.TempDir()}
 	var processes []*child.Process
 	for range 2 {
-		process, err := child.StartLab(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--reconcile-at=off")
+		process, err := child.StartLab(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--lease-wait="+patientTTL.String(), "--reconcile-at=off")
 		if err != nil {
 			t.Fatal(err)
 		}

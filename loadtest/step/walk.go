@@ -31,6 +31,7 @@ type walk struct {
 	buyers   []*walker
 	running  sync.WaitGroup
 
+	ahead      *walker    // stands still in the first instance; nil for none
 	last       int        // buyer that made the latest step; -1 before the first
 	changes    int        // releases and expiries so far: a buyer who polls asks again only after one
 	timePassed bool       // so that the locks of dead buyers have run out
@@ -70,7 +71,8 @@ type progress struct {
 	taken    bool   // the key of a lock is set, but for more commands it does not hold it yet
 	waits    bool   // for a lock
 	asks     bool   // for a lock
-	queued   bool   // in a lane of its instance
+	queued   bool   // in its instance, for its batch to begin
+	batched  bool   // it is sold to in a batch
 	sending  string // the statement that has no answer yet
 	inTx     bool
 	wrote    bool // in this transaction: it has locked a row of the stock
@@ -80,11 +82,11 @@ type progress struct {
 func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {
-		p.sending = ""
+		p.sending, p.queued = "", p.queued && e.Kind != SQL
 		p.waits = p.waits && (!polls || e.Kind == Step)
 		switch {
 		case e.Kind == Step && e.Text == "queued":
-			p.queued = true
+			p.queued, p.batched = true, true
 		case e.Kind == Step && e.Text == "lock-asked":
 			p.asks = true
 		case e.Kind == Step && e.Text == "lock-held":
@@ -94,7 +96,7 @@ func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 		case e.Kind == Step && e.Text == "lock-contended":
 			p.waits = true
 		case e.Kind == Step && e.Text == "released":
-			held = max(0, held-1) // a buyer may join a batch after that took the lock
+			held--
 		case e.Kind == Step && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				p.read = &n
@@ -152,23 +154,71 @@ func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strate
 			return nil, err
 		}
 	}
-	for i := range how.Buyers {
-		name := buyerNames[i : i+1]
-		r := &request{
-			actor: name, shop: shops.clients[how.instanceOf(i)], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
-			purchase: shopclient.Purchase{
-				Buyer: "buyer-" + name, Key: w.skus[0] + "-" + strings.ToLower(name), Lines: w.order(i),
-				Strategy: strategy.Name, Steps: true,
-			},
+	if how.Together {
+		if err := w.occupy(ctx, "hat"+suffix); err != nil {
+			return w, err
 		}
-		ctx, giveUp := context.WithCancel(ctx)
-		w.buyers = append(w.buyers, &walker{request: r, giveUp: giveUp})
-		w.running.Go(func() { r.run(ctx) })
+	}
+	for i := range how.Buyers {
+		b := w.newBuyer(buyerNames[i:i+1], how.instanceOf(i), w.order(i)...)
+		w.buyers = append(w.buyers, b)
+		b.start(ctx, w)
 		if err := w.settle(ctx); err != nil {
 			return w, err
 		}
 	}
-	return w, nil
+	if err := w.vacate(ctx); err != nil {
+		return w, err
+	}
+	return w, w.settle(ctx)
+}
+
+// occupy has a request for another SKU stand still in the first instance: behind it gather those that a batch sells to.
+func (w *walk) occupy(ctx context.Context, sku string) error {
+	if err := w.shops.clients[0].Create(ctx, sku, 1); err != nil {
+		return err
+	}
+	b := w.newBuyer("-", 0, shopclient.Line{SKU: sku, Units: 1})
+	b.log = &journal{}
+	w.ahead = b
+	b.start(ctx, w)
+	for w.look(ctx, b); b.at.next == "" && ctx.Err() == nil; w.look(ctx, b) {
+		if !b.awaitChange(ctx) {
+			shopclient.Pause(ctx, pollPause)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// vacate lets the request of occupy end, if there is one.
+func (w *walk) vacate(ctx context.Context) error {
+	b := w.ahead
+	if b == nil {
+		return nil
+	}
+	w.ahead = nil
+	defer b.giveUp()
+	if err := b.move(context.WithoutCancel(ctx), shopclient.MoveResume); err != nil {
+		return err
+	}
+	<-b.answered
+	return nil
+}
+
+func (w *walk) newBuyer(name string, instance int, lines ...shopclient.Line) *walker {
+	return &walker{request: &request{
+		actor: name, shop: w.shops.clients[instance], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
+		purchase: shopclient.Purchase{
+			Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.skus[0] + "-" + strings.ToLower(name), Lines: lines,
+			Strategy: w.strategy.Name, Steps: true,
+		},
+	}}
+}
+
+// start sends the buyer's request.
+func (b *walker) start(ctx context.Context, w *walk) {
+	ctx, b.giveUp = context.WithCancel(ctx)
+	w.running.Go(func() { b.run(ctx) })
 }
 
 // end stops all that the walk has started.
@@ -177,6 +227,7 @@ func (w *walk) end(ctx context.Context) {
 		return
 	}
 	w.ended = true
+	_ = w.vacate(ctx)
 	for _, b := range w.buyers {
 		w.log.leave(b.actor)
 		if !b.finished() { // it may also have stopped in what it does without its own context
@@ -192,6 +243,7 @@ func (w *walk) look(ctx context.Context, b *walker) {
 	recording, answered := b.recordingNow(ctx)
 	b.at = progressOf(recording.Events, !w.renews())
 	b.at.next, b.at.line, b.at.answered, b.shared = recording.Next, recording.Line, answered, recording.Shared
+	b.at.queued = b.at.queued && b.at.next == ""
 	b.expired = b.expired && b.at.holds
 }
 
@@ -232,7 +284,7 @@ func (w *walk) settled(b *walker) bool {
 	if b.at.next == "" && slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.at.next != "" && other.sharesStep(b) }) {
 		return b.finished() // it is about to stop with the other
 	}
-	inProcess := b.at.asks && !b.at.queued && w.sharesInstance(b)
+	inProcess := b.at.asks && w.sharesInstance(b)
 	waits := (b.at.waits || inProcess) && w.renews() && !w.lockIsFree(b)
 	return b.finished() || b.at.next != "" || waits || w.isBehind(b) || w.mustWait(b)
 }
@@ -243,12 +295,11 @@ func (w *walk) sharesInstance(b *walker) bool {
 	return slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.shop == b.shop })
 }
 
-// isBehind reports whether the buyer waits for a batch of its instance that stands still, and that it is not in.
+// isBehind reports whether the buyer waits in the queue of its instance for a batch that stands still.
 func (w *walk) isBehind(b *walker) bool {
-	return b.at.queued && slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		standsStill := other.at.next != "" && !other.sharesStep(b) || other.at.waits && !w.lockIsFree(other)
-		return other != b && other.shop == b.shop && !other.dead && standsStill
-	})
+	return b.at.queued && (w.ahead != nil && b.shop == w.ahead.shop || slices.ContainsFunc(w.buyers, func(other *walker) bool {
+		return other.shop == b.shop && !other.at.queued && !other.finished() && w.settled(other)
+	}))
 }
 
 // sharesStep reports whether the other's request takes the same next step.
@@ -267,20 +318,20 @@ func (w *walk) firstSharing(i int) int {
 func (w *walk) lockIsFree(b *walker) bool {
 	return !slices.ContainsFunc(w.buyers, func(other *walker) bool {
 		apart := w.strategy.Lock == "memory" && other.shop != b.shop
-		return other.at.holds && !other.expired && !apart
+		return other.at.holds && (!other.expired || other.shop == b.shop) && !apart // one process notices the end late
 	})
 }
 
-// mustWait reports whether the statement that the buyer sends waits for another's transaction: in SQLite each for the
-// other, elsewhere for a row.
+// mustWait reports whether the buyer waits for another's transaction: for a row that it has locked or, in SQLite, for its
+// end. There, a request does not send its BEGIN before: which of several that wait would get in?
 func (w *walk) mustWait(b *walker) bool {
 	return slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		inBatch := other.shop == b.shop && other.at.queued && b.at.queued // they share its transaction
+		inBatch := other.shop == b.shop && other.at.batched && b.at.batched // they share its transaction
 		if other == b || other.dead || inBatch {
 			return false
 		}
 		if w.shops.oneWriter {
-			return b.at.sending == "BEGIN" && other.at.inTx
+			return b.at.next == "sql BEGIN" && other.at.inTx
 		}
 		return locksRow(b.at.sending) && other.at.wrote
 	})
@@ -289,7 +340,7 @@ func (w *walk) mustWait(b *walker) bool {
 // canGoOn reports whether the buyer's next step would not be waiting.
 func (w *walk) canGoOn(i int) bool {
 	b := w.buyers[i]
-	inVain := w.polls(b) && b.asked == w.changes
+	inVain := w.polls(b) && b.asked == w.changes || w.mustWait(b)
 	return !b.finished() && b.at.next != "" && !inVain
 }
 
@@ -419,7 +470,7 @@ const ownerless = "mysql-lock-ownerless"
 
 // letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
-	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() })
+	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
 	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
 	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
 		return false, nil

@@ -80,7 +80,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	b := &batch{orders: slices.Clone(buyers)}
-	free, err := s.Store.Unlocked(ctx, b.skus(), patience)
+	free, err := s.Store.Unlocked(ctx, b.skus(), s.Patience)
 	if err != nil {
 		return err
 	}

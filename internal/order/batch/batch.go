@@ -55,9 +55,8 @@ const (
 	// share the cost of a commit well enough.
 	maxLines = 256
 
-	// patience is how long a batch waits for rows of the stock that other transactions have locked. After it, the buyers
-	// of these SKUs wait by themselves, for rowTimeout at most; pollTime passes between two looks at the rows.
-	patience   = 250 * time.Millisecond
+	// After Patience, the buyers of SKUs whose rows are locked wait by themselves, for rowTimeout at most; pollTime passes
+	// between two looks at the rows.
 	rowTimeout = 5 * time.Second
 	pollTime   = 20 * time.Millisecond
 
@@ -81,6 +80,9 @@ type Config struct {
 	// without; 0 means 500 ms.
 	Locker    strategy.Locker
 	LeaseWait time.Duration
+
+	// Patience is how long a batch waits for rows of the stock that other transactions have locked; 0 means 250 ms.
+	Patience time.Duration
 
 	// MaxQueue is how many requests may wait in each queue; 0 means 10,000.
 	MaxQueue int
@@ -116,7 +118,8 @@ type Seller struct {
 
 // New returns the Seller of an instance.
 func New(c Config) *Seller {
-	c.MaxQueue, c.LeaseWait = cmp.Or(c.MaxQueue, 10_000), cmp.Or(c.LeaseWait, 500*time.Millisecond)
+	c.MaxQueue = cmp.Or(c.MaxQueue, 10_000)
+	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	if c.Share == nil {
 		c.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
 	}

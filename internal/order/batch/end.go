@@ -61,7 +61,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	})
 	claimed := b.keys()
 
-	levels, err := tx.TryLevels(b.moved().skus(), patience)
+	levels, err := tx.TryLevels(b.moved().skus(), s.Patience)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	leases.acquire(b)
-	levels, err := tx.TryLevels(b.skus(), patience)
+	levels, err := tx.TryLevels(b.skus(), s.Patience)
 	if err != nil {
 		return err
 	}
