@@ -60,8 +60,8 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		"Shop-Buyer":      {p.Buyer},
 		"Shop-Strategy":   {p.Strategy},
 	}
-	if p.Think >= 0 { // 1ns, not 0, keeps an order out of a lane's early transaction, which runs beside the wait for the lease
-		header["Shop-Think"] = []string{max(p.Think, time.Nanosecond).String()}
+	if p.Think >= 0 {
+		header["Shop-Think"] = []string{p.Think.String()}
 	}
 	if p.Recording != "" {
 		header["Shop-Tape"] = []string{p.Recording}

@@ -42,7 +42,8 @@ func (e Event) isNoise() bool {
 		return strings.HasPrefix(e.Text, "POST ")
 	case SQL:
 		read := strings.HasPrefix(e.Text, "SELECT ") && !strings.HasSuffix(e.Text, "FOR UPDATE") // the step behind it says what
-		return read || e.Text == "BEGIN" || strings.HasPrefix(e.Text, "DELETE FROM idempotency_keys ") || strings.HasPrefix(e.Text, "INSERT INTO ") && !strings.Contains(e.Text, "locks")
+		ownRow := strings.HasPrefix(e.Text, "INSERT INTO ") || strings.HasPrefix(e.Text, "DELETE FROM ")
+		return read || e.Text == "BEGIN" || ownRow && !strings.Contains(e.Text, "locks")
 	}
 	return false
 }

@@ -61,7 +61,7 @@ func DefaultBounds() Bounds {
 type Arrangement struct {
 	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`
 	Opposite bool `help:"With --lines 2: the second request names the SKUs in the opposite order."`
-	Together bool `help:"The first two requests go to one instance, which with one line may sell to both in a batch, and dies with both."`
+	Together bool `help:"The first two requests go to one instance, where lanes and batch sell to both in one batch. It dies with both."`
 }
 
 // alone is the arrangement of one line each, in instances apart.

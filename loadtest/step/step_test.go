@@ -107,6 +107,32 @@ func TestCommand_servers(t *testing.T) {
 	}
 }
 
+// docs/lessons.md: "A batch of `lanes` whose lease has run out, and whose SKU another instance has sold meanwhile, sells what
+// is left without a lease, and so without a fence: the row that it locks decides."
+func TestCommand_withoutLease(t *testing.T) {
+	testserver.NotUnderRace(t)
+	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t)}})
+	for schedule, want := range map[string]string{
+		"lanes*2:AAtabac": "2 of 2 units sold. A: 201: order placed; B: 201: order placed; C: 409: sold out.",
+		"lanes:AAtaba":    "1 sold of 1 unit. A: 409: sold out; B: 201: order placed.",
+	} {
+		p, err := player.Play(t.Context(), schedule)
+		if err != nil || !p.Passed || p.Outcome != want {
+			t.Errorf("%s: %v, got %q, want %q", schedule, err, p.Outcome, want)
+		}
+		for _, e := range p.Events {
+			fenced := strings.Contains(e.Text, "fence = ")
+			if strings.HasPrefix(e.Text, "UPDATE skus ") && fenced != (e.Actor == "B") {
+				t.Errorf("%s: %s sends %s", schedule, e.Actor, e.Text)
+			}
+		}
+	}
+	got, err := player.Explore(t.Context(), "lanes", Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: true}, func(int, int) {})
+	if count := "121 of 121 schedules, 0 oversold, 0 undersold or stuck"; err != nil || got.counts("") != count {
+		t.Errorf("got %v, %s, want %s", err, got.counts(""), count)
+	}
+}
+
 // There is a lesson for each wrong strategy of the shop, and its remedy is a right one. A name that cannot be played is
 // an error.
 func TestLessons(t *testing.T) {

@@ -389,7 +389,7 @@ func answerPlayed(w http.ResponseWriter, played any, err error) {
 func getSource(w http.ResponseWriter, r *http.Request) {
 	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, Problem{Text: "only the files of strategies, lanes and wrong locks are shown"})
+		refuse(w, http.StatusNotFound, Problem{Text: "only the files of strategies, batches and wrong locks are shown"})
 		return
 	}
 	answer(w, "text/plain; charset=utf-8", text)
