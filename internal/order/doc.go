@@ -5,11 +5,7 @@
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
 // A Strategy (package strategy; the default, lanes, and batch are package batch) decides which lock is held and how units
-// are taken. The transaction of a single order locks, writes or checks, in this sequence:
-//
-//	buyer, idempotency key, units, limits, order and lines, movements
-//
-// A transaction of package batch does the same for many orders.
+// are taken.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
@@ -18,9 +14,15 @@
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
 // and its units are available again. That needs no lock but the database's, of the order's row: it ends while it is
 // pending and, by the database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction
-// (an Ender: package batch), which locks, in this sequence:
+// (an Ender: package batch).
 //
-//	orders, idempotency keys, units, limits
+// Whatever a transaction of the shop does, it locks rows in one sequence, so that no two wait for each other:
+//
+//	orders -> buyers -> idempotency keys -> SKUs -> units that buyers have of SKUs with a limit
+//
+// Rows of a kind are sorted by their primary key where the transaction waits for them. An order that is being placed, its
+// lines and all movements may be written at any moment: no other transaction waits for their rows. A delivery has an
+// idempotency key, too.
 //
 // What is promised:
 //

@@ -53,8 +53,8 @@ func (o Order) SKUs() []string {
 	return names
 }
 
-// Sorted returns the lines in the order of their SKUs' names. All transactions take the rows of the stock in that
-// order, so that two of them never wait for each other.
+// Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of
+// the stock in that order.
 func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }

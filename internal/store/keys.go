@@ -42,13 +42,13 @@ func (t *tx) ClaimEnds(endings ...*order.Ending) (map[order.BuyerKey]order.Claim
 
 // claim writes the rows of keys. If another transaction with the same key still runs, the statement waits for it: then
 // the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
-// their primary key, so that two transactions never wait for each other.
+// their primary key.
 //
 // Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
 // then, which a transaction has committed meanwhile, and one may have been purged before it is read.
 func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error) {
 	free := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
-		return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
+		return byPrimaryKey(keyOf(a), keyOf(b))
 	})
 	taken := map[order.BuyerKey]order.Claim{}
 	err := t.insertKeys(free...)
@@ -75,6 +75,10 @@ func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error
 }
 
 func keyOf(d *order.Draft) order.BuyerKey { return order.BuyerKey{Buyer: d.Buyer, Key: d.Key} }
+
+func byPrimaryKey(a, b order.BuyerKey) int {
+	return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
+}
 
 // FreeKeys implements order.Tx. Each row is deleted by its primary key, as in purge.
 func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
@@ -178,6 +182,7 @@ func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").
 		Where("created_at < ?", before).Order("created_at").Limit(100).Find(&old).Error
+	slices.SortFunc(old, byPrimaryKey)
 	for _, k := range old {
 		done := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ? AND created_at < ?", k.Buyer, k.Key, before)
 		if done.Error != nil {

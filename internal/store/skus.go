@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -175,7 +177,8 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU,
 // order.ErrExists, also if an earlier call that returned order.ErrUnknownOutcome has created it.
 func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 	return explain(ctx, "create skus", s.inTx(ctx, func(t *tx) error {
-		for _, sku := range skus {
+		byName := func(a, b stock.SKU) int { return cmp.Compare(a.Name, b.Name) }
+		for _, sku := range slices.SortedFunc(slices.Values(skus), byName) {
 			err := t.db.Create(&skuRow{
 				Name: sku.Name, PriceMinor: sku.Price.Minor, Currency: sku.Price.Currency, LimitPerBuyer: sku.LimitPerBuyer,
 				Level: sku.Level, Fence: sku.Fence, CreatedAt: dbTime{sku.CreatedAt},

@@ -3,10 +3,10 @@
 //
 // What an order costs is its statements, not its rows. So buyers wait in a queue, in the order of their arrival; its
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
-// one statement for each table, and answers them. Meanwhile the next batch gathers:
+// one statement for each table, and answers them. Meanwhile the next batch gathers. Rows are locked in the sequence of
+// package order; leases come before those of the SKUs:
 //
-//	rows of the buyers -> keys -> orders and lines -> leases -> rows of the stock, locked and read
-//	-> decide, mend orders and lines -> units, limits, movements -> COMMIT -> answers -> release
+//	write orders -> leases -> lock and read the stock -> decide, mend orders -> write the rest -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
@@ -20,12 +20,8 @@
 // time, because their holder has crashed or the lock's store does not answer, the batch sells without, since the rows that
 // it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
-// Payments, cancellations and expiries wait in a queue of their own, whose batches go
-//
-//	rows of the orders -> keys -> rows of the stock, locked and read -> decide
-//	-> status of the orders, units, limits, movements -> COMMIT -> answers
-//
-// An order also waits behind if another transaction has locked its own row.
+// Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. An order also waits
+// behind if another transaction has locked its own row.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and

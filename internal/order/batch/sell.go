@@ -66,9 +66,8 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) er
 	return nil
 }
 
-// place is one attempt of the transaction. Like each transaction of a shop, it locks the rows of buyers, of keys and
-// of the stock in this sequence. The instances take turns from the leases on. So the orders are written before, as they
-// will be if the SKUs are sold at the same terms as the last time, and mended if not.
+// place is one attempt of the transaction. The instances take turns from the leases on. So the orders are written before,
+// as they will be if the SKUs are sold at the same terms as the last time, and mended if not.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
 	// claims its keys.

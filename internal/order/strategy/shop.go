@@ -1,10 +1,9 @@
 // Package strategy has every way to sell under concurrency, right and wrong side by side, each in a short file. Start
 // with none.go, which oversells, and redis.go, which does not: the difference between the two is the lesson.
 //
-// The transactions of all strategies write in the same sequence: the buyer's row, the idempotency key, the units, what
-// the buyer has of limited SKUs, then the order with its movements. The key comes before the units and their fence:
-// otherwise a buyer's own committed order would look like a newer write of another holder. SKUs come in the order of
-// their names, so that two orders never wait for each other.
+// The transactions of all strategies lock rows in the sequence of package order. That the key comes before the units and
+// their fence has another reason, too: otherwise a buyer's own committed order would look like a newer write of another
+// holder.
 package strategy
 
 import (
