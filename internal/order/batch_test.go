@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -236,82 +235,6 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 		g.want(t, "third", 3, order.ErrTooManyOpen)
 		g.wantLevel(t, "mug", 8, 2)
 		g.audit(t, "")
-	})
-}
-
-// "If another transaction keeps the row of a SKU locked, the order waits behind": the others are served meanwhile, and this
-// one when the row is free.
-func TestBatch_lockedRow(t *testing.T) {
-	t.Parallel()
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		g := gather(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t))
-		g.supply(t, "hat", 10)
-		g.supply(t, "mug", 10)
-		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
-		g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: []order.RequestLine{{SKU: "hat", Units: 1}, {SKU: "mug", Units: 1}}})
-		g.join(t.Context(), t, purchase("cem", "key", "hat", 1))
-		undo := errors.New("undo")
-		err := g.db.InTx(t.Context(), func(tx order.Tx) error {
-			if _, err := tx.LockLevels([]string{"mug"}); err != nil {
-				return err
-			}
-			close(g.gate)
-			await(t, "served", 1, func() int { return int(g.served.Load()) })
-			_, _, err := g.Place(t.Context(), purchase("dan", "key", "hat", 1))
-			wantErr(t, "an order of another SKU", err, nil)
-			g.all.Go(func() {
-				_, _, err := g.Place(t.Context(), purchase("eve", "key", "mug", 1))
-				wantErr(t, "an order that comes meanwhile", err, nil)
-			})
-			await(t, "behind", 3, g.queued)
-			return undo
-		})
-		wantErr(t, "transaction", err, undo)
-		g.all.Wait()
-		for i := range g.answers {
-			g.want(t, "order", i, nil)
-		}
-		g.wantLevel(t, "hat", 7, 3)
-		g.wantLevel(t, "mug", 7, 3)
-		g.audit(t, "")
-	})
-}
-
-// "If another transaction has locked the row of the buyer, order.Service waits for the row, and sells again": also if that
-// transaction has claimed the same key, as a twin that is stuck.
-func TestBatch_lockedBuyer(t *testing.T) {
-	t.Parallel()
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		for _, known := range []bool{false, true} {
-			g := gather(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t))
-			g.supply(t, "mug", 10)
-			lockAnn := func(tx order.Tx) error { _, err := tx.LockBuyers("ann"); return err }
-			if known {
-				wantErr(t, "row of ann", g.db.InTx(t.Context(), lockAnn), nil)
-			}
-			for _, buyer := range []string{"ann", "bob", "cem"} {
-				g.join(t.Context(), t, purchase(buyer, "key", "mug", 1))
-			}
-			err := g.db.InTx(t.Context(), func(tx order.Tx) error {
-				if err := lockAnn(tx); err != nil {
-					return err
-				}
-				twin := order.Order{ID: "twin", Buyer: "ann", Key: "key", CreatedAt: time.Now().UTC()}
-				if _, err := tx.ClaimKeys(&order.Draft{Order: twin}); err != nil {
-					return err
-				}
-				close(g.gate)
-				await(t, "served", 2, func() int { return int(g.served.Load()) })
-				return tx.FreeKeys(order.BuyerKey{Buyer: "ann", Key: "key"})
-			})
-			wantErr(t, "transaction", err, nil)
-			g.all.Wait()
-			for i := range g.answers {
-				g.want(t, fmt.Sprint("order ", i), i, nil)
-			}
-			g.wantLevel(t, "mug", 7, 3)
-			g.audit(t, "")
-		}
 	})
 }
 

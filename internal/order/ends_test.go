@@ -1,13 +1,10 @@
 package order_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
@@ -53,51 +50,5 @@ func TestSeller_End(t *testing.T) {
 			}
 		}
 		b.wantLevel(t, "mug", 87, 12)
-	})
-}
-
-// An order of a SKU whose row is locked waits by itself, and so does one whose own row is: the others end meanwhile, and these
-// when the rows are free.
-func TestService_Pay_lockedRows(t *testing.T) {
-	t.Parallel()
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		b := setup(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t))
-		var orders []order.Order
-		for _, sku := range []string{"cap", "hat", "mug"} {
-			b.supply(t, sku, 10)
-			orders = append(orders, b.place(t, sku, sku, 1))
-		}
-		paid := make(chan string, len(orders))
-		undo := errors.New("undo")
-		err := b.db.InTx(t.Context(), func(tx order.Tx) error {
-			if _, err := tx.LockLevels([]string{"cap"}); err != nil {
-				return err
-			}
-			if _, err := tx.LockOrders(orders[1].ID); err != nil {
-				return err
-			}
-			for _, o := range orders {
-				go func() {
-					_, err := b.Pay(t.Context(), payment(o))
-					wantErr(t, "pay", err, nil)
-					paid <- o.Lines[0].SKU
-				}()
-			}
-			if first := <-paid; first != "mug" {
-				t.Errorf("%s is paid first, want mug", first)
-			}
-			began := time.Now()
-			wantErr(t, "another", func() error { _, err := b.Cancel(t.Context(), payment(b.place(t, "k", "mug", 1))); return err }(), nil)
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("another order waits for %v", took)
-			}
-			return undo
-		})
-		wantErr(t, "transaction", err, undo)
-		<-paid
-		<-paid
-		for _, o := range orders {
-			b.wantEnd(t, o, order.Paid, o.Lines[0].SKU, stock.Level{Supplied: 10, Available: 9, Sold: 1})
-		}
 	})
 }

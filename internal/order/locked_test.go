@@ -1,0 +1,106 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/store/storetest"
+)
+
+// While a transaction keeps a row locked, as that of a paused instance or an operator's console does, the others of the same
+// moment are served, what waits for the row keeps few connections, and is served when the row is free: "If another
+// transaction keeps the row of a SKU locked, the order waits behind", "If another transaction has locked the row of the
+// buyer, order.Service waits for the row, and sells again", "An order also waits behind if another transaction has locked its
+// own row".
+func TestLockedRow(t *testing.T) {
+	t.Parallel()
+	const crowd = 64
+	buy := func(b *bundle, r order.Request) error { _, _, err := b.Place(t.Context(), r); return err }
+	pay := func(b *bundle, r order.EndRequest) error { _, err := b.Pay(t.Context(), r); return err }
+	lockBuyer := func(buyer string) func(order.Tx, order.Order) error {
+		return func(tx order.Tx, _ order.Order) error { _, err := tx.LockBuyers(buyer); return err }
+	}
+	lockKey := func(tx order.Tx, first order.Order) error {
+		first.Key = "twin"
+		if err := lockBuyer(first.Buyer)(tx, first); err != nil {
+			return err
+		}
+		_, err := tx.ClaimKeys(&order.Draft{Order: first})
+		return err
+	}
+	lockMug := func(tx order.Tx, _ order.Order) error { _, err := tx.LockLevels([]string{"mug"}); return err }
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for name, c := range map[string]struct {
+			lock  func(tx order.Tx, first order.Order) error
+			waits func(b *bundle, i int, mugs []order.Order) error
+		}{
+			"buyer": {lockBuyer("ann"), func(b *bundle, i int, _ []order.Order) error {
+				return buy(b, purchase("ann", nth(i), "mug", 1))
+			}},
+			"new buyer": {lockBuyer("eve"), func(b *bundle, i int, _ []order.Order) error {
+				return buy(b, purchase("eve", nth(i), "mug", 1))
+			}},
+			"key of a stuck twin": {lockKey, func(b *bundle, _ int, mugs []order.Order) error {
+				return buy(b, purchase(mugs[0].Buyer, "twin", "mug", 1))
+			}},
+			"SKU, of orders": {lockMug, func(b *bundle, i int, _ []order.Order) error {
+				r := purchase(nth(i), "key", "mug", 1)
+				r.Lines = append(r.Lines, order.RequestLine{SKU: []string{"mug", "hat"}[i%2], Units: 1})
+				return buy(b, r)
+			}},
+			"SKU, of payments": {lockMug, func(b *bundle, i int, mugs []order.Order) error { return pay(b, payment(mugs[i])) }},
+			"order": {func(tx order.Tx, first order.Order) error {
+				_, err := tx.LockOrders(first.ID)
+				return err
+			}, func(b *bundle, _ int, mugs []order.Order) error { return pay(b, payment(mugs[0])) }},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				db := kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t)
+				shop := setup(t, db, byLanes)
+				shop.supply(t, "mug", 1_000)
+				shop.supply(t, "hat", 1_000)
+				shop.place(t, "known", "mug", 1)
+				mugs, hats := make([]order.Order, crowd+1), make([]order.Order, crowd+1)
+				atOnce(crowd+1, func(i int) {
+					for sku, orders := range map[string][]order.Order{"mug": mugs, "hat": hats} {
+						o, _, err := shop.Place(t.Context(), purchase("old-"+nth(i), sku, sku, 1))
+						wantErr(t, "old order", err, nil)
+						orders[i] = o
+					}
+				})
+				var arrived atomic.Int64
+				g := gather(t, db, func(c *config) { c.batch.OnWait = func(context.Context) { arrived.Add(1) } })
+				undo := errors.New("undo")
+				err := db.InTx(t.Context(), func(tx order.Tx) error {
+					if err := c.lock(tx, mugs[0]); err != nil {
+						return err
+					}
+					var others sync.WaitGroup
+					for i := range crowd {
+						g.all.Go(func() { wantErr(t, "waits", c.waits(g.bundle, i, mugs), nil) })
+						others.Go(func() { wantErr(t, "another order", buy(g.bundle, purchase("other-"+nth(i), "key", "hat", 1)), nil) })
+						others.Go(func() { wantErr(t, "another payment", pay(g.bundle, payment(hats[i])), nil) })
+					}
+					await(t, "arrived", 1+3*crowd, func() int { return int(arrived.Load()) })
+					close(g.gate)
+					others.Wait()
+					g.all.Go(func() { wantErr(t, "comes meanwhile", c.waits(g.bundle, crowd, mugs), nil) })
+					wantErr(t, "comes after it", buy(g.bundle, purchase("last", "key", "hat", 1)), nil)
+					wantErr(t, "is paid after it", pay(g.bundle, payment(hats[crowd])), nil)
+					if now := db.DB().Stats(); now.InUse > now.MaxOpenConnections/4 {
+						t.Errorf("%d of %d connections are in use", now.InUse, now.MaxOpenConnections)
+					}
+					return undo
+				})
+				wantErr(t, "transaction", err, undo)
+				g.all.Wait()
+				g.audit(t, "")
+			})
+		}
+	})
+}
