@@ -15,7 +15,7 @@ import (
 // moment are served, what waits for the row keeps few connections, and is served when the row is free: "If another
 // transaction keeps the row of a SKU locked, the order waits behind", "If another transaction has locked the row of the
 // buyer, order.Service waits for the row, and sells again", "An order also waits behind if another transaction has locked its
-// own row".
+// own row, or that of its buyer".
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd = 64
@@ -46,6 +46,9 @@ func TestLockedRow(t *testing.T) {
 			}},
 			"key of a stuck twin": {lockKey, func(b *bundle, _ int, mugs []order.Order) error {
 				return buy(b, purchase(mugs[0].Buyer, "twin", "mug", 1))
+			}},
+			"key of a stuck order": {lockKey, func(b *bundle, _ int, mugs []order.Order) error {
+				return pay(b, withKey(mugs[0], "twin"))
 			}},
 			"SKU, of orders": {lockMug, func(b *bundle, i int, _ []order.Order) error {
 				r := purchase(nth(i), "key", "mug", 1)

@@ -201,6 +201,9 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 }
 
 func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
+	if len(buyers) == 0 {
+		return nil, nil
+	}
 	if t.store.IsSQLite() { // no other transaction writes
 		return nil, insertBuyers(t.db, buyers)
 	}

@@ -21,7 +21,7 @@
 // it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
 // Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. An order also waits
-// behind if another transaction has locked its own row.
+// behind if another transaction has locked its own row, or that of its buyer, which a request with a key needs.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and

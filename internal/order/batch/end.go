@@ -42,13 +42,24 @@ func (s *Seller) end(requests []*request) error {
 	return err
 }
 
-// endOrders is one attempt of the transaction. It locks the rows of orders, of keys and of the stock in this sequence.
+// endOrders is one attempt of the transaction.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	states, err := tx.LockOrders(each(b, func(r *request) string { return r.ending.Order.ID })...)
 	if err != nil {
 		return err
 	}
 	b.keep(func(r *request) bool { return s.canEnd(r, states) })
+	// As in place, no other transaction claims keys of these buyers: an INSERT of a key would wait for it.
+	locked, err := tx.LockBuyers(b.keyed()...)
+	if err != nil {
+		return err
+	}
+	b.keep(func(r *request) bool {
+		if r.ending.Key != "" && slices.Contains(locked, r.ending.Order.Buyer) {
+			r.next, r.ending.Moved = &s.behind, false
+		}
+		return r.next == nil
+	})
 	taken, err := tx.ClaimEnds(each(b, func(r *request) *order.Ending { return r.ending })...)
 	if err != nil {
 		return err
@@ -130,6 +141,16 @@ func canSettle(r *request, reserved map[string]int64) bool {
 		reserved[line.SKU] -= line.Units
 	}
 	return true
+}
+
+// keyed returns the buyers whose requests have keys.
+func (b *batch) keyed() (buyers []string) {
+	for _, r := range b.orders {
+		if r.ending.Key != "" {
+			buyers = append(buyers, r.ending.Order.Buyer)
+		}
+	}
+	return buyers
 }
 
 // moved returns the orders of a batch that it ends; the others have ended in the same way before.
