@@ -26,7 +26,7 @@ type Instances struct {
 	Target string // URL of a shop that runs, or of a load balancer; nothing is started then
 	Count  int
 	Servers
-	LockTTL time.Duration // of all locks, for which a request then waits a minute; 0: a shop's defaults
+	LockTTL time.Duration // of all locks, for which a request then waits a minute, and a batch as long as this; 0: a shop's defaults
 	Log     *slog.Logger  // gets what goes wrong in the shops; nil discards it
 }
 
