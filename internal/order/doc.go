@@ -9,7 +9,8 @@
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
-// clock when the stock was read. Movements of its end have the instance's time.
+// clock when the stock was read; an order that a batch has written before has the time as it was known then, up to a second
+// earlier. Movements of its end have the instance's time.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
 // and its units are available again. That needs no lock but the database's, of the order's row: it ends while it is

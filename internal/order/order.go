@@ -33,7 +33,7 @@ type Order struct {
 	Status    Status      `json:"status"`
 	Lines     []Line      `json:"lines"` // in the order of the request, one per SKU
 	Total     stock.Money `json:"total"`
-	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read
+	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read; in a batch up to a second before
 	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
 }
 
@@ -53,8 +53,7 @@ func (o Order) SKUs() []string {
 	return names
 }
 
-// Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of
-// the stock in that order.
+// Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of the stock in that order.
 func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }

@@ -130,7 +130,7 @@ var lockerMutants = []mutant{
 		{"lease.go", "\t\t_ = others.Release()\n", ""},
 	}},
 	{"AcquireAll takes all or none: keeps what it got", "TestAllOrNone", []edit{
-		{"lease.go", "\t\t\t_ = all.Release()\n", ""},
+		{"lease.go", "{ // also after a panic\n\t\t\t_ = all.Release()\n", "{\n"},
 	}},
 }
 
