@@ -166,13 +166,14 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// newSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
-func (c *components) newSeller(s Settings, name string, shop strategy.Shop, locker strategy.Locker) *batch.Seller {
+// NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
+func (p Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
+	c := p.components
 	outage := &observe.Outage{Log: c.log, Message: "orders are sold without leases"}
 	config := batch.Config{
-		Shop:      shop,
+		Shop:      p.Shop,
 		Locker:    locker,
-		LeaseWait: s.LeaseWait,
+		LeaseWait: p.LeaseWait,
 		OnBatch:   c.metrics.Batch,
 		OnLeases: func(err error) {
 			c.metrics.Leases(err)
@@ -183,7 +184,7 @@ func (c *components) newSeller(s Settings, name string, shop strategy.Shop, lock
 	if c.traces != nil {
 		config.Share, config.OnWait = c.traces.Share, c.traces.Waits
 	}
-	if wrap := s.Hooks.Batch; wrap != nil {
+	if wrap := p.Hooks.Batch; wrap != nil {
 		config = wrap(config)
 	}
 	seller := batch.New(config)

@@ -57,11 +57,6 @@ func (p Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
 	return p.components.newLocker(p.Settings, name, b)
 }
 
-// NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
-func (p Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
-	return p.components.newSeller(p.Settings, name, p.Shop, locker)
-}
-
 // OpenRedis returns a client of a further Redis that has answered.
 func (p Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
 	return p.components.openRedis(ctx, p.Settings, address)

@@ -139,7 +139,7 @@ func (e *Lease) releaseAll() (err error) {
 		for parent := inner.parent; parent != nil; parent = parent.parent {
 			if parent == e {
 				inner.done = true
-				under.sorted = append(under.sorted, inner)
+				under.leases = append(under.leases, inner)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func (e *Lease) returnToStore(first *Lease, c Claim) {
 
 // Leases are the leases on several keys, taken together.
 type Leases struct {
-	sorted []*Lease // by key, of AcquireAll
+	leases []*Lease
 	ctx    context.Context
 }
 
@@ -229,7 +229,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 	}
 	all := &Leases{ctx: ctx}
 	defer func() {
-		if len(all.sorted) < len(keys) { // also after a panic
+		if len(all.leases) < len(keys) { // also after a panic
 			_ = all.Release()
 		}
 	}()
@@ -238,7 +238,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 			return nil, err
 		}
 	}
-	for _, key := range keys[len(all.sorted):] {
+	for _, key := range keys[len(all.leases):] {
 		lease, err := l.Acquire(all.ctx, key)
 		if err != nil {
 			return nil, err
@@ -248,20 +248,20 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 	return all, nil
 }
 
-// AcquireWith waits for the lease of a key, as Acquire does, and then takes those of the other keys that are free. It asks
-// for these at once, and waits for none, so that it holds no key while it waits for another. The Context of what it returns
-// is that of the first key's lease.
+// AcquireWith waits for the lease of a key, as Acquire does, and then takes the leases of those other keys that are free. It
+// asks for these at once, and waits for none, so that it holds no key while it waits for another. Leases.Context is the
+// context of the first key's lease.
 func (l *Locker) AcquireWith(ctx context.Context, key string, others ...string) (*Leases, error) {
 	first, err := l.Acquire(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	tries := make([]*Lease, len(others))
-	all, panicked := &Leases{sorted: []*Lease{first}, ctx: first.Context()}, true
+	all, panicked := &Leases{leases: []*Lease{first}, ctx: first.Context()}, true
 	defer func() {
 		for _, lease := range tries {
 			if lease != nil {
-				all.sorted = append(all.sorted, lease)
+				all.leases = append(all.leases, lease)
 			}
 		}
 		if panicked {
@@ -287,7 +287,7 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 	}
 	defer func() { // also after a panic
 		var others Leases
-		for _, w := range tries[len(a.sorted):] {
+		for _, w := range tries[len(a.leases):] {
 			if w.lease.tenure != nil {
 				others.add(w.lease)
 			}
@@ -308,14 +308,14 @@ func (a *Leases) tryAll(l *Locker, keys []string) error {
 }
 
 // add adds a lease whose context is a child of the one before: the last ends with any.
-func (a *Leases) add(lease *Lease) { a.sorted, a.ctx = append(a.sorted, lease), lease.Context() }
+func (a *Leases) add(lease *Lease) { a.leases, a.ctx = append(a.leases, lease), lease.Context() }
 
 // Context ends when any of the leases ends.
 func (a *Leases) Context() context.Context { return a.ctx }
 
 // Lease returns the lease on one of the keys, nil for any other key.
 func (a *Leases) Lease(key string) *Lease {
-	for _, e := range a.sorted {
+	for _, e := range a.leases {
 		if e.key == key {
 			return e
 		}
@@ -333,8 +333,8 @@ func (a *Leases) Fence(key string) int64 {
 
 // Release gives all keys back at the same time, each as Lease.Release does. Its error joins those of the leases.
 func (a *Leases) Release() error {
-	errs := make([]error, len(a.sorted))
-	together(len(errs), func(i int) { errs[i] = a.sorted[i].Release() })
+	errs := make([]error, len(a.leases))
+	together(len(errs), func(i int) { errs[i] = a.leases[i].Release() })
 	return errors.Join(errs...)
 }
 

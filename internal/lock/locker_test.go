@@ -536,8 +536,8 @@ func TestLocker_AcquireAll_held(t *testing.T) {
 	})
 }
 
-// AcquireWith "waits for the lease of a key, as Acquire does, and then takes those of the other keys that are free"; "it
-// holds no key while it waits for another".
+// AcquireWith "waits for the lease of a key, as Acquire does, and then takes the leases of those other keys that are free";
+// "it holds no key while it waits for another".
 func TestLocker_AcquireWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lock.NewMemory()

@@ -11,11 +11,11 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// While a transaction keeps a row locked, as that of a paused instance or an operator's console does, the others of the same
-// moment are served, what waits for the row keeps few connections, and is served when the row is free: "If another
+// While a transaction of a paused instance, or of an operator's console, keeps a row locked, the others of the same moment
+// are served, what waits for the row keeps few connections, and is served when the row is free: "If another
 // transaction keeps the row of a SKU locked, the order waits behind", "If another transaction has locked the row of the
 // buyer, order.Service waits for the row, and sells again", "An order also waits behind if another transaction has locked its
-// own row, or that of its buyer".
+// own row, or its buyer's".
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd = 64

@@ -4,7 +4,7 @@
 // What an order costs is its statements, not its rows. So buyers wait in a queue, in the order of their arrival; its
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
 // one statement for each table, and answers them. Meanwhile the next batch gathers. Rows are locked in the sequence of
-// package order; leases come before those of the SKUs:
+// package order, and the leases are taken before the rows of the SKUs are locked:
 //
 //	write orders -> leases -> lock and read the stock -> decide, mend orders -> write the rest -> COMMIT -> answers -> release
 //
@@ -21,7 +21,7 @@
 // it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
 // Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. An order also waits
-// behind if another transaction has locked its own row, or that of its buyer, which a request with a key needs.
+// behind if another transaction has locked its own row, or its buyer's, which a request with a key needs.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and

@@ -19,17 +19,17 @@ const retryWait = 20 * time.Millisecond
 
 var errLeaseWait = errors.New("not within the time that a batch waits for leases")
 
-// leases are those of a batch's SKUs.
+// leases are what a batch was granted for its SKUs.
 type leases struct {
 	seller *Seller
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases  // nil for none
-	higher map[string]int64 // fences of rows, by SKU, that are higher than those of the leases
+	raise  map[string]int64 // fences of rows, by SKU, that the leases do not exceed
 }
 
-// acquire waits for the lease of the SKU that most orders of the batch want, and takes those of the others that are free:
-// the transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot oversell.
+// acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
+// free. The transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot oversell.
 // A lease that could not be had, because its holder has crashed or the lock's store does not answer, is hardly waited for
 // until it can be had again. A further attempt of the transaction keeps what the first was given.
 func (l *leases) acquire(b *batch) {
@@ -121,15 +121,15 @@ func (s *Seller) apart(what string, step func()) {
 // a higher one with the release.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
-	l.higher = map[string]int64{}
+	if l.held == nil {
+		return fences
+	}
+	l.raise = map[string]int64{}
 	for _, sku := range levels.SKUs {
-		if l.held == nil {
-			break
-		}
 		if fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
 			fences[sku.Name] = fence
 		} else if fence > 0 { // it is held
-			l.higher[sku.Name] = sku.Fence
+			l.raise[sku.Name] = sku.Fence
 		}
 	}
 	return fences
@@ -143,7 +143,7 @@ func (l *leases) release() {
 	s, released := l.seller, make(chan struct{})
 	s.apart("release leases", func() {
 		defer close(released)
-		for sku, fence := range l.higher {
+		for sku, fence := range l.raise {
 			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // an error means that it is not held any more
 		}
 		_ = l.held.Release() // what is committed stays

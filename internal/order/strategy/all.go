@@ -30,7 +30,7 @@ func Check(name string) error {
 	return nil
 }
 
-// New returns the strategy with one of these names. seller is that of lanes or batch, whichever is asked for; locker takes
+// New returns the strategy with one of these names. seller sells by lanes or by batch, whichever is named; locker takes
 // the lock that all instances share.
 func New(name string, shop Shop, seller order.Strategy, locker Locker) order.Strategy {
 	var s order.Strategy
