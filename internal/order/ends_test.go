@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"example.com/shop/internal/order"
@@ -10,7 +11,8 @@ import (
 )
 
 // "An order ends as Expired if it is pending and due by the database's clock, as anything else if it is pending and not
-// due." All of these end in one batch.
+// due." "If it has no lines, End reads the order with its ID and Buyer": "ErrNotFound if the buyer has no such order". All
+// of these end in one batch.
 func TestSeller_End(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -38,8 +40,18 @@ func TestSeller_End(t *testing.T) {
 			}
 			b.exec(t, "UPDATE orders SET status = ? WHERE id = ?", c.was, o.ID)
 			endings[i] = &order.Ending{Order: o, As: c.to}
+			if i%2 == 0 {
+				endings[i].Order = order.Order{ID: o.ID, Buyer: o.Buyer}
+			}
 		}
-		b.batches.End(t.Context(), endings...)
+		others := b.place(t, "others", "mug", 1)
+		none := []*order.Ending{
+			{Order: order.Order{ID: order.NewID(), Buyer: "ann"}, As: paid}, {Order: order.Order{ID: others.ID, Buyer: "bob"}, As: cancelled},
+		}
+		b.batches.End(t.Context(), append(none, endings...)...)
+		for _, e := range none {
+			wantErr(t, "not found", e.Err, order.ErrNotFound)
+		}
 		for i, c := range cases {
 			e := endings[i]
 			if e.Now != c.now || e.Moved != c.moved || e.Err != nil {
@@ -47,8 +59,10 @@ func TestSeller_End(t *testing.T) {
 			}
 			if read, err := b.Order(t.Context(), "ann", e.Order.ID); err != nil || read.Status != c.now {
 				t.Errorf("%+v: read %s, %v", c, read.Status, err)
+			} else if e.Order.Total != read.Total || !slices.Equal(e.Order.Lines, read.Lines) {
+				t.Errorf("%+v: got %+v, want %+v", c, e.Order, read)
 			}
 		}
-		b.wantLevel(t, "mug", 87, 12)
+		b.wantLevel(t, "mug", 86, 13)
 	})
 }

@@ -47,7 +47,7 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 
 // Ending is an order that is to be ended.
 type Ending struct {
-	Order            Order
+	Order            Order  // if it has no lines, End reads the order with its ID and Buyer
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
 	NoWait           bool   // for a row that another transaction has locked
@@ -64,8 +64,8 @@ type Ender interface {
 	// anything else if it is pending and not due. Its units leave reserved in the same transaction. The key is claimed also
 	// if the order had ended in that way before.
 	//
-	// Errors: ErrKeyTaken if the key is on record, ErrBusy, ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose
-	// own row is locked stays pending, without an error.
+	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrBusy, ErrUnknownOutcome,
+	// ErrNotReserved. With NoWait, an order whose own row is locked stays pending, without an error.
 	End(ctx context.Context, endings ...*Ending)
 }
 
@@ -76,11 +76,7 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 			return Ended{}, err
 		}
 	}
-	o, err := s.Order(ctx, r.Buyer, r.OrderID) // a buyer who has an order has a valid name
-	if err != nil {
-		return Ended{}, err
-	}
-	request := endFingerprint(o.ID, as)
+	o, request := Order{ID: r.OrderID, Buyer: r.Buyer}, endFingerprint(r.OrderID, as)
 	if r.Key != "" {
 		if replay, err := s.endReplay(ctx, o, r.Key, request, as); !errors.Is(err, ErrNotFound) {
 			return replay, err
@@ -123,11 +119,11 @@ func endFingerprint(id string, as Status) string {
 
 // endAs ends an order.
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
-	o, as := e.Order, e.As
+	as, confirm := e.As, s.Store.Confirm()
 	e = s.endWithRetry(ctx, e)
 	first := e.Moved
 	if e.Err == nil && e.Now == Pending { // it is due, and no sweep has expired it yet
-		e = s.endWithRetry(ctx, Ending{Order: o, As: Expired})
+		e = s.endWithRetry(ctx, Ending{Order: e.Order, As: Expired})
 		if e.Err == nil && e.Now == Pending {
 			e.Err = ErrBusy.with("the database's clock stepped back")
 		}
@@ -142,10 +138,10 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 		err = &Error{Code: ErrState.Code, Status: e.Now, Text: fmt.Sprintf("it is %s already", e.Now)}
 	}
 	if err != nil {
-		return Ended{First: first}, fmt.Errorf("order %s: %w", o.ID, err)
+		return Ended{First: first}, fmt.Errorf("order %.40q: %w", e.Order.ID, confirm(ctx, err))
 	}
-	o.Status = e.Now
-	return Ended{Order: o, First: first}, nil
+	e.Order.Status = e.Now
+	return Ended{Order: e.Order, First: first}, nil
 }
 
 const (

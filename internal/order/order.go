@@ -191,6 +191,9 @@ type Draft struct {
 	// meanwhile. In production it is 0.
 	Think time.Duration
 
+	// LookedUp has the SKUs that this instance did not know, as they were read for this request.
+	LookedUp Levels
+
 	Replayed bool // set by Replay: the order was placed by an earlier request
 
 	hold time.Duration // how long the order holds its units

@@ -63,7 +63,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 		return Order{}, false, err
 	}
 	d, confirm := newDraft(r, s.Hold), s.Store.Confirm()
-	err = s.checkNames(ctx, d)
+	err = s.lookUp(ctx, d)
 	if err == nil {
 		err = s.sell(ctx, d)
 	}
@@ -95,9 +95,9 @@ func (s *Service) sell(ctx context.Context, d *Draft) error {
 	}
 }
 
-// checkNames returns ErrUnknownSKU for an order of a SKU that does not exist, before the order waits for a lock. A name
-// that was found is not looked up again: no SKU is ever deleted.
-func (s *Service) checkNames(ctx context.Context, d *Draft) error {
+// lookUp reads the SKUs that this instance does not know, or returns ErrUnknownSKU, before the order waits for a lock. A
+// name that was found is not looked up again: no SKU is ever deleted.
+func (s *Service) lookUp(ctx context.Context, d *Draft) error {
 	var unknown []string
 	for _, name := range d.SKUs() {
 		if _, ok := s.known.Load(name); !ok {
@@ -107,9 +107,11 @@ func (s *Service) checkNames(ctx context.Context, d *Draft) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	if err := s.Store.Exist(ctx, unknown); err != nil {
+	levels, err := s.Store.LookUp(ctx, unknown)
+	if err != nil {
 		return err
 	}
+	d.LookedUp = levels
 	for _, name := range unknown {
 		s.known.Store(name, true)
 	}
@@ -166,14 +168,14 @@ func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error)
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	confirm := s.Store.Confirm()
-	o, err := s.Store.Order(ctx, id)
-	if err == nil && o.Buyer != buyer {
+	found, err := s.Store.Orders(ctx, id)
+	if err == nil && (len(found) == 0 || found[0].Buyer != buyer) {
 		err = ErrNotFound
 	}
 	if err != nil {
 		return Order{}, fmt.Errorf("order %.40q: %w", id, confirm(ctx, err))
 	}
-	return o, nil
+	return found[0], nil
 }
 
 // Orders returns at most limit of the buyer's orders, the latest first: those placed before the one with the id before,

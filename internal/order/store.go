@@ -12,8 +12,8 @@ type Store interface {
 	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
-	// Exist returns ErrUnknownSKU, which names the first of these SKUs that does not exist.
-	Exist(ctx context.Context, skus []string) error
+	// LookUp is Levels, for an instance that does not know these SKUs.
+	LookUp(ctx context.Context, skus []string) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
 	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
@@ -40,8 +40,8 @@ type Store interface {
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
-	// Order returns the order with this id, of any buyer, or ErrNotFound.
-	Order(ctx context.Context, id string) (Order, error)
+	// Orders returns the orders with these ids, of any buyer: those that exist, in no particular order.
+	Orders(ctx context.Context, ids ...string) ([]Order, error)
 
 	// OfBuyer returns at most limit of the buyer's orders, the latest first: those placed before the one with the id
 	// before, or from the latest on if that is empty.

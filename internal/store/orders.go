@@ -42,16 +42,9 @@ type lineRow struct {
 
 func (lineRow) TableName() string { return "order_lines" }
 
-// Order implements order.Store.
-func (s *Store) Order(ctx context.Context, id string) (order.Order, error) {
-	orders, err := s.read(ctx, s.db.Where("id = ?", id))
-	if err == nil && len(orders) == 0 {
-		err = order.ErrNotFound
-	}
-	if err != nil {
-		return order.Order{}, err
-	}
-	return orders[0], nil
+// Orders implements order.Store.
+func (s *Store) Orders(ctx context.Context, ids ...string) ([]order.Order, error) {
+	return s.read(ctx, s.db.Where("id IN ?", ids))
 }
 
 // OfBuyer implements order.Store.
@@ -207,30 +200,31 @@ func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	if t.store.IsSQLite() { // no other transaction writes
 		return nil, insertBuyers(t.db, buyers)
 	}
-	locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
-	if err != nil || len(locked) == len(buyers) {
+	locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsNoWait)
+	if err == nil { // as nearly always
+		return nil, insertBuyers(t.db, without(buyers, locked))
+	}
+	if classify(err) == lockWait {
+		locked, err = selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
+	}
+	if err != nil {
 		return nil, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
-	fresh := missing
-	for {
-		_, err := selectBuyers(t.db, fresh, clause.LockingOptionsNoWait)
-		switch {
-		case err == nil:
-			return others, insertBuyers(t.db, fresh)
-		case classify(err) != lockWait:
-			return nil, err
-		case len(others) > 0: // rows are being made
-			return missing, nil
-		}
-		if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
-			return nil, err
-		}
-		fresh = slices.DeleteFunc(slices.Clone(missing), func(b string) bool { return slices.Contains(others, b) })
-		if len(others) == 0 || len(fresh) == 0 {
-			return missing, nil
-		}
+	missing := without(buyers, locked)
+	if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
+		return nil, err
 	}
+	fresh := without(missing, others)
+	if _, err := selectBuyers(t.db, fresh, clause.LockingOptionsNoWait); classify(err) == lockWait { // rows are being made
+		return missing, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return others, insertBuyers(t.db, fresh)
+}
+
+func without(all, these []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(these, one) })
 }
 
 // AwaitBuyer implements order.Store. It polls, so that waiting buyers keep no connection.
@@ -255,6 +249,9 @@ func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
 // there is none. A server would scan a small table for buyer IN (...), and meet the locks of all other buyers; a join looks
 // each up.
 func selectBuyers(db *gorm.DB, among []string, ifLocked string) (locked []string, err error) {
+	if len(among) == 0 {
+		return nil, nil
+	}
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
 	values := make([]any, len(among))
 	for i, buyer := range among {
@@ -267,6 +264,9 @@ func selectBuyers(db *gorm.DB, among []string, ifLocked string) (locked []string
 
 // insertBuyers makes the rows that are missing. Where another transaction makes one at the same time, it waits.
 func insertBuyers(db *gorm.DB, buyers []string) error {
+	if len(buyers) == 0 {
+		return nil
+	}
 	rows := make([]struct{ Buyer string }, len(buyers))
 	for i, buyer := range slices.Sorted(slices.Values(buyers)) { // or two transactions could wait for each other
 		rows[i].Buyer = buyer

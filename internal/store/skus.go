@@ -79,10 +79,9 @@ func (s *Store) Levels(ctx context.Context, skus []string) (order.Levels, error)
 	return levels, explain(ctx, fmt.Sprintf("read levels of %q", skus), err)
 }
 
-// Exist implements order.Store.
-func (s *Store) Exist(ctx context.Context, skus []string) error {
-	_, err := s.Levels(ctx, skus)
-	return err
+// LookUp implements order.Store.
+func (s *Store) LookUp(ctx context.Context, skus []string) (order.Levels, error) {
+	return s.Levels(ctx, skus)
 }
 
 // LockLevels implements order.Tx. Rows are locked in the order of their names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +39,34 @@ func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 func (s *Seller) end(requests []*request) error {
 	ctx, cancel := s.context(requests)
 	defer cancel()
-	_, err := s.inTx(ctx, requests, s.endOrders)
+	if err := s.readOrders(ctx, requests); err != nil {
+		return err
+	}
+	found := slices.DeleteFunc(slices.Clone(requests), func(r *request) bool { return r.refusal != nil })
+	if len(found) == 0 {
+		return nil
+	}
+	_, err := s.inTx(ctx, found, s.endOrders)
+	return err
+}
+
+// readOrders reads the orders that are not known yet. What was written with an order never changes, but for its status.
+func (s *Seller) readOrders(ctx context.Context, requests []*request) error {
+	unread := map[string]*request{}
+	for _, r := range requests {
+		if len(r.ending.Order.Lines) == 0 {
+			unread[r.ending.Order.ID], r.refusal = r, order.ErrNotFound
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	orders, err := s.Store.Orders(ctx, slices.Sorted(maps.Keys(unread))...)
+	for _, o := range orders {
+		if r := unread[o.ID]; o.Buyer == r.ending.Order.Buyer {
+			r.ending.Order, r.refusal = o, nil
+		}
+	}
 	return err
 }
 

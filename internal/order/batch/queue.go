@@ -173,7 +173,7 @@ func (q *queue) take() (batch []*request) {
 		for _, id := range r.alone() {
 			seen[id] = true
 		}
-		lines += len(r.order().Lines)
+		lines += max(1, len(r.order().Lines)) // of an order that ends they may not be known
 		batch = append(batch, r)
 		r.removeLocked()
 	}

@@ -12,6 +12,7 @@ import (
 
 // Sell implements order.Strategy.
 func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
+	s.look(d.LookedUp)
 	r := &request{ctx: ctx, draft: d, answer: make(chan error, 1)}
 	if err := s.queueOf(r).join(r); err != nil {
 		return err
@@ -184,6 +185,9 @@ func (s *Seller) lastLook(skus []string) order.Levels {
 
 // look remembers levels for lastLook.
 func (s *Seller) look(levels order.Levels) {
+	if len(levels.SKUs) == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seenAt, s.seenSince = levels.At, time.Now()
