@@ -206,7 +206,7 @@ func TestRedisRights(t *testing.T) {
 	var log testserver.LogBuffer
 	s := embedded(t, 5)
 	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
-	s.RateLimit, s.LeaseWait = nil, 10*time.Second // a rate limit: the default
+	s.RateLimit, s.LeaseWait = new(3), 10*time.Second // so few that Redis counts each request
 	shop := start(t, s)
 	untilReady(t, shop)
 
