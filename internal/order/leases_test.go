@@ -109,18 +109,22 @@ func TestLanes_withoutLeases(t *testing.T) {
 	})
 }
 
-// silent is a lock's store that grants a lease once the test says so.
+// silent is a lock's store that does not answer before the test says so.
 type silent struct {
 	lock.Backend
 	answer chan struct{}
 }
 
 func (s silent) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	<-s.answer
-	return s.Backend.Acquire(context.WithoutCancel(ctx), c)
+	select {
+	case <-s.answer:
+		return s.Backend.Acquire(ctx, c)
+	case <-ctx.Done():
+		return lock.Grant{}, ctx.Err()
+	}
 }
 
-// The same of a store that does not answer before all orders are placed. What it grants then is given back.
+// The same of a store that does not answer before all orders are placed.
 func TestLanes_silentStore(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -3,10 +3,7 @@ package batch
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -17,15 +14,14 @@ import (
 // retryWait is how long a batch waits for leases that could not be had the last time.
 const retryWait = 20 * time.Millisecond
 
-var errLeaseWait = errors.New("not within the time that a batch waits for leases")
-
 // leases are what a batch was granted for its SKUs.
 type leases struct {
 	seller *Seller
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
-	held   strategy.Leases  // nil for none
-	raise  map[string]int64 // fences of rows, by SKU, that the leases do not exceed
+	held   strategy.Leases    // nil for none
+	end    context.CancelFunc // of the time for which they are waited
+	raise  map[string]int64   // fences of rows, by SKU, that the leases do not exceed
 }
 
 // acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
@@ -38,81 +34,39 @@ func (l *leases) acquire(b *batch) {
 		return
 	}
 	l.asked = true
-	sku, others := b.wanted()
+	skus := b.wanted()
 	wait := s.LeaseWait
 	s.mu.Lock()
-	if s.unleased[sku] {
+	if s.unleased[skus[0]] {
 		wait = min(wait, retryWait)
 	}
 	s.mu.Unlock()
-	held, err := s.ask(l.ctx, wait, sku, others)
-	l.held = held
+	keys := make([]string, len(skus))
+	for i, sku := range skus {
+		keys[i] = strategy.Key(sku)
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, wait)
+	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
+	l.held, l.end = held, cancel
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.unleased, sku)
+	delete(s.unleased, skus[0])
 	if err != nil {
-		s.unleased[sku] = true
+		s.unleased[skus[0]] = true
 	}
 }
 
-// wanted returns the SKU that most orders want, and the others.
-func (b *batch) wanted() (most string, others []string) {
+// wanted returns the SKUs, first those that most orders want.
+func (b *batch) wanted() []string {
 	orders := map[string]int{}
 	for _, r := range b.orders {
 		for _, line := range r.order().Lines {
 			orders[line.SKU]++
 		}
 	}
-	others = slices.SortedFunc(maps.Keys(orders), func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(orders), func(a, b string) int {
 		return cmp.Or(cmp.Compare(orders[b], orders[a]), cmp.Compare(a, b))
-	})
-	return others[0], others[1:]
-}
-
-// ask waits for leases until the time is over. A request to the lock's store may have its answer later: what it has been
-// granted by then is given back.
-func (s *Seller) ask(ctx context.Context, wait time.Duration, sku string, others []string) (strategy.Leases, error) {
-	keys := make([]string, len(others))
-	for i, other := range others {
-		keys[i] = strategy.Key(other)
-	}
-	ctx, giveUp := context.WithCancelCause(ctx) // a deadline would end the leases, too
-	timer := time.AfterFunc(wait, func() { giveUp(errLeaseWait) })
-	defer timer.Stop()
-	granted, failed := make(chan strategy.Leases), make(chan error, 1)
-	s.apart("ask for leases", func() {
-		leases, err := s.Locker.AcquireWith(ctx, strategy.Key(sku), keys...)
-		if err != nil {
-			failed <- err
-			return
-		}
-		select {
-		case granted <- leases:
-		case <-ctx.Done():
-			_ = leases.Release() // the locker retries it
-		}
-	})
-	select {
-	case leases := <-granted:
-		return leases, nil
-	case err := <-failed:
-		giveUp(err)
-		return nil, err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// apart runs a step in a goroutine, so that a batch need not wait for its end.
-func (s *Seller) apart(what string, step func()) {
-	s.leaders.Go(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				s.OnPanic(fmt.Errorf("%s: panic: %v\n%s", what, p, debug.Stack()))
-			}
-		}()
-		step()
 	})
 }
 
@@ -137,11 +91,14 @@ func (l *leases) fences(levels order.Levels) map[string]int64 {
 
 // release gives the leases back, and waits for that as long as for having them. The store may answer later.
 func (l *leases) release() {
+	if l.end != nil {
+		defer l.end()
+	}
 	if l.held == nil {
 		return
 	}
-	s, released := l.seller, make(chan struct{})
-	s.apart("release leases", func() {
+	released := make(chan struct{})
+	l.seller.leaders.Go(func() {
 		defer close(released)
 		for sku, fence := range l.raise {
 			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // an error means that it is not held any more
@@ -150,6 +107,6 @@ func (l *leases) release() {
 	})
 	select {
 	case <-released:
-	case <-time.After(s.LeaseWait):
+	case <-time.After(l.seller.LeaseWait):
 	}
 }
