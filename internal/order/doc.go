@@ -9,13 +9,13 @@
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
-// clock when the stock was read; an order that a batch has written before has the time as it was known then, up to a second
-// earlier. Movements of its end have the instance's time.
+// clock when the stock was read; an order that a batch has written before has the time as it was known then, off by
+// less than a second. Movements of its end have the instance's time.
 //
 // An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
-// and its units are available again. That needs no lock but the database's, of the order's row: it ends while it is
-// pending and, by the database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction
-// (an Ender: package batch).
+// and its units are available again. That needs only the order's own row lock: it ends while it is pending and, by the
+// database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction (an Ender: package
+// batch).
 //
 // Whatever a transaction of the shop does, it locks rows in one sequence, so that no two wait for each other:
 //

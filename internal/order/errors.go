@@ -37,22 +37,6 @@ func Code(err error) string {
 	return ""
 }
 
-// LockedError means that other transactions have locked the rows of these buyers. Service waits for the row and sells
-// again.
-type LockedError struct{ Buyers []string }
-
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("another order of %q is being placed", e.Buyers)
-}
-
-// Unwrap makes it an ErrBusy as well.
-func (e *LockedError) Unwrap() error { return ErrBusy }
-
-func isLocked(err error) bool {
-	_, locked := errors.AsType[*LockedError](err)
-	return locked
-}
-
 // Errors of a request.
 var (
 	ErrInvalid    = &Error{Code: "invalid-order", Text: "invalid order"}
@@ -80,6 +64,9 @@ var (
 
 	// ErrBusy means that the database could not do it now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
+
+	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Service waits for the row and sells again.
+	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
 
 	// ErrTooLate means that too little of a lease was left to start the COMMIT.
 	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}

@@ -39,7 +39,7 @@ func (l *Limits) Lock(tx Tx, buyer string) error {
 	}
 	others, err := tx.LockBuyers(buyer)
 	if len(others) > 0 {
-		err = &LockedError{Buyers: others}
+		err = ErrBuyerLocked
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/store/storetest"
@@ -105,5 +106,48 @@ func TestLockedRow(t *testing.T) {
 				g.audit(t, "")
 			})
 		}
+	})
+}
+
+// What waits behind is answered while the row is still locked: after "rowTimeout at most", or when its caller leaves.
+func TestLockedRow_forLong(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		shop := setup(t, kind.New(t, "").Migrated(t), byLanes)
+		shop.supply(t, "mug", 10)
+		shop.supply(t, "hat", 10)
+		mug, hat := shop.place(t, "mug", "mug", 1), shop.place(t, "hat", "hat", 1)
+		undo := errors.New("undo")
+		err := shop.db.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.LockOrders(hat.ID); err != nil {
+				return err
+			}
+			if _, err := tx.LockLevels([]string{"mug"}); err != nil {
+				return err
+			}
+			var all sync.WaitGroup
+			all.Go(func() {
+				_, err := shop.Pay(t.Context(), payment(hat))
+				wantErr(t, "order", err, order.ErrBusy)
+			})
+			all.Go(func() {
+				_, err := shop.Pay(t.Context(), payment(mug))
+				wantErr(t, "SKU of a payment", err, order.ErrBusy)
+			})
+			all.Go(func() {
+				_, _, err := shop.Place(t.Context(), purchase("bob", "key", "mug", 1))
+				wantErr(t, "SKU", err, order.ErrBusy)
+			})
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_, _, err := shop.Place(ctx, purchase("eve", "key", "mug", 1))
+				wantErr(t, "leaves", err, context.DeadlineExceeded)
+			})
+			all.Wait()
+			return undo
+		})
+		wantErr(t, "transaction", err, undo)
+		shop.audit(t, "")
 	})
 }

@@ -33,7 +33,7 @@ type Order struct {
 	Status    Status      `json:"status"`
 	Lines     []Line      `json:"lines"` // in the order of the request, one per SKU
 	Total     stock.Money `json:"total"`
-	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read; in a batch up to a second before
+	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read; in a batch up to a second off
 	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
 }
 

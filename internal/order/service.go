@@ -77,7 +77,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 // SKU, so that no other buyer waits for it, and is then sold again. Such orders of one buyer go one at a time.
 func (s *Service) sell(ctx context.Context, d *Draft) error {
 	err := s.Strategy.Sell(ctx, d)
-	if !isLocked(err) {
+	if !errors.Is(err, ErrBuyerLocked) {
 		return err
 	}
 	turn, err := s.turns.Acquire(ctx, fmt.Sprintf("buyer:%x", maphash.String(s.seed, d.Buyer))) // errors name it, and not the buyer
@@ -89,7 +89,7 @@ func (s *Service) sell(ctx context.Context, d *Draft) error {
 		if err := s.Store.AwaitBuyer(ctx, d.Buyer); err != nil {
 			return err
 		}
-		if err := s.Strategy.Sell(ctx, d); !isLocked(err) {
+		if err := s.Strategy.Sell(ctx, d); !errors.Is(err, ErrBuyerLocked) {
 			return err
 		}
 	}

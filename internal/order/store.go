@@ -16,8 +16,8 @@ type Store interface {
 	LookUp(ctx context.Context, skus []string) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
-	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the
-	// cancellation of ctx; on SQLite, one that is cancelled is rolled back. ErrBusy: nothing was changed.
+	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the cancellation of ctx; on SQLite, one that
+	// is cancelled is rolled back. ErrBusy: nothing was changed.
 	//
 	// If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
 	// order on another connection to find out whether it was done: if so, that is no error; if not, fn runs again. If
@@ -33,8 +33,8 @@ type Store interface {
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 
-	// Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time it leaves
-	// out the SKUs whose rows are still locked.
+	// Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time, or three
+	// times as long if all are locked, it leaves out those whose rows still are.
 	Unlocked(ctx context.Context, skus []string, within time.Duration) ([]string, error)
 
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
@@ -73,7 +73,8 @@ type Tx interface {
 	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
 	LockLevels(skus []string) (Levels, error)
 
-	// TryLevels is LockLevels, except that after this time it leaves out the SKUs whose rows another transaction has locked.
+	// TryLevels is LockLevels, except that after this time, or three times as long if all are locked, it leaves out the SKUs
+	// whose rows another transaction has locked.
 	TryLevels(skus []string, within time.Duration) (Levels, error)
 
 	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was

@@ -55,8 +55,9 @@ func (of fates) at(n int) testserver.Fate {
 	return of[n-1]
 }
 
-// "If the answer to the COMMIT is lost, InTx writes the row of placed's idempotency key on another connection to find
-// out whether it was done": each order ends as exactly one outcome, and the buyer's retry gets it.
+// "If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
+// order on another connection to find out whether it was done": each order ends as exactly one outcome, and the buyer's
+// retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang

@@ -287,7 +287,7 @@ func TestTx_Open(t *testing.T) {
 			go func() {
 				open, err := count()
 				close(refused)
-				if locked := new(order.LockedError); errors.As(err, &locked) {
+				if errors.Is(err, order.ErrBuyerLocked) {
 					if err = s.AwaitBuyer(t.Context(), "ann"); err == nil {
 						open, err = count()
 					}

@@ -14,11 +14,11 @@ import (
 
 // batch is one attempt of a transaction.
 type batch struct {
-	orders []*request             // not refused so far; in the end, those that are placed or ended
-	early  map[string]order.Order // that are written before the stock is read, by id
-	left   map[string]int64       // units, by SKU, that the placed orders leave available
-	fences map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
-	locked []string               // SKUs whose row another transaction has locked
+	requests []*request             // not refused so far; in the end, those that are done
+	early    map[string]order.Order // that are written before the stock is read, by id
+	left     map[string]int64       // units, by SKU, that the orders leave available
+	fences   map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
+	locked   []string               // SKUs whose row another transaction has locked
 }
 
 // errNothing rolls an attempt back that changes nothing.
@@ -31,7 +31,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		for _, r := range requests {
 			r.reset()
 		}
-		b = &batch{orders: slices.Clone(requests)}
+		b = &batch{requests: slices.Clone(requests)}
 		return do(tx, b)
 	})
 	if err != nil && !errors.Is(err, errNothing) {
@@ -60,7 +60,7 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 // hasRows reports whether the rows of an order's SKUs are locked by this transaction, which has read the levels. If
 // another transaction has locked one, the request waits behind, or fails if it does not wait.
 func (s *Seller) hasRows(r *request, b *batch, levels order.Levels) bool {
-	for _, line := range r.order().Lines {
+	for _, line := range r.order.Lines {
 		if levels.Has(line.SKU) {
 			continue
 		}
@@ -79,7 +79,7 @@ func (s *Seller) hasRows(r *request, b *batch, levels order.Levels) bool {
 func (s *Seller) awaitRows(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	b := &batch{orders: slices.Clone(buyers)}
+	b := &batch{requests: slices.Clone(buyers)}
 	free, err := s.Store.Unlocked(ctx, b.skus(), s.Patience)
 	if err != nil {
 		return err
@@ -93,36 +93,52 @@ func (s *Seller) awaitRows(buyers []*request) error {
 		r.since = cmp.Or(r.since, time.Now())
 		isLocked := func(line order.Line) bool { return !slices.Contains(free, line.SKU) }
 		switch {
-		case !slices.ContainsFunc(r.order().Lines, isLocked):
-			r.next = &s.selling
-			if r.ending != nil {
-				r.next = &s.ending
-			}
 		case time.Since(r.since) > rowTimeout:
-			r.next, r.refusal = nil, order.ErrBusy
-		default:
+			r.refusal = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy)
+		case slices.ContainsFunc(r.order.Lines, isLocked):
 			r.next = &s.behind
+		case r.ending != nil:
+			r.next = &s.ending
+		default:
+			r.next = &s.selling
 		}
 	}
 	return nil
 }
 
-// keep leaves out the buyers for which it returns false.
-func (b *batch) keep(decided func(*request) bool) {
-	b.orders = slices.DeleteFunc(b.orders, func(r *request) bool { return !decided(r) })
+// keep leaves out the requests for which is returns false.
+func (b *batch) keep(is func(*request) bool) {
+	b.requests = slices.DeleteFunc(b.requests, func(r *request) bool { return !is(r) })
 }
 
-// without returns the keys that are of no order of the batch.
-func (b *batch) without(keys []order.BuyerKey) []order.BuyerKey {
+// where returns the part of the batch for which is returns true.
+func (b *batch) where(is func(*request) bool) *batch {
+	part := &batch{requests: slices.Clone(b.requests)}
+	part.keep(is)
+	return part
+}
+
+// dropped returns the keys that were claimed for requests which the batch has left out since.
+func (b *batch) dropped(claimed []order.BuyerKey) []order.BuyerKey {
 	kept := b.keys()
-	return slices.DeleteFunc(keys, func(key order.BuyerKey) bool { return slices.Contains(kept, key) })
+	return slices.DeleteFunc(claimed, func(k order.BuyerKey) bool { return k.Key == "" || slices.Contains(kept, k) })
 }
 
-func (b *batch) keys() []order.BuyerKey { return each(b, (*request).key) }
+func (b *batch) keys() []order.BuyerKey {
+	return each(b, func(r *request) order.BuyerKey { return r.key })
+}
+
+func (b *batch) buyers() []string { return each(b, func(r *request) string { return r.key.Buyer }) }
+
+func (b *batch) ids() []string { return each(b, func(r *request) string { return r.order.ID }) }
+
+func (b *batch) orders() []order.Order {
+	return each(b, func(r *request) order.Order { return *r.order })
+}
 
 func each[T any](b *batch, of func(*request) T) []T {
-	all := make([]T, len(b.orders))
-	for i, r := range b.orders {
+	all := make([]T, len(b.requests))
+	for i, r := range b.requests {
 		all[i] = of(r)
 	}
 	return all
@@ -131,8 +147,8 @@ func each[T any](b *batch, of func(*request) T) []T {
 // units adds up the units of each SKU.
 func (b *batch) units() map[string]int64 {
 	units := map[string]int64{}
-	for _, r := range b.orders {
-		for _, line := range r.order().Lines {
+	for _, r := range b.requests {
+		for _, line := range r.order.Lines {
 			units[line.SKU] += line.Units
 		}
 	}

@@ -6,7 +6,8 @@
 // one statement for each table, and answers them. Meanwhile the next batch gathers. Rows are locked in the sequence of
 // package order, and the leases are taken before the rows of the SKUs are locked:
 //
-//	write orders -> leases -> lock and read the stock -> decide, mend orders -> write the rest -> COMMIT -> answers -> release
+//	lock buyers -> claim keys -> write orders -> leases -> lock and read the stock -> decide, mend orders ->
+//	take units, write movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
@@ -47,9 +48,10 @@ import (
 var Sources embed.FS
 
 const (
-	// maxLines is how many lines of orders begin a batch at most: each buyer waits for all of it, and a few hundred
-	// share the cost of a commit well enough.
-	maxLines = 256
+	// A batch takes no further request once it has maxLines lines: each buyer waits for all of it, and a few hundred share
+	// the cost of a commit well enough. An order whose lines are not read yet counts for unreadLines.
+	maxLines    = 256
+	unreadLines = 4
 
 	// After Patience, the buyers of SKUs whose rows are locked wait by themselves, for rowTimeout at most; pollTime passes
 	// between two looks at the rows.
@@ -63,8 +65,8 @@ const (
 	// maxSeen is how many SKUs are remembered as they were read last.
 	maxSeen = 10_000
 
-	// batchTimeout is the time limit of a batch.
-	batchTimeout = 30 * time.Second
+	// batchTimeout is the time limit of a batch, longer than a transaction's own.
+	batchTimeout = 40 * time.Second
 )
 
 // Config is what a Seller needs. Its functions may be nil; they are called by many goroutines at once, and must not
@@ -77,7 +79,8 @@ type Config struct {
 	Locker    strategy.Locker
 	LeaseWait time.Duration
 
-	// Patience is how long a batch waits for rows of the stock that other transactions have locked; 0 means 250 ms.
+	// Patience is how long a batch waits for rows of the stock that other transactions have locked, three times as long if
+	// all are; 0 means 250 ms.
 	Patience time.Duration
 
 	// MaxQueue is how many requests may wait in each queue; 0 means 10,000.
@@ -155,10 +158,11 @@ func (s *Seller) await(r *request) error {
 	}
 }
 
-// leave takes a request out of its queue, and reports whether it was in one.
+// leave takes a request out of its queue, and reports whether it was in one. It enters no other.
 func (s *Seller) leave(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r.leaves = true
 	return r.removeLocked()
 }
 

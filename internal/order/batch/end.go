@@ -17,7 +17,7 @@ import (
 func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 	requests := make([]*request, len(endings))
 	for i, e := range endings {
-		requests[i] = &request{ctx: ctx, ending: e, answer: make(chan error, 1)}
+		requests[i] = newEnding(ctx, e)
 	}
 	err := s.ending.join(requests...)
 	if err == nil {
@@ -55,35 +55,43 @@ func (s *Seller) readOrders(ctx context.Context, requests []*request) error {
 	unread := map[string]*request{}
 	for _, r := range requests {
 		if len(r.ending.Order.Lines) == 0 {
-			unread[r.ending.Order.ID], r.refusal = r, order.ErrNotFound
+			unread[r.ending.Order.ID] = r
 		}
 	}
 	if len(unread) == 0 {
 		return nil
 	}
 	orders, err := s.Store.Orders(ctx, slices.Sorted(maps.Keys(unread))...)
+	if err != nil {
+		return err
+	}
 	for _, o := range orders {
 		if r := unread[o.ID]; o.Buyer == r.ending.Order.Buyer {
-			r.ending.Order, r.refusal = o, nil
+			r.ending.Order = o
+			delete(unread, o.ID)
 		}
 	}
-	return err
+	for _, r := range unread {
+		r.refusal = order.ErrNotFound
+	}
+	return nil
 }
 
 // endOrders is one attempt of the transaction.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
-	states, err := tx.LockOrders(each(b, func(r *request) string { return r.ending.Order.ID })...)
+	states, err := tx.LockOrders(b.ids()...)
 	if err != nil {
 		return err
 	}
 	b.keep(func(r *request) bool { return s.canEnd(r, states) })
 	// As in place, no other transaction claims keys of these buyers: an INSERT of a key would wait for it.
-	locked, err := tx.LockBuyers(b.keyed()...)
+	keyed := b.where(func(r *request) bool { return r.key.Key != "" })
+	locked, err := tx.LockBuyers(keyed.buyers()...)
 	if err != nil {
 		return err
 	}
 	b.keep(func(r *request) bool {
-		if r.ending.Key != "" && slices.Contains(locked, r.ending.Order.Buyer) {
+		if r.key.Key != "" && slices.Contains(locked, r.key.Buyer) {
 			r.next, r.ending.Moved = &s.behind, false
 		}
 		return r.next == nil
@@ -93,14 +101,15 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 	b.keep(func(r *request) bool {
-		if claim, known := taken[r.key()]; known {
+		if claim, known := taken[r.key]; known {
 			r.claim, r.ending.Moved = &claim, false
 		}
 		return r.claim == nil
 	})
 	claimed := b.keys()
 
-	levels, err := tx.TryLevels(b.moved().skus(), s.Patience)
+	moves := func(r *request) bool { return r.ending.Moved }
+	levels, err := tx.TryLevels(b.where(moves).skus(), s.Patience)
 	if err != nil {
 		return err
 	}
@@ -115,36 +124,38 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	})
 
 	// What is left of the batch ends.
-	if len(b.orders) == 0 {
+	if len(b.requests) == 0 {
 		return errNothing
 	}
-	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
+	if err := tx.FreeKeys(b.dropped(claimed)...); err != nil {
 		return err
 	}
-	moved := b.moved()
+	moved := b.where(moves)
 	for _, as := range []order.Status{order.Paid, order.Cancelled, order.Expired} {
-		if err := tx.MoveAll(as, moved.idsTo(as)...); err != nil {
+		ending := moved.where(func(r *request) bool { return r.ending.As == as })
+		if err := tx.MoveAll(as, ending.ids()...); err != nil {
 			return err
 		}
 	}
 	if err := tx.SettleAll(moved.settles()...); err != nil {
 		return err
 	}
-	if err := tx.AddBought(levels.Limited(-1, moved.released()...)); err != nil {
+	released := moved.where(func(r *request) bool { return r.ending.As != order.Paid })
+	if err := tx.AddBought(levels.Limited(-1, released.orders()...)); err != nil {
 		return err
 	}
 	return tx.Record(moved.ends()...)
 }
 
-// canEnd reports whether the order ends as requested, or has so before. The outcome of all others is in the Ending.
+// canEnd reports whether the order ends as requested, or already has. The outcome of all others is in the Ending.
 func (s *Seller) canEnd(r *request, states map[string]order.State) bool {
 	e := r.ending
-	state, unlocked := states[e.Order.ID]
+	state, locked := states[e.Order.ID] // by this transaction
 	switch {
-	case !unlocked && e.NoWait:
+	case !locked && e.NoWait:
 		e.Now = order.Pending
 		return false
-	case !unlocked:
+	case !locked:
 		r.next = &s.behind
 		return false
 	}
@@ -171,46 +182,10 @@ func canSettle(r *request, reserved map[string]int64) bool {
 	return true
 }
 
-// keyed returns the buyers whose requests have keys.
-func (b *batch) keyed() (buyers []string) {
-	for _, r := range b.orders {
-		if r.ending.Key != "" {
-			buyers = append(buyers, r.ending.Order.Buyer)
-		}
-	}
-	return buyers
-}
-
-// moved returns the orders of a batch that it ends; the others have ended in the same way before.
-func (b *batch) moved() *batch {
-	moved := &batch{orders: slices.Clone(b.orders)}
-	moved.keep(func(r *request) bool { return r.ending.Moved })
-	return moved
-}
-
-func (b *batch) idsTo(as order.Status) (ids []string) {
-	for _, r := range b.orders {
-		if r.ending.As == as {
-			ids = append(ids, r.ending.Order.ID)
-		}
-	}
-	return ids
-}
-
-// released returns the orders whose units become available again.
-func (b *batch) released() (all []order.Order) {
-	for _, r := range b.orders {
-		if r.ending.As != order.Paid {
-			all = append(all, r.ending.Order)
-		}
-	}
-	return all
-}
-
 // settles adds up the units of each SKU that leave reserved.
 func (b *batch) settles() []stock.Settle {
 	sold := map[string]int64{}
-	for _, r := range b.orders {
+	for _, r := range b.requests {
 		for _, line := range r.ending.Order.Lines {
 			if r.ending.As == order.Paid {
 				sold[line.SKU] += line.Units
@@ -227,7 +202,7 @@ func (b *batch) settles() []stock.Settle {
 
 func (b *batch) ends() (all []stock.Movement) {
 	now := time.Now().UTC()
-	for _, r := range b.orders {
+	for _, r := range b.requests {
 		kind := stock.Release
 		if r.ending.As == order.Paid {
 			kind = stock.Sell

@@ -20,7 +20,7 @@ type leases struct {
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases    // nil for none
-	end    context.CancelFunc // of the time for which they are waited
+	cancel context.CancelFunc // ends the wait for them, and their contexts, which nothing here uses
 	raise  map[string]int64   // fences of rows, by SKU, that the leases do not exceed
 }
 
@@ -30,7 +30,7 @@ type leases struct {
 // until it can be had again. A further attempt of the transaction keeps what the first was given.
 func (l *leases) acquire(b *batch) {
 	s := l.seller
-	if s.Locker == nil || l.asked || len(b.orders) == 0 {
+	if s.Locker == nil || l.asked || len(b.requests) == 0 {
 		return
 	}
 	l.asked = true
@@ -47,21 +47,22 @@ func (l *leases) acquire(b *batch) {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
 	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
-	l.held, l.end = held, cancel
+	l.held, l.cancel = held, cancel
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.unleased, skus[0])
 	if err != nil {
 		s.unleased[skus[0]] = true
+	} else {
+		delete(s.unleased, skus[0])
 	}
 }
 
 // wanted returns the SKUs, first those that most orders want.
 func (b *batch) wanted() []string {
 	orders := map[string]int{}
-	for _, r := range b.orders {
-		for _, line := range r.order().Lines {
+	for _, r := range b.requests {
+		for _, line := range r.order.Lines {
 			orders[line.SKU]++
 		}
 	}
@@ -91,8 +92,8 @@ func (l *leases) fences(levels order.Levels) map[string]int64 {
 
 // release gives the leases back, and waits for that as long as for having them. The store may answer later.
 func (l *leases) release() {
-	if l.end != nil {
-		defer l.end()
+	if l.cancel != nil {
+		defer l.cancel()
 	}
 	if l.held == nil {
 		return

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -18,10 +19,14 @@ type request struct {
 	ctx    context.Context //nolint:containedctx // the caller's
 	draft  *order.Draft    // to be placed; nil for a call of End
 	ending *order.Ending   // nil for a call of Sell
-	answer chan error      // capacity 1
+	order  *order.Order    // of the draft or the ending
+	key    order.BuyerKey
+	alone  []string   // the buyer, the order: no two requests of a batch have one in common
+	answer chan error // capacity 1
 
-	queue *queue // in which it waits, nil for none; guarded by its mu, as is place
-	place *list.Element
+	queue  *queue // in which it waits, nil for none; guarded by its mu, as are place and leaves
+	place  *list.Element
+	leaves bool // its caller waits for no other queue
 
 	// What was decided last. If all are empty, it is done.
 	refusal error        // why it is not
@@ -31,30 +36,22 @@ type request struct {
 	since time.Time // when it began to wait behind
 }
 
-func (r *request) key() order.BuyerKey {
-	if r.draft != nil {
-		return order.BuyerKey{Buyer: r.draft.Buyer, Key: r.draft.Key}
+func newSale(ctx context.Context, d *order.Draft) *request {
+	return &request{
+		ctx: ctx, draft: d, order: &d.Order, key: order.BuyerKey{Buyer: d.Buyer, Key: d.Key}, alone: []string{d.Buyer},
+		answer: make(chan error, 1),
 	}
-	return order.BuyerKey{Buyer: r.ending.Order.Buyer, Key: r.ending.Key}
 }
 
-// order returns the order that is placed or ended.
-func (r *request) order() order.Order {
-	if r.draft != nil {
-		return r.draft.Order
+func newEnding(ctx context.Context, e *order.Ending) *request {
+	r := &request{
+		ctx: ctx, ending: e, order: &e.Order, key: order.BuyerKey{Buyer: e.Order.Buyer, Key: e.Key}, alone: []string{e.Order.ID},
+		answer: make(chan error, 1),
 	}
-	return r.ending.Order
-}
-
-// alone returns what no two requests of a batch may have in common: the buyer, or the order.
-func (r *request) alone() []string {
-	switch {
-	case r.draft != nil:
-		return []string{r.draft.Buyer}
-	case r.ending.Key == "":
-		return []string{r.ending.Order.ID}
+	if e.Key != "" {
+		r.alone = append(r.alone, e.Order.Buyer)
 	}
-	return []string{r.ending.Order.Buyer, r.ending.Order.ID}
+	return r
 }
 
 // reset forgets what was decided.
@@ -68,13 +65,12 @@ func (r *request) reset() {
 // reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
 // no other request.
 func (r *request) reply(err error) {
-	locked := new(order.LockedError)
 	switch {
 	case r.claim != nil && r.draft != nil:
 		err = r.draft.Replay(*r.claim)
 	case r.claim != nil:
 		err = order.ErrKeyTaken
-	case r.refusal != nil && (err == nil || errors.As(r.refusal, &locked)):
+	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrBuyerLocked)):
 		err = r.refusal
 	case r.refusal != nil:
 		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
@@ -129,11 +125,14 @@ func (q *queue) putFirst(requests []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range slices.Backward(requests) {
-		if q.closed {
+		switch {
+		case q.closed:
 			r.answer <- errClosed
-			continue
+		case r.leaves:
+			r.answer <- r.left()
+		default:
+			r.queue, r.place = q, q.requests.PushFront(r)
 		}
-		r.queue, r.place = q, q.requests.PushFront(r)
 	}
 	q.leadLocked()
 }
@@ -167,13 +166,13 @@ func (q *queue) take() (batch []*request) {
 	for e := q.requests.Front(); e != nil && lines < maxLines; {
 		r := e.Value.(*request) //nolint:forcetypeassert // nothing else is put in
 		e = e.Next()
-		if slices.ContainsFunc(r.alone(), func(id string) bool { return seen[id] }) {
+		if slices.ContainsFunc(r.alone, func(id string) bool { return seen[id] }) {
 			continue
 		}
-		for _, id := range r.alone() {
+		for _, id := range r.alone {
 			seen[id] = true
 		}
-		lines += max(1, len(r.order().Lines)) // of an order that ends they may not be known
+		lines += cmp.Or(len(r.order.Lines), unreadLines)
 		batch = append(batch, r)
 		r.removeLocked()
 	}

@@ -13,7 +13,8 @@ import (
 // Sell implements order.Strategy.
 func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	s.look(d.LookedUp)
-	r := &request{ctx: ctx, draft: d, answer: make(chan error, 1)}
+	d.LookedUp = order.Levels{} // it may be sold again later
+	r := newSale(ctx, d)
 	if err := s.queueOf(r).join(r); err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (s *Seller) queueOf(r *request) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	among := func(skus map[string]bool) bool {
-		return slices.ContainsFunc(r.order().Lines, func(l order.Line) bool { return skus[l.SKU] })
+		return slices.ContainsFunc(r.order.Lines, func(l order.Line) bool { return skus[l.SKU] })
 	}
 	switch {
 	case among(s.empty):
@@ -61,8 +62,8 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) er
 		return err
 	}
 	s.noteEmpty(b.left)
-	if len(b.orders) > 0 {
-		s.OnBatch(len(b.orders))
+	if len(b.requests) > 0 {
+		s.OnBatch(len(b.requests))
 	}
 	return nil
 }
@@ -72,18 +73,18 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) er
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
 	// claims its keys.
-	locked, err := tx.LockBuyers(b.names()...)
+	locked, err := tx.LockBuyers(b.buyers()...)
 	if err != nil {
 		return err
 	}
 	b.keep(func(r *request) bool {
 		if slices.Contains(locked, r.draft.Buyer) {
-			r.refusal = &order.LockedError{Buyers: locked}
+			r.refusal = order.ErrBuyerLocked
 		}
 		return r.refusal == nil
 	})
 	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.CountOpen(tx, b.names()...); err != nil {
+	if err := limits.CountOpen(tx, b.buyers()...); err != nil {
 		return err
 	}
 
@@ -92,7 +93,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	b.keep(func(r *request) bool {
-		if claim, known := taken[r.key()]; known {
+		if claim, known := taken[r.key]; known {
 			r.claim = &claim
 		}
 		return r.claim == nil
@@ -113,16 +114,16 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		levels.At = foreseen.At
 	}
 	b.keep(func(r *request) bool { return s.hasRows(r, b, levels) })
-	if err := limits.CountBought(tx, levels, b.placed()...); err != nil {
+	if err := limits.CountBought(tx, levels, b.orders()...); err != nil {
 		return err
 	}
 	b.decide(levels, limits)
 
 	// What is left of the batch is placed.
-	if len(b.orders) == 0 {
+	if len(b.requests) == 0 {
 		return errNothing
 	}
-	if err := tx.FreeKeys(b.without(claimed)...); err != nil {
+	if err := tx.FreeKeys(b.dropped(claimed)...); err != nil {
 		return err
 	}
 	wrong, missing := b.mend()
@@ -136,7 +137,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := tx.TakeAll(b.takes()...); err != nil {
 		return err
 	}
-	if err := tx.AddBought(levels.Limited(1, b.placed()...)); err != nil {
+	if err := tx.AddBought(levels.Limited(1, b.orders()...)); err != nil {
 		return err
 	}
 	return tx.Record(b.movements()...)
@@ -145,7 +146,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 // foresee returns the orders that will be placed by these levels, which may be out of date or of some SKUs alone.
 func (b *batch) foresee(levels order.Levels, limits order.Limits) (orders []order.Order) {
 	b.early = map[string]order.Order{}
-	for _, r := range b.orders {
+	for _, r := range b.requests {
 		unknown := func(l order.Line) bool { return !levels.Has(l.SKU) }
 		if slices.ContainsFunc(r.draft.Lines, unknown) || r.draft.Price(levels) != nil || limits.TooManyOpen(r.draft.Order) != nil {
 			continue
@@ -158,7 +159,7 @@ func (b *batch) foresee(levels order.Levels, limits order.Limits) (orders []orde
 
 // mend returns the orders that were written early and are not placed like that, and those that are still to be written.
 func (b *batch) mend() (wrong []string, missing []order.Order) {
-	for _, o := range b.placed() {
+	for _, o := range b.orders() {
 		early, written := b.early[o.ID]
 		if written && early.CreatedAt.Equal(o.CreatedAt) && slices.Equal(early.Lines, o.Lines) {
 			delete(b.early, o.ID)
@@ -250,7 +251,7 @@ func (s *Seller) noteEmpty(left map[string]int64) {
 func (s *Seller) refuse(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	b := &batch{orders: slices.Clone(buyers)}
+	b := &batch{requests: slices.Clone(buyers)}
 	levels, err := s.Store.Levels(ctx, b.skus())
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func (s *Seller) refuse(buyers []*request) error {
 		return err
 	}
 	for _, r := range buyers {
-		if claim, known := claims[r.key()]; known {
+		if claim, known := claims[r.key]; known {
 			r.claim = &claim
 		} else if r.refusal = levels.Cover(r.draft); r.refusal == nil {
 			r.next = &s.selling
@@ -276,14 +277,8 @@ func (s *Seller) refuse(buyers []*request) error {
 	return nil
 }
 
-func (b *batch) names() []string { return each(b, func(r *request) string { return r.draft.Buyer }) }
-
 func (b *batch) drafts() []*order.Draft {
 	return each(b, func(r *request) *order.Draft { return r.draft })
-}
-
-func (b *batch) placed() []order.Order {
-	return each(b, func(r *request) order.Order { return r.draft.Order })
 }
 
 func (b *batch) takes() []stock.Take {
@@ -297,7 +292,7 @@ func (b *batch) takes() []stock.Take {
 
 func (b *batch) movements() []stock.Movement {
 	var all []stock.Movement
-	for _, o := range b.placed() {
+	for _, o := range b.orders() {
 		all = append(all, o.Movements(stock.Reserve, func(sku string) int64 { return b.fences[sku] }, o.CreatedAt)...)
 	}
 	return all

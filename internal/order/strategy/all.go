@@ -30,8 +30,8 @@ func Check(name string) error {
 	return nil
 }
 
-// New returns the strategy with one of these names. seller sells by lanes or by batch, whichever is named; locker takes
-// the lock that all instances share.
+// New returns the strategy with one of these names. seller, of package batch, is lanes if it has a Locker, and batch if it
+// has none; locker takes the lock that all instances share.
 func New(name string, shop Shop, seller order.Strategy, locker Locker) order.Strategy {
 	var s order.Strategy
 	switch name {
