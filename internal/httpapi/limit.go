@@ -34,7 +34,7 @@ const (
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
-	most     int                 // of a buyer's changes that Redis does not know of yet
+	most     int                 // of a buyer's changes that are unreported
 	rate     *redis_rate.Limiter // nil: this instance is alone
 	outage   observe.Outage      // of Redis
 
@@ -47,8 +47,9 @@ type Limiter struct {
 }
 
 type bucket struct {
-	full   time.Time // when it is full again
-	untold int       // changes that Redis does not know of yet
+	full       time.Time // when it is full again
+	unreported int       // changes for which no token was taken from Redis
+	asking     int       // requests to Redis under way
 }
 
 // NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
@@ -91,69 +92,85 @@ func (l *Limiter) leave(buyer string) {
 }
 
 // allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.
+//
+// After Redis has failed, only the bucket of this instance limits, and no request waits for Redis until it answers again:
+// once in a second one asks in the background.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
-	untold, err := l.take(buyer)
-	if err != nil || untold <= l.most || l.rate == nil {
+	report, wait, err := l.take(buyer)
+	switch {
+	case err != nil || report == 0:
 		return err
+	case !wait:
+		go func() { _ = l.ask(context.WithoutCancel(ctx), buyer, report) }()
+		return nil
 	}
-	return l.count(ctx, buyer, untold)
+	return l.ask(ctx, buyer, report)
 }
 
-// take takes a token from the bucket in this instance, and returns for how many changes there is none from Redis.
-func (l *Limiter) take(buyer string) (untold int, err error) {
+// take takes a token from the bucket in this instance, and returns how many to take from Redis now, and whether to wait for
+// that. The buckets of one who has sent nothing for long are full.
+func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, b := time.Now(), l.buckets[buyer]
+	if now.Sub(b.full) > burstSeconds*time.Second {
+		b.unreported = 0
+	}
 	if b.full.Before(now) {
 		b.full = now
 	}
 	b.full = b.full.Add(l.interval)
 	if wait := b.full.Sub(now) - burstSeconds*time.Second; wait > 0 {
-		return 0, refusedError{error: errRateLimit, wait: wait}
+		return 0, false, refusedError{error: errRateLimit, wait: wait}
 	}
 	if len(l.buckets) >= l.sweep {
 		for name, b := range l.buckets {
-			if b.full.Before(now) {
+			if now.Sub(b.full) > burstSeconds*time.Second && b.asking == 0 {
 				delete(l.buckets, name)
 			}
 		}
 		l.sweep = max(1024, 2*len(l.buckets))
 	}
-	b.untold++
-	untold = b.untold
-	if untold > l.most {
-		b.untold = 0
+	b.unreported++
+	answers := l.failed.IsZero()
+	again := !answers && now.Sub(l.failed) >= countPause
+	switch {
+	case l.rate == nil, !answers && !again:
+		b.unreported = 0
+	case again, b.unreported > l.most, b.asking > 0:
+		report, b.unreported = b.unreported, 0
+		b.asking++
+	}
+	if again {
+		l.failed = now
 	}
 	l.buckets[buyer] = b
-	return untold, nil
+	return report, answers, nil
 }
 
-// count takes tokens from the bucket in Redis. After Redis has failed, only the bucket of this instance limits, and no
-// request waits for Redis until it answers again: once in a second one asks in the background.
-func (l *Limiter) count(ctx context.Context, buyer string, tokens int) error {
-	l.mu.Lock()
-	away := !l.failed.IsZero()
-	again := away && time.Since(l.failed) >= countPause
-	if again {
-		l.failed = time.Now()
-	}
-	l.mu.Unlock()
-	switch {
-	case again:
-		go func() { _ = l.ask(context.WithoutCancel(ctx), buyer, tokens) }()
-	case !away:
-		return l.ask(ctx, buyer, tokens)
-	}
-	return nil
-}
-
-// ask returns an errRateLimit if Redis answers that the bucket is empty. After Redis' clock stepped back, a buyer's bucket
-// there begins anew.
-func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
-	asked := time.Now()
+// ask takes tokens from the bucket in Redis, the last one for a request that waits: it returns an errRateLimit if there is
+// none for that. Tokens that it cannot take stay unreported. After Redis' clock stepped back, a buyer's bucket there begins
+// anew.
+func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) (err error) {
+	asked, unreported := time.Now(), tokens-1
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		b := l.buckets[buyer]
+		b.unreported += unreported
+		b.asking--
+		l.buckets[buyer] = b
+	}()
 	asking, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	result, err := l.rate.AllowAtMost(asking, "buyer:"+buyer, l.limit, tokens)
+	result, err := l.rate.AllowN(asking, "buyer:"+buyer, l.limit, tokens)
+	switch {
+	case err != nil || result.Allowed == 0 && tokens == 1:
+	case result.Allowed == tokens:
+		unreported = 0
+	default: // not enough for all
+		result, err = l.rate.Allow(asking, "buyer:"+buyer, l.limit)
+	}
 	if err != nil && ctx.Err() != nil { // no failure of Redis
 		return ctx.Err()
 	}
@@ -162,23 +179,11 @@ func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
 	case err != nil:
 	case result.RetryAfter > time.Second: // no token takes longer: the clock of Redis has stepped back
 		_ = l.rate.Reset(asking, "buyer:"+buyer)
+		unreported = 0
 	case result.Allowed == 0:
-		l.owe(buyer, tokens-1)
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}
-	default:
-		l.owe(buyer, tokens-result.Allowed)
 	}
 	return nil
-}
-
-// owe notes changes for which Redis had no token.
-func (l *Limiter) owe(buyer string, tokens int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b, known := l.buckets[buyer]; known {
-		b.untold += tokens
-		l.buckets[buyer] = b
-	}
 }
 
 // note records what came of asking Redis. That a crowd waits too long is no failure while Redis answers some; what was asked

@@ -117,6 +117,38 @@ func TestLimiter_burst(t *testing.T) {
 	}
 }
 
+// A buyer whose client leaves now and then, such as whenever Redis would be asked, is limited like any other.
+func TestLimiter_leaves(t *testing.T) {
+	t.Parallel()
+	const perSecond, burst = 40, 200
+	server := miniredis.RunT(t)
+	var instances []*shop
+	for range 4 {
+		instances = append(instances, newShop(t, func(c *httpapi.Config) {
+			c.Limiter, c.Orders = limiterOn(t, server, perSecond, c.Log), failing(order.ErrSoldOut)
+		}))
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	through, began := 0, time.Now()
+	for i := range 8 * burst {
+		ctx := t.Context()
+		if i/4%(perSecond/4+1) == perSecond/4 {
+			ctx = gone
+		}
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/orders", strings.NewReader(goodOrder))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key"}, "Shop-Buyer": {"ann"}}
+		w := httptest.NewRecorder()
+		instances[i%4].handler.ServeHTTP(w, r)
+		if w.Code == http.StatusConflict {
+			through++
+		}
+	}
+	if most := burst + 4*(perSecond/4) + perSecond*int(time.Since(began)/time.Second+1); through > most {
+		t.Errorf("got %d requests through, want at most %d", through, most)
+	}
+}
+
 // An outage is logged; the shop writes no line for each request that it turns away. After a second Redis counts again.
 func TestLimiter_outage(t *testing.T) {
 	t.Parallel()

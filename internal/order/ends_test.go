@@ -66,3 +66,28 @@ func TestSeller_End(t *testing.T) {
 		b.wantLevel(t, "mug", 86, 13)
 	})
 }
+
+// Orders of many lines, which are not known before their batch, end in several transactions.
+func TestSeller_End_lines(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		lines := make([]order.RequestLine, order.MaxLines)
+		for i := range lines {
+			lines[i] = order.RequestLine{SKU: fmt.Sprint("sku-", i), Units: 1}
+			b.supply(t, lines[i].SKU, 100)
+		}
+		endings := make([]*order.Ending, 100)
+		for i := range endings {
+			o := b.mustPlace(t, order.Request{Buyer: nth(i), Key: "key", Lines: lines})
+			endings[i] = &order.Ending{Order: order.Order{ID: o.ID, Buyer: o.Buyer}, As: order.Paid}
+		}
+		b.batches.End(t.Context(), endings...)
+		for _, e := range endings {
+			if e.Err != nil || !e.Moved {
+				t.Fatalf("got %v, %v", e.Moved, e.Err)
+			}
+		}
+		b.audit(t, "")
+	})
+}

@@ -216,3 +216,42 @@ func TestLanes_soldOut(t *testing.T) {
 		l.audit(t, "mug")
 	})
 }
+
+// panicking is a locker that panics.
+type panicking struct {
+	strategy.Locker
+	atRelease bool
+}
+
+func (p *panicking) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
+	if !p.atRelease {
+		panic("acquire")
+	}
+	leases, err := p.Locker.AcquireWith(ctx, key, others...)
+	if err != nil {
+		return nil, err
+	}
+	return panickingLeases{leases}, nil
+}
+
+type panickingLeases struct{ strategy.Leases }
+
+func (panickingLeases) Release() error { panic("release") }
+
+// "Leases are asked for, and never depended on", also where the locker, or an observer of it, panics.
+func TestLanes_panic(t *testing.T) {
+	t.Parallel()
+	for atRelease, times := range map[bool]int{false: 2, true: 1} { // the lease that is not released is still held
+		var panics atomic.Int64
+		l := setup(t, storetest.SQLite(t), byLanes, func(c *config) {
+			c.wrap = func(next strategy.Locker) strategy.Locker { return &panicking{next, atRelease} }
+			c.batch.OnPanic = func(error) { panics.Add(1) }
+		})
+		l.supply(t, "mug", 10)
+		for _, key := range []string{"first", "second"} {
+			l.place(t, key, "mug", 1)
+		}
+		await(t, "panics", times, func() int { return int(panics.Load()) })
+		l.audit(t, "mug")
+	}
+}

@@ -185,8 +185,11 @@ func (t *tx) MoveAll(to order.Status, ids ...string) error {
 	if !t.store.IsSQLite() {
 		table += " FORCE INDEX (PRIMARY)" // as in LockOrders
 	}
-	err := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ?", to, ids).Error
-	return failed(err, "move %d orders to %s", len(ids), to)
+	done := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ? AND status = ?", to, ids, order.Pending)
+	if done.Error == nil && done.RowsAffected != int64(len(ids)) {
+		return order.ErrBusy // its lock was lost
+	}
+	return failed(done.Error, "move %d orders to %s", len(ids), to)
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.

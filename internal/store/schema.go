@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -24,8 +25,13 @@ func (s *Store) ask(ctx context.Context) error {
 	}
 	var version string
 	var packet int
-	if err := s.pool.QueryRowContext(ctx, "SELECT VERSION(), @@max_allowed_packet").Scan(&version, &packet); err != nil {
+	var rollsBack bool
+	query := "SELECT VERSION(), @@max_allowed_packet, @@innodb_rollback_on_timeout"
+	if err := s.pool.QueryRowContext(ctx, query).Scan(&version, &packet, &rollsBack); err != nil {
 		return err
+	}
+	if rollsBack {
+		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, since a transaction goes on after a row that others have locked")
 	}
 	if packet < largestStatement {
 		return fmt.Errorf("max_allowed_packet of the server is %d: want at least %d, for a batch of orders", packet, largestStatement)

@@ -189,15 +189,7 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	for _, r := range buyers {
 		r.reset()
 	}
-	err := func() (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("batch of %d orders: panic: %v", len(buyers), p)
-				s.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
-			}
-		}()
-		return serve(buyers)
-	}()
+	err := s.protect(func() error { return serve(buyers) })
 	moved := map[*queue][]*request{}
 	for _, r := range buyers {
 		if r.next != nil {
@@ -209,4 +201,15 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	for q, buyers := range moved {
 		q.putFirst(buyers)
 	}
+}
+
+// protect makes a panic of step an error.
+func (s *Seller) protect(step func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			s.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
+		}
+	}()
+	return step()
 }

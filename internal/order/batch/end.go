@@ -42,11 +42,22 @@ func (s *Seller) end(requests []*request) error {
 	if err := s.readOrders(ctx, requests); err != nil {
 		return err
 	}
-	found := slices.DeleteFunc(slices.Clone(requests), func(r *request) bool { return r.refusal != nil })
-	if len(found) == 0 {
+	var known []*request
+	lines := 0
+	for _, r := range requests {
+		switch {
+		case r.refusal != nil:
+		case lines >= maxLines: // more than was thought
+			r.next = &s.ending
+		default:
+			known = append(known, r)
+			lines += len(r.order.Lines)
+		}
+	}
+	if len(known) == 0 {
 		return nil
 	}
-	_, err := s.inTx(ctx, found, s.endOrders)
+	_, err := s.inTx(ctx, known, s.endOrders)
 	return err
 }
 

@@ -20,7 +20,7 @@ type leases struct {
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases    // nil for none
-	cancel context.CancelFunc // ends the wait for them, and their contexts, which nothing here uses
+	cancel context.CancelFunc // of the ctx that bounds the wait; when it ends, they are renewed once more at most
 	raise  map[string]int64   // fences of rows, by SKU, that the leases do not exceed
 }
 
@@ -46,8 +46,11 @@ func (l *leases) acquire(b *batch) {
 		keys[i] = strategy.Key(sku)
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
-	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
-	l.held, l.cancel = held, cancel
+	l.cancel = cancel
+	err := s.protect(func() (err error) {
+		l.held, err = s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
+		return err
+	})
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,10 +104,12 @@ func (l *leases) release() {
 	released := make(chan struct{})
 	l.seller.leaders.Go(func() {
 		defer close(released)
-		for sku, fence := range l.raise {
-			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // an error means that it is not held any more
-		}
-		_ = l.held.Release() // what is committed stays
+		_ = l.seller.protect(func() error { // an error changes nothing: what is committed stays
+			for sku, fence := range l.raise {
+				_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // or it is not held any more
+			}
+			return l.held.Release()
+		})
 	})
 	select {
 	case <-released:

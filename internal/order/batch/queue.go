@@ -70,7 +70,7 @@ func (r *request) reply(err error) {
 		err = r.draft.Replay(*r.claim)
 	case r.claim != nil:
 		err = order.ErrKeyTaken
-	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrBuyerLocked)):
+	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrBuyerLocked) || errors.Is(r.refusal, order.ErrNotFound)):
 		err = r.refusal
 	case r.refusal != nil:
 		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)

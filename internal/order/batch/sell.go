@@ -57,7 +57,7 @@ func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) er
 	if err := order.Pause(ctx, think); err != nil {
 		return err
 	}
-	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) })
+	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
 	if err != nil {
 		return err
 	}
