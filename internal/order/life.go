@@ -138,7 +138,7 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 		err = &Error{Code: ErrState.Code, Status: e.Now, Text: fmt.Sprintf("it is %s already", e.Now)}
 	}
 	if err != nil {
-		return Ended{First: first}, fmt.Errorf("order %.40q: %w", e.Order.ID, confirm(ctx, err))
+		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, confirm(ctx, err))
 	}
 	e.Order.Status = e.Now
 	return Ended{Order: e.Order, First: first}, nil
