@@ -157,7 +157,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 		}
 	}
 	c.orders = order.New(order.Config{
-		Store:    sell.Store,
+		Store:    c.database,
 		Strategy: by,
 		Ends:     parts.Seller,
 		Hold:     s.PayWithin,

@@ -34,14 +34,15 @@ const (
 type Limiter struct {
 	limit    redis_rate.Limit
 	interval time.Duration       // in which a bucket fills by one token
-	most     int                 // of a buyer's changes that are unreported
 	rate     *redis_rate.Limiter // nil: this instance is alone
 	outage   observe.Outage      // of Redis
 
+	maxUnreported int // changes of a buyer; one more, and Redis is asked
+
 	mu       sync.Mutex
 	inFlight map[string]int    // by buyer, the requests in progress; no entry for 0
-	buckets  map[string]bucket // by buyer, of this instance; a full one may be missing
-	sweep    int               // number of buckets at which full ones are removed
+	buckets  map[string]bucket // by buyer, of this instance; missing for one who has sent nothing for long
+	sweep    int               // number of buckets at which such are removed
 	answered time.Time         // when Redis last did
 	failed   time.Time         // when Redis was last asked, and failed; zero while it answers
 }
@@ -60,10 +61,11 @@ func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
 		interval: time.Second / time.Duration(perSecond),
-		most:     perSecond / 4,
 		outage:   observe.Outage{Log: log, Message: "requests of buyers cannot be counted in redis"},
 		inFlight: map[string]int{},
 		buckets:  map[string]bucket{},
+
+		maxUnreported: perSecond / 4,
 	}
 	if client != nil {
 		l.rate = redis_rate.NewLimiter(client)
@@ -108,7 +110,7 @@ func (l *Limiter) allow(ctx context.Context, buyer string) error {
 }
 
 // take takes a token from the bucket in this instance, and returns how many to take from Redis now, and whether to wait for
-// that. The buckets of one who has sent nothing for long are full.
+// that. For a buyer who has sent nothing for long, the bucket in Redis is full again as well.
 func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,8 +122,8 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 		b.full = now
 	}
 	b.full = b.full.Add(l.interval)
-	if wait := b.full.Sub(now) - burstSeconds*time.Second; wait > 0 {
-		return 0, false, refusedError{error: errRateLimit, wait: wait}
+	if early := b.full.Sub(now) - burstSeconds*time.Second; early > 0 {
+		return 0, false, refusedError{error: errRateLimit, wait: early}
 	}
 	if len(l.buckets) >= l.sweep {
 		for name, b := range l.buckets {
@@ -132,20 +134,20 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 		l.sweep = max(1024, 2*len(l.buckets))
 	}
 	b.unreported++
-	answers := l.failed.IsZero()
-	again := !answers && now.Sub(l.failed) >= countPause
+	down := !l.failed.IsZero()
+	probe := down && now.Sub(l.failed) >= countPause
 	switch {
-	case l.rate == nil, !answers && !again:
+	case l.rate == nil, down && !probe:
 		b.unreported = 0
-	case again, b.unreported > l.most, b.asking > 0:
+	case probe, b.unreported > l.maxUnreported, b.asking > 0:
 		report, b.unreported = b.unreported, 0
 		b.asking++
 	}
-	if again {
+	if probe {
 		l.failed = now
 	}
 	l.buckets[buyer] = b
-	return report, answers, nil
+	return report, !down, nil
 }
 
 // ask takes tokens from the bucket in Redis, the last one for a request that waits: it returns an errRateLimit if there is
@@ -164,11 +166,9 @@ func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) (err error)
 	asking, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	result, err := l.rate.AllowN(asking, "buyer:"+buyer, l.limit, tokens)
-	switch {
-	case err != nil || result.Allowed == 0 && tokens == 1:
-	case result.Allowed == tokens:
+	if err == nil && result.Allowed == tokens {
 		unreported = 0
-	default: // not enough for all
+	} else if err == nil && tokens > 1 { // there are not enough for all
 		result, err = l.rate.Allow(asking, "buyer:"+buyer, l.limit)
 	}
 	if err != nil && ctx.Err() != nil { // no failure of Redis

@@ -22,8 +22,8 @@
 //	orders -> buyers -> idempotency keys -> SKUs -> units that buyers have of SKUs with a limit
 //
 // Rows of a kind are sorted by their primary key where the transaction waits for them. An order that is being placed, its
-// lines and all movements may be written at any moment: no other transaction waits for their rows. A delivery has an
-// idempotency key, too.
+// lines and all movements may be written at any moment: no other transaction waits for their rows. A delivery also has
+// an idempotency key.
 //
 // What is promised:
 //
@@ -42,8 +42,8 @@
 //   - A refused order changes no row.
 //   - Payment and expiry at the same instant end as exactly one of the two. Each unit is sold once or released once.
 //     A late payment is refused, also before a sweep has found the order.
-//   - If the answer to a COMMIT is lost, the store finds out on another connection whether it was done. If that fails,
-//     too, the error is ErrUnknownOutcome: repeating the request with the same key returns the one outcome there is.
+//   - If the answer to a COMMIT is lost, the store finds out on another connection whether it was done. If that also
+//     fails, the error is ErrUnknownOutcome: repeating the request with the same key returns the one outcome there is.
 //
 // The package knows neither HTTP nor a database: httpapi and store do.
 package order

@@ -83,7 +83,7 @@ func TestLanes_crowd(t *testing.T) {
 }
 
 // "If they cannot be had in time, because their holder has crashed or the lock's store does not answer, the batch sells
-// without"; "hardly waited for until they can be had again".
+// without"; "after a failed wait, batches wait only retryWait for that SKU's lease, until one gets it".
 func TestLanes_withoutLeases(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

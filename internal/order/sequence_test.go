@@ -93,7 +93,7 @@ func (s *sequence) judge(statement string) testserver.Fate {
 	return testserver.Pass
 }
 
-// "Whatever a transaction of the shop does, it locks rows in one sequence": that of doc.go.
+// "Whatever a transaction of the shop does, it locks rows in one sequence", which doc.go names.
 func TestOneSequenceOfLocks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("doc.go")

@@ -107,7 +107,7 @@ func (s *Service) lookUp(ctx context.Context, d *Draft) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	levels, err := s.Store.LookUp(ctx, unknown)
+	levels, err := s.Store.Levels(ctx, unknown)
 	if err != nil {
 		return err
 	}

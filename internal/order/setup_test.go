@@ -106,7 +106,7 @@ func (b *bundle) by(strategy string) *bundle {
 	other := *b
 	other.config.strategy = strategy
 	i := slices.IndexFunc(b.offers, func(o lab.Offer) bool { return o.Name == strategy })
-	other.Service = order.New(order.Config{Store: b.spy, Strategy: b.offers[i].Strategy, Ends: b.lanes})
+	other.Service = order.New(order.Config{Store: b.db, Strategy: b.offers[i].Strategy, Ends: b.lanes})
 	return &other
 }
 

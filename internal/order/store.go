@@ -12,9 +12,6 @@ type Store interface {
 	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
-	// LookUp is Levels, for an instance that does not know these SKUs.
-	LookUp(ctx context.Context, skus []string) (Levels, error)
-
 	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
 	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the cancellation of ctx; on SQLite, one that
 	// is cancelled is rolled back. ErrBusy: nothing was changed.

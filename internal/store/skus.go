@@ -79,11 +79,6 @@ func (s *Store) Levels(ctx context.Context, skus []string) (order.Levels, error)
 	return levels, explain(ctx, fmt.Sprintf("read levels of %q", skus), err)
 }
 
-// LookUp implements order.Store.
-func (s *Store) LookUp(ctx context.Context, skus []string) (order.Levels, error) {
-	return s.Levels(ctx, skus)
-}
-
 // LockLevels implements order.Tx. Rows are locked in the order of their names.
 func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)

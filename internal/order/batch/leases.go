@@ -21,13 +21,13 @@ type leases struct {
 	asked  bool
 	held   strategy.Leases    // nil for none
 	cancel context.CancelFunc // of the ctx that bounds the wait; when it ends, they are renewed once more at most
-	raise  map[string]int64   // fences of rows, by SKU, that the leases do not exceed
+	raise  map[string]int64   // by SKU, the row's fence where the lease's is not higher
 }
 
 // acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
-// free. The transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot oversell.
-// A lease that could not be had, because its holder has crashed or the lock's store does not answer, is hardly waited for
-// until it can be had again. A further attempt of the transaction keeps what the first was given.
+// free. The transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot
+// oversell. After a failed wait, batches wait only retryWait for that SKU's lease, until one gets it. A further attempt of the
+// transaction keeps what the first was given.
 func (l *leases) acquire(b *batch) {
 	s := l.seller
 	if s.Locker == nil || l.asked || len(b.requests) == 0 {
@@ -74,9 +74,9 @@ func (b *batch) wanted() []string {
 	})
 }
 
-// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. A row that has one
-// as high is sold without: either the lease has passed to another holder, or the lock's store has lost its memory, and gets
-// a higher one with the release.
+// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. A SKU whose row has
+// the same or a higher fence is sold without one: either the lease has passed to another holder, or the lock's store has lost
+// its memory, and gets a higher one with the release.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
 	if l.held == nil {
@@ -93,7 +93,7 @@ func (l *leases) fences(levels order.Levels) map[string]int64 {
 	return fences
 }
 
-// release gives the leases back, and waits for that as long as for having them. The store may answer later.
+// release gives the leases back. It waits for LeaseWait at most; a slower store answers in the background.
 func (l *leases) release() {
 	if l.cancel != nil {
 		defer l.cancel()
