@@ -91,15 +91,15 @@ func fill(t *testing.T, s *store.Store, orders int) {
 	ends := []order.Status{order.Paid, order.Pending, order.Paid, order.Cancelled, order.Paid, order.Expired}
 	kinds := map[order.Status]stock.Kind{order.Paid: stock.Sell, order.Cancelled: stock.Release, order.Expired: stock.Release}
 	for from := 0; from < orders; from += chunk {
-		var drafts []*order.Draft
+		var claims []order.Claim
 		var written []order.Order
 		var movements []stock.Movement
 		for n := from; n < min(from+chunk, orders); n++ {
 			at := opened.Add(time.Duration(n) * time.Millisecond)
-			d := &order.Draft{Order: order.Order{
+			d := order.Order{
 				ID: newID(), Buyer: fmt.Sprint("buyer-", n%10_000), Key: fmt.Sprint("key-", n), Status: ends[n%len(ends)],
 				Total: stock.Money{Currency: price.Currency}, CreatedAt: at, ExpiresAt: at.Add(time.Hour),
-			}}
+			}
 			move := func(kind stock.Kind, sku string, fence int) {
 				movements = append(movements, stock.Movement{
 					ID: newID(), SKU: sku, Kind: kind, OrderID: d.ID, Change: kind.Change(2), Fence: int64(fence), At: at,
@@ -114,11 +114,11 @@ func fill(t *testing.T, s *store.Store, orders int) {
 					move(kind, sku, 0)
 				}
 			}
-			d.Fingerprint = order.Fingerprint(d.Lines)
-			drafts, written = append(drafts, d), append(written, d.Order)
+			claims = append(claims, order.Claim{Order: d, Fingerprint: order.Fingerprint(d.Lines)})
+			written = append(written, d)
 		}
 		err := s.InTx(t.Context(), func(tx order.Tx) error {
-			if _, err := tx.ClaimKeys(drafts...); err != nil {
+			if _, err := tx.ClaimKeys(claims...); err != nil {
 				return err
 			}
 			if err := tx.Insert(written...); err != nil {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,8 +43,9 @@ type step struct {
 func mark(ctx context.Context, s step) { workIn(ctx).of().step(s) }
 
 func markRead(ctx context.Context, levels order.Levels) {
-	for _, sku := range levels.SKUs {
-		mark(ctx, step{name: stepRead, sku: sku.Name, units: &sku.Level.Available})
+	for _, name := range slices.Sorted(maps.Keys(levels.SKUs)) {
+		sku := levels.SKUs[name]
+		mark(ctx, step{name: stepRead, sku: name, units: &sku.Level.Available})
 	}
 }
 
@@ -171,12 +173,16 @@ func (t tracedTx) TryLevels(skus []string, within time.Duration) (order.Levels, 
 	return levels, err
 }
 
-func (t tracedTx) TakeAll(takes ...stock.Take) error {
-	err := t.Tx.TakeAll(takes...)
-	for _, take := range takes {
-		if err == nil {
-			mark(t.ctx, step{name: stepWritten, sku: take.SKU})
+func (t tracedTx) Move(movements ...stock.Movement) error {
+	err := t.Tx.Move(movements...)
+	skus := map[string]bool{}
+	for _, m := range movements {
+		if err == nil && m.Kind == stock.Reserve {
+			skus[m.SKU] = true
 		}
+	}
+	for _, sku := range slices.Sorted(maps.Keys(skus)) {
+		mark(t.ctx, step{name: stepWritten, sku: sku})
 	}
 	return err
 }

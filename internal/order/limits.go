@@ -61,7 +61,7 @@ func (l *Limits) Over(o Order) error {
 		return err
 	}
 	for _, line := range o.Lines {
-		limit := l.levels.Of(line.SKU).LimitPerBuyer
+		limit := l.levels.SKUs[line.SKU].LimitPerBuyer
 		left := max(0, limit-l.bought[BuyerSKU{o.Buyer, line.SKU}])
 		if limit > 0 && line.Units > left {
 			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("%d for each buyer, %d of them left to buy", limit, left))

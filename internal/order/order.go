@@ -58,16 +58,13 @@ func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
 
-// Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. fence returns
-// the fence under which a SKU's units were taken; nil for none.
-func (o Order) Movements(kind stock.Kind, fence func(sku string) int64, at time.Time) []stock.Movement {
+// Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. The fences are
+// those under which the units are taken, by SKU; there may be none.
+func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
 	movements := make([]stock.Movement, len(o.Lines))
 	for i, line := range o.Sorted() {
 		movements[i] = stock.Movement{
-			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), At: at,
-		}
-		if fence != nil {
-			movements[i].Fence = fence(line.SKU)
+			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), Fence: fences[line.SKU], At: at,
 		}
 	}
 	return movements
@@ -221,9 +218,9 @@ func Fingerprint(lines []Line) string {
 // Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // an error changes nothing
-	total := stock.Money{Currency: levels.Of(lines[0].SKU).Price.Currency}
+	total := stock.Money{Currency: levels.SKUs[lines[0].SKU].Price.Currency}
 	for i := range lines {
-		price := levels.Of(lines[i].SKU).Price
+		price := levels.SKUs[lines[i].SKU].Price
 		if price.Currency != total.Currency {
 			return ErrInvalid.with("sku %q costs %s and sku %q %s: order them one by one",
 				lines[0].SKU, total.Currency, lines[i].SKU, price.Currency)
@@ -247,21 +244,15 @@ func (d *Draft) Replay(claim Claim) error {
 	return nil
 }
 
-// Levels are SKUs as they were read at one moment.
+// Levels are SKUs, by their names, as they were read at one moment.
 type Levels struct {
-	SKUs []stock.SKU
+	SKUs map[string]stock.SKU
 	At   time.Time // by the database's clock
 }
 
-// Of returns the SKU of this name, which must be one of those that were read.
-func (l Levels) Of(name string) stock.SKU {
-	i := slices.IndexFunc(l.SKUs, func(s stock.SKU) bool { return s.Name == name })
-	return l.SKUs[i]
-}
-
-// Has reports whether the SKU of this name was read.
-func (l Levels) Has(name string) bool {
-	return slices.ContainsFunc(l.SKUs, func(s stock.SKU) bool { return s.Name == name })
+// Have reports whether all SKUs of the lines were read.
+func (l Levels) Have(lines []Line) bool {
+	return !slices.ContainsFunc(lines, func(line Line) bool { return l.SKUs[line.SKU].Name == "" })
 }
 
 // Limited adds up, for each buyer, the units of SKUs with a limit in the orders, times sign.
@@ -269,7 +260,7 @@ func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
 	units := map[BuyerSKU]int64{}
 	for _, o := range orders {
 		for _, line := range o.Lines {
-			if l.Of(line.SKU).LimitPerBuyer > 0 {
+			if l.SKUs[line.SKU].LimitPerBuyer > 0 {
 				units[BuyerSKU{o.Buyer, line.SKU}] += sign * line.Units
 			}
 		}
@@ -280,7 +271,7 @@ func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
 // Cover returns ErrSoldOut for the first line of the draft that asks for more units than are available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {
-		if l.Of(line.SKU).Level.Available < line.Units {
+		if l.SKUs[line.SKU].Level.Available < line.Units {
 			return SoldOut(line.SKU)
 		}
 	}

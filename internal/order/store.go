@@ -9,7 +9,7 @@ import (
 
 // Store keeps orders and stock. *store.Store is one. Reads of a database that does not answer are ErrBusy.
 type Store interface {
-	// Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist.
+	// Levels returns the SKUs with these names. ErrUnknownSKU names the first that does not exist.
 	Levels(ctx context.Context, skus []string) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
@@ -30,10 +30,6 @@ type Store interface {
 	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
 	AwaitBuyer(ctx context.Context, buyer string) error
 
-	// Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time, or three
-	// times as long if all are locked, it leaves out those whose rows still are.
-	Unlocked(ctx context.Context, skus []string, within time.Duration) ([]string, error)
-
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 
@@ -52,16 +48,13 @@ type Store interface {
 // Tx is one attempt of a transaction. A call that fails may leave it open, so that its caller has to return the error:
 // InTx rolls back.
 type Tx interface {
-	// ClaimKeys writes the rows of the idempotency keys with which orders are placed, in the sequence of their primary
-	// key. It returns the claims of those that are on record. ErrInProgress: another transaction holds one for longer than
-	// the database waits.
-	ClaimKeys(drafts ...*Draft) (taken map[BuyerKey]Claim, err error)
+	// ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
+	// returns the claims that are on record instead. ErrInProgress: another transaction holds a key for longer than the
+	// database waits.
+	ClaimKeys(claims ...Claim) (taken map[BuyerKey]Claim, err error)
 
 	// FreeKeys deletes rows that this transaction has written.
 	FreeKeys(keys ...BuyerKey) error
-
-	// ClaimEnds is ClaimKeys for the keys with which orders are ended. An Ending without a key claims none.
-	ClaimEnds(endings ...*Ending) (taken map[BuyerKey]Claim, err error)
 
 	// LockBuyers locks the rows of these buyers until this transaction has ended. It does not wait for those that other
 	// transactions have locked, and returns them: other buyers may wait for this transaction.
@@ -77,11 +70,6 @@ type Tx interface {
 	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was
 	// moved.
 	Take(mode stock.TakeMode, t stock.Take) error
-
-	// TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their
-	// fences, except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or the row had a fence as
-	// high.
-	TakeAll(takes ...stock.Take) error
 
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
@@ -99,33 +87,36 @@ type Tx interface {
 	// Delete deletes orders that this transaction has inserted.
 	Delete(ids ...string) error
 
+	// Move changes the levels of SKUs by one statement, all or none, and records the movements. Those of a SKU write their
+	// highest fence, except if that is 0. ErrChanged: nothing was moved, since units were missing, or a row had a fence as
+	// high.
+	Move(movements ...stock.Movement) error
+
 	// Record appends movements to the ledger.
 	Record(movements ...stock.Movement) error
 
-	// LockOrders locks the rows of these orders until this transaction has ended, and returns their states. It leaves out
-	// those that other transactions have locked.
-	LockOrders(ids ...string) (map[string]State, error)
+	// LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their
+	// ids. It does not wait for rows that other transactions have locked.
+	LockOrders(ids ...string) (map[string]Found, error)
 
-	// MoveAll ends orders that are locked and pending.
-	MoveAll(to Status, ids ...string) error
-
-	// SettleAll moves units out of reserved by one statement, all or none. ErrNotReserved: nothing was moved.
-	SettleAll(settles ...stock.Settle) error
+	// EndAll ends orders that are locked and pending.
+	EndAll(as Status, ids ...string) error
 }
 
 // BuyerKey is a buyer's idempotency key.
 type BuyerKey struct{ Buyer, Key string }
 
-// Claim is an order and the fingerprint of the request that has its key.
+// Claim is an order and the fingerprint of the request that places or ends it with a key.
 type Claim struct {
 	Order       Order
 	Fingerprint string
 }
 
-// State is what decides whether an order ends.
-type State struct {
-	Status Status
+// Found is an order that LockOrders has found.
+type Found struct {
+	Order
 	Due    bool // by the database's clock
+	Locked bool // by this transaction, and not by another one
 }
 
 // OpenOrders are a buyer's pending orders.

@@ -19,12 +19,6 @@ const (
 	Release Kind = "release"
 )
 
-// Settle says which units of a SKU leave Reserved, as orders end.
-type Settle struct {
-	SKU            string
-	Sold, Released int64 // by payment, and without one
-}
-
 // Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence.
 type Movement struct {
 	ID      string // UUIDv7

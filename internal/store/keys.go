@@ -16,54 +16,27 @@ import (
 
 const claimTries = 4 // of keys that others claim at the same time
 
-// ClaimKeys implements order.Tx.
-func (t *tx) ClaimKeys(drafts ...*order.Draft) (map[order.BuyerKey]order.Claim, error) {
-	taken, err := t.claim(drafts)
-	for _, d := range drafts {
-		if _, known := taken[keyOf(d)]; !known {
-			t.claimed = append(t.claimed, d)
-		}
-	}
-	return taken, err
-}
-
-// ClaimEnds implements order.Tx.
-func (t *tx) ClaimEnds(endings ...*order.Ending) (map[order.BuyerKey]order.Claim, error) {
-	var drafts []*order.Draft
-	for _, e := range endings {
-		if e.Key != "" {
-			d := &order.Draft{Order: e.Order, Fingerprint: e.Fingerprint}
-			d.Key = e.Key
-			drafts = append(drafts, d)
-		}
-	}
-	return t.claim(drafts)
-}
-
-// claim writes the rows of keys. If another transaction with the same key still runs, the statement waits for it: then
-// the key is either taken, or free again because that transaction rolled back. The rows are written in the order of
-// their primary key.
+// ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then the
+// key is either taken, or free again because that transaction rolled back.
 //
 // Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
 // then, which a transaction has committed meanwhile, and one may have been purged before it is read.
-func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error) {
-	free := slices.SortedFunc(slices.Values(drafts), func(a, b *order.Draft) int {
-		return byPrimaryKey(keyOf(a), keyOf(b))
-	})
+func (t *tx) ClaimKeys(claims ...order.Claim) (map[order.BuyerKey]order.Claim, error) {
+	free := slices.SortedFunc(slices.Values(claims), func(a, b order.Claim) int { return byPrimaryKey(keyOf(a), keyOf(b)) })
 	taken := map[order.BuyerKey]order.Claim{}
 	err := t.insertKeys(free...)
 	for try := 0; try < claimTries && errors.Is(err, order.ErrKeyTaken); try++ {
 		keys := make([]order.BuyerKey, len(free))
-		for i, d := range free {
-			keys[i] = keyOf(d)
+		for i, c := range free {
+			keys[i] = keyOf(c)
 		}
 		found, unread := t.store.claims(t.db, keys)
 		if unread != nil {
 			return nil, failed(unread, "read keys")
 		}
 		maps.Copy(taken, found)
-		free = slices.DeleteFunc(free, func(d *order.Draft) bool {
-			_, known := found[keyOf(d)]
+		free = slices.DeleteFunc(free, func(c order.Claim) bool {
+			_, known := found[keyOf(c)]
 			return known
 		})
 		err = t.insertKeys(free...)
@@ -74,7 +47,9 @@ func (t *tx) claim(drafts []*order.Draft) (map[order.BuyerKey]order.Claim, error
 	return taken, failed(err, "claim keys")
 }
 
-func keyOf(d *order.Draft) order.BuyerKey { return order.BuyerKey{Buyer: d.Buyer, Key: d.Key} }
+func keyOf(c order.Claim) order.BuyerKey {
+	return order.BuyerKey{Buyer: c.Order.Buyer, Key: c.Order.Key}
+}
 
 func byPrimaryKey(a, b order.BuyerKey) int {
 	return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
@@ -88,21 +63,20 @@ func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
 			return failed(err, "free key")
 		}
 	}
-	t.claimed = slices.DeleteFunc(t.claimed, func(d *order.Draft) bool { return slices.Contains(keys, keyOf(d)) })
 	return nil
 }
 
-func (t *tx) insertKeys(drafts ...*order.Draft) error {
-	if len(drafts) == 0 {
+func (t *tx) insertKeys(claims ...order.Claim) error {
+	if len(claims) == 0 {
 		return nil
 	}
 	row := "(?, ?, ?, ?, " + t.store.clock + ")"
-	values := make([]any, 0, 4*len(drafts))
-	for _, d := range drafts {
-		values = append(values, d.Buyer, d.Key, d.Fingerprint, d.ID)
+	values := make([]any, 0, 4*len(claims))
+	for _, c := range claims {
+		values = append(values, c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID)
 	}
 	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES "+
-		row+strings.Repeat(", "+row, len(drafts)-1), values...).Error
+		row+strings.Repeat(", "+row, len(claims)-1), values...).Error
 	switch classify(err) {
 	case duplicate:
 		return order.ErrKeyTaken

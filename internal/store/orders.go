@@ -27,6 +27,7 @@ type orderRow struct {
 	ExpiresAt      dbTime
 
 	Fingerprint string `gorm:"->"` // of its key, in queries that join it
+	Due         bool   `gorm:"->"` // in LockOrders
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -129,6 +130,7 @@ func (t *tx) Insert(orders ...order.Order) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	t.inserted = append(t.inserted, orders...)
 	err := t.db.Create(&rows).Error
 	if err == nil && len(lines) > 0 {
 		err = t.db.Create(&lines).Error
@@ -147,37 +149,40 @@ func (t *tx) Delete(ids ...string) error {
 			return failed(err, "delete order")
 		}
 	}
+	t.inserted = slices.DeleteFunc(t.inserted, func(o order.Order) bool { return slices.Contains(ids, o.ID) })
 	return nil
 }
 
 // LockOrders implements order.Tx. The database's clock, not an instance's, decides whether an order is due.
-func (t *tx) LockOrders(ids ...string) (map[string]order.State, error) {
-	states := map[string]order.State{}
-	if len(ids) == 0 {
-		return states, nil
-	}
-	var rows []struct {
-		ID     string
-		Status order.Status
-		Due    bool
-	}
-	query := "SELECT id, status, expires_at <= " + t.store.clock + " AS due FROM orders"
+func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
+	query, lock := "SELECT *, expires_at <= "+t.store.clock+" AS due FROM orders", ""
 	if !t.store.IsSQLite() {
 		query += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table
+		lock = " FOR UPDATE SKIP LOCKED"
 	}
-	query += " WHERE id IN ?"
-	if !t.store.IsSQLite() {
-		query += " FOR UPDATE SKIP LOCKED"
+	found := map[string]order.Found{}
+	var rows []orderRow
+	err := t.db.Raw(query+" WHERE id IN ?"+lock, ids).Scan(&rows).Error
+	if err != nil {
+		return nil, failed(err, "lock %d orders", len(ids))
 	}
-	err := t.db.Raw(query, ids).Scan(&rows).Error
-	for _, row := range rows {
-		states[row.ID] = order.State{Status: row.Status, Due: row.Due}
+	orders, err := withLines(t.db, rows)
+	for i, o := range orders {
+		found[o.ID] = order.Found{Order: o, Due: rows[i].Due, Locked: true}
 	}
-	return states, failed(err, "lock %d orders", len(ids))
+	if err == nil && len(found) < len(ids) {
+		orders, err = read(t.db, t.db.Where("id IN ?", ids))
+		for _, o := range orders {
+			if _, known := found[o.ID]; !known {
+				found[o.ID] = order.Found{Order: o}
+			}
+		}
+	}
+	return found, failed(err, "read %d orders", len(ids))
 }
 
-// MoveAll implements order.Tx.
-func (t *tx) MoveAll(to order.Status, ids ...string) error {
+// EndAll implements order.Tx.
+func (t *tx) EndAll(as order.Status, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -185,11 +190,11 @@ func (t *tx) MoveAll(to order.Status, ids ...string) error {
 	if !t.store.IsSQLite() {
 		table += " FORCE INDEX (PRIMARY)" // as in LockOrders
 	}
-	done := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ? AND status = ?", to, ids, order.Pending)
+	done := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ? AND status = ?", as, ids, order.Pending)
 	if done.Error == nil && done.RowsAffected != int64(len(ids)) {
 		return order.ErrBusy // its lock was lost
 	}
-	return failed(done.Error, "move %d orders to %s", len(ids), to)
+	return failed(done.Error, "end %d orders as %s", len(ids), as)
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.

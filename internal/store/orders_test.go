@@ -184,8 +184,8 @@ func TestStore_Due(t *testing.T) {
 	})
 }
 
-// "LockOrders locks the rows of these orders until this transaction has ended, and returns their states. It leaves out those
-// that other transactions have locked." The database's clock says which are due.
+// "LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their ids. It
+// does not wait for rows that other transactions have locked." The database's clock says which are due.
 func TestTx_LockOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -194,24 +194,26 @@ func TestTx_LockOrders(t *testing.T) {
 		due.ExpiresAt, paid.Status = placedAt, order.Paid
 		s.mustPlace(t, due, paid, other)
 		ids := []string{due.ID, order.NewID(), paid.ID, other.ID}
-		lock := func() (states map[string]order.State) {
+		lock := func() (found map[string]order.Found) {
 			err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
-				states, err = tx.LockOrders(ids...)
+				found, err = tx.LockOrders(ids...)
 				return err
 			})
 			if err != nil {
 				t.Error(err)
 			}
-			return states
+			return found
 		}
-		want := map[string]order.State{due.ID: {Status: order.Pending, Due: true}, paid.ID: {Status: order.Paid}, other.ID: {Status: order.Pending}}
+		want := map[string]order.Found{
+			due.ID: {Order: due.Order, Due: true, Locked: true}, paid.ID: {Order: paid.Order, Locked: true}, other.ID: {Order: other.Order, Locked: true},
+		}
 		if diff := cmp.Diff(want, lock()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if s.IsSQLite() { // it has one writer
 			return
 		}
-		delete(want, other.ID)
+		want[other.ID] = order.Found{Order: other.Order}
 		err := s.InTx(t.Context(), func(tx order.Tx) error {
 			if _, err := tx.LockOrders(other.ID); err != nil {
 				return err

@@ -80,9 +80,16 @@ func write(tx order.Tx, drafts ...*order.Draft) error {
 	return tx.Record(movements...)
 }
 
+func claims(drafts ...*order.Draft) (all []order.Claim) {
+	for _, d := range drafts {
+		all = append(all, order.Claim{Order: d.Order, Fingerprint: d.Fingerprint})
+	}
+	return all
+}
+
 // claim claims keys, all or none.
 func claim(tx order.Tx, drafts ...*order.Draft) error {
-	taken, err := tx.ClaimKeys(drafts...)
+	taken, err := tx.ClaimKeys(claims(drafts...)...)
 	if len(taken) > 0 {
 		return order.ErrKeyTaken
 	}

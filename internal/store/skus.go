@@ -85,44 +85,26 @@ func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	return levels, failed(err, "lock levels of %q", skus)
 }
 
-// TryLevels implements order.Tx.
+// TryLevels implements order.Tx. A SELECT can have a time limit in milliseconds; InnoDB's own limit has whole seconds.
+// (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, it waits again: in a crowd
+// of transactions that commit, each waits for the ones before it.
 func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
-	levels, err := t.store.tryLevels(t.db, skus, within)
-	return levels, failed(err, "lock levels of %q", skus)
-}
-
-// Unlocked implements order.Store.
-func (s *Store) Unlocked(ctx context.Context, skus []string, within time.Duration) (free []string, err error) {
-	levels, err := s.tryLevels(s.db.WithContext(ctx), skus, within)
-	for _, sku := range levels.SKUs {
-		free = append(free, sku.Name)
-	}
-	return free, explain(ctx, fmt.Sprintf("look for locks of %q", skus), err)
-}
-
-// tryLevels locks rows and reads them. A SELECT can have a time limit in milliseconds; InnoDB's own limit has whole
-// seconds. (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, tryLevels waits
-// again: in a crowd of transactions that commit, each waits for the ones before it.
-func (s *Store) tryLevels(db *gorm.DB, skus []string, within time.Duration) (order.Levels, error) {
-	if len(skus) == 0 {
-		return order.Levels{}, nil
-	}
-	if s.IsSQLite() { // no other transaction writes
-		return s.levels(db, skus)
+	if len(skus) == 0 || t.store.IsSQLite() { // where no other transaction writes
+		return t.LockLevels(skus)
 	}
 	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())
-	what := "*, " + s.clock + " AS read_at FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
+	what := "*, " + t.store.clock + " AS read_at FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
 	for try := 1; ; try++ {
 		var rows []levelRow
-		err := db.Raw(wait+what, skus).Scan(&rows).Error
-		if kind := classify(err); kind != interrupted && kind != lockWait || db.Statement.Context.Err() != nil {
-			return toLevels(rows), err
+		err := t.db.Raw(wait+what, skus).Scan(&rows).Error
+		if kind := classify(err); (kind == interrupted || kind == lockWait) && t.db.Statement.Context.Err() == nil {
+			rows = nil
+			err = t.db.Raw("SELECT "+what+" SKIP LOCKED", skus).Scan(&rows).Error
+			if err == nil && len(rows) == 0 && try < 3 {
+				continue
+			}
 		}
-		rows = nil
-		err = db.Raw("SELECT "+what+" SKIP LOCKED", skus).Scan(&rows).Error
-		if err != nil || len(rows) > 0 || try == 3 {
-			return toLevels(rows), err
-		}
+		return toLevels(rows), failed(err, "lock levels of %q", skus)
 	}
 }
 
@@ -131,26 +113,27 @@ type levelRow struct {
 	ReadAt dbTime
 }
 
-func toLevels(rows []levelRow) (levels order.Levels) {
+func toLevels(rows []levelRow) order.Levels {
+	levels := order.Levels{SKUs: map[string]stock.SKU{}}
 	for _, row := range rows {
-		levels.SKUs = append(levels.SKUs, row.SKU.sku())
-		levels.At = row.ReadAt.Time
+		levels.SKUs[row.SKU.Name], levels.At = row.SKU.sku(), row.ReadAt.Time
 	}
 	return levels
 }
 
 func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
+	if len(names) == 0 {
+		return order.Levels{}, nil
+	}
 	var rows []levelRow
 	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
 		return order.Levels{}, err
 	}
-	found := toLevels(rows)
-	levels := order.Levels{At: found.At}
+	levels := toLevels(rows)
 	for _, name := range names {
-		if !found.Has(name) {
+		if _, known := levels.SKUs[name]; !known {
 			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
 		}
-		levels.SKUs = append(levels.SKUs, found.Of(name))
 	}
 	return levels, nil
 }
@@ -249,8 +232,12 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the
 // level that this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
-	err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET supplied = supplied + ?, available = available + ? WHERE name = ?",
-		d.Units, d.Units, d.SKU)
+	err := t.Move(stock.Movement{
+		ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At,
+	})
+	if errors.Is(err, order.ErrChanged) {
+		err = order.ErrUnknownSKU
+	}
 	if err != nil {
 		return stock.SKU{}, err
 	}
@@ -263,12 +250,7 @@ func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 			stock.ErrInvalid, d.SKU, after.Level.Supplied-d.Units, int64(stock.MaxUnits))
 	}
 	booked.After = after.Level
-	if err := t.db.Save(&booked).Error; err != nil {
-		return stock.SKU{}, err
-	}
-	return after, t.Record(stock.Movement{
-		ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At,
-	})
+	return after, t.db.Save(&booked).Error
 }
 
 // replayDelivery returns the answer to the first delivery with this key.

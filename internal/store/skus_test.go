@@ -45,7 +45,7 @@ func TestStore_Create(t *testing.T) {
 	})
 }
 
-// "Levels returns the SKUs with these names, in their order. ErrUnknownSKU names the first that does not exist."
+// "Levels returns the SKUs with these names. ErrUnknownSKU names the first that does not exist."
 func TestStore_Levels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -55,8 +55,8 @@ func TestStore_Levels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, name := range names {
-				if diff := cmp.Diff(s.sku(t, name), got.SKUs[i]); diff != "" {
+			for _, name := range names {
+				if diff := cmp.Diff(s.sku(t, name), got.SKUs[name]); diff != "" {
 					t.Errorf("%v (-want +got):\n%s", names, diff)
 				}
 			}

@@ -3,8 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -85,35 +85,6 @@ func update(db *gorm.DB, t stock.Take, statement string, values ...any) error {
 	return mustMatch(db, order.ErrChanged, statement, values...)
 }
 
-// TakeAll implements order.Tx: conditional and fenced for several rows, each with its own units and fence.
-func (t *tx) TakeAll(takes ...stock.Take) error {
-	var units, fences byName
-	var names []any
-	for _, take := range takes {
-		if take.Units < 1 {
-			return fmt.Errorf("%w: take %d units of sku %q", stock.ErrInvalid, take.Units, take.SKU)
-		}
-		units.add(take.SKU, take.Units)
-		names = append(names, take.SKU)
-		if take.Fence > 0 {
-			fences.add(take.SKU, take.Fence)
-		}
-	}
-	set, where := fmt.Sprintf("available = available - %s, reserved = reserved + %s", units.sql(), units.sql()), "name IN ? AND available >= "+units.sql()
-	values := slices.Concat(units.values, units.values)
-	if len(fences.values) > 0 {
-		set += fmt.Sprintf(", fence = COALESCE(%s, fence)", fences.sql())
-		where += fmt.Sprintf(" AND fence < COALESCE(%s, fence + 1)", fences.sql())
-		values = append(values, fences.values...)
-	}
-	values = slices.Concat(values, []any{names}, units.values, fences.values)
-	done := t.db.Exec("UPDATE skus SET "+set+" WHERE "+where, values...)
-	if done.Error == nil && done.RowsAffected != int64(len(takes)) {
-		return order.ErrChanged
-	}
-	return failed(done.Error, "take units of %d skus", len(takes))
-}
-
 // mustMatch runs a statement. If no row matches its WHERE, it returns noMatch.
 func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) error {
 	done := db.Exec(statement, values...)
@@ -148,38 +119,49 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	return order.ErrSoldOut
 }
 
-// SettleAll implements order.Tx. As in conditional, the database compares and changes in one statement, so that no unit is
-// moved that is not reserved. It needs no fence: the orders' own rows decide whether their units may be moved.
-func (t *tx) SettleAll(settles ...stock.Settle) error {
-	if len(settles) == 0 {
+// Move implements order.Tx. As in conditional, the database compares and changes in one statement.
+func (t *tx) Move(movements ...stock.Movement) error {
+	if len(movements) == 0 {
 		return nil
 	}
-	var sold, released byName
-	var names []any
-	for _, settle := range settles {
-		if settle.Sold < 0 || settle.Released < 0 || settle.Sold+settle.Released < 1 {
-			return fmt.Errorf("%w: %+v", stock.ErrInvalid, settle)
-		}
-		sold.add(settle.SKU, settle.Sold)
-		released.add(settle.SKU, settle.Released)
-		names = append(names, settle.SKU)
+	supplied, available, reserved, sold, fence := byName{}, byName{}, byName{}, byName{}, byName{}
+	for _, m := range movements {
+		supplied[m.SKU] += m.Change.Supplied
+		available[m.SKU] += m.Change.Available
+		reserved[m.SKU] += m.Change.Reserved
+		sold[m.SKU] += m.Change.Sold
+		fence[m.SKU] = max(fence[m.SKU], m.Fence)
 	}
-	statement := fmt.Sprintf("UPDATE skus SET available = available + %s, reserved = reserved - %s - %s, sold = sold + %s "+
-		"WHERE name IN ? AND reserved >= %s + %s", released.sql(), sold.sql(), released.sql(), sold.sql(), sold.sql(), released.sql())
-	values := slices.Concat(released.values, sold.values, released.values, sold.values, []any{names}, sold.values, released.values)
-	done := t.db.Exec(statement, values...)
-	if done.Error == nil && done.RowsAffected != int64(len(settles)) {
-		return order.ErrNotReserved
+	done := t.db.Exec("UPDATE skus SET supplied = supplied + @supplied, available = available + @available, "+
+		"reserved = reserved + @reserved, sold = sold + @sold, fence = COALESCE(NULLIF(@fence, 0), fence) "+
+		"WHERE name IN @names AND available + @available >= 0 AND reserved + @reserved >= 0 AND fence < COALESCE(NULLIF(@fence, 0), fence + 1)",
+		map[string]any{
+			"names": slices.Sorted(maps.Keys(fence)), "supplied": supplied.expr(), "available": available.expr(),
+			"reserved": reserved.expr(), "sold": sold.expr(), "fence": fence.expr(),
+		})
+	if done.Error == nil && done.RowsAffected != int64(len(fence)) {
+		return order.ErrChanged
 	}
-	return failed(done.Error, "settle units of %d skus", len(settles))
+	if done.Error != nil {
+		return failed(done.Error, "move units of %d skus", len(fence))
+	}
+	return t.Record(movements...)
 }
 
 // byName is a number for each of several SKUs.
-type byName struct{ values []any }
+type byName map[string]int64
 
-func (n *byName) add(sku string, number int64) { n.values = append(n.values, sku, number) }
-
-// sql returns the expression of the number of a row's SKU.
-func (n *byName) sql() string {
-	return "CASE name" + strings.Repeat(" WHEN ? THEN ?", len(n.values)/2) + " END"
+// expr is the SQL for the number of a row's SKU.
+func (n byName) expr() clause.Expr {
+	when, values := "", []any{}
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		if n[name] != 0 {
+			when += " WHEN ? THEN ?"
+			values = append(values, name, n[name])
+		}
+	}
+	if when == "" {
+		return gorm.Expr("0")
+	}
+	return gorm.Expr("CASE name"+when+" ELSE 0 END", values...)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -143,7 +144,7 @@ func TestTx_LockLevels(t *testing.T) {
 					return err
 				}
 				locked()
-				return tx.Take(stock.Overwrite, stock.Take{SKU: "mug", Units: 1, Seen: levels.Of("mug").Level})
+				return tx.Take(stock.Overwrite, stock.Take{SKU: "mug", Units: 1, Seen: levels.SKUs["mug"].Level})
 			})
 		}
 		begun, second := make(chan struct{}), make(chan error, 1)
@@ -168,37 +169,43 @@ func TestTx_LockLevels(t *testing.T) {
 	})
 }
 
-// "SettleAll moves units out of reserved by one statement, all or none. ErrNotReserved: nothing was moved."
-func TestTx_SettleAll(t *testing.T) {
+// "Move changes the levels of SKUs by one statement, all or none, and records the movements. Those of a SKU write their
+// highest fence, except if that is 0. ErrChanged: nothing was moved, since units were missing, or a row had a fence as high."
+func TestTx_Move(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "hat", "mug")
-		for _, sku := range []string{"hat", "mug"} {
-			if err := s.take(t, stock.Fenced, stock.Take{SKU: sku, Units: 5, Fence: 3}); err != nil {
-				t.Fatal(err)
-			}
+		s := newShop(t, st, 10, "cap", "hat", "mug")
+		m := func(sku string, kind stock.Kind, units, fence int64) stock.Movement {
+			return stock.Movement{ID: order.NewID(), SKU: sku, Kind: kind, OrderID: order.NewID(), Change: kind.Change(units), Fence: fence, At: placedAt}
 		}
 		for _, c := range []struct {
-			settles []stock.Settle
-			want    error
+			want  error
+			moves []stock.Movement
 		}{
-			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "mug", Sold: 2, Released: 1}}, nil},
-			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "mug", Sold: 1, Released: 2}}, order.ErrNotReserved},
-			{[]stock.Settle{{SKU: "hat", Sold: 1}, {SKU: "pin", Released: 1}}, order.ErrNotReserved},
-			{[]stock.Settle{{SKU: "mug"}}, stock.ErrInvalid},
-			{[]stock.Settle{{SKU: "mug", Sold: 2, Released: -1}}, stock.ErrInvalid},
+			{nil, []stock.Movement{m("cap", stock.Reserve, 1, 7), m("hat", stock.Reserve, 2, 0), m("mug", stock.Reserve, 3, 9), m("cap", stock.Reserve, 2, 7)}},
+			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 7), m("hat", stock.Reserve, 1, 0)}},
+			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 6), m("mug", stock.Reserve, 1, 10)}},
+			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 8), m("hat", stock.Reserve, 9, 0)}},
+			{order.ErrChanged, []stock.Movement{m("hat", stock.Reserve, 1, 0), m("pin", stock.Reserve, 1, 0)}},
+			{nil, []stock.Movement{m("cap", stock.Sell, 1, 0), m("cap", stock.Release, 1, 0), m("mug", stock.Sell, 2, 0), m("hat", stock.Supply, 5, 0)}},
+			{order.ErrChanged, []stock.Movement{m("cap", stock.Release, 1, 0), m("mug", stock.Sell, 1, 0), m("mug", stock.Release, 1, 0)}},
 			{nil, nil},
 		} {
-			err := s.InTx(t.Context(), func(tx order.Tx) error { return tx.SettleAll(c.settles...) })
+			err := s.InTx(t.Context(), func(tx order.Tx) error { return tx.Move(c.moves...) })
 			if !errors.Is(err, c.want) {
-				t.Errorf("%v: got %v, want %v", c.settles, err, c.want)
+				t.Errorf("%v: got %v, want %v", c.moves, err, c.want)
 			}
 		}
-		s.wantLevel(t, "hat", stock.Level{Supplied: 10, Available: 5, Reserved: 4, Sold: 1})
-		s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 6, Reserved: 2, Sold: 2})
-		if fence := s.sku(t, "mug").Fence; fence != 3 {
-			t.Errorf("got fence %d, want 3", fence)
+		for name, want := range map[string]stock.SKU{
+			"cap": {Level: stock.Level{Supplied: 10, Available: 8, Reserved: 1, Sold: 1}, Fence: 7},
+			"hat": {Level: stock.Level{Supplied: 15, Available: 13, Reserved: 2}},
+			"mug": {Level: stock.Level{Supplied: 10, Available: 7, Reserved: 1, Sold: 2}, Fence: 9},
+		} {
+			if got := s.sku(t, name); got.Level != want.Level || got.Fence != want.Fence {
+				t.Errorf("%s: %+v, want %v and fence %d", name, got, want.Level, want.Fence)
+			}
 		}
+		s.wantRows(t, rows{Movements: 3 + 8})
 	})
 }
 
@@ -215,46 +222,8 @@ func TestSchema_countsAreNeverNegative(t *testing.T) {
 	})
 }
 
-// "TakeAll moves units of several SKUs from available to reserved by one statement, all or none, and writes their fences,
-// except where a fence is 0. ErrChanged: nothing was moved, since units were missing, or the row had a fence as high."
-func TestTx_TakeAll(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "cap", "hat", "mug")
-		take := func(takes ...stock.Take) error {
-			return s.InTx(t.Context(), func(tx order.Tx) error { return tx.TakeAll(takes...) })
-		}
-		one, two, three := stock.Take{SKU: "cap", Units: 3, Fence: 7}, stock.Take{SKU: "hat", Units: 2}, stock.Take{SKU: "mug", Units: 1, Fence: 9}
-		if err := take(one, two, three); err != nil {
-			t.Fatal(err)
-		}
-		for _, wrong := range [][]stock.Take{
-			{{SKU: "cap", Units: 1, Fence: 7}, two},
-			{{SKU: "cap", Units: 1, Fence: 6}, {SKU: "mug", Units: 1, Fence: 10}},
-			{{SKU: "cap", Units: 1, Fence: 8}, {SKU: "hat", Units: 9}},
-			{two, {SKU: "pin", Units: 1}},
-		} {
-			if err := take(wrong...); !errors.Is(err, order.ErrChanged) {
-				t.Errorf("%v: got %v, want ErrChanged", wrong, err)
-			}
-		}
-		if err := take(two, stock.Take{SKU: "mug", Units: 0}); !errors.Is(err, stock.ErrInvalid) {
-			t.Errorf("no units: got %v, want ErrInvalid", err)
-		}
-		for name, want := range map[string]stock.SKU{
-			"cap": {Level: level(7, 3), Fence: 7}, "hat": {Level: level(8, 2)}, "mug": {Level: level(9, 1), Fence: 9},
-		} {
-			got, err := s.SKU(t.Context(), name)
-			if err != nil || got.Level != want.Level || got.Fence != want.Fence {
-				t.Errorf("%s: %+v, %v, want %v and fence %d", name, got, err, want.Level, want.Fence)
-			}
-		}
-	})
-}
-
-// "TryLevels is LockLevels, except that after this time it leaves out the SKUs whose rows another transaction has locked."
-// "Unlocked waits until no transaction has locked the rows of these SKUs, and returns the SKUs. After this time it leaves
-// out the SKUs whose rows are still locked."
+// "TryLevels is LockLevels, except that after this time, or three times as long if all are locked, it leaves out the SKUs
+// whose rows another transaction has locked."
 func TestTx_TryLevels(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -266,7 +235,7 @@ func TestTx_TryLevels(t *testing.T) {
 					return err
 				}
 				if len(levels.SKUs) > 0 { // the transaction is still open
-					if err := tx.TakeAll(stock.Take{SKU: levels.SKUs[0].Name, Units: 1}); err != nil {
+					if err := tx.Take(stock.Conditional, one(skus[0])); err != nil {
 						return err
 					}
 				}
@@ -277,14 +246,9 @@ func TestTx_TryLevels(t *testing.T) {
 			}
 			return levels
 		}
-		names := func(levels order.Levels) (names []string) {
-			for _, sku := range levels.SKUs {
-				names = append(names, sku.Name)
-			}
-			return names
-		}
+		names := func(levels order.Levels) []string { return slices.Sorted(maps.Keys(levels.SKUs)) }
 		all := []string{"cap", "hat", "mug"}
-		if got := try(all...); !slices.Equal(names(got), all) || got.SKUs[0].Level != level(10, 0) || got.At.IsZero() {
+		if got := try(all...); !slices.Equal(names(got), all) || got.SKUs["cap"].Level != level(10, 0) || got.At.IsZero() {
 			t.Errorf("all: got %+v", got)
 		}
 		err := s.InTx(t.Context(), func(tx order.Tx) error {
@@ -297,17 +261,10 @@ func TestTx_TryLevels(t *testing.T) {
 			if got := names(try("hat")); len(got) > 0 {
 				t.Errorf("hat alone: got %v", got)
 			}
-			free, err := s.Unlocked(t.Context(), all, 50*time.Millisecond)
-			if err != nil || !slices.Equal(free, []string{"cap", "mug"}) {
-				t.Errorf("hat is locked: unlocked are %v, %v", free, err)
-			}
 			return undo
 		})
 		if !errors.Is(err, undo) {
 			t.Error(err)
-		}
-		if free, err := s.Unlocked(t.Context(), all, 50*time.Millisecond); err != nil || !slices.Equal(free, all) {
-			t.Errorf("nothing is locked: unlocked are %v, %v", free, err)
 		}
 	})
 }

@@ -30,16 +30,16 @@ const (
 // InTx implements order.Store. SQLite's BEGIN waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	for range commitTries {
-		var claimed []*order.Draft // by the last attempt
+		var inserted []order.Order // by the last attempt
 		err := s.inTx(ctx, func(t *tx) error {
 			err := fn(t)
-			claimed = t.claimed
+			inserted = t.inserted
 			return err
 		})
-		if len(claimed) == 0 || !errors.Is(err, order.ErrUnknownOutcome) {
+		if len(inserted) == 0 || !errors.Is(err, order.ErrUnknownOutcome) {
 			return err
 		}
-		done, unknown := s.isPlaced(ctx, claimed[0])
+		done, unknown := s.isPlaced(ctx, inserted[0])
 		if unknown != nil {
 			// Not wrapped: an ErrBusy of isPlaced would claim that nothing was changed.
 			return fmt.Errorf("%w; asked for it: %s", err, unknown.Error())
@@ -60,7 +60,7 @@ var (
 // after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
 // order exists or it does not. isPlaced tries again after a lost connection, or while the first transaction still holds
 // its locks, and waits for a primary: it outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
-func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err error) {
+func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -68,7 +68,7 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 			_, _ = s.group.await(ctx) // without one, Connect says why
 		}
 		err = s.inTx(ctx, func(t *tx) (err error) {
-			placed, err = t.isPlaced(d)
+			placed, err = t.isPlaced(o)
 			return err
 		})
 		if err == nil || errors.Is(err, errAnswered) {
@@ -89,16 +89,16 @@ func (s *Store) isPlaced(ctx context.Context, d *order.Draft) (placed bool, err 
 // have committed: to it, the key is free. So in a group the key is claimed and freed in a transaction that commits:
 // only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
 // transaction, since another connection may be to another member.
-func (t *tx) isPlaced(d *order.Draft) (placed bool, err error) {
-	err = t.insertKeys(d)
+func (t *tx) isPlaced(o order.Order) (placed bool, err error) {
+	err = t.insertKeys(order.Claim{Order: o})
 	switch {
 	case errors.Is(err, order.ErrKeyTaken):
-		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", d.ID).Row().Scan(&placed)
+		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", o.ID).Row().Scan(&placed)
 		return placed, cmp.Or(err, errAnswered)
 	case err == nil && t.store.group == nil:
 		err = errAnswered
 	case err == nil:
-		err = t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", d.Buyer, d.Key).Error
+		err = t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", o.Buyer, o.Key).Error
 	}
 	return false, err
 }
@@ -116,7 +116,7 @@ func (s *Store) Confirm() func(context.Context, error) error {
 			return refusal
 		}
 		err := s.group.confirm(ctx, func(ctx context.Context) error {
-			never := &order.Draft{Order: order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}}
+			never := order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}
 			_, err := s.isPlaced(ctx, never)
 			return err
 		})
@@ -231,9 +231,9 @@ func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadC
 
 // tx is one attempt of a transaction.
 type tx struct {
-	store   *Store
-	db      *gorm.DB
-	claimed []*order.Draft // their keys are written
+	store    *Store
+	db       *gorm.DB
+	inserted []order.Order
 }
 
 // failed says what a statement was for, in an error of the database. Deadlocks and lost connections stay what they are,

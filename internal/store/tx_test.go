@@ -262,8 +262,8 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 			}
 			err = s.InTx(t.Context(), func(tx order.Tx) error { // the lock waits for the rollback
 				levels, err := tx.LockLevels([]string{"mug"})
-				if err == nil && levels.Of("mug").Level != level(10-c.taken, c.taken) {
-					t.Errorf("%s: got %v, want %d taken", name, levels.Of("mug").Level, c.taken)
+				if err == nil && levels.SKUs["mug"].Level != level(10-c.taken, c.taken) {
+					t.Errorf("%s: got %v, want %d taken", name, levels.SKUs["mug"].Level, c.taken)
 				}
 				return err
 			})
@@ -295,8 +295,8 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of the idempotency keys with which orders are placed, in the sequence of their primary key. It
-// returns the claims of those that are on record." "FreeKeys deletes rows that this transaction's ClaimKeys has written."
+// "ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
+// returns the claims that are on record instead." "FreeKeys deletes rows that this transaction has written."
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -310,7 +310,7 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 		}
 		undo := errors.New("undo")
 		err := s.InTx(t.Context(), func(tx order.Tx) error {
-			taken, err := tx.ClaimKeys(batch...)
+			taken, err := tx.ClaimKeys(claims(batch...)...)
 			if claim := taken[order.BuyerKey{Buyer: "ann", Key: "key-100"}]; err != nil || len(taken) != 1 || claim.Order.ID != first.ID {
 				t.Errorf("with a key that is taken: got %v, %v", taken, err)
 			}
@@ -318,7 +318,7 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 				t.Error(err)
 			}
 			for i, want := range map[int]int{7: 0, 8: 0} { // the transaction's own claim has no order yet
-				if taken, err := tx.ClaimKeys(batch[i]); len(taken) != want || errors.Is(err, order.ErrBusy) != (i == 8) {
+				if taken, err := tx.ClaimKeys(claims(batch[i])...); len(taken) != want || errors.Is(err, order.ErrBusy) != (i == 8) {
 					t.Errorf("key %d again: got %v, %v", i, taken, err)
 				}
 			}
@@ -334,33 +334,6 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 		}
 		s.wantRows(t, rows{Orders: n + 1, Lines: n + 1, Movements: n + 2, Keys: n + 1})
 		s.wantClean(t)
-	})
-}
-
-// "ClaimEnds is ClaimKeys for the keys with which orders are ended. An Ending without a key claims none."
-func TestTx_ClaimEnds(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "mug")
-		d, other := draft("ann", "k1", "mug"), draft("ann", "k3", "mug")
-		s.mustPlace(t, d, other)
-		key := order.BuyerKey{Buyer: "ann", Key: "k2"}
-		for i := range 2 {
-			err := s.InTx(t.Context(), func(tx order.Tx) error {
-				taken, err := tx.ClaimEnds(&order.Ending{Order: d.Order, Key: "k2", Fingerprint: "cancel:" + d.ID}, &order.Ending{Order: other.Order})
-				if _, known := taken[key]; known != (i == 1) || len(taken) != i {
-					t.Errorf("claim %d: got %v", i+1, taken)
-				}
-				return err
-			})
-			if err != nil {
-				t.Errorf("transaction %d: %v", i+1, err)
-			}
-		}
-		claims, err := s.Claims(t.Context(), key)
-		if claim := claims[key]; err != nil || claim.Order.ID != d.ID || claim.Fingerprint != "cancel:"+d.ID {
-			t.Errorf("got %+v, %v, want the order under the key that ended it", claim, err)
-		}
 	})
 }
 

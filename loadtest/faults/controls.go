@@ -47,7 +47,7 @@ func allControls() []control {
 		single, leases               = "internal/order/strategy/shop.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
 		sent                         = "done := db.Exec(statement, values...)\n"
-		pending                      = "state.Status == order.Pending && state.Due == (e.As == order.Expired)"
+		pending                      = "found.Status == order.Pending && found.Due == (e.As == order.Expired)"
 	)
 	return []control{
 		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
@@ -81,25 +81,25 @@ func allControls() []control {
 			edits: []edit{{keys, "t.db.Exec(\"INSERT INTO `idempotency_keys`", "t.store.db.Exec(\"INSERT INTO `idempotency_keys`"}}},
 		{name: "key-ignored", on: system.Embedded, fault: "shop-killed",
 			about: "a repeated idempotency key is a new order",
-			edits: []edit{{keys, "d.Buyer, d.Key, d.Fingerprint, d.ID)", "d.Buyer, d.ID, d.Fingerprint, d.ID)"}}},
+			edits: []edit{{keys, "c.Order.Buyer, c.Order.Key, c.Fingerprint", "c.Order.Buyer, c.Order.ID, c.Fingerprint"}}},
 		{name: "confirm-without-reserve", on: system.Embedded, fault: "shop-paused",
 			about: "an order is paid although it has expired",
-			edits: []edit{{ends, pending, pending + " || state.Status == order.Expired && e.As == order.Paid"}}},
+			edits: []edit{{ends, pending, pending + " || found.Status == order.Expired && e.As == order.Paid"}}},
 		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
 			about: "the sweep expires orders that were paid",
 			edits: []edit{
 				{orders, `"status = ? AND expires_at <= "+s.clock, order.Pending`, `"status <> ? AND expires_at <= "+s.clock, order.Expired`},
-				{ends, pending, pending + " || state.Status == order.Paid && state.Due && e.As == order.Expired"},
+				{ends, pending, pending + " || found.Status == order.Paid && found.Due && e.As == order.Expired"},
 			}},
 		{name: "expiry-by-own-clock", on: system.Embedded, fault: "clocks-apart",
 			about: "a shop's own clock decides whether an order can still be paid",
-			edits: []edit{{orders, `expires_at <= " + t.store.clock + " AS due`, `expires_at <= '" + time.Now().UTC().Format(timeLayout) + "' AS due`}}},
+			edits: []edit{{orders, `expires_at <= "+t.store.clock+" AS due`, `expires_at <= '"+time.Now().UTC().Format(timeLayout)+"' AS due`}}},
 		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
 			about: "a cancelled order's units stay reserved",
-			edits: []edit{{take, "available = available + %s, reserved = reserved - %s - %s", "available = available + 0 * %s, reserved = reserved - %s - 0 * %s"}}},
+			edits: []edit{{take, "\t\tsupplied[m.SKU]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Change = stock.Level{}\n\t\t}\n\t\tsupplied[m.SKU]"}}},
 		{name: "ledger-incomplete", on: system.Embedded, fault: "shop-paused",
 			about: "the ledger lacks a cart's second line",
-			edits: []edit{{single, "d.Movements(stock.Reserve, fence, d.CreatedAt)...", "d.Movements(stock.Reserve, fence, d.CreatedAt)[:1]..."}}},
+			edits: []edit{{single, "d.Movements(stock.Reserve, fences, d.CreatedAt)...", "d.Movements(stock.Reserve, fences, d.CreatedAt)[:1]..."}}},
 		{name: "delivery-counted-twice", on: system.MySQL, fault: "commit-not-answered",
 			about: "a delivery that is sent again counts again",
 			edits: []edit{{skus, "IdempotencyKey: d.Key, MovementID", "IdempotencyKey: order.NewID(), MovementID"}}},
@@ -109,11 +109,10 @@ func allControls() []control {
 				"r.refusal = order.SoldOut(r.draft.Lines[0].SKU); s.queueOf(r) == &s.selling {\n\t\t\tr.refusal, r.next = nil,"}}},
 		{name: "cart-sold-in-part", on: system.Embedded, fault: "shop-paused",
 			about: "a cart is sold without the line that is sold out",
-			edits: []edit{{sell, "\tfor _, line := range r.draft.Lines {\n\t\tif b.left[line.SKU]", `	r.draft.Lines = slices.DeleteFunc(r.draft.Lines, func(line order.Line) bool {
+			edits: []edit{{sell, "\tif sku, short := b.short(r.draft.Lines); short {", `	r.draft.Lines = slices.DeleteFunc(r.draft.Lines, func(line order.Line) bool {
 		return len(r.draft.Lines) > 1 && b.left[line.SKU] < line.Units
 	})
-	for _, line := range r.draft.Lines {
-		if b.left[line.SKU]`}}},
+	if sku, short := b.short(r.draft.Lines); short {`}}},
 		{name: "order-left-out", on: system.MySQL, fault: "rows-locked",
 			about: "an order whose SKU's row is locked is left out of its batch, and answered as placed",
 			edits: []edit{{attempt, "} else {\n\t\t\tr.next = &s.behind\n\t\t}", "}"}}},
@@ -129,7 +128,7 @@ func allControls() []control {
 				{leases, "// fences returns", "var first = map[string]int64{}\n\n// fences returns"},
 				{leases, "fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {\n\t\t\tfences[sku.Name] =",
 					"fence := cmp.Or(first[sku.Name], l.held.Fence(strategy.Key(sku.Name))); fence > 0 {\n\t\t\tfences[sku.Name], first[sku.Name] = fence,"},
-				{take, "AND fence < COALESCE(%s, fence + 1)", "AND (fence < COALESCE(%s, fence + 1) OR 1 = 1)"},
+				{take, "AND fence < COALESCE(NULLIF(@fence, 0), fence + 1)", "AND (fence < COALESCE(NULLIF(@fence, 0), fence + 1) OR 1 = 1)"},
 			}},
 		{name: "leases-depended-on", on: system.MySQL, fault: "leases-left", by: "waits",
 			about: "a batch waits for its leases for as long as an order by redis does",

@@ -5,18 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // batch is one attempt of a transaction.
 type batch struct {
 	requests []*request             // not refused so far; in the end, those that are done
+	claimed  []order.BuyerKey       // keys that it has written
 	early    map[string]order.Order // that are written before the stock is read, by id
-	left     map[string]int64       // units, by SKU, that the orders leave available
+	levels   order.Levels           // of the rows that it has locked
+	left     map[string]int64       // units, by SKU, for the orders that are not decided yet
 	fences   map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
 	locked   []string               // SKUs whose row another transaction has locked
 }
@@ -39,6 +41,9 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for sku := range b.levels.SKUs {
+		delete(s.locked, sku)
+	}
 	for _, sku := range b.locked {
 		s.locked[sku] = true
 	}
@@ -57,16 +62,16 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, batchTimeout)
 }
 
-// hasRows reports whether the rows of an order's SKUs are locked by this transaction, which has read the levels. If
-// another transaction has locked one, the request waits behind, or fails if it does not wait.
-func (s *Seller) hasRows(r *request, b *batch, levels order.Levels) bool {
-	for _, line := range r.order.Lines {
-		if levels.Has(line.SKU) {
+// hasRows reports whether this transaction has locked the rows of a request's SKUs. If another one has locked any, the request
+// waits behind, or fails if it does not wait.
+func (s *Seller) hasRows(b *batch, r *request) bool {
+	for _, sku := range r.order.SKUs() {
+		if _, locked := b.levels.SKUs[sku]; locked {
 			continue
 		}
-		b.locked = append(b.locked, line.SKU)
+		b.locked = append(b.locked, sku)
 		if r.ending != nil && r.ending.NoWait {
-			r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, line.SKU)
+			r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, sku)
 		} else {
 			r.next = &s.behind
 		}
@@ -79,31 +84,68 @@ func (s *Seller) hasRows(r *request, b *batch, levels order.Levels) bool {
 func (s *Seller) awaitRows(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	b := &batch{requests: slices.Clone(buyers)}
-	free, err := s.Store.Unlocked(ctx, b.skus(), s.Patience)
+	_, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) (err error) {
+		if b.levels, err = tx.TryLevels(b.skus(), s.Patience); err != nil {
+			return err
+		}
+		b.keep(func(r *request) bool { return s.hasRows(b, r) })
+		return errNothing
+	})
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sku := range free {
-		delete(s.locked, sku)
-	}
 	for _, r := range buyers {
 		r.since = cmp.Or(r.since, time.Now())
-		isLocked := func(line order.Line) bool { return !slices.Contains(free, line.SKU) }
-		switch {
-		case time.Since(r.since) > rowTimeout:
-			r.refusal = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy)
-		case slices.ContainsFunc(r.order.Lines, isLocked):
-			r.next = &s.behind
-		case r.ending != nil:
-			r.next = &s.ending
-		default:
-			r.next = &s.selling
+		r.next = s.queueOf(r)
+		if time.Since(r.since) > rowTimeout {
+			r.refusal, r.next = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy), nil
 		}
 	}
 	return nil
+}
+
+// claimKeys claims the requests' keys, and leaves out those whose key is on record.
+func (b *batch) claimKeys(tx order.Tx) error {
+	var claims []order.Claim
+	for _, r := range b.requests {
+		if r.key.Key != "" {
+			b.claimed = append(b.claimed, r.key)
+			o := order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}
+			claims = append(claims, order.Claim{Order: o, Fingerprint: r.fingerprint})
+		}
+	}
+	taken, err := tx.ClaimKeys(claims...)
+	b.keep(func(r *request) bool {
+		if claim, known := taken[r.key]; known {
+			r.claim = &claim
+		}
+		return r.claim == nil
+	})
+	b.claimed = slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { _, known := taken[k]; return known })
+	return err
+}
+
+// freeKeys frees the keys of requests that were left out since they were claimed.
+func (b *batch) freeKeys(tx order.Tx) error {
+	kept := each(b, func(r *request) order.BuyerKey { return r.key })
+	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
+}
+
+// short returns the first SKU of which too few units are left for an order with these lines.
+func (b *batch) short(lines []order.Line) (sku string, short bool) {
+	for _, line := range lines {
+		if b.left[line.SKU] < line.Units {
+			return line.SKU, true
+		}
+	}
+	return "", false
+}
+
+// take takes the units of an order with these lines.
+func (b *batch) take(lines []order.Line) {
+	for _, line := range lines {
+		b.left[line.SKU] -= line.Units
+	}
 }
 
 // keep leaves out the requests for which is returns false.
@@ -116,16 +158,6 @@ func (b *batch) where(is func(*request) bool) *batch {
 	part := &batch{requests: slices.Clone(b.requests)}
 	part.keep(is)
 	return part
-}
-
-// dropped returns the keys that were claimed for requests which the batch has left out since.
-func (b *batch) dropped(claimed []order.BuyerKey) []order.BuyerKey {
-	kept := b.keys()
-	return slices.DeleteFunc(claimed, func(k order.BuyerKey) bool { return k.Key == "" || slices.Contains(kept, k) })
-}
-
-func (b *batch) keys() []order.BuyerKey {
-	return each(b, func(r *request) order.BuyerKey { return r.key })
 }
 
 func (b *batch) buyers() []string { return each(b, func(r *request) string { return r.key.Buyer }) }
@@ -144,16 +176,27 @@ func each[T any](b *batch, of func(*request) T) []T {
 	return all
 }
 
-// units adds up the units of each SKU.
-func (b *batch) units() map[string]int64 {
-	units := map[string]int64{}
+// skus returns the names of the SKUs, sorted.
+func (b *batch) skus() (all []string) {
 	for _, r := range b.requests {
-		for _, line := range r.order.Lines {
-			units[line.SKU] += line.Units
-		}
+		all = append(all, r.order.SKUs()...)
 	}
-	return units
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// skus returns the names of the SKUs, sorted.
-func (b *batch) skus() []string { return slices.Sorted(maps.Keys(b.units())) }
+// movements are those of the orders' units.
+func (b *batch) movements(at time.Time) (all []stock.Movement) {
+	for _, r := range b.requests {
+		kind := stock.Reserve
+		switch {
+		case r.ending == nil:
+		case r.ending.As == order.Paid:
+			kind = stock.Sell
+		default:
+			kind = stock.Release
+		}
+		all = append(all, r.order.Movements(kind, b.fences, at)...)
+	}
+	return all
+}

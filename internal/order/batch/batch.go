@@ -138,7 +138,7 @@ func New(c Config) *Seller {
 	open := func(pause time.Duration, serve func([]*request)) queue {
 		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: serve}
 	}
-	s.selling = open(0, s.serve)
+	s.selling = open(0, s.sell)
 	s.soldOut = open(gatherTime, func(b []*request) { s.guard(b, s.refuse) })
 	s.ending = open(0, func(b []*request) { s.guard(b, s.end) })
 	s.behind = open(pollTime, func(b []*request) { s.guard(b, s.awaitRows) })
@@ -170,7 +170,7 @@ func (s *Seller) leave(r *request) bool {
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.selling.requests.Len() + s.soldOut.requests.Len() + s.ending.requests.Len() + s.behind.requests.Len()
+	return len(s.selling.requests) + len(s.soldOut.requests) + len(s.ending.requests) + len(s.behind.requests)
 }
 
 // Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and lets no more

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +23,10 @@ type request struct {
 	alone  []string   // the buyer, the order: no two requests of a batch have one in common
 	answer chan error // capacity 1
 
-	queue  *queue // in which it waits, nil for none; guarded by its mu, as are place and leaves
-	place  *list.Element
-	leaves bool // its caller waits for no other queue
+	fingerprint string // of the request
+
+	queue  *queue // in which it waits, nil for none; guarded by its mu, as is leaves
+	leaves bool   // its caller waits for no other queue
 
 	// What was decided last. If all are empty, it is done.
 	refusal error        // why it is not
@@ -38,15 +38,15 @@ type request struct {
 
 func newSale(ctx context.Context, d *order.Draft) *request {
 	return &request{
-		ctx: ctx, draft: d, order: &d.Order, key: order.BuyerKey{Buyer: d.Buyer, Key: d.Key}, alone: []string{d.Buyer},
-		answer: make(chan error, 1),
+		ctx: ctx, draft: d, order: &d.Order, key: order.BuyerKey{Buyer: d.Buyer, Key: d.Key}, fingerprint: d.Fingerprint,
+		alone: []string{d.Buyer}, answer: make(chan error, 1),
 	}
 }
 
 func newEnding(ctx context.Context, e *order.Ending) *request {
 	r := &request{
-		ctx: ctx, ending: e, order: &e.Order, key: order.BuyerKey{Buyer: e.Order.Buyer, Key: e.Key}, alone: []string{e.Order.ID},
-		answer: make(chan error, 1),
+		ctx: ctx, ending: e, order: &e.Order, key: order.BuyerKey{Buyer: e.Order.Buyer, Key: e.Key}, fingerprint: e.Fingerprint,
+		alone: []string{e.Order.ID}, answer: make(chan error, 1),
 	}
 	if e.Key != "" {
 		r.alone = append(r.alone, e.Order.Buyer)
@@ -65,6 +65,9 @@ func (r *request) reset() {
 // reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
 // no other request.
 func (r *request) reply(err error) {
+	if r.ending != nil && (r.claim != nil || r.refusal != nil) {
+		r.ending.Moved = false
+	}
 	switch {
 	case r.claim != nil && r.draft != nil:
 		err = r.draft.Replay(*r.claim)
@@ -98,7 +101,7 @@ type queue struct {
 	leaders *sync.WaitGroup
 
 	mu       *sync.Mutex // of all queues of a Seller: a request may move from one to another
-	requests list.List   // of *request
+	requests []*request
 	leading  bool
 	closed   bool
 }
@@ -110,12 +113,13 @@ func (q *queue) join(requests ...*request) error {
 	switch {
 	case q.closed:
 		return errClosed
-	case q.requests.Len()+len(requests) > q.max:
+	case len(q.requests)+len(requests) > q.max:
 		return fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.ErrQueueFull)
 	}
 	for _, r := range requests {
-		r.queue, r.place = q, q.requests.PushBack(r)
+		r.queue = q
 	}
+	q.requests = append(q.requests, requests...)
 	q.leadLocked()
 	return nil
 }
@@ -124,21 +128,23 @@ func (q *queue) join(requests ...*request) error {
 func (q *queue) putFirst(requests []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, r := range slices.Backward(requests) {
+	requests = slices.DeleteFunc(requests, func(r *request) bool {
 		switch {
 		case q.closed:
 			r.answer <- errClosed
 		case r.leaves:
 			r.answer <- r.left()
 		default:
-			r.queue, r.place = q, q.requests.PushFront(r)
+			r.queue = q
 		}
-	}
+		return r.queue == nil
+	})
+	q.requests = slices.Concat(requests, q.requests)
 	q.leadLocked()
 }
 
 func (q *queue) leadLocked() {
-	if !q.leading && q.requests.Len() > 0 {
+	if !q.leading && len(q.requests) > 0 {
 		q.leading = true
 		q.leaders.Go(func() {
 			for pause := q.pause; ; {
@@ -163,19 +169,18 @@ func (q *queue) take() (batch []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
-	for e := q.requests.Front(); e != nil && lines < maxLines; {
-		r := e.Value.(*request) //nolint:forcetypeassert // nothing else is put in
-		e = e.Next()
-		if slices.ContainsFunc(r.alone, func(id string) bool { return seen[id] }) {
-			continue
+	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
+		if lines >= maxLines || slices.ContainsFunc(r.alone, func(id string) bool { return seen[id] }) {
+			return false
 		}
 		for _, id := range r.alone {
 			seen[id] = true
 		}
 		lines += cmp.Or(len(r.order.Lines), unreadLines)
 		batch = append(batch, r)
-		r.removeLocked()
-	}
+		r.queue = nil
+		return true
+	})
 	q.leading = len(batch) > 0
 	return batch
 }
@@ -185,17 +190,18 @@ func (r *request) removeLocked() bool {
 	if r.queue == nil {
 		return false
 	}
-	r.queue.requests.Remove(r.place)
-	r.queue, r.place = nil, nil
+	i := slices.Index(r.queue.requests, r)
+	r.queue.requests = slices.Delete(r.queue.requests, i, i+1)
+	r.queue = nil
 	return true
 }
 
 // closeLocked lets no more requests in, and answers those who wait.
 func (q *queue) closeLocked() {
 	q.closed = true
-	for e := q.requests.Front(); e != nil; e = q.requests.Front() {
-		r := e.Value.(*request) //nolint:forcetypeassert // as in take
-		r.removeLocked()
+	for _, r := range q.requests {
+		r.queue = nil
 		r.answer <- errClosed
 	}
+	q.requests = nil
 }

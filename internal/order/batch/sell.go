@@ -12,6 +12,9 @@ import (
 
 // Sell implements order.Strategy.
 func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
+	if err := order.Pause(ctx, d.Think); err != nil {
+		return err
+	}
 	s.look(d.LookedUp)
 	d.LookedUp = order.Levels{} // it may be sold again later
 	r := newSale(ctx, d)
@@ -22,7 +25,7 @@ func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	return s.await(r)
 }
 
-// queueOf returns the queue for an order that is to be placed.
+// queueOf returns the queue in which a request waits.
 func (s *Seller) queueOf(r *request) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,42 +33,32 @@ func (s *Seller) queueOf(r *request) *queue {
 		return slices.ContainsFunc(r.order.Lines, func(l order.Line) bool { return skus[l.SKU] })
 	}
 	switch {
-	case among(s.empty):
+	case r.ending == nil && among(s.empty):
 		return &s.soldOut
 	case among(s.locked):
 		return &s.behind
+	case r.ending != nil:
+		return &s.ending
 	}
 	return &s.selling
 }
 
-// serve sells to the buyers, and then gives the leases back.
-func (s *Seller) serve(buyers []*request) {
+// sell decides the orders of the buyers, and places those that can be placed, in one transaction.
+func (s *Seller) sell(buyers []*request) {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	leases := &leases{seller: s, ctx: ctx}
-	s.guard(buyers, func([]*request) error { return s.sell(ctx, buyers, leases) })
-	leases.release() // after the answers
-}
-
-// sell decides the orders of the buyers, and places those that can be placed, in one transaction. Its error is the
-// outcome of orders that were to be placed.
-func (s *Seller) sell(ctx context.Context, buyers []*request, leases *leases) error {
-	var think time.Duration
-	for _, r := range buyers {
-		think = max(think, r.draft.Think)
-	}
-	if err := order.Pause(ctx, think); err != nil {
+	defer leases.release() // after the answers
+	s.guard(buyers, func([]*request) error {
+		b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
+		if err == nil {
+			s.noteLeft(b.left)
+		}
+		if err == nil && len(b.requests) > 0 {
+			s.OnBatch(len(b.requests))
+		}
 		return err
-	}
-	b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
-	if err != nil {
-		return err
-	}
-	s.noteEmpty(b.left)
-	if len(b.requests) > 0 {
-		s.OnBatch(len(b.requests))
-	}
-	return nil
+	})
 }
 
 // place is one attempt of the transaction. The instances take turns from the leases on. So the orders are written before,
@@ -88,42 +81,33 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 
-	taken, err := tx.ClaimKeys(b.drafts()...)
-	if err != nil {
+	if err := b.claimKeys(tx); err != nil {
 		return err
 	}
-	b.keep(func(r *request) bool {
-		if claim, known := taken[r.key]; known {
-			r.claim = &claim
-		}
-		return r.claim == nil
-	})
-	claimed := b.keys()
 
 	foreseen := s.lastLook(b.skus())
 	if err := tx.Insert(b.foresee(foreseen, limits)...); err != nil {
 		return err
 	}
 	leases.acquire(b)
-	levels, err := tx.TryLevels(b.skus(), s.Patience)
-	if err != nil {
+	if b.levels, err = tx.TryLevels(b.skus(), s.Patience); err != nil {
 		return err
 	}
-	s.look(levels)
-	if levels.At.Sub(foreseen.At).Abs() < time.Second {
-		levels.At = foreseen.At
+	s.look(b.levels)
+	if b.levels.At.Sub(foreseen.At).Abs() < time.Second {
+		b.levels.At = foreseen.At
 	}
-	b.keep(func(r *request) bool { return s.hasRows(r, b, levels) })
-	if err := limits.CountBought(tx, levels, b.orders()...); err != nil {
+	b.keep(func(r *request) bool { return s.hasRows(b, r) })
+	if err := limits.CountBought(tx, b.levels, b.orders()...); err != nil {
 		return err
 	}
-	b.decide(levels, limits)
+	b.decide(limits)
 
 	// What is left of the batch is placed.
 	if len(b.requests) == 0 {
 		return errNothing
 	}
-	if err := tx.FreeKeys(b.dropped(claimed)...); err != nil {
+	if err := b.freeKeys(tx); err != nil {
 		return err
 	}
 	wrong, missing := b.mend()
@@ -133,26 +117,21 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := tx.Insert(missing...); err != nil {
 		return err
 	}
-	b.fences = leases.fences(levels)
-	if err := tx.TakeAll(b.takes()...); err != nil {
+	b.fences = leases.fences(b.levels)
+	if err := tx.Move(b.movements(b.levels.At)...); err != nil {
 		return err
 	}
-	if err := tx.AddBought(levels.Limited(1, b.orders()...)); err != nil {
-		return err
-	}
-	return tx.Record(b.movements()...)
+	return tx.AddBought(b.levels.Limited(1, b.orders()...))
 }
 
 // foresee returns the orders that will be placed by these levels, which may be out of date or of some SKUs alone.
 func (b *batch) foresee(levels order.Levels, limits order.Limits) (orders []order.Order) {
 	b.early = map[string]order.Order{}
 	for _, r := range b.requests {
-		unknown := func(l order.Line) bool { return !levels.Has(l.SKU) }
-		if slices.ContainsFunc(r.draft.Lines, unknown) || r.draft.Price(levels) != nil || limits.TooManyOpen(r.draft.Order) != nil {
-			continue
+		if levels.Have(r.draft.Lines) && r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
+			b.early[r.draft.ID] = r.draft.Order
+			orders = append(orders, r.draft.Order)
 		}
-		b.early[r.draft.ID] = r.draft.Order
-		orders = append(orders, r.draft.Order)
 	}
 	return orders
 }
@@ -175,11 +154,10 @@ func (b *batch) mend() (wrong []string, missing []order.Order) {
 func (s *Seller) lastLook(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	levels := order.Levels{At: s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)}
+	now := s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)
+	levels := order.Levels{SKUs: map[string]stock.SKU{}, At: now}
 	for _, name := range skus {
-		if sku, known := s.seen[name]; known {
-			levels.SKUs = append(levels.SKUs, sku)
-		}
+		levels.SKUs[name] = s.seen[name]
 	}
 	return levels
 }
@@ -195,51 +173,52 @@ func (s *Seller) look(levels order.Levels) {
 	if len(s.seen) > maxSeen {
 		clear(s.seen)
 	}
-	for _, sku := range levels.SKUs {
-		s.seen[sku.Name] = sku
-	}
+	maps.Copy(s.seen, levels.SKUs)
 }
 
 // decide refuses the orders that cannot be placed, now that the rows that decide are locked. Each takes its units from
 // those behind it.
-func (b *batch) decide(levels order.Levels, limits order.Limits) {
-	b.left = map[string]int64{}
-	for _, sku := range levels.SKUs {
-		b.left[sku.Name] = sku.Level.Available
-	}
+func (b *batch) decide(limits order.Limits) {
+	b.left = available(b.levels)
 	b.keep(func(r *request) bool {
-		r.refusal = b.refusal(r, levels, limits)
+		r.refusal = b.refusal(r, limits)
 		if r.refusal == nil {
-			for _, line := range r.draft.Lines {
-				b.left[line.SKU] -= line.Units
-			}
+			b.take(r.draft.Lines)
 		}
 		return r.refusal == nil
 	})
 }
 
-func (b *batch) refusal(r *request, levels order.Levels, limits order.Limits) error {
+func (b *batch) refusal(r *request, limits order.Limits) error {
 	if r.ctx.Err() != nil {
 		return r.left() // the client may have been refused by another instance meanwhile
 	}
-	for _, line := range r.draft.Lines {
-		if b.left[line.SKU] < line.Units {
-			return order.SoldOut(line.SKU)
-		}
+	if sku, short := b.short(r.draft.Lines); short {
+		return order.SoldOut(sku)
 	}
-	if err := r.draft.Price(levels); err != nil {
+	if err := r.draft.Price(b.levels); err != nil {
 		return err
 	}
 	return limits.Over(r.draft.Order)
 }
 
-// noteEmpty remembers the SKUs whose next buyers wait in the queue of what is sold out.
-func (s *Seller) noteEmpty(left map[string]int64) {
+func available(levels order.Levels) map[string]int64 {
+	units := map[string]int64{}
+	for name, sku := range levels.SKUs {
+		units[name] = sku.Level.Available
+	}
+	return units
+}
+
+// noteLeft remembers the SKUs whose next buyers wait in the queue of what is sold out.
+func (s *Seller) noteLeft(available map[string]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for sku, units := range left {
+	for sku, units := range available {
 		if units == 0 {
 			s.empty[sku] = true
+		} else {
+			delete(s.empty, sku)
 		}
 	}
 }
@@ -256,7 +235,7 @@ func (s *Seller) refuse(buyers []*request) error {
 	if err != nil {
 		return err
 	}
-	claims, err := s.Store.Claims(ctx, b.keys()...)
+	claims, err := s.Store.Claims(ctx, each(b, func(r *request) order.BuyerKey { return r.key })...)
 	if err != nil {
 		return err
 	}
@@ -267,33 +246,6 @@ func (s *Seller) refuse(buyers []*request) error {
 			r.next = &s.selling
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sku := range levels.SKUs {
-		if sku.Level.Available > 0 {
-			delete(s.empty, sku.Name)
-		}
-	}
+	s.noteLeft(available(levels))
 	return nil
-}
-
-func (b *batch) drafts() []*order.Draft {
-	return each(b, func(r *request) *order.Draft { return r.draft })
-}
-
-func (b *batch) takes() []stock.Take {
-	units := b.units()
-	takes := make([]stock.Take, 0, len(units))
-	for _, sku := range b.skus() {
-		takes = append(takes, stock.Take{SKU: sku, Units: units[sku], Fence: b.fences[sku]})
-	}
-	return takes
-}
-
-func (b *batch) movements() []stock.Movement {
-	var all []stock.Movement
-	for _, o := range b.orders() {
-		all = append(all, o.Movements(stock.Reserve, func(sku string) int64 { return b.fences[sku] }, o.CreatedAt)...)
-	}
-	return all
 }

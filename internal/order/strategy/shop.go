@@ -57,7 +57,7 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 	if err := limits.Lock(tx, d.Buyer); err != nil {
 		return err
 	}
-	taken, err := tx.ClaimKeys(d)
+	taken, err := tx.ClaimKeys(order.Claim{Order: d.Order, Fingerprint: d.Fingerprint})
 	if len(taken) > 0 {
 		err = order.ErrKeyTaken
 	}
@@ -68,7 +68,7 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 // levels were read (but for stock.Overwrite). leases may be nil.
 func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels, leases Leases) error {
 	for _, line := range d.Sorted() {
-		seen := levels.Of(line.SKU)
+		seen := levels.SKUs[line.SKU]
 		terms := seen.Terms()
 		t := stock.Take{SKU: line.SKU, Units: line.Units, Seen: seen.Level, Terms: &terms}
 		if leases != nil {
@@ -100,11 +100,13 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	if err := tx.Insert(d.Order); err != nil {
 		return err
 	}
-	var fence func(sku string) int64
-	if leases != nil {
-		fence = func(sku string) int64 { return leases.Fence(Key(sku)) }
+	fences := map[string]int64{}
+	for _, sku := range d.SKUs() {
+		if leases != nil {
+			fences[sku] = leases.Fence(Key(sku))
+		}
 	}
-	return tx.Record(d.Movements(stock.Reserve, fence, d.CreatedAt)...)
+	return tx.Record(d.Movements(stock.Reserve, fences, d.CreatedAt)...)
 }
 
 // InTime is the last check before a COMMIT. It returns order.ErrTooLate if a lease does not last for another

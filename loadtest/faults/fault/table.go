@@ -56,7 +56,7 @@ func All() []Fault {
 			About: "a shop is stopped for longer than its leases last, and goes on"},
 		{Name: "shop-paused-before-begin", On: system.MySQL, Break: pauseAt("START TRANSACTION"),
 			About: "the same, as it begins any transaction"},
-		{Name: "shop-paused-in-transaction", On: system.MySQL, Break: pauseAt("UPDATE skus SET available = available - "),
+		{Name: "shop-paused-in-transaction", On: system.MySQL, Break: pauseAt("UPDATE skus SET "),
 			About: "the same, as it takes the units"},
 		{Name: "shop-paused-before-commit", On: system.MySQL, Break: pauseAt("COMMIT"),
 			About: "the same, as it commits any transaction"},
