@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -124,26 +125,34 @@ func (t *tx) Move(movements ...stock.Movement) error {
 	if len(movements) == 0 {
 		return nil
 	}
-	supplied, available, reserved, sold, fence := byName{}, byName{}, byName{}, byName{}, byName{}
+	fences, changes := byName{}, map[string]byName{"supplied": {}, "available": {}, "reserved": {}, "sold": {}}
 	for _, m := range movements {
-		supplied[m.SKU] += m.Change.Supplied
-		available[m.SKU] += m.Change.Available
-		reserved[m.SKU] += m.Change.Reserved
-		sold[m.SKU] += m.Change.Sold
-		fence[m.SKU] = max(fence[m.SKU], m.Fence)
+		fences[m.SKU] = max(fences[m.SKU], m.Fence)
+		changes["supplied"][m.SKU] += m.Change.Supplied
+		changes["available"][m.SKU] += m.Change.Available
+		changes["reserved"][m.SKU] += m.Change.Reserved
+		changes["sold"][m.SKU] += m.Change.Sold
 	}
-	done := t.db.Exec("UPDATE skus SET supplied = supplied + @supplied, available = available + @available, "+
-		"reserved = reserved + @reserved, sold = sold + @sold, fence = COALESCE(NULLIF(@fence, 0), fence) "+
-		"WHERE name IN @names AND available + @available >= 0 AND reserved + @reserved >= 0 AND fence < COALESCE(NULLIF(@fence, 0), fence + 1)",
-		map[string]any{
-			"names": slices.Sorted(maps.Keys(fence)), "supplied": supplied.expr(), "available": available.expr(),
-			"reserved": reserved.expr(), "sold": sold.expr(), "fence": fence.expr(),
-		})
-	if done.Error == nil && done.RowsAffected != int64(len(fence)) {
-		return order.ErrChanged
+	var set []string
+	where, values := "name IN @names", map[string]any{"names": slices.Sorted(maps.Keys(fences))}
+	for _, column := range slices.Sorted(maps.Keys(changes)) {
+		if change, some := changes[column].expr("0"); some {
+			set = append(set, fmt.Sprintf("%[1]s = %[1]s + @%[1]s", column))
+			where += fmt.Sprintf(" AND %[1]s + @%[1]s >= 0", column)
+			values[column] = change
+		}
 	}
+	if fence, some := fences.expr("NULL"); some {
+		set = append(set, "fence = COALESCE(@fence, fence)")
+		where += " AND fence < COALESCE(@fence, fence + 1)"
+		values["fence"] = fence
+	}
+	done := t.db.Exec("UPDATE skus SET "+strings.Join(set, ", ")+" WHERE "+where, values)
 	if done.Error != nil {
-		return failed(done.Error, "move units of %d skus", len(fence))
+		return failed(done.Error, "move units of %d skus", len(fences))
+	}
+	if done.RowsAffected != int64(len(fences)) {
+		return order.ErrChanged
 	}
 	return t.Record(movements...)
 }
@@ -151,17 +160,15 @@ func (t *tx) Move(movements ...stock.Movement) error {
 // byName is a number for each of several SKUs.
 type byName map[string]int64
 
-// expr is the SQL for the number of a row's SKU.
-func (n byName) expr() clause.Expr {
-	when, values := "", []any{}
+// expr returns the number of a row's SKU in SQL, and whether there is any but 0, for which it is otherwise.
+func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
+	number.SQL = "CASE name"
 	for _, name := range slices.Sorted(maps.Keys(n)) {
 		if n[name] != 0 {
-			when += " WHEN ? THEN ?"
-			values = append(values, name, n[name])
+			number.SQL += " WHEN ? THEN ?"
+			number.Vars = append(number.Vars, name, n[name])
 		}
 	}
-	if when == "" {
-		return gorm.Expr("0")
-	}
-	return gorm.Expr("CASE name"+when+" ELSE 0 END", values...)
+	number.SQL += " ELSE " + otherwise + " END"
+	return number, len(number.Vars) > 0
 }
