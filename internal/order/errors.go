@@ -65,7 +65,7 @@ var (
 	// ErrBusy means that the database could not do it now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
-	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Service waits for the row and sells again.
+	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Replaying sells again.
 	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
 
 	// ErrTooLate means that too little of a lease was left to start the COMMIT.

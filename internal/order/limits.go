@@ -31,19 +31,6 @@ func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) 
 	return err
 }
 
-// Lock locks the buyer's row, so that pending orders are counted one transaction at a time. Limits on units need no such
-// lock: a transaction that takes units holds the SKU's row.
-func (l *Limits) Lock(tx Tx, buyer string) error {
-	if l.MaxOpen == 0 {
-		return nil
-	}
-	others, err := tx.LockBuyers(buyer)
-	if len(others) > 0 {
-		err = ErrBuyerLocked
-	}
-	return err
-}
-
 // TooManyOpen returns the error of an order whose buyer has as many pending orders as are allowed; nil for any other.
 func (l *Limits) TooManyOpen(o Order) error {
 	open := l.open[o.Buyer]

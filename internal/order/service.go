@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"example.com/shop/internal/lock"
 )
 
 // Strategy is a way to sell under concurrency.
@@ -41,15 +39,13 @@ const DefaultHold = 15 * time.Minute
 type Service struct {
 	Config
 	known sync.Map              // names of SKUs that exist
-	turns *lock.Locker          // one at a time of a buyer's orders waits for the buyer's row
-	seed  maphash.Seed          // of their keys
 	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
 }
 
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
-	return &Service{Config: c, turns: lock.New(lock.NewMemory(), lock.Options{}), seed: maphash.MakeSeed()}
+	return &Service{Config: c}
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was: replayed means
@@ -65,34 +61,12 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	d, confirm := newDraft(r, s.Hold), s.Store.Confirm()
 	err = s.lookUp(ctx, d)
 	if err == nil {
-		err = s.sell(ctx, d)
+		err = s.Strategy.Sell(ctx, d)
 	}
 	if err != nil {
 		return Order{}, false, confirm(ctx, err)
 	}
 	return d.Order, d.Replayed, nil
-}
-
-// sell sells by the strategy. An order whose buyer's row another transaction has locked waits here, without a lease of a
-// SKU, so that no other buyer waits for it, and is then sold again. Such orders of one buyer go one at a time.
-func (s *Service) sell(ctx context.Context, d *Draft) error {
-	err := s.Strategy.Sell(ctx, d)
-	if !errors.Is(err, ErrBuyerLocked) {
-		return err
-	}
-	turn, err := s.turns.Acquire(ctx, fmt.Sprintf("buyer:%x", maphash.String(s.seed, d.Buyer))) // errors name it, and not the buyer
-	if err != nil {
-		return err
-	}
-	defer func() { _ = turn.Release() }()
-	for {
-		if err := s.Store.AwaitBuyer(ctx, d.Buyer); err != nil {
-			return err
-		}
-		if err := s.Strategy.Sell(ctx, d); !errors.Is(err, ErrBuyerLocked) {
-			return err
-		}
-	}
 }
 
 // lookUp reads the SKUs that this instance does not know, or returns ErrUnknownSKU, before the order waits for a lock. A
@@ -119,7 +93,8 @@ func (s *Service) lookUp(ctx context.Context, d *Draft) error {
 }
 
 // Replaying is a Strategy that answers a request whose key is on record with the order of that key, and sells all other
-// orders by Next. Next alone would return ErrKeyTaken for such a request.
+// orders by Next, again after ErrChanged, and for 5 s after ErrBuyerLocked. Next alone would return ErrKeyTaken for a known
+// key.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -131,8 +106,14 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 		return err
 	}
 	err := r.Next.Sell(ctx, d)
-	for errors.Is(err, ErrChanged) { // a price or a limit, since it was read
-		err = r.Next.Sell(ctx, d)
+	for began := time.Now(); ; err = r.Next.Sell(ctx, d) {
+		isLocked := errors.Is(err, ErrBuyerLocked) && time.Since(began) < 5*time.Second
+		if !errors.Is(err, ErrChanged) && !isLocked {
+			break
+		}
+		if isLocked {
+			_ = Pause(ctx, rand.N(50*time.Millisecond)) // that ctx has ended, Next says
+		}
 	}
 	// While this request waited, another with the same key may have taken the last units.
 	if errors.Is(err, ErrKeyTaken) || errors.Is(err, ErrSoldOut) {

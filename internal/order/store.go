@@ -27,9 +27,6 @@ type Store interface {
 	// server cannot be wrong about it.
 	Confirm() func(ctx context.Context, err error) error
 
-	// AwaitBuyer waits until no transaction has locked the buyer's row. ErrBusy: it took more than 5 s, or ctx ended.
-	AwaitBuyer(ctx context.Context, buyer string) error
-
 	// Claims returns the claims of these keys. A key that is not on record is not in the map.
 	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
 

@@ -3,11 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -199,66 +197,40 @@ func (t *tx) EndAll(as order.Status, ids ...string) error {
 
 // LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
-	others, err = t.lockBuyers(buyers)
+	others, err = t.lockBuyers(slices.Sorted(slices.Values(buyers)))
 	return others, failed(err, "lock %d buyers", len(buyers))
 }
 
+// lockBuyers tries all at once, as nearly always it can, or else each half of them.
 func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
-	if len(buyers) == 0 {
-		return nil, nil
+	var locked []string
+	if !t.store.IsSQLite() { // where no other transaction writes
+		locked, err = selectBuyers(t.db, buyers)
 	}
-	if t.store.IsSQLite() { // no other transaction writes
-		return nil, insertBuyers(t.db, buyers)
-	}
-	locked, err := selectBuyers(t.db, buyers, clause.LockingOptionsNoWait)
-	if err == nil { // as nearly always
+	switch {
+	case err == nil:
 		return nil, insertBuyers(t.db, without(buyers, locked))
+	case classify(err) != lockWait:
+		return nil, err
+	case len(buyers) == 1: // another transaction has locked the row, or is making it
+		return buyers, nil
 	}
-	if classify(err) == lockWait {
-		locked, err = selectBuyers(t.db, buyers, clause.LockingOptionsSkipLocked)
-	}
+	others, err = t.lockBuyers(buyers[:len(buyers)/2])
 	if err != nil {
 		return nil, err
 	}
-	missing := without(buyers, locked)
-	if err := t.db.Table("buyers").Where("buyer IN ?", missing).Pluck("buyer", &others).Error; err != nil {
-		return nil, err
-	}
-	fresh := without(missing, others)
-	if _, err := selectBuyers(t.db, fresh, clause.LockingOptionsNoWait); classify(err) == lockWait { // rows are being made
-		return missing, nil
-	} else if err != nil {
-		return nil, err
-	}
-	return others, insertBuyers(t.db, fresh)
+	more, err := t.lockBuyers(buyers[len(buyers)/2:])
+	return append(others, more...), err
 }
 
 func without(all, these []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(these, one) })
 }
 
-// AwaitBuyer implements order.Store. It polls, so that waiting buyers keep no connection.
-func (s *Store) AwaitBuyer(ctx context.Context, buyer string) error {
-	const most = 5 * time.Second
-	began := time.Now()
-	for nap := 5 * time.Millisecond; ; nap = min(2*nap, 100*time.Millisecond) {
-		_, err := selectBuyers(s.db.WithContext(ctx), []string{buyer}, clause.LockingOptionsNoWait)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("%w: %w", order.ErrBusy, ended(ctx))
-		case classify(err) != lockWait, time.Since(began) > most:
-			return explain(ctx, "wait for another order of the buyer", err)
-		}
-		_ = order.Pause(ctx, nap)
-	}
-}
-
 // selectBuyers locks the rows of those buyers that have one, and returns them. In READ COMMITTED it locks no gap where
 // there is none. A server would scan a small table for buyer IN (...), and meet the locks of all other buyers; a join looks
 // each up.
-func selectBuyers(db *gorm.DB, among []string, ifLocked string) (locked []string, err error) {
+func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	if len(among) == 0 {
 		return nil, nil
 	}
@@ -268,7 +240,7 @@ func selectBuyers(db *gorm.DB, among []string, ifLocked string) (locked []string
 		values[i] = buyer
 	}
 	err = db.Raw("SELECT STRAIGHT_JOIN b.buyer FROM ("+names+") AS n JOIN buyers AS b FORCE INDEX (PRIMARY) ON b.buyer = n.buyer "+
-		"FOR UPDATE "+ifLocked, values...).Scan(&locked).Error
+		"FOR UPDATE NOWAIT", values...).Scan(&locked).Error
 	return locked, err
 }
 
@@ -278,7 +250,7 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 		return nil
 	}
 	rows := make([]struct{ Buyer string }, len(buyers))
-	for i, buyer := range slices.Sorted(slices.Values(buyers)) { // or two transactions could wait for each other
+	for i, buyer := range buyers { // sorted, or two transactions could wait for each other
 		rows[i].Buyer = buyer
 	}
 	return db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error

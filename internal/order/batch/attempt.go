@@ -62,33 +62,63 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, batchTimeout)
 }
 
-// hasRows reports whether this transaction has locked the rows of a request's SKUs. If another one has locked any, the request
-// waits behind, or fails if it does not wait.
-func (s *Seller) hasRows(b *batch, r *request) bool {
-	for _, sku := range r.order.SKUs() {
-		if _, locked := b.levels.SKUs[sku]; locked {
-			continue
+// lockBuyers locks the rows of the buyers of requests with a key. One transaction at a time places orders of a buyer: its
+// pending orders can be counted, and no other transaction claims its keys, for which an INSERT would wait. If another
+// transaction has locked a row, the request waits behind.
+func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
+	var buyers []string
+	for _, r := range b.requests {
+		if r.key.Key != "" {
+			buyers = append(buyers, r.key.Buyer)
 		}
-		b.locked = append(b.locked, sku)
-		if r.ending != nil && r.ending.NoWait {
-			r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, sku)
-		} else {
+	}
+	others, err := tx.LockBuyers(buyers...)
+	b.keep(func(r *request) bool {
+		if r.key.Key != "" && slices.Contains(others, r.key.Buyer) {
 			r.next = &s.behind
 		}
-		return false
-	}
-	return true
+		return r.next == nil
+	})
+	return err
 }
 
-// awaitRows returns requests to their queue once no other transaction has locked the rows of their SKUs.
+// lockRows locks and reads the rows of the SKUs of requests for which moves returns true. If another transaction keeps a row
+// locked, the request waits behind, or fails if it does not wait.
+func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
+	if b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience); err != nil {
+		return err
+	}
+	b.keep(func(r *request) bool {
+		for _, sku := range r.order.SKUs() {
+			if _, locked := b.levels.SKUs[sku]; locked || !moves(r) {
+				continue
+			}
+			b.locked = append(b.locked, sku)
+			if r.ending != nil && r.ending.NoWait {
+				r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, sku)
+			} else {
+				r.next = &s.behind
+			}
+			return false
+		}
+		return true
+	})
+	return nil
+}
+
+func all(*request) bool { return true }
+
+// awaitRows returns requests to their queue once no other transaction has locked the rows of their buyers and SKUs.
 func (s *Seller) awaitRows(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	_, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) (err error) {
-		if b.levels, err = tx.TryLevels(b.skus(), s.Patience); err != nil {
+	_, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error {
+		if err := s.lockBuyers(tx, b); err != nil {
 			return err
 		}
-		b.keep(func(r *request) bool { return s.hasRows(b, r) })
+		if err := s.lockRows(tx, b, all); err != nil {
+			return err
+		}
 		return errNothing
 	})
 	if err != nil {
@@ -96,9 +126,15 @@ func (s *Seller) awaitRows(buyers []*request) error {
 	}
 	for _, r := range buyers {
 		r.since = cmp.Or(r.since, time.Now())
-		r.next = s.queueOf(r)
-		if time.Since(r.since) > rowTimeout {
-			r.refusal, r.next = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy), nil
+		switch {
+		case time.Since(r.since) > rowTimeout:
+			r.refusal = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy)
+			r.next = nil
+		case r.next != nil:
+		case r.ending != nil:
+			r.next = &s.ending
+		default:
+			r.next = &s.selling
 		}
 	}
 	return nil
@@ -177,16 +213,16 @@ func each[T any](b *batch, of func(*request) T) []T {
 }
 
 // skus returns the names of the SKUs, sorted.
-func (b *batch) skus() (all []string) {
+func (b *batch) skus() (names []string) {
 	for _, r := range b.requests {
-		all = append(all, r.order.SKUs()...)
+		names = append(names, r.order.SKUs()...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // movements are those of the orders' units.
-func (b *batch) movements(at time.Time) (all []stock.Movement) {
+func (b *batch) movements(at time.Time) (moved []stock.Movement) {
 	for _, r := range b.requests {
 		kind := stock.Reserve
 		switch {
@@ -196,7 +232,7 @@ func (b *batch) movements(at time.Time) (all []stock.Movement) {
 		default:
 			kind = stock.Release
 		}
-		all = append(all, r.order.Movements(kind, b.fences, at)...)
+		moved = append(moved, r.order.Movements(kind, b.fences, at)...)
 	}
-	return all
+	return moved
 }

@@ -11,18 +11,17 @@
 //
 // The transaction decides each order by what it has read under its locks. An order that is refused delays no other order
 // of the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
-// locked the row of the buyer, order.Service waits for the row, and sells again. If another transaction keeps the row of
-// a SKU locked, the order waits behind: in a queue whose leader waits for that row. An order is left out if the ctx of
-// its buyer has ended by then, since the client may have sent the request to another instance and been refused there.
-// From then on, the buyer waits for the outcome.
+// locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader waits for
+// these rows. An order is left out if the ctx of its buyer has ended by then, since the client may have sent the request
+// to another instance and been refused there. From then on, the buyer waits for the outcome.
 //
 // The instances queue for the lease of the SKU that most of a batch's orders want, instead of for its row. A batch also takes
 // the leases of its other SKUs, where they are free. Leases are asked for, and never depended on: if they cannot be had in
 // time, because their holder has crashed or the lock's store does not answer, the batch sells without, since the rows that
 // it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
-// Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. An order also waits
-// behind if another transaction has locked its own row, or its buyer's, which a request with a key needs.
+// Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. They lock the rows of
+// their orders, and wait behind also for those; the row of a buyer is locked for a request with a key.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and
@@ -35,6 +34,7 @@ import (
 	"embed"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,7 +163,13 @@ func (s *Seller) leave(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.leaves = true
-	return r.removeLocked()
+	if r.queue == nil {
+		return false
+	}
+	i := slices.Index(r.queue.requests, r)
+	r.queue.requests = slices.Delete(r.queue.requests, i, i+1)
+	r.queue = nil
+	return true
 }
 
 // Queued returns how many requests wait.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -56,24 +55,15 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		lines += len(r.order.Lines)
 		return ends
 	})
-	// As in place, no other transaction claims keys of these buyers: an INSERT of a key would wait for it.
-	keyed := b.where(func(r *request) bool { return r.key.Key != "" })
-	locked, err := tx.LockBuyers(keyed.buyers()...)
-	if err != nil {
+	if err := s.lockBuyers(tx, b); err != nil {
 		return err
 	}
-	b.keep(func(r *request) bool {
-		if r.key.Key != "" && slices.Contains(locked, r.key.Buyer) {
-			r.next = &s.behind
-		}
-		return r.next == nil
-	})
 	if err := b.claimKeys(tx); err != nil {
 		return err
 	}
 
 	moves := func(r *request) bool { return r.ending.Moved }
-	if b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience); err != nil {
+	if err := s.lockRows(tx, b, moves); err != nil {
 		return err
 	}
 	b.left = map[string]int64{}
@@ -81,11 +71,8 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		b.left[name] = sku.Level.Reserved
 	}
 	b.keep(func(r *request) bool {
-		if !r.ending.Moved {
+		if !moves(r) {
 			return true
-		}
-		if !s.hasRows(b, r) {
-			return false
 		}
 		if sku, short := b.short(r.order.Lines); short {
 			r.refusal = fmt.Errorf("sku %q: %w", sku, order.ErrNotReserved)

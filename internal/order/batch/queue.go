@@ -73,7 +73,7 @@ func (r *request) reply(err error) {
 		err = r.draft.Replay(*r.claim)
 	case r.claim != nil:
 		err = order.ErrKeyTaken
-	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrBuyerLocked) || errors.Is(r.refusal, order.ErrNotFound)):
+	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrNotFound)):
 		err = r.refusal
 	case r.refusal != nil:
 		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
@@ -183,17 +183,6 @@ func (q *queue) take() (batch []*request) {
 	})
 	q.leading = len(batch) > 0
 	return batch
-}
-
-// removeLocked takes a request out of the queue in which it waits, and reports whether there was one.
-func (r *request) removeLocked() bool {
-	if r.queue == nil {
-		return false
-	}
-	i := slices.Index(r.queue.requests, r)
-	r.queue.requests = slices.Delete(r.queue.requests, i, i+1)
-	r.queue = nil
-	return true
 }
 
 // closeLocked lets no more requests in, and answers those who wait.

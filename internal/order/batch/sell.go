@@ -64,18 +64,9 @@ func (s *Seller) sell(buyers []*request) {
 // place is one attempt of the transaction. The instances take turns from the leases on. So the orders are written before,
 // as they will be if the SKUs are sold at the same terms as the last time, and mended if not.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
-	// One transaction at a time places orders of a buyer: its pending orders can be counted, and no other transaction
-	// claims its keys.
-	locked, err := tx.LockBuyers(b.buyers()...)
-	if err != nil {
+	if err := s.lockBuyers(tx, b); err != nil {
 		return err
 	}
-	b.keep(func(r *request) bool {
-		if slices.Contains(locked, r.draft.Buyer) {
-			r.refusal = order.ErrBuyerLocked
-		}
-		return r.refusal == nil
-	})
 	limits := order.Limits{MaxOpen: s.MaxOpen}
 	if err := limits.CountOpen(tx, b.buyers()...); err != nil {
 		return err
@@ -90,14 +81,13 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	leases.acquire(b)
-	if b.levels, err = tx.TryLevels(b.skus(), s.Patience); err != nil {
+	if err := s.lockRows(tx, b, all); err != nil {
 		return err
 	}
 	s.look(b.levels)
 	if b.levels.At.Sub(foreseen.At).Abs() < time.Second {
 		b.levels.At = foreseen.At
 	}
-	b.keep(func(r *request) bool { return s.hasRows(b, r) })
 	if err := limits.CountBought(tx, b.levels, b.orders()...); err != nil {
 		return err
 	}

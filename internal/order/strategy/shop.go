@@ -53,9 +53,14 @@ func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, 
 
 // lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
 func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
-	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.Lock(tx, d.Buyer); err != nil {
-		return err
+	if s.MaxOpen > 0 { // a limit on units needs no such lock: a transaction that takes units holds the SKU's row
+		others, err := tx.LockBuyers(d.Buyer)
+		if err != nil {
+			return err
+		}
+		if len(others) > 0 {
+			return order.ErrBuyerLocked
+		}
 	}
 	taken, err := tx.ClaimKeys(order.Claim{Order: d.Order, Fingerprint: d.Fingerprint})
 	if len(taken) > 0 {
