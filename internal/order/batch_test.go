@@ -239,16 +239,26 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 }
 
 // "After a batch that left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a
-// transaction, and refuses them for as long as nothing is left."
+// transaction, and refuses them for as long as nothing is left. It also answers keys that were repeated before, so that a buyer
+// who repeats one over and over delays no batch."
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		g := gather(t, db)
 		g.supply(t, "mug", 1)
+		g.supply(t, "hat", 5)
+		hat := g.place(t, "hat", "hat", 1)
+		repeat := func() {
+			if o, replayed, err := g.Place(t.Context(), buy("hat", "hat", 1)); err != nil || !replayed || o.ID != hat.ID {
+				t.Errorf("repeated: %v, %v, %v", o, replayed, err)
+			}
+		}
+		repeat()
 		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
 		g.serve()
 		begun := g.begun.Load()
 		atOnce(20, func(i int) {
+			repeat()
 			_, _, err := g.Place(t.Context(), purchase(nth(i), "key", "mug", 1))
 			wantErr(t, "sold out", err, order.ErrSoldOut)
 			if o, replayed, err := g.Place(t.Context(), purchase("ann", "key", "mug", 1)); err != nil || !replayed || o.ID != g.answers[0].order.ID {

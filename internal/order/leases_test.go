@@ -16,14 +16,17 @@ import (
 
 func byLanes(c *config) { c.strategy = "lanes" }
 
-// watched counts what a seller asks its Locker for, and how often it sells without.
+// watched counts what a seller asks its Locker for, how often it would wait for long, and how often it sells without.
 type watched struct {
 	strategy.Locker
-	asked, without atomic.Int64
+	asked, patient, without atomic.Int64
 }
 
 func (w *watched) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
 	w.asked.Add(1)
+	if until, _ := ctx.Deadline(); time.Until(until) > 100*time.Millisecond {
+		w.patient.Add(1)
+	}
 	return w.Locker.AcquireWith(ctx, key, others...)
 }
 
@@ -124,15 +127,18 @@ func (s silent) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	}
 }
 
-// The same of a store that does not answer before all orders are placed.
+// The same of a store that does not answer before all orders are placed; "after two failed waits in a row for any SKU's".
 func TestLanes_silentStore(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		store := silent{lock.NewMemory(), make(chan struct{})}
-		l := setup(t, db, byLanes, func(c *config) { c.backend = store })
-		l.supply(t, "mug", 10)
-		for _, key := range []string{"first", "second", "third"} {
-			l.wantFence(t, key, l.place(t, key, "mug", 1), false)
+		store, w := silent{lock.NewMemory(), make(chan struct{})}, watched{}
+		l := setup(t, db, w.config, func(c *config) { c.backend, c.batch.LeaseWait = store, time.Second })
+		for _, sku := range []string{"mug", "hat", "cap", "pen"} {
+			l.supply(t, sku, 10)
+			l.wantFence(t, sku, l.place(t, sku, sku, 1), false)
+		}
+		if n := w.patient.Load(); n != 2 {
+			t.Errorf("%d long waits, want 2", n)
 		}
 		close(store.answer)
 		lease, err := l.shared.Acquire(t.Context(), "sku:mug")

@@ -191,8 +191,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	sweepPage     = 256 // orders that are looked up at a time, and expired in one transaction
-	sweepFailures = 100 // orders that a sweep fails to expire before it gives up
+	sweepFailures = 100 // orders that a sweep fails to expire before it gives up, and may expire in one transaction
 	sweepBusy     = 5   // pages of which it can expire none, since the database is busy, before it does
 
 	// dueTimeout is for one look at the database. An instance that cannot reach it must fail, for another to sweep.
@@ -217,7 +216,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	busy := 0                   // pages
 	for expired < limit {
 		looking, cancel := context.WithTimeout(ctx, dueTimeout)
-		page, err := s.Store.Due(looking, after, min(sweepPage, limit-expired, sweepFailures-len(failed)))
+		page, err := s.Store.Due(looking, after, min(limit-expired, sweepFailures-len(failed)))
 		cancel()
 		if err != nil {
 			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)

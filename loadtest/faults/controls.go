@@ -93,7 +93,8 @@ func allControls() []control {
 			}},
 		{name: "expiry-by-own-clock", on: system.Embedded, fault: "clocks-apart",
 			about: "a shop's own clock decides whether an order can still be paid",
-			edits: []edit{{orders, `expires_at <= "+t.store.clock+" AS due`, `expires_at <= '"+time.Now().UTC().Format(timeLayout)+"' AS due`}}},
+			edits: []edit{{orders, `expires_at <= "+t.store.clock+" AS due`, `expires_at <= '"+ownNow()+"' AS due`},
+				{"internal/store/store.go", "// dbTime is", "func ownNow() string { return time.Now().UTC().Format(timeLayout) }\n\n// dbTime is"}}},
 		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
 			about: "a cancelled order's units stay reserved",
 			edits: []edit{{take, "\t\tchanges[\"supplied\"]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Change = stock.Level{}\n\t\t}\n\t\tchanges[\"supplied\"]"}}},
@@ -115,7 +116,7 @@ func allControls() []control {
 	if sku, short := b.short(r.draft.Lines); short {`}}},
 		{name: "order-left-out", on: system.MySQL, fault: "rows-locked",
 			about: "an order whose SKU's row is locked is left out of its batch, and answered as placed",
-			edits: []edit{{attempt, "} else {\n\t\t\tr.next = &s.behind\n\t\t}", "}"}}},
+			edits: []edit{{attempt, "} else {\n\t\t\t\tr.next = &s.behind\n\t\t\t}", "}"}}},
 		{name: "early-order-kept", on: system.Embedded, fault: "shop-paused",
 			about: "an order that a batch has written before its turn stays when it is refused",
 			edits: []edit{

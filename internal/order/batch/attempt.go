@@ -47,6 +47,11 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	for _, sku := range b.locked {
 		s.locked[sku] = true
 	}
+	for _, r := range requests {
+		if r.claim != nil && len(s.repeated) < maxSeen {
+			s.repeated[r.key] = true
+		}
+	}
 	return b, nil
 }
 

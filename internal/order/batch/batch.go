@@ -25,7 +25,8 @@
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and
-// refuses them for as long as nothing is left.
+// refuses them for as long as nothing is left. It also answers keys that were repeated before, so that a buyer who
+// repeats one over and over delays no batch.
 package batch
 
 import (
@@ -38,6 +39,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
@@ -62,7 +64,7 @@ const (
 	// about the same time, and before the stock of what was sold out is read.
 	gatherTime = time.Millisecond
 
-	// maxSeen is how many SKUs are remembered as they were read last.
+	// maxSeen is how many SKUs are remembered as they were read last, and how many repeated keys.
 	maxSeen = 10_000
 
 	// batchTimeout is the time limit of a batch, longer than a transaction's own.
@@ -103,12 +105,14 @@ type Seller struct {
 
 	mu       sync.Mutex
 	selling  queue           // orders to be placed
-	soldOut  queue           // orders to be placed, of an SKU that was sold out
+	unsold   queue           // orders to be placed, of an SKU that was sold out, or by a repeated key
 	ending   queue           // orders to be ended
 	behind   queue           // orders of both kinds whose rows another transaction has locked
 	locked   map[string]bool // SKUs whose row another transaction had locked
 	empty    map[string]bool // SKUs that were sold out
 	unleased map[string]bool // SKUs whose leases could not be had
+	failures int             // waits for leases since the last that succeeded
+	repeated map[order.BuyerKey]bool
 
 	seen      map[string]stock.SKU // as they were read last
 	seenAt    time.Time            // when any was, by the database's clock
@@ -134,12 +138,12 @@ func New(c Config) *Seller {
 	if c.OnPanic == nil {
 		c.OnPanic = func(error) {}
 	}
-	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}, seen: map[string]stock.SKU{}}
+	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}, repeated: map[order.BuyerKey]bool{}, seen: map[string]stock.SKU{}}
 	open := func(pause time.Duration, serve func([]*request)) queue {
 		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: serve}
 	}
 	s.selling = open(0, s.sell)
-	s.soldOut = open(gatherTime, func(b []*request) { s.guard(b, s.refuse) })
+	s.unsold = open(gatherTime, func(b []*request) { s.guard(b, s.refuse) })
 	s.ending = open(0, func(b []*request) { s.guard(b, s.end) })
 	s.behind = open(pollTime, func(b []*request) { s.guard(b, s.awaitRows) })
 	return s
@@ -176,14 +180,14 @@ func (s *Seller) leave(r *request) bool {
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.selling.requests) + len(s.soldOut.requests) + len(s.ending.requests) + len(s.behind.requests)
+	return len(s.selling.requests) + len(s.unsold.requests) + len(s.ending.requests) + len(s.behind.requests)
 }
 
 // Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and lets no more
 // requests in. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
-	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {
+	for _, q := range []*queue{&s.selling, &s.unsold, &s.ending, &s.behind} {
 		q.closeLocked()
 	}
 	s.mu.Unlock()

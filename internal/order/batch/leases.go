@@ -26,8 +26,8 @@ type leases struct {
 
 // acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
 // free. The transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot
-// oversell. After a failed wait, batches wait only retryWait for that SKU's lease, until one gets it. A further attempt of the
-// transaction keeps what the first was given.
+// oversell. After a failed wait, batches wait only retryWait for that SKU's lease, until one gets it, and after two failed
+// waits in a row for any SKU's. A further attempt of the transaction keeps what the first was given.
 func (l *leases) acquire(b *batch) {
 	s := l.seller
 	if s.Locker == nil || l.asked || len(b.requests) == 0 {
@@ -37,7 +37,7 @@ func (l *leases) acquire(b *batch) {
 	skus := b.wanted()
 	wait := s.LeaseWait
 	s.mu.Lock()
-	if s.unleased[skus[0]] {
+	if s.unleased[skus[0]] || s.failures > 1 {
 		wait = min(wait, retryWait)
 	}
 	s.mu.Unlock()
@@ -56,8 +56,10 @@ func (l *leases) acquire(b *batch) {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.unleased[skus[0]] = true
+		s.failures++
 	} else {
 		delete(s.unleased, skus[0])
+		s.failures = 0
 	}
 }
 

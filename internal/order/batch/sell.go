@@ -15,7 +15,7 @@ func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	if err := order.Pause(ctx, d.Think); err != nil {
 		return err
 	}
-	s.look(d.LookedUp)
+	s.remember(d.LookedUp)
 	d.LookedUp = order.Levels{} // it may be sold again later
 	r := newSale(ctx, d)
 	if err := s.queueOf(r).join(r); err != nil {
@@ -33,8 +33,8 @@ func (s *Seller) queueOf(r *request) *queue {
 		return slices.ContainsFunc(r.order.Lines, func(l order.Line) bool { return skus[l.SKU] })
 	}
 	switch {
-	case r.ending == nil && among(s.empty):
-		return &s.soldOut
+	case r.ending == nil && (among(s.empty) || s.repeated[r.key]):
+		return &s.unsold
 	case among(s.locked):
 		return &s.behind
 	case r.ending != nil:
@@ -76,17 +76,17 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 
-	foreseen := s.lastLook(b.skus())
-	if err := tx.Insert(b.foresee(foreseen, limits)...); err != nil {
+	recalled := s.recall(b.skus())
+	if err := tx.Insert(b.predict(recalled, limits)...); err != nil {
 		return err
 	}
 	leases.acquire(b)
 	if err := s.lockRows(tx, b, all); err != nil {
 		return err
 	}
-	s.look(b.levels)
-	if b.levels.At.Sub(foreseen.At).Abs() < time.Second {
-		b.levels.At = foreseen.At
+	s.remember(b.levels)
+	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
+		b.levels.At = recalled.At
 	}
 	if err := limits.CountBought(tx, b.levels, b.orders()...); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	return tx.AddBought(b.levels.Limited(1, b.orders()...))
 }
 
-// foresee returns the orders that will be placed by these levels, which may be out of date or of some SKUs alone.
-func (b *batch) foresee(levels order.Levels, limits order.Limits) (orders []order.Order) {
+// predict returns the orders as they will be placed by these levels, which may be out of date or of some SKUs alone.
+func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []order.Order) {
 	b.early = map[string]order.Order{}
 	for _, r := range b.requests {
 		if levels.Have(r.draft.Lines) && r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
@@ -139,9 +139,9 @@ func (b *batch) mend() (wrong []string, missing []order.Order) {
 	return slices.Sorted(maps.Keys(b.early)), missing
 }
 
-// lastLook returns the SKUs as batches have read them last, those that are known, and what the time is by the database's
-// clock, as far as is known.
-func (s *Seller) lastLook(skus []string) order.Levels {
+// recall returns the SKUs as they were read last, empty where they were not, and the time by the database's clock, as far
+// as is known.
+func (s *Seller) recall(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)
@@ -152,8 +152,8 @@ func (s *Seller) lastLook(skus []string) order.Levels {
 	return levels
 }
 
-// look remembers levels for lastLook.
-func (s *Seller) look(levels order.Levels) {
+// remember keeps levels for recall.
+func (s *Seller) remember(levels order.Levels) {
 	if len(levels.SKUs) == 0 {
 		return
 	}
@@ -213,7 +213,8 @@ func (s *Seller) noteLeft(available map[string]int64) {
 	}
 }
 
-// refuse answers buyers of SKUs of which nothing was left. Those that find something after all are sold to.
+// refuse answers repeated requests, and buyers of SKUs of which nothing was left. Those that find something after all, and no
+// order of their key, are sold to.
 //
 // The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
 // then.
