@@ -88,30 +88,6 @@ func TestService_Place_tooLate(t *testing.T) {
 	})
 }
 
-// A database that has seen a higher fence than the lock's store remembers costs a retry, not the order.
-func TestService_Place_overtakesFence(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "mug", 2)
-		ahead := time.Now().Add(time.Hour).UnixMicro()
-		b.raiseFence(t, "mug", ahead)
-		for i := range 2 {
-			if _, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1)); err != nil {
-				t.Fatalf("Place: %v", err)
-			}
-		}
-		sku, err := b.db.SKU(t.Context(), "mug")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sku.Fence <= ahead+1 {
-			t.Errorf("fence %d, want above %d", sku.Fence, ahead+1)
-		}
-		b.audit(t, "mug")
-	})
-}
-
 // Where the lock's store cannot give a higher fence, nothing was sold, and asking again is safe.
 func TestService_Place_overtakesInVain(t *testing.T) {
 	t.Parallel()
@@ -493,8 +469,9 @@ func TestService_endsLines(t *testing.T) {
 	})
 }
 
-// A fence that the database refuses costs a retry, on whichever line, and the other's fence stays its lease's.
-func TestService_Place_overtakesLine(t *testing.T) {
+// A database that has seen a higher fence than the lock's store remembers costs a retry, not the order, on whichever line,
+// and the other's fence stays its lease's.
+func TestService_Place_overtakesFence(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ahead := time.Now().Add(time.Hour).UnixMicro()
