@@ -41,57 +41,71 @@ func TestService_Place_expiresAt(t *testing.T) {
 	})
 }
 
-// "Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it
-// is."
-func TestService_Pay(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "mug", 10)
-		o := b.place(t, "k1", "mug", 3)
-		if _, err := b.Pay(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("another buyer pays: %v, want ErrNotFound", err)
-		}
-		for range 3 {
-			paid, err := b.Pay(t.Context(), payment(o))
-			if err != nil || paid.Status != order.Paid || paid.Total != o.Total {
-				t.Errorf("got %+v, %v, want it paid", paid, err)
-			}
-		}
-		_, err := b.Cancel(t.Context(), payment(o))
-		wantState(t, err, order.Paid)
-		b.makeDue(t, o)
-		if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
-			t.Errorf("expired %d, %v, want none: it is paid", n, err)
-		}
-		again, replayed, err := b.Place(t.Context(), buy("k1", "mug", 3))
-		if err != nil || !replayed || again.ID != o.ID || again.Status != order.Pending {
-			t.Errorf("replay: %+v, %v, %v, want the order as it was placed", again, replayed, err)
-		}
-		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 7, Sold: 3})
-	})
+// ends are the ways in which a buyer ends an order.
+func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
+	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
+		order.Paid: s.Pay, order.Cancelled: s.Cancel,
+	}
 }
 
-// "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
-func TestService_Cancel(t *testing.T) {
+// stocked is ann's request of three new SKUs of three units: for one unit of the first, two of the second, and all of the
+// third.
+func (b *bundle) stocked(t *testing.T, key string) order.Request {
+	t.Helper()
+	r := cart(key)
+	for i := range 3 {
+		sku := fmt.Sprint(key, i)
+		b.supply(t, sku, 3)
+		r.Lines = append(r.Lines, order.RequestLine{SKU: sku, Units: int64(i + 1)})
+	}
+	return r
+}
+
+// wantEndOfAll fails unless an order of stocked units has this status, and each line's units were sold, or given back, once.
+func (b *bundle) wantEndOfAll(t *testing.T, o order.Order, status order.Status) {
+	t.Helper()
+	for _, line := range o.Lines {
+		want := stock.Level{Supplied: 3, Available: 3}
+		if status == order.Paid {
+			want = stock.Level{Supplied: 3, Available: 3 - line.Units, Sold: line.Units}
+		}
+		b.wantEnd(t, o, status, line.SKU, want)
+	}
+}
+
+// "Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it
+// is." "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
+func TestService_ends(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		b.supply(t, "mug", 3)
-		o := b.place(t, "k1", "mug", 3)
-		if _, err := b.Cancel(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID}); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("another buyer cancels: %v, want ErrNotFound", err)
-		}
-		for range 3 {
-			if got, err := b.Cancel(t.Context(), payment(o)); err != nil || got.Status != order.Cancelled {
-				t.Errorf("got %+v, %v, want it cancelled", got, err)
+		for as, end := range ends(b.Service) {
+			r := b.stocked(t, string(as))
+			o := b.mustPlace(t, r)
+			_, err := end(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID})
+			wantErr(t, "another buyer", err, order.ErrNotFound)
+			for range 3 {
+				if got, err := end(t.Context(), payment(o)); err != nil || got.Status != as || got.Total != o.Total {
+					t.Errorf("got %+v, %v, want it %s", got, err, as)
+				}
 			}
+			for other, end := range ends(b.Service) {
+				if other != as {
+					_, err := end(t.Context(), payment(o))
+					wantState(t, err, as)
+				}
+			}
+			b.makeDue(t, o)
+			if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
+				t.Errorf("expired %d, %v, want none: it is %s", n, err, as)
+			}
+			again, replayed, err := b.Place(t.Context(), r)
+			if err != nil || !replayed || again.ID != o.ID || again.Status != order.Pending {
+				t.Errorf("replay: %+v, %v, %v, want the order as it was placed", again, replayed, err)
+			}
+			b.wantEndOfAll(t, o, as)
 		}
-		_, err := b.Pay(t.Context(), payment(o))
-		wantState(t, err, order.Cancelled)
-		b.wantEnd(t, o, order.Cancelled, "mug", stock.Level{Supplied: 3, Available: 3})
-		next := b.place(t, "k2", "mug", 3)
-		b.wantEnd(t, next, order.Pending, "mug", stock.Level{Supplied: 3, Reserved: 3})
+		b.place(t, "again", string(order.Cancelled)+"2", 3)
 	})
 }
 
@@ -101,14 +115,9 @@ func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		for name, end := range map[string]func(o order.Order) (order.Ended, error){
-			"pay":    func(o order.Order) (order.Ended, error) { return b.Pay(t.Context(), payment(o)) },
-			"cancel": func(o order.Order) (order.Ended, error) { return b.Cancel(t.Context(), payment(o)) },
-		} {
+		for as, end := range ends(b.Service) {
 			for _, swept := range []bool{false, true} {
-				sku := name + map[bool]string{false: "-unswept", true: "-swept"}[swept]
-				b.supply(t, sku, 5)
-				o := b.place(t, sku, sku, 2)
+				o := b.mustPlace(t, b.stocked(t, fmt.Sprint(as, swept)))
 				b.makeDue(t, o)
 				if swept {
 					if n, err := b.ExpireDue(t.Context(), 10); n != 1 || err != nil {
@@ -116,13 +125,13 @@ func TestService_Pay_late(t *testing.T) {
 					}
 				}
 				for range 2 {
-					_, err := end(o)
+					_, err := end(t.Context(), payment(o))
 					wantState(t, err, order.Expired)
 				}
 				if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
 					t.Errorf("expired %d again, %v, want 0", n, err)
 				}
-				b.wantEnd(t, o, order.Expired, sku, stock.Level{Supplied: 5, Available: 5})
+				b.wantEndOfAll(t, o, order.Expired)
 			}
 		}
 	})
@@ -272,13 +281,6 @@ func TestService_endsOnce(t *testing.T) {
 			t.Errorf("level %v, want %v", got, want)
 		}
 	})
-}
-
-// ends are the ways in which a buyer ends an order.
-func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
-	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
-		order.Paid: s.Pay, order.Cancelled: s.Cancel,
-	}
 }
 
 // wantKeys fails unless this many keys are on record.

@@ -348,47 +348,6 @@ func TestService_Place_linesOversold(t *testing.T) {
 	})
 }
 
-// Each line's units are sold, or given back, once.
-func TestService_endsLines(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		skus := []string{"mug", "hat", "cup"}
-		for _, sku := range skus {
-			b.supply(t, sku, 10)
-		}
-		place := func(key string) order.Order {
-			o, _, err := b.Place(t.Context(), cart(key,
-				order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "hat", Units: 2}, order.RequestLine{SKU: "cup", Units: 3}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return o
-		}
-		paid, cancelled, expired := place("k1"), place("k2"), place("k3")
-		if _, err := b.Pay(t.Context(), payment(paid)); err != nil {
-			t.Error(err)
-		}
-		if _, err := b.Cancel(t.Context(), payment(cancelled)); err != nil {
-			t.Error(err)
-		}
-		b.makeDue(t, expired)
-		if n, err := b.ExpireDue(t.Context(), 10); n != 1 || err != nil {
-			t.Errorf("expired %d, %v, want 1", n, err)
-		}
-		for i, sku := range skus {
-			sold := int64(i + 1)
-			want := stock.Level{Supplied: 10, Available: 10 - sold, Sold: sold}
-			b.wantEnd(t, paid, order.Paid, sku, want)
-			b.wantEnd(t, cancelled, order.Cancelled, sku, want)
-			b.wantEnd(t, expired, order.Expired, sku, want)
-		}
-		if got, err := b.Order(t.Context(), "ann", paid.ID); err != nil || !slices.Equal(got.Lines, paid.Lines) {
-			t.Errorf("lines %v, %v, want them as they were placed: %v", got.Lines, err, paid.Lines)
-		}
-	})
-}
-
 // A database that has seen a higher fence than the lock's store remembers costs a retry, not the order, on whichever line,
 // and the other's fence stays its lease's.
 func TestService_Place_overtakesFence(t *testing.T) {

@@ -287,12 +287,12 @@ func (b *bundle) makeDue(t *testing.T, orders ...order.Order) {
 	}
 }
 
-// wantEnd fails unless the order has this status, the SKU this level, and the audit is clean.
+// wantEnd fails unless the order has this status, and its lines, the SKU this level, and the audit is clean.
 func (b *bundle) wantEnd(t *testing.T, o order.Order, status order.Status, sku string, level stock.Level) {
 	t.Helper()
 	now, err := b.Order(t.Context(), o.Buyer, o.ID)
-	if err != nil || now.Status != status {
-		t.Errorf("order is %q, %v, want %q", now.Status, err, status)
+	if err != nil || now.Status != status || !slices.Equal(now.Lines, o.Lines) {
+		t.Errorf("order is %q, %v, %v, want %q, %v", now.Status, now.Lines, err, status, o.Lines)
 	}
 	if got := b.audit(t, sku).Level; got != level {
 		t.Errorf("level %v, want %v", got, level)
