@@ -30,7 +30,6 @@ type gathering struct {
 
 func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
 	t.Helper()
-	byLanes := func(c *config) { c.strategy = "lanes" }
 	g := &gathering{bundle: setup(t, db, append([]func(*config){byLanes}, change...)...), gate: make(chan struct{})}
 	g.spy.beforeTx = func() error {
 		g.begun.Add(1)
@@ -74,32 +73,8 @@ func (g *gathering) want(t *testing.T, what string, i int, want error) {
 	}
 }
 
-// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units.
-func TestBatch_oneTransaction(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		g := gather(t, db)
-		for _, sku := range []string{"cap", "hat", "mug"} {
-			g.supply(t, sku, 10)
-		}
-		g.join(t.Context(), t, order.Request{Buyer: "ann", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 2}, {SKU: "cap", Units: 1}}})
-		g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: []order.RequestLine{{SKU: "cap", Units: 3}, {SKU: "mug", Units: 1}}})
-		g.join(t.Context(), t, purchase("cem", "key", "hat", 4))
-		g.serve()
-		for i := range g.answers {
-			g.want(t, "order", i, nil)
-		}
-		if n := g.begun.Load(); n != 2 {
-			t.Errorf("%d transactions, want the first buyer's and one of all others", n)
-		}
-		g.wantLevel(t, "cap", 6, 4)
-		g.wantLevel(t, "hat", 6, 4)
-		g.wantLevel(t, "mug", 7, 3)
-		g.audit(t, "")
-	})
-}
-
-// "An order that is refused delays no other order of the batch": all others are placed in the same transaction.
+// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units. "An order that is refused
+// delays no other order of the batch": all others are placed in the same transaction.
 func TestBatch_oneFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -129,12 +104,16 @@ func TestBatch_oneFails(t *testing.T) {
 			if c.before != nil {
 				c.before(t, g)
 			}
-			g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+			g.supply(t, "cap", 10)
+			g.join(t.Context(), t, cart("key", order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "cap", Units: 1}))
 			g.join(t.Context(), t, c.request)
-			g.join(t.Context(), t, purchase("bob", "key", "mug", 1))
+			bobs := []order.RequestLine{{SKU: "cap", Units: 3}, {SKU: "mug", Units: 1}}
+			g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: bobs})
+			g.join(t.Context(), t, purchase("cem", "key", "cap", 4))
 			g.serve()
 			g.want(t, name+": before it", 0, nil)
 			g.want(t, name+": behind it", 2, nil)
+			g.want(t, name+": of another SKU", 3, nil)
 			g.want(t, name, 1, c.want)
 			if c.replay && (g.answers[1].order.ID != old.ID || !g.answers[1].replayed) {
 				t.Errorf("%s: got %+v, want the order of the key", name, g.answers[1])
@@ -143,6 +122,7 @@ func TestBatch_oneFails(t *testing.T) {
 				t.Errorf("%s: %d transactions, want 2", name, n)
 			}
 			g.wantLevel(t, "mug", 7, 3)
+			g.wantLevel(t, "cap", 2, 8)
 			g.audit(t, "")
 			if c.want != nil && !c.replay && c.request.Key != "old" { // "A refusal leaves its key free."
 				claims, err := db.Claims(t.Context(), order.BuyerKey{Buyer: c.request.Buyer, Key: c.request.Key})
@@ -240,11 +220,12 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 
 // "After a batch that left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a
 // transaction, and refuses them for as long as nothing is left. It also answers keys that were repeated before, so that a buyer
-// who repeats one over and over delays no batch."
+// who repeats one over and over delays no batch." It needs no lease for that.
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		g := gather(t, db)
+		var w watched
+		g := gather(t, db, w.config)
 		g.supply(t, "mug", 1)
 		g.supply(t, "hat", 5)
 		hat := g.place(t, "hat", "hat", 1)
@@ -256,7 +237,7 @@ func TestBatch_soldOut(t *testing.T) {
 		repeat()
 		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
 		g.serve()
-		begun := g.begun.Load()
+		begun, asked := g.begun.Load(), w.asked.Load()
 		atOnce(20, func(i int) {
 			repeat()
 			_, _, err := g.Place(t.Context(), purchase(nth(i), "key", "mug", 1))
@@ -265,8 +246,8 @@ func TestBatch_soldOut(t *testing.T) {
 				t.Errorf("replay of the last: %v, %v, %v", o, replayed, err)
 			}
 		})
-		if n := g.begun.Load(); n != begun {
-			t.Errorf("%d transactions refuse", n-begun)
+		if g.begun.Load() != begun || w.asked.Load() != asked {
+			t.Errorf("%d transactions refuse, and leases were asked for %d times", g.begun.Load()-begun, w.asked.Load()-asked)
 		}
 		wantErr(t, "cancel", func() error { _, err := g.Cancel(t.Context(), payment(g.answers[0].order)); return err }(), nil)
 		g.mustPlace(t, purchase("bob", "key", "mug", 1))

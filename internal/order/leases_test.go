@@ -203,26 +203,6 @@ func TestLanes_lostFences(t *testing.T) {
 	})
 }
 
-// A crowd for what is sold out needs no lease.
-func TestLanes_soldOut(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		var w watched
-		l := setup(t, db, w.config)
-		l.supply(t, "mug", 1)
-		l.place(t, "last", "mug", 1)
-		w.asked.Store(0)
-		atOnce(100, func(i int) {
-			_, _, err := l.Place(t.Context(), purchase(nth(i), "key", "mug", 1))
-			wantErr(t, "sold out", err, order.ErrSoldOut)
-		})
-		if n := w.asked.Load(); n != 0 {
-			t.Errorf("leases were asked for %d times", n)
-		}
-		l.audit(t, "mug")
-	})
-}
-
 // panicking is a locker that panics.
 type panicking struct {
 	strategy.Locker
