@@ -45,11 +45,7 @@ func TestService_maxOpen(t *testing.T) {
 		if o, replayed, err := b.Place(t.Context(), buy("key-0", "mug", 2)); err != nil || !replayed || o.ID != open[0].ID {
 			t.Errorf("replay: got %s, %v, %v, want the first order", o.ID, replayed, err)
 		}
-		bobs := buy("key-2", "mug", 1)
-		bobs.Buyer = "bob"
-		if _, _, err := b.Place(t.Context(), bobs); err != nil {
-			t.Errorf("another buyer: %v", err)
-		}
+		b.mustPlace(t, purchase("bob", "key-2", "mug", 1))
 
 		for i, end := range []func(order.Order) error{
 			func(o order.Order) error { _, err := b.Pay(t.Context(), payment(o)); return err },
@@ -81,15 +77,12 @@ func TestService_purchaseLimit(t *testing.T) {
 		b.supply(t, "cup", 20)
 		b.limit(t, "mug", 3)
 		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: 3 for each buyer, 3 of them left to buy`)
-		split := buy("two and two", "mug", 2)
-		split.Lines = append(split.Lines, split.Lines[0])
-		b.wantRefused(t, split, order.ErrPurchaseLimit, "3 of them left to buy")
+		mugs := order.RequestLine{SKU: "mug", Units: 2}
+		b.wantRefused(t, cart("two and two", mugs, mugs), order.ErrPurchaseLimit, "3 of them left to buy")
 
 		two := b.place(t, "two", "mug", 2)
 		b.wantRefused(t, buy("two more", "mug", 2), order.ErrPurchaseLimit, "1 of them left to buy")
-		mixed := buy("mixed", "cup", 5)
-		mixed.Lines = append(mixed.Lines, order.RequestLine{SKU: "mug", Units: 2})
-		b.wantRefused(t, mixed, order.ErrPurchaseLimit, `"mug"`)
+		b.wantRefused(t, cart("mixed", order.RequestLine{SKU: "cup", Units: 5}, mugs), order.ErrPurchaseLimit, `"mug"`)
 		if got, want := b.audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
 			t.Errorf("cup: got %v, want %v: all or nothing", got, want)
 		}
@@ -98,11 +91,7 @@ func TestService_purchaseLimit(t *testing.T) {
 		if _, replayed, err := b.Place(t.Context(), buy("two", "mug", 2)); err != nil || !replayed {
 			t.Errorf("replay: got %v, %v", replayed, err)
 		}
-		bobs := buy("three", "mug", 3)
-		bobs.Buyer = "bob"
-		if _, _, err := b.Place(t.Context(), bobs); err != nil {
-			t.Errorf("another buyer: %v", err)
-		}
+		b.mustPlace(t, purchase("bob", "three", "mug", 3))
 
 		if _, err := b.Pay(t.Context(), payment(two)); err != nil {
 			t.Fatal(err)
@@ -142,69 +131,52 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 	}
 }
 
-// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once":
-// twelve of one buyer, of four SKUs, so that no lease keeps them in line.
-func TestService_maxOpenAtOnce(t *testing.T) {
+// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once": neither
+// of pending orders, of four SKUs, so that no lease keeps them in line, nor of units of a SKU, in orders of one to three.
+func TestService_limitsAtOnce(t *testing.T) {
 	t.Parallel()
-	const orders, skus, most = 12, 4, 5
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		shops := threeShops(t, db, maxOpen(most))
-		for _, how := range offered(shops[0]) {
-			shops := allBy(how.Name, shops)
-			for i := range skus {
-				shops[0].supply(t, fmt.Sprintf("%s-%d", how.Name, i), orders)
-			}
-			var placed atomic.Int64
-			atOnce(orders, func(i int) {
-				r := purchase(how.Name, fmt.Sprint(i), fmt.Sprintf("%s-%d", how.Name, i%skus), 1)
-				_, err := patient(t.Context(), shops[i%len(shops)], r)
-				if err == nil {
-					placed.Add(1)
-				} else if !errors.Is(err, order.ErrTooManyOpen) {
-					t.Errorf("%s: got %v, want ErrTooManyOpen", how.Name, err)
+	const orders = 24
+	for _, c := range []struct {
+		open, skus int
+		perBuyer   int64
+		want       error
+		bought     int64 // units
+	}{
+		{open: 5, skus: 4, want: order.ErrTooManyOpen, bought: 5},
+		{open: orders, skus: 1, perBuyer: 10, want: order.ErrPurchaseLimit, bought: 10}, // both are counted
+	} {
+		storetest.Each(t, func(t *testing.T, db *store.Store) {
+			shops := threeShops(t, db, maxOpen(c.open))
+			for _, how := range offered(shops[0]) {
+				shops := allBy(how.Name, shops)
+				for i := range c.skus {
+					shops[0].supply(t, fmt.Sprint(how.Name, i), 2*orders)
+					shops[0].limit(t, fmt.Sprint(how.Name, i), c.perBuyer)
 				}
-			})
-			if got := placed.Load(); got != most {
-				t.Errorf("%s: got %d orders, want %d", how.Name, got, most)
-			}
-			if !how.Designed {
-				continue
-			}
-			for i := range skus {
-				shops[0].audit(t, fmt.Sprintf("%s-%d", how.Name, i))
-			}
-		}
-	})
-}
-
-// The same for the units of a SKU, in orders of one to three.
-func TestService_purchaseLimitAtOnce(t *testing.T) {
-	t.Parallel()
-	const orders, limit = 24, 10
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		shops := threeShops(t, db, maxOpen(orders)) // both are counted
-		for _, how := range offered(shops[0]) {
-			shops := allBy(how.Name, shops)
-			shops[0].supply(t, how.Name, 2*orders)
-			shops[0].limit(t, how.Name, limit)
-			var bought atomic.Int64
-			atOnce(orders, func(i int) {
-				r := purchase(how.Name, fmt.Sprint(i), how.Name, int64(1+i%3))
-				_, err := patient(t.Context(), shops[i%len(shops)], r)
-				if err == nil {
-					bought.Add(r.Lines[0].Units)
-				} else if !errors.Is(err, order.ErrPurchaseLimit) {
-					t.Errorf("%s: got %v, want ErrPurchaseLimit", how.Name, err)
+				var bought atomic.Int64
+				atOnce(orders, func(i int) {
+					r := purchase(how.Name, fmt.Sprint(i), fmt.Sprint(how.Name, i%c.skus), 1)
+					if c.perBuyer > 0 {
+						r.Lines[0].Units += int64(i % 3)
+					}
+					_, err := patient(t.Context(), shops[i%len(shops)], r)
+					if err == nil {
+						bought.Add(r.Lines[0].Units)
+					} else if !errors.Is(err, c.want) {
+						t.Errorf("%s: got %v, want %v", how.Name, err, c.want)
+					}
+				})
+				if got := bought.Load(); got != c.bought {
+					t.Errorf("%s: got %d units, want %d", how.Name, got, c.bought)
 				}
-			})
-			if got := bought.Load(); got != limit {
-				t.Errorf("%s: got %d units, want %d", how.Name, got, limit)
+				for i := range c.skus {
+					if how.Designed {
+						shops[0].audit(t, fmt.Sprint(how.Name, i))
+					}
+				}
 			}
-			if how.Designed {
-				shops[0].audit(t, how.Name)
-			}
-		}
-	})
+		})
+	}
 }
 
 // Orders that come and go while others are counted, and a limit with them: none waits for another for ever, and never is

@@ -119,10 +119,7 @@ func TestService_Order(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
 		b.supply(t, "mug", 1)
-		placed, _, err := b.Place(t.Context(), buy("key", "mug", 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		placed := b.place(t, "key", "mug", 1)
 		got, err := b.Order(t.Context(), "ann", placed.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -443,39 +440,20 @@ func TestService_Place_releaseEarly(t *testing.T) {
 	})
 }
 
-// shopAt returns a shop whose database's clock is set by the function it returns.
-func shopAt(t *testing.T, kind storetest.Kind) (*bundle, func(unix int64)) {
-	t.Helper()
-	db := kind.New(t, "").Migrated(t)
-	db.DB().SetMaxOpenConns(1) // the clock is set for one connection
-	b := setup(t, db)
-	b.supply(t, "mug", 10)
-	return b, func(unix int64) {
-		t.Helper()
-		b.exec(t, "SET timestamp = ?", unix)
-	}
-}
-
-func wantTimes(t *testing.T, o order.Order, created time.Time) {
-	t.Helper()
-	if !o.CreatedAt.Equal(created) || !o.ExpiresAt.Equal(created.Add(order.DefaultHold)) {
-		t.Errorf("created at %v, expires at %v, want %v and %v later", o.CreatedAt, o.ExpiresAt, created, order.DefaultHold)
-	}
-}
-
 // "Times are by the database's clock when the stock was read", so that a step of that clock is
 // followed by the next order.
 func TestService_Place_clockSteps(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		b, set := shopAt(t, kind)
+		b := setup(t, kind.New(t, "").Migrated(t))
+		b.db.DB().SetMaxOpenConns(1) // the clock is set for one connection
+		b.supply(t, "mug", 10)
 		for i, unix := range []int64{2_000_000_000, 2_000_003_600, 1_900_000_000} {
-			set(unix)
-			o, _, err := b.Place(t.Context(), buy(fmt.Sprint(i), "mug", 1))
-			if err != nil {
-				t.Fatal(err)
+			b.exec(t, "SET timestamp = ?", unix)
+			o := b.place(t, fmt.Sprint(i), "mug", 1)
+			if created := time.Unix(unix, 0); !o.CreatedAt.Equal(created) || !o.ExpiresAt.Equal(created.Add(order.DefaultHold)) {
+				t.Errorf("created at %v, expires at %v, want %v and %v later", o.CreatedAt, o.ExpiresAt, created, order.DefaultHold)
 			}
-			wantTimes(t, o, time.Unix(unix, 0))
 			if _, err := b.Pay(t.Context(), payment(o)); err != nil {
 				t.Errorf("pay in time: %v", err)
 			}
