@@ -73,8 +73,8 @@ func (g *gathering) want(t *testing.T, what string, i int, want error) {
 	}
 }
 
-// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units. "An order that is refused
-// delays no other order of the batch": all others are placed in the same transaction.
+// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units. "An order that is
+// refused delays no other order of the batch": all others are placed in the same transaction.
 func TestBatch_oneFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

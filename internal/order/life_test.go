@@ -48,8 +48,8 @@ func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequ
 	}
 }
 
-// stocked is ann's request of three new SKUs of three units: for one unit of the first, two of the second, and all of the
-// third.
+// stocked is ann's request of three new SKUs of three units: for one unit of the first, two of the second, and all of
+// the third.
 func (b *bundle) stocked(t *testing.T, key string) order.Request {
 	t.Helper()
 	r := cart(key)
@@ -61,7 +61,8 @@ func (b *bundle) stocked(t *testing.T, key string) order.Request {
 	return r
 }
 
-// wantEndOfAll fails unless an order of stocked units has this status, and each line's units were sold, or given back, once.
+// wantEndOfAll fails unless an order of stocked units has this status, and each line's units were sold, or given back,
+// once.
 func (b *bundle) wantEndOfAll(t *testing.T, o order.Order, status order.Status) {
 	t.Helper()
 	for _, line := range o.Lines {

@@ -131,8 +131,9 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 	}
 }
 
-// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once": neither
-// of pending orders, of four SKUs, so that no lease keeps them in line, nor of units of a SKU, in orders of one to three.
+// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once":
+// neither of pending orders, of four SKUs, so that no lease keeps them in line, nor of units of a SKU, in orders of one
+// to three.
 func TestService_limitsAtOnce(t *testing.T) {
 	t.Parallel()
 	const orders = 24

@@ -188,8 +188,8 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 	})
 }
 
-// "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "The same
-// request again gets the same order [...]; another request with the same key is refused", whatever the lines.
+// "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "The
+// same request again gets the same order [...]; another request with the same key is refused", whatever the lines.
 func TestService_Place_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -200,7 +200,7 @@ func TestService_Place_lines(t *testing.T) {
 			b.supplyAt(t, mugs, mug, 10)
 			b.supplyAt(t, hats, hat, 20)
 			b := b.by(s.Name)
-			r := cart(s.Name, order.RequestLine{SKU: mug, Units: 1}, order.RequestLine{SKU: hat, Units: 4}, order.RequestLine{SKU: mug, Units: 2})
+			r := cart(s.Name, []order.RequestLine{{SKU: mug, Units: 1}, {SKU: hat, Units: 4}, {SKU: mug, Units: 2}}...)
 			o := b.mustPlace(t, r)
 			want := []order.Line{{SKU: mug, Units: 3, Price: mugs}, {SKU: hat, Units: 4, Price: hats}}
 			if diff := cmp.Diff(want, o.Lines); diff != "" {
@@ -264,7 +264,7 @@ func TestService_Place_allOrNothing(t *testing.T) {
 				"sold out, sum":  {[]order.RequestLine{{SKU: last, Units: 3}, {SKU: first, Units: 1}, {SKU: last, Units: 3}}, order.ErrSoldOut, last},
 				"unknown":        {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "cup", Units: 1}}, order.ErrUnknownSKU, "cup"},
 				"impossible":     {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "c?p", Units: 1}}, order.ErrUnknownSKU, "c?p"},
-				"forbidden":      {[]order.RequestLine{{SKU: last, Units: order.MaxUnits}, {SKU: last, Units: 1}}, order.ErrInvalid, last},
+				"forbidden":      {slices.Repeat([]order.RequestLine{{SKU: last, Units: order.MaxUnits}}, 2), order.ErrInvalid, last},
 				"two currencies": {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: foreign, Units: 1}}, order.ErrInvalid, foreign},
 			} {
 				_, _, err := b.by(s.Name).Place(t.Context(), cart("key-"+s.Name, c.lines...))
@@ -313,8 +313,8 @@ func TestService_Place_lastLineGone(t *testing.T) {
 	})
 }
 
-// The mistake that the load test shows, the same every time: of two buyers on two instances who read the same stock before
-// either writes, each is sold the only unit of both SKUs.
+// The mistake that the load test shows, the same every time: of two buyers on two instances who read the same stock
+// before either writes, each is sold the only unit of both SKUs.
 func TestService_Place_linesOversold(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -337,16 +337,17 @@ func TestService_Place_linesOversold(t *testing.T) {
 			place(0)
 			for _, sku := range skus {
 				account, differences := shops[0].account(t, sku)
-				if account.Oversold() != 1 || account.Level.Available != 0 || differences == 0 {
-					t.Errorf("%s: account of %s %+v with %d differences, want 1 oversold though the level reads zero", strategy, sku, account, differences)
+				if account.Oversold() != 1 || account.Level.Available != 0 || len(differences) == 0 {
+					t.Errorf("%s: account %+v, differences %v, want 1 oversold though the level reads zero",
+						strategy, account, differences)
 				}
 			}
 		}
 	})
 }
 
-// A database that has seen a higher fence than the lock's store remembers costs a retry, not the order, on whichever line,
-// and the other's fence stays its lease's.
+// A database that has seen a higher fence than the lock's store remembers costs a retry, not the order, on whichever
+// line, and the other's fence stays its lease's.
 func TestService_Place_overtakesFence(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -234,14 +234,23 @@ func (b *bundle) place(t *testing.T, key, sku string, units int64) order.Order {
 // audit returns the account of a SKU and fails the test on any difference.
 func (b *bundle) audit(t testing.TB, sku string) stock.Account {
 	t.Helper()
-	var account stock.Account
+	account, differences := b.account(t, sku)
+	for _, d := range differences {
+		t.Errorf("audit: %+v", d)
+	}
+	return account
+}
+
+// account returns the account of a SKU and its differences.
+func (b *bundle) account(t testing.TB, sku string) (account stock.Account, differences []stock.Difference) {
+	t.Helper()
 	err := b.db.Audit(t.Context(), sku,
 		func(a stock.Account) error { account = a; return nil },
-		func(d stock.Difference) error { t.Errorf("audit: %+v", d); return nil })
+		func(d stock.Difference) error { differences = append(differences, d); return nil })
 	if err != nil {
 		t.Fatalf("audit: %v", err)
 	}
-	return account
+	return account, differences
 }
 
 // wantLevel compares available and reserved units of a SKU.
@@ -258,18 +267,6 @@ func (b *bundle) raiseFence(t *testing.T, name string, fence int64) {
 	t.Helper()
 	b.exec(t, "UPDATE skus SET fence = ? WHERE name = ?", fence, name)
 	b.exec(t, "UPDATE movements SET fence = ? WHERE sku = ? AND kind = 'supply'", fence, name)
-}
-
-// account returns the account of a SKU that may differ.
-func (b *bundle) account(t *testing.T, sku string) (account stock.Account, differences int) {
-	t.Helper()
-	err := b.db.Audit(t.Context(), sku,
-		func(a stock.Account) error { account = a; return nil },
-		func(stock.Difference) error { differences++; return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return account, differences
 }
 
 // payment asks that an order be ended, without an idempotency key.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,12 +82,7 @@ func TestStore_Migrate_interrupted(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		s := kind.New(t, "").Through(t, func(statement string) testserver.Fate {
-			if strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS skus") {
-				interrupt()
-			}
-			return testserver.Pass
-		}).Open(t)
+		s := kind.New(t, "").Through(t, at("CREATE TABLE IF NOT EXISTS skus", testserver.Pass, interrupt)).Open(t)
 		if got, err := s.Migrate(ctx); err != nil || got != files || ctx.Err() == nil {
 			t.Errorf("got %d, %v, want %d; interrupted: %v", got, err, files, ctx.Err())
 		}
@@ -237,7 +231,7 @@ func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 // Both dialects have the same tables, columns and indexes.
 func TestStore_Migrate_sameSchema(t *testing.T) {
 	t.Parallel()
-	sqlite := storetest.Kinds()[0].New(t, "").Migrated(t)
+	sqlite := storetest.SQLite(t)
 	columns := texts(t, sqlite, `SELECT m.name || '.' || p.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS p
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'`)
 	indexes := texts(t, sqlite, `SELECT m.name || '.' || group_concat(p.name) FROM sqlite_master AS m JOIN pragma_index_info(m.name) AS p

@@ -1,12 +1,14 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/order"
@@ -146,6 +148,16 @@ func (s shop) take(t testing.TB, mode stock.TakeMode, want stock.Take) error {
 	return s.InTx(t.Context(), func(tx order.Tx) error { return tx.Take(mode, want) })
 }
 
+// undone runs fn in a transaction that is rolled back.
+func (s shop) undone(t testing.TB, fn func(tx order.Tx) error) {
+	t.Helper()
+	undo := errors.New("undo")
+	err := s.InTx(t.Context(), func(tx order.Tx) error { return cmp.Or(fn(tx), undo) })
+	if !errors.Is(err, undo) {
+		t.Errorf("got %v, want the transaction to be undone", err)
+	}
+}
+
 func (s shop) sku(t testing.TB, name string) stock.SKU {
 	t.Helper()
 	sku, err := s.SKU(t.Context(), name)
@@ -198,7 +210,7 @@ func (s shop) wantRows(t testing.TB, want rows) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }

@@ -228,22 +228,13 @@ func TestTx_TryLevels(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), 10, "cap", "hat", "mug")
-		undo := errors.New("undo")
 		try := func(skus ...string) (levels order.Levels) {
-			err := s.InTx(t.Context(), func(tx order.Tx) (err error) {
-				if levels, err = tx.TryLevels(skus, 50*time.Millisecond); err != nil {
+			s.undone(t, func(tx order.Tx) (err error) {
+				if levels, err = tx.TryLevels(skus, 50*time.Millisecond); err != nil || len(levels.SKUs) == 0 {
 					return err
 				}
-				if len(levels.SKUs) > 0 { // the transaction is still open
-					if err := tx.Take(stock.Conditional, one(skus[0])); err != nil {
-						return err
-					}
-				}
-				return undo
+				return tx.Take(stock.Conditional, one(skus[0])) // the transaction is still open
 			})
-			if !errors.Is(err, undo) {
-				t.Errorf("%v: %v", skus, err)
-			}
 			return levels
 		}
 		names := func(levels order.Levels) []string { return slices.Sorted(maps.Keys(levels.SKUs)) }
@@ -251,7 +242,7 @@ func TestTx_TryLevels(t *testing.T) {
 		if got := try(all...); !slices.Equal(names(got), all) || got.SKUs["cap"].Level != level(10, 0) || got.At.IsZero() {
 			t.Errorf("all: got %+v", got)
 		}
-		err := s.InTx(t.Context(), func(tx order.Tx) error {
+		s.undone(t, func(tx order.Tx) error {
 			if _, err := tx.LockLevels([]string{"hat"}); err != nil {
 				return err
 			}
@@ -261,10 +252,7 @@ func TestTx_TryLevels(t *testing.T) {
 			if got := names(try("hat")); len(got) > 0 {
 				t.Errorf("hat alone: got %v", got)
 			}
-			return undo
+			return nil
 		})
-		if !errors.Is(err, undo) {
-			t.Error(err)
-		}
 	})
 }
