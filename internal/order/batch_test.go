@@ -228,6 +228,8 @@ func TestBatch_soldOut(t *testing.T) {
 		g := gather(t, db, w.config)
 		g.supply(t, "mug", 1)
 		g.supply(t, "hat", 5)
+		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
+		g.serve()
 		hat := g.place(t, "hat", "hat", 1)
 		repeat := func() {
 			if o, replayed, err := g.Place(t.Context(), buy("hat", "hat", 1)); err != nil || !replayed || o.ID != hat.ID {
@@ -235,8 +237,6 @@ func TestBatch_soldOut(t *testing.T) {
 			}
 		}
 		repeat()
-		g.join(t.Context(), t, purchase("ann", "key", "mug", 1))
-		g.serve()
 		begun, asked := g.begun.Load(), w.asked.Load()
 		atOnce(20, func(i int) {
 			repeat()
