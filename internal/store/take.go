@@ -138,8 +138,10 @@ func (t *tx) Move(movements ...stock.Movement) error {
 	for _, column := range slices.Sorted(maps.Keys(changes)) {
 		if change, some := changes[column].expr("0"); some {
 			set = append(set, fmt.Sprintf("%[1]s = %[1]s + @%[1]s", column))
-			where += fmt.Sprintf(" AND %[1]s + @%[1]s >= 0", column)
 			values[column] = change
+		}
+		if slices.Min(slices.Collect(maps.Values(changes[column]))) < 0 {
+			where += fmt.Sprintf(" AND %[1]s + @%[1]s >= 0", column)
 		}
 	}
 	if fence, some := fences.expr("NULL"); some {
@@ -162,6 +164,11 @@ type byName map[string]int64
 
 // expr returns the number of a row's SKU in SQL, and whether there is any but 0, for which it is otherwise.
 func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
+	if len(n) == 1 {
+		for _, only := range n {
+			return gorm.Expr("?", only), only != 0
+		}
+	}
 	number.SQL = "CASE name"
 	for _, name := range slices.Sorted(maps.Keys(n)) {
 		if n[name] != 0 {
