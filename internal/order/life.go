@@ -47,7 +47,7 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 
 // Ending is an order that is to be ended.
 type Ending struct {
-	Order            Order  // if it has no lines, End reads the order with its ID and Buyer
+	Order            Order  // only ID and Buyer count: End reads the rest
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
 	NoWait           bool   // for a row that another transaction has locked

@@ -109,11 +109,12 @@ func TestLockedRow(t *testing.T) {
 	})
 }
 
-// What waits behind is answered while the row is still locked: after "rowTimeout at most", or when its caller leaves.
+// What waits behind is answered while the row is still locked: after "rowTimeout at most", or when its caller leaves. A
+// strategy of one order tries "again [...] for 5 s after ErrBuyerLocked".
 func TestLockedRow_forLong(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		shop := setup(t, kind.New(t, "").Migrated(t), byLanes)
+		shop := setup(t, kind.New(t, "").Migrated(t), byLanes, maxOpen(10))
 		shop.supply(t, "mug", 10)
 		shop.supply(t, "hat", 10)
 		mug, hat := shop.place(t, "mug", "mug", 1), shop.place(t, "hat", "hat", 1)
@@ -122,10 +123,19 @@ func TestLockedRow_forLong(t *testing.T) {
 			if _, err := tx.LockOrders(hat.ID); err != nil {
 				return err
 			}
+			if _, err := tx.LockBuyers("eve"); err != nil {
+				return err
+			}
 			if _, err := tx.LockLevels([]string{"mug"}); err != nil {
 				return err
 			}
 			var all sync.WaitGroup
+			for _, strategy := range []string{"lanes", "conditional"} {
+				all.Go(func() {
+					_, _, err := shop.by(strategy).Place(t.Context(), purchase("eve", strategy, "hat", 1))
+					wantErr(t, "buyer of "+strategy, err, order.ErrBusy)
+				})
+			}
 			all.Go(func() {
 				_, err := shop.Pay(t.Context(), payment(hat))
 				wantErr(t, "order", err, order.ErrBusy)

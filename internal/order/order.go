@@ -252,7 +252,7 @@ type Levels struct {
 
 // Have reports whether all SKUs of the lines were read.
 func (l Levels) Have(lines []Line) bool {
-	return !slices.ContainsFunc(lines, func(line Line) bool { return l.SKUs[line.SKU].Name == "" })
+	return !slices.ContainsFunc(lines, func(line Line) bool { _, read := l.SKUs[line.SKU]; return !read })
 }
 
 // Limited adds up, for each buyer, the units of SKUs with a limit in the orders, times sign.

@@ -105,15 +105,13 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 	if err := r.replay(ctx, d); !errors.Is(err, ErrNotFound) {
 		return err
 	}
+	began := time.Now()
 	err := r.Next.Sell(ctx, d)
-	for began := time.Now(); ; err = r.Next.Sell(ctx, d) {
-		isLocked := errors.Is(err, ErrBuyerLocked) && time.Since(began) < 5*time.Second
-		if !errors.Is(err, ErrChanged) && !isLocked {
-			break
+	for errors.Is(err, ErrChanged) || errors.Is(err, ErrBuyerLocked) && time.Since(began) < 5*time.Second {
+		if errors.Is(err, ErrBuyerLocked) {
+			_ = Pause(ctx, rand.N(50*time.Millisecond)) // if ctx has ended, Next says so
 		}
-		if isLocked {
-			_ = Pause(ctx, rand.N(50*time.Millisecond)) // that ctx has ended, Next says
-		}
+		err = r.Next.Sell(ctx, d)
 	}
 	// While this request waited, another with the same key may have taken the last units.
 	if errors.Is(err, ErrKeyTaken) || errors.Is(err, ErrSoldOut) {

@@ -1,14 +1,13 @@
 package store_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/order"
@@ -152,7 +151,12 @@ func (s shop) take(t testing.TB, mode stock.TakeMode, want stock.Take) error {
 func (s shop) undone(t testing.TB, fn func(tx order.Tx) error) {
 	t.Helper()
 	undo := errors.New("undo")
-	err := s.InTx(t.Context(), func(tx order.Tx) error { return cmp.Or(fn(tx), undo) })
+	err := s.InTx(t.Context(), func(tx order.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return undo
+	})
 	if !errors.Is(err, undo) {
 		t.Errorf("got %v, want the transaction to be undone", err)
 	}
@@ -210,7 +214,7 @@ func (s shop) wantRows(t testing.TB, want rows) {
 			t.Fatal(err)
 		}
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }

@@ -47,8 +47,11 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	for _, sku := range b.locked {
 		s.locked[sku] = true
 	}
+	if len(s.repeated) > maxSeen {
+		clear(s.repeated)
+	}
 	for _, r := range requests {
-		if r.claim != nil && len(s.repeated) < maxSeen {
+		if r.claim != nil {
 			s.repeated[r.key] = true
 		}
 	}
@@ -226,7 +229,7 @@ func (b *batch) skus() (names []string) {
 	return slices.Compact(names)
 }
 
-// movements are those of the orders' units.
+// movements returns the ledger's rows for the orders' units.
 func (b *batch) movements(at time.Time) (moved []stock.Movement) {
 	for _, r := range b.requests {
 		kind := stock.Reserve

@@ -20,8 +20,8 @@
 // time, because their holder has crashed or the lock's store does not answer, the batch sells without, since the rows that
 // it locks decide. A holder whose lease has ended is harmless for the same reason.
 //
-// Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. They lock the rows of
-// their orders, and wait behind also for those; the row of a buyer is locked for a request with a key.
+// Payments, cancellations and expiries wait in a queue of their own, whose batches need no leases. They also lock the rows
+// of their orders, and wait behind for them. The row of the buyer is locked only for a request with a key.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and

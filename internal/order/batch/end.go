@@ -47,7 +47,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	}
 	lines := 0
 	b.keep(func(r *request) bool {
-		if lines > maxLines { // more than was thought
+		if lines >= maxLines { // more than was thought
 			r.next = &s.ending
 			return false
 		}

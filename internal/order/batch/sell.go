@@ -139,15 +139,16 @@ func (b *batch) mend() (wrong []string, missing []order.Order) {
 	return slices.Sorted(maps.Keys(b.early)), missing
 }
 
-// recall returns the SKUs as they were read last, empty where they were not, and the time by the database's clock, as far
-// as is known.
+// recall returns the SKUs that are known, as they were read last, and the time by the database's clock, as far as is known.
 func (s *Seller) recall(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)
 	levels := order.Levels{SKUs: map[string]stock.SKU{}, At: now}
 	for _, name := range skus {
-		levels.SKUs[name] = s.seen[name]
+		if sku, known := s.seen[name]; known {
+			levels.SKUs[name] = sku
+		}
 	}
 	return levels
 }
