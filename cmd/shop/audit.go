@@ -35,6 +35,7 @@ Invariants:
   I5  The ledger explains the rest: its movements add up to the level, and each order's line has its own:
       reserved once; then sold once if it was paid, given back once if it was cancelled or has expired. And
       what is counted for a limit is what the buyer's pending and paid orders have.
+  I8  Each paid order was paid by one payment, of its total; every other payment is on record as refused.
 
 I3, that every order a buyer was told of exists, takes the buyers' own record: the load test compares it.
 Memory stays below 100 MB, whatever the number of orders. JSON lists the first 1,000 SKUs and differences, and

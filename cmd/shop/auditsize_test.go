@@ -94,6 +94,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 		var claims []order.Claim
 		var written []order.Order
 		var movements []stock.Movement
+		var payments []order.Payment
 		for n := from; n < min(from+chunk, orders); n++ {
 			at := opened.Add(time.Duration(n) * time.Millisecond)
 			d := order.Order{
@@ -116,12 +117,18 @@ func fill(t *testing.T, s *store.Store, orders int) {
 			}
 			claims = append(claims, order.Claim{Order: d, Fingerprint: order.Fingerprint(d.Lines)})
 			written = append(written, d)
+			if d.Status == order.Paid {
+				payments = append(payments, order.Payment{ID: "pi-" + d.ID, OrderID: d.ID, Amount: d.Total})
+			}
 		}
 		err := s.InTx(t.Context(), func(tx order.Tx) error {
 			if _, err := tx.ClaimKeys(claims...); err != nil {
 				return err
 			}
 			if err := tx.Insert(written...); err != nil {
+				return err
+			}
+			if _, err := tx.RecordPayments(payments...); err != nil {
 				return err
 			}
 			return tx.Record(movements...)

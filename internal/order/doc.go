@@ -12,14 +12,14 @@
 // clock when the stock was read; an order that a batch has written before has the time as it was known then, off by
 // less than a second. Movements of its end have the instance's time.
 //
-// An order ends once: paid, and its units are sold; cancelled by its buyer, or expired because it was not paid in time,
-// and its units are available again. That needs only the order's own row lock: it ends while it is pending and, by the
+// An order ends once: paid, and its units are sold; cancelled, or expired because it was not paid in time, and its units are
+// available again. The payment provider's word says that it is paid (Service.TakePayment). That needs only the order's own row lock: it ends while it is pending and, by the
 // database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction (an Ender: package
 // batch).
 //
 // Whatever a transaction of the shop does, it locks rows in one sequence, so that no two wait for each other:
 //
-//	orders -> buyers -> idempotency keys -> SKUs -> units that buyers have of SKUs with a limit
+//	orders -> buyers -> idempotency keys -> SKUs -> payments -> units that buyers have of SKUs with a limit
 //
 // Rows of a kind are sorted by their primary key where the transaction waits for them. An order that is being placed, its
 // lines and all movements may be written at any moment: no other transaction waits for their rows. A delivery also has
@@ -42,6 +42,8 @@
 //   - A refused order changes no row.
 //   - Payment and expiry at the same instant end as exactly one of the two. Each unit is sold once or released once.
 //     A late payment is refused, also before a sweep has found the order.
+//   - Each paid order was paid by one payment, of its total. Every other payment is on record as refused, so that its
+//     money can be refunded. A payment has one answer, however often and however late it is repeated.
 //   - If the answer to a COMMIT is lost, the store finds out on another connection whether it was done. If that also
 //     fails, the error is ErrUnknownOutcome: repeating the request with the same key returns the one outcome there is.
 //

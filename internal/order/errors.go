@@ -12,8 +12,9 @@ type Error struct {
 	Code string // of its kind
 	Text string
 
-	Status Status        // of ErrState and ErrExpired: how the order ended
+	Status Status        // of the order, of an error that says why it does not end as requested
 	Wait   time.Duration // of ErrTooManyOpen: until the first pending order expires
+	Refund bool          // the money of the payment has to be refunded
 }
 
 func (e *Error) Error() string { return e.Text }

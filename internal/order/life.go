@@ -30,7 +30,7 @@ type Ended struct {
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it is,
+// Pay makes the buyer's pending order paid by the buyer's own word, as in a demonstration: its units become sold. An order that is paid already is returned as it is,
 // so that repeating the request is safe, whatever the first answer was. A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
@@ -47,15 +47,18 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 
 // Ending is an order that is to be ended.
 type Ending struct {
-	Order            Order  // only ID and Buyer count: End reads the rest
+	Order            Order  // only ID and Buyer count, an empty Buyer for any: End reads the rest
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
 	NoWait           bool   // for a row that another transaction has locked
 
+	// Payment is the provider's word for an order that is to be paid; without an ID, the buyer's own word counts.
+	Payment Payment
+
 	// The outcome.
 	Now   Status // of the order
 	Moved bool   // this call ended it; or may have, with an ErrUnknownOutcome
-	Err   error  // nil also if the order does not end so: Now says why
+	Err   error  // nil also if the order does not end so: Now, or the Refusal of Payment, says why
 }
 
 // Ender ends orders. *batch.Seller is one.
@@ -64,8 +67,10 @@ type Ender interface {
 	// anything else if it is pending and not due. Its units leave reserved in the same transaction. The key is claimed also
 	// if the order had ended in that way before.
 	//
-	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrBusy, ErrUnknownOutcome,
-	// ErrNotReserved. With NoWait, an order whose own row is locked stays pending, without an error.
+	// A payment is recorded in the same transaction, with its Refusal, whether or not it pays the order.
+	//
+	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrPaymentReused, ErrBusy,
+	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose own row is locked stays pending, without an error.
 	End(ctx context.Context, endings ...*Ending)
 }
 
@@ -121,27 +126,36 @@ func endFingerprint(id string, as Status) string {
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	as, confirm := e.As, s.Store.Confirm()
 	e = s.endWithRetry(ctx, e)
-	first := e.Moved
-	if e.Err == nil && e.Now == Pending { // it is due, and no sweep has expired it yet
+	first, payment := e.Moved, e.Payment
+	isDue := e.Now == Pending && payment.Refusal != ErrAmountMismatch.Code // and no sweep has expired it yet
+	if e.Err == nil && isDue {
 		e = s.endWithRetry(ctx, Ending{Order: e.Order, As: Expired})
 		if e.Err == nil && e.Now == Pending {
 			e.Err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
 	err := e.Err
+	e.Order.Status = e.Now
 	switch {
-	case err != nil || e.Now == as:
-	case e.Now == Expired:
-		err = &Error{Code: ErrExpired.Code, Status: e.Now,
-			Text: "it was not paid in time and has expired, its units are for sale again: place a new order"}
-	default:
-		err = &Error{Code: ErrState.Code, Status: e.Now, Text: fmt.Sprintf("it is %s already", e.Now)}
+	case err != nil:
+	case payment.Refusal != "":
+		err = payment.refused(e.Order)
+	case e.Now != as:
+		err = hasEnded(e.Now)
 	}
 	if err != nil {
 		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, confirm(ctx, err))
 	}
-	e.Order.Status = e.Now
 	return Ended{Order: e.Order, First: first}, nil
+}
+
+// hasEnded is the error of an order that has ended otherwise than requested.
+func hasEnded(as Status) error {
+	if as == Expired {
+		return &Error{Code: ErrExpired.Code, Status: as,
+			Text: "it was not paid in time and has expired, its units are for sale again: place a new order"}
+	}
+	return &Error{Code: ErrState.Code, Status: as, Text: fmt.Sprintf("it is %s already", as)}
 }
 
 const (

@@ -35,6 +35,8 @@ type Order struct {
 	Total     stock.Money `json:"total"`
 	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read; in a batch up to a second off
 	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
+
+	FirstExpiry time.Time `json:"-"` // ExpiresAt before the hold was extended; zero if it was not
 }
 
 // Line is one SKU of an order and how many units of it.
@@ -234,13 +236,16 @@ func (d *Draft) Price(levels Levels) error {
 }
 
 // Replay makes the draft the answer to a repeated request: the order of the claim as it was first answered. Of what the
-// answer shows, only the status of an order ever changes. ErrKeyReused: the key came with another request.
+// answer shows, only the status of an order and the end of its hold ever change. ErrKeyReused: the key came with another request.
 func (d *Draft) Replay(claim Claim) error {
 	if claim.Fingerprint != d.Fingerprint {
 		return ErrKeyReused
 	}
 	d.Order, d.Replayed = claim.Order, true
 	d.Status = Pending
+	if !d.FirstExpiry.IsZero() {
+		d.ExpiresAt = d.FirstExpiry
+	}
 	return nil
 }
 

@@ -28,6 +28,7 @@ var tables = map[string]struct {
 	"deliveries":        {"idempotency keys", regexp.MustCompile(`'key-[^']*'`)},
 	"skus":              {"SKUs", regexp.MustCompile(`'sku-\d'`)},
 	"buyer_units":       {"units that buyers have of SKUs with a limit", regexp.MustCompile(`'sku-\d'(, ?'buyer-\d')?`)},
+	"payments":          {"payments", regexp.MustCompile(`'(buyer:|pi-)[^']*'`)},
 	"order_lines":       {},
 	"movements":         {},
 	"idempotency_purge": {},

@@ -27,6 +27,9 @@ type Config struct {
 	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
 	Hold time.Duration
 
+	// Extension is how much longer an order holds its units once its hold is extended; 0 means DefaultHold.
+	Extension time.Duration
+
 	// OnLag is called by ExpireDue with the time for which the order that is due longest has been due by this process's
 	// clock, 0 if none is. It may be nil.
 	OnLag func(time.Duration)
@@ -45,6 +48,7 @@ type Service struct {
 // New returns a Service.
 func New(c Config) *Service {
 	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
+	c.Extension = cmp.Or(c.Extension, DefaultHold).Truncate(time.Microsecond)
 	return &Service{Config: c}
 }
 
@@ -146,9 +150,18 @@ func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error)
 
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
+	found, err := s.order(ctx, id)
+	if err == nil && found.Buyer != buyer {
+		return Order{}, fmt.Errorf("order %.40q: %w", id, ErrNotFound)
+	}
+	return found, err
+}
+
+// order returns any buyer's order with this id.
+func (s *Service) order(ctx context.Context, id string) (Order, error) {
 	confirm := s.Store.Confirm()
 	found, err := s.Store.Orders(ctx, id)
-	if err == nil && (len(found) == 0 || found[0].Buyer != buyer) {
+	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {

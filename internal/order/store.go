@@ -22,7 +22,7 @@ type Store interface {
 	InTx(ctx context.Context, fn func(Tx) error) error
 
 	// Confirm returns a function that returns the error of what is read between the two calls. An error that says that
-	// something is not there (ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound) becomes ErrBusy
+	// something is not there (ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound, ErrNoPayment) becomes ErrBusy
 	// if the answer may be that of a server that had been replaced without noticing. The end of an order is final: an old
 	// server cannot be wrong about it.
 	Confirm() func(ctx context.Context, err error) error
@@ -95,6 +95,16 @@ type Tx interface {
 	// LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their
 	// ids. It does not wait for rows that other transactions have locked.
 	LockOrders(ids ...string) (map[string]Found, error)
+
+	// Extend writes the ExpiresAt and FirstExpiry of an order that is locked and pending.
+	Extend(o Order) error
+
+	// RecordPayments writes the rows of payments, and returns those that are on record instead, by their ids.
+	RecordPayments(payments ...Payment) (known map[string]Payment, err error)
+
+	// MovePayment makes a payment that was refused, and not refunded, the payment of another order. ErrBusy: it has been
+	// refunded or moved meanwhile.
+	MovePayment(p Payment) error
 
 	// EndAll ends orders that are locked and pending.
 	EndAll(as Status, ids ...string) error

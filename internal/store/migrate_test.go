@@ -17,7 +17,7 @@ import (
 )
 
 // files is how many migrations there are.
-const files = 2
+const files = 3
 
 func wantPending(t *testing.T, s *store.Store, want bool) {
 	t.Helper()
@@ -175,16 +175,21 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 	return found
 }
 
-// What buyers have of a SKU that has a limit already is counted when the table of the counts is made.
-func TestStore_Migrate_countsUnits(t *testing.T) {
+// When their tables are made, what buyers have of a SKU that has a limit already is counted, and orders that are paid
+// already get a payment.
+func TestStore_Migrate_fillsTables(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 10, "mug", "hat")
 		s.mustPlace(t, draft("ann", "k1", "mug", "hat"), draft("ann", "k2", "mug"), draft("bob", "k1", "mug"))
-		storetest.Exec(t, st, "UPDATE skus SET limit_per_buyer = 5 WHERE name = 'mug'",
-			"DROP TABLE buyer_units", "DELETE FROM goose_db_version WHERE version_id = 2")
-		if got, err := s.Migrate(t.Context()); err != nil || got != 1 {
-			t.Errorf("migrate: got %d, %v, want 1", got, err)
+		zoe := draft("zoe", "k1", "hat")
+		s.mustPlace(t, zoe)
+		storetest.Exec(t, st, "UPDATE orders SET status = 'paid' WHERE buyer = 'zoe'", "UPDATE skus SET reserved = 2, sold = 2 WHERE name = 'hat'",
+			"INSERT INTO movements SELECT sku, REPLACE(id, '-7', '-8'), 'sell', order_id, 0, 0, -reserved, reserved, 0, created_at FROM movements WHERE order_id = '"+zoe.ID+"'",
+			"UPDATE skus SET limit_per_buyer = 5 WHERE name = 'mug'",
+			"DROP TABLE buyer_units", "DROP TABLE payments", "ALTER TABLE orders DROP COLUMN first_expiry", "DELETE FROM goose_db_version WHERE version_id > 1")
+		if got, err := s.Migrate(t.Context()); err != nil || got != 2 {
+			t.Errorf("migrate: got %d, %v, want 2", got, err)
 		}
 		if got := texts(t, st, "SELECT units FROM buyer_units ORDER BY units"); !slices.Equal(got, []string{"2", "4"}) {
 			t.Errorf("got %v, want the units of bob and ann", got)

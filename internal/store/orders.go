@@ -23,6 +23,7 @@ type orderRow struct {
 	Currency       string
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
+	FirstExpiry    *dbTime
 
 	Fingerprint string `gorm:"->"` // of its key, in queries that join it
 	Due         bool   `gorm:"->"` // in LockOrders
@@ -104,6 +105,9 @@ func withLines(db *gorm.DB, rows []orderRow) ([]order.Order, error) {
 			Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
 			CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 		}
+		if r.FirstExpiry != nil {
+			orders[i].FirstExpiry = r.FirstExpiry.Time
+		}
 	}
 	return orders, nil
 }
@@ -177,6 +181,12 @@ func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 		}
 	}
 	return found, failed(err, "read %d orders", len(ids))
+}
+
+// Extend implements order.Tx.
+func (t *tx) Extend(o order.Order) error {
+	return failed(mustMatch(t.db, order.ErrBusy, "UPDATE orders SET expires_at = ?, first_expiry = ? WHERE id = ? AND status = ?",
+		dbTime{o.ExpiresAt}, dbTime{o.FirstExpiry}, o.ID, order.Pending), "extend order")
 }
 
 // EndAll implements order.Tx.

@@ -107,6 +107,8 @@ func (s *Store) tryWrites(ctx context.Context) error {
 		"INSERT INTO idempotency_keys SELECT * FROM idempotency_keys WHERE FALSE",
 		"INSERT INTO buyers SELECT * FROM buyers WHERE FALSE",
 		"INSERT INTO buyer_units SELECT * FROM buyer_units WHERE FALSE ON DUPLICATE KEY UPDATE units = 0",
+		"INSERT INTO payments SELECT * FROM payments WHERE FALSE",
+		"UPDATE payments SET refusal = refusal WHERE id = ''",
 		"UPDATE skus SET available = available WHERE name = ''",
 		"UPDATE orders SET status = status WHERE id = ''",
 		"DELETE FROM idempotency_keys WHERE buyer = '' AND idempotency_key = ''",

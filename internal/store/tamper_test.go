@@ -57,7 +57,7 @@ func TestStore_Audit_seesEachDifference(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		for _, c := range tamperings {
 			storetest.Exec(t, st, "DELETE FROM skus", "DELETE FROM orders", "DELETE FROM order_lines", "DELETE FROM movements",
-				"DELETE FROM idempotency_keys", "DELETE FROM deliveries", "DELETE FROM buyer_units")
+				"DELETE FROM idempotency_keys", "DELETE FROM deliveries", "DELETE FROM buyer_units", "DELETE FROM payments")
 			s := newShop(t, st, 10, "mug", "hat")
 			if _, _, err := s.Supply(t.Context(), delivery("hat", "d1", 5)); err != nil {
 				t.Fatal(err)

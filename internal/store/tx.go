@@ -110,7 +110,7 @@ func (s *Store) Confirm() func(context.Context, error) error {
 		return func(_ context.Context, err error) error { return err }
 	}
 	_, before, _ := s.group.state()
-	absences := []error{order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound}
+	absences := []error{order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment}
 	return func(ctx context.Context, refusal error) error {
 		if !slices.ContainsFunc(absences, func(absence error) bool { return errors.Is(refusal, absence) }) {
 			return refusal

@@ -82,6 +82,10 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return true
 	})
 
+	if err := b.recordPayments(tx); err != nil {
+		return err
+	}
+
 	// What is left of the batch ends.
 	if len(b.requests) == 0 {
 		return errNothing
@@ -103,23 +107,67 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	return tx.AddBought(b.levels.Limited(-1, released.orders()...))
 }
 
-// canEnd reports whether the order ends as requested, or already has. The outcome of all others is in the Ending.
+// canEnd reports whether the order ends as requested, or already has, or refuses a payment, which is to be recorded. The
+// outcome of all others is in the Ending.
 func (s *Seller) canEnd(r *request, orders map[string]order.Found) bool {
 	e := r.ending
-	found := orders[e.Order.ID]
-	if found.Buyer != e.Order.Buyer {
+	found, exists := orders[e.Order.ID]
+	if !exists || e.Order.Buyer != "" && e.Order.Buyer != found.Buyer {
 		r.refusal = order.ErrNotFound
 		return false
 	}
 	e.Order, e.Now = found.Order, found.Status
-	switch {
-	case found.Locked && found.Status == order.Pending && found.Due == (e.As == order.Expired):
-		e.Now, e.Moved = e.As, true
-	case !found.Locked && e.NoWait:
-		return false
-	case !found.Locked:
-		r.next = &s.behind
+	if !found.Locked {
+		if !e.NoWait {
+			r.next = &s.behind
+		}
 		return false
 	}
-	return e.Now == e.As
+	if r.pays() {
+		e.Payment.Refusal = found.Refusal(e.Payment.Amount)
+	}
+	if found.Status == order.Pending && found.Due == (e.As == order.Expired) && e.Payment.Refusal == "" {
+		e.Now, e.Moved = e.As, true
+	}
+	return e.Now == e.As || r.pays()
+}
+
+// pays reports whether the request is a payment of the provider.
+func (r *request) pays() bool { return r.ending.Payment.ID != "" }
+
+// recordPayments records the payments of the batch. One that is on record is answered as it was, except that a refused one
+// may pay another order. An order that a buyer pays by its own word has a payment of its own, so that each paid order has
+// one.
+func (b *batch) recordPayments(tx order.Tx) error {
+	var payments []order.Payment
+	for _, r := range b.requests {
+		e := r.ending
+		switch {
+		case r.pays():
+			payments = append(payments, e.Payment)
+		case e.Moved && e.As == order.Paid:
+			payments = append(payments, order.Payment{ID: "buyer:" + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total})
+		}
+	}
+	known, err := tx.RecordPayments(payments...)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.requests {
+		e := r.ending
+		before, repeated := known[e.Payment.ID]
+		switch {
+		case !repeated:
+		case before.SameAs(e.Payment):
+			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
+		case e.Moved && before.Refusal != "" && before.RefundedAt.IsZero():
+			if err := tx.MovePayment(e.Payment); err != nil {
+				return err
+			}
+		default:
+			r.refusal = order.ErrPaymentReused
+		}
+	}
+	b.keep(func(r *request) bool { return r.refusal == nil })
+	return nil
 }

@@ -20,7 +20,7 @@ type request struct {
 	ending *order.Ending   // nil for a call of Sell
 	order  *order.Order    // of the draft or the ending
 	key    order.BuyerKey
-	alone  []string   // the buyer, the order: no two requests of a batch have one in common
+	alone  []string   // the buyer, the order, the payment: no two requests of a batch have one in common
 	answer chan error // capacity 1
 
 	fingerprint string // of the request
@@ -50,6 +50,9 @@ func newEnding(ctx context.Context, e *order.Ending) *request {
 	}
 	if e.Key != "" {
 		r.alone = append(r.alone, e.Order.Buyer)
+	}
+	if e.Payment.ID != "" {
+		r.alone = append(r.alone, e.Payment.ID)
 	}
 	return r
 }

@@ -1,0 +1,336 @@
+package order_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/store/storetest"
+)
+
+// pays says that the order is paid in full.
+func pays(id string, o order.Order) order.Payment {
+	return order.Payment{ID: id, OrderID: o.ID, Amount: o.Total}
+}
+
+// message is what a payment provider says of an order, whose payments have ids of their own.
+type message func(b *bundle, t *testing.T, o order.Order) error
+
+func succeeded(id string) message {
+	return func(b *bundle, t *testing.T, o order.Order) error {
+		ended, err := b.TakePayment(t.Context(), pays(id+"-"+o.ID, o))
+		if err == nil && ended.Status != order.Paid {
+			t.Errorf("%s: got %s without an error", id, ended.Status)
+		}
+		return err
+	}
+}
+
+func succeededWith(id string, amount stock.Money) message {
+	return func(b *bundle, t *testing.T, o order.Order) error {
+		_, err := b.TakePayment(t.Context(), order.Payment{ID: id + "-" + o.ID, OrderID: o.ID, Amount: amount})
+		return err
+	}
+}
+
+func failed(release bool) message {
+	return func(b *bundle, t *testing.T, o order.Order) error {
+		_, err := b.PaymentFailed(t.Context(), o.ID, release)
+		return err
+	}
+}
+
+func extended(b *bundle, t *testing.T, o order.Order) error {
+	_, err := b.Extend(t.Context(), o.ID)
+	return err
+}
+
+// "Each paid order was paid by one payment, of its total. Every other payment is on record as refused, so that its money
+// can be refunded. A payment has one answer, however often and however late it is repeated." Each message of a provider,
+// alone and behind a success, meets an order in each state.
+func TestPayments_inEachState(t *testing.T) {
+	t.Parallel()
+	states := []struct {
+		name   string
+		reach  func(b *bundle, t *testing.T, o order.Order)
+		status order.Status
+	}{
+		{"pending", func(*bundle, *testing.T, order.Order) {}, order.Pending},
+		{"last millisecond", func(b *bundle, t *testing.T, o order.Order) { b.dueIn(t, o, time.Millisecond) }, ""}, // either end, as the clock has it
+		{"due", func(b *bundle, t *testing.T, o order.Order) { b.dueIn(t, o, -time.Microsecond) }, order.Pending},
+		{"expired", func(b *bundle, t *testing.T, o order.Order) {
+			b.dueIn(t, o, -time.Microsecond)
+			if n, err := b.ExpireDue(t.Context(), math.MaxInt); n == 0 || err != nil {
+				t.Fatalf("got %d expired, %v", n, err)
+			}
+		}, order.Expired},
+		{"cancelled", func(b *bundle, t *testing.T, o order.Order) {
+			if _, err := b.Cancel(t.Context(), order.EndRequest{Buyer: "ann", OrderID: o.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}, order.Cancelled},
+		{"paid", func(b *bundle, t *testing.T, o order.Order) {
+			if err := succeeded("pi-first")(b, t, o); err != nil {
+				t.Fatal(err)
+			}
+		}, order.Paid},
+	}
+	less, dollars := stock.Money{Minor: 2499, Currency: "EUR"}, stock.Money{Minor: 2500, Currency: "USD"}
+	none, paid, cancelled, expired := error(nil), order.ErrAlreadyPaid, order.ErrState, order.ErrExpired
+	rows := []struct {
+		name string
+		say  message
+		want map[string]error        // by the state
+		then map[string]order.Status // what the order is afterwards, where that changes
+	}{
+		{"succeeded", succeeded("pi-1"),
+			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled, "paid": paid},
+			map[string]order.Status{"pending": order.Paid, "due": order.Expired}},
+		{"the payment that paid it", succeeded("pi-first"),
+			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled},
+			map[string]order.Status{"pending": order.Paid, "due": order.Expired}},
+		{"too little", succeededWith("pi-2", less),
+			map[string]error{"pending": order.ErrAmountMismatch, "due": expired, "expired": expired, "cancelled": cancelled, "paid": paid},
+			map[string]order.Status{"due": order.Expired}},
+		{"other currency", succeededWith("pi-3", dollars),
+			map[string]error{"pending": order.ErrAmountMismatch, "due": expired, "expired": expired, "cancelled": cancelled, "paid": paid},
+			map[string]order.Status{"due": order.Expired}},
+		{"failed", failed(false), nil, nil},
+		{"failed, released", failed(true), nil, map[string]order.Status{"pending": order.Cancelled, "due": order.Expired}},
+		{"extension", extended,
+			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled, "paid": cancelled}, nil},
+	}
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		for _, state := range states {
+			for _, row := range rows {
+				t.Run(state.name+"/"+row.name, func(t *testing.T) {
+					sku := stock.SKU{Name: fmt.Sprint("sku-", order.NewID())}
+					b.supply(t, sku.Name, 10)
+					o := b.place(t, "key-"+sku.Name, sku.Name, 2)
+					state.reach(b, t, o)
+					err := row.say(b, t, o)
+					now := b.find(t, o.ID)
+					if state.name == "last millisecond" {
+						b.wantPaidOnce(t, o, now)
+						return
+					}
+					if !errors.Is(err, row.want[state.name]) || err == nil && row.want[state.name] != none {
+						t.Errorf("got %v, want %v", err, row.want[state.name])
+					}
+					want := state.status
+					if then := row.then[state.name]; then != "" {
+						want = then
+					}
+					if now.Status != want {
+						t.Errorf("got %s afterwards, want %s", now.Status, want)
+					}
+					// Said again, it has the same answer, and changes nothing.
+					again := row.say(b, t, o)
+					if order.Code(again) != order.Code(err) {
+						t.Errorf("again: got %v, and %v at first", again, err)
+					}
+					if diff := cmp.Diff(now, b.find(t, o.ID)); diff != "" {
+						t.Errorf("again (-first +now):\n%s", diff)
+					}
+					b.wantPaidOnce(t, o, now)
+				})
+			}
+		}
+	})
+}
+
+// dueIn moves the end of an order's hold.
+func (b *bundle) dueIn(t testing.TB, o order.Order, d time.Duration) {
+	t.Helper()
+	now, err := b.db.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
+}
+
+// find returns ann's order.
+func (b *bundle) find(t testing.TB, id string) order.Order {
+	t.Helper()
+	o, err := b.Order(t.Context(), "ann", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// wantPaidOnce fails unless the level and the ledger of an order's two units are as its status has it, and each payment is
+// the one that paid it, or to be refunded.
+func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
+	t.Helper()
+	want := map[order.Status]stock.Level{
+		order.Pending: {Supplied: 10, Available: 8, Reserved: 2}, order.Paid: {Supplied: 10, Available: 8, Sold: 2},
+		order.Cancelled: {Supplied: 10, Available: 10}, order.Expired: {Supplied: 10, Available: 10},
+	}[now.Status]
+	if got := b.audit(t, o.Lines[0].SKU).Level; got != want {
+		t.Errorf("%s: got level %v, want %v", now.Status, got, want)
+	}
+	accepted, refused := 0, b.payments(t, o, true)
+	for _, p := range b.payments(t, o, false) {
+		if p.Refusal == "" {
+			accepted++
+		} else if diff := cmp.Diff(refused[p.ID], p); diff != "" {
+			t.Errorf("payment %s was refused, and is not listed to be refunded:\n%s", p.ID, diff)
+		}
+	}
+	if paid := now.Status == order.Paid; accepted != map[bool]int{true: 1}[paid] {
+		t.Errorf("got %d payments that paid an order that is %s", accepted, now.Status)
+	}
+}
+
+// payments are those of an order.
+func (b *bundle) payments(t testing.TB, o order.Order, refused bool) map[string]order.Payment {
+	t.Helper()
+	all, err := b.db.Payments(t.Context(), refused, "", math.MaxInt32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]order.Payment{}
+	for _, p := range all {
+		if p.OrderID == o.ID {
+			of[p.ID] = p
+		}
+	}
+	return of
+}
+
+// "Payment and expiry at the same instant end as exactly one of the two": 1,000 orders that fall due one after the other
+// while their payments and the sweeps of three instances come.
+func TestPayments_raceWithExpiry(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		const orders, buyers = 1000, 20
+		shops := threeShops(t, db)
+		b := shops[0].by("batch")
+		b.supply(t, "sku-1", 2*orders)
+		var placed []order.Order
+		for i := range orders {
+			placed = append(placed, b.mustPlace(t, purchase(fmt.Sprint("buyer-", i), "key", "sku-1", 2)))
+		}
+		now, err := db.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range placed {
+			b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?",
+				now.Add(time.Duration(i)*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
+		}
+		var running sync.WaitGroup
+		outcomes := make([]error, orders)
+		for worker := range buyers {
+			running.Go(func() {
+				for i := worker; i < orders; i += buyers {
+					time.Sleep(time.Until(now.Add(time.Duration(i) * time.Millisecond)))
+					_, outcomes[i] = shops[i%3].TakePayment(t.Context(), pays(fmt.Sprint("pi-", i), placed[i]))
+				}
+			})
+		}
+		for _, s := range shops {
+			running.Go(func() {
+				for swept := 0; swept < 100; swept++ {
+					if _, err := s.ExpireDue(t.Context(), math.MaxInt); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		running.Wait()
+		if _, err := b.ExpireDue(t.Context(), math.MaxInt); err != nil {
+			t.Error(err)
+		}
+		refused, err := db.Payments(t.Context(), true, "", orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paid := int64(0)
+		for _, err := range outcomes {
+			switch {
+			case err == nil:
+				paid++
+			case !errors.Is(err, order.ErrExpired):
+				t.Errorf("got %v, want a payment or an expiry", err)
+			}
+		}
+		t.Logf("%d paid, %d expired", paid, orders-paid)
+		if got := b.audit(t, "sku-1").Level; got.Sold != 2*paid || got.Reserved != 0 || len(refused) != orders-int(paid) {
+			t.Errorf("got level %v and %d payments to be refunded, want %d orders paid", got, len(refused), paid)
+		}
+	})
+}
+
+// "The same payment again gets the same answer, however long ago the first was." A payment that comes again for another order
+// or amount is no replay. "A refused payment that is not refunded yet may also pay another order."
+func TestService_TakePayment_sameID(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.supply(t, "sku-1", 10)
+		first, second, third := b.place(t, "key-1", "sku-1", 2), b.place(t, "key-2", "sku-1", 2), b.place(t, "key-3", "sku-1", 2)
+		want := func(p order.Payment, want error) {
+			t.Helper()
+			if _, err := b.TakePayment(t.Context(), p); !errors.Is(err, want) || want == nil && err != nil {
+				t.Errorf("%s for %s: got %v, want %v", p.ID, p.OrderID, err, want)
+			}
+		}
+		want(pays("pi-1", first), nil)
+		if _, err := db.PurgeKeys(t.Context(), 0); err != nil { // long ago
+			t.Fatal(err)
+		}
+		want(pays("pi-1", first), nil)
+		want(pays("pi-1", second), order.ErrPaymentReused)
+		want(order.Payment{ID: "pi-1", OrderID: first.ID, Amount: stock.Money{Minor: 1, Currency: "EUR"}}, order.ErrPaymentReused)
+		want(pays("pi-2", first), order.ErrAlreadyPaid)
+		want(pays("pi-2", second), nil) // instead of a refund
+		want(pays("pi-2", first), order.ErrPaymentReused)
+		want(pays("pi-3", first), order.ErrAlreadyPaid)
+		if p, err := db.Refunded(t.Context(), "pi-3"); err != nil || p.RefundedAt.IsZero() {
+			t.Errorf("got %+v, %v, want when it was refunded", p, err)
+		}
+		want(pays("pi-3", third), order.ErrPaymentReused)
+		want(pays("pi-3", first), order.ErrAlreadyPaid)
+		if left := b.payments(t, first, true); len(left) != 0 {
+			t.Errorf("got %v, want nothing left to refund", left)
+		}
+		if _, err := db.Refunded(t.Context(), "pi-9"); !errors.Is(err, order.ErrNoPayment) {
+			t.Errorf("got %v, want no payment", err)
+		}
+		b.audit(t, "sku-1")
+	})
+}
+
+// "Extend lets a pending order hold its units for longer, once, while a payment is under way." A replay of the request that
+// placed it still shows the first end of the hold.
+func TestService_Extend(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.supply(t, "sku-1", 10)
+		o := b.place(t, "key-1", "sku-1", 2)
+		for range 2 {
+			later, err := b.Extend(t.Context(), o.ID)
+			if want := o.ExpiresAt.Add(order.DefaultHold); err != nil || !later.ExpiresAt.Equal(want) {
+				t.Errorf("got %v, %v, want %v", later.ExpiresAt, err, want)
+			}
+		}
+		if replay, replayed, err := b.Place(t.Context(), buy("key-1", "sku-1", 2)); err != nil || !replayed || !replay.ExpiresAt.Equal(o.ExpiresAt) {
+			t.Errorf("got %v, replayed %v, %v; want %v", replay.ExpiresAt, replayed, err, o.ExpiresAt)
+		}
+		if _, err := b.Extend(t.Context(), order.NewID()); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("got %v, want no order", err)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
+)
+
+type paymentRow struct {
+	ID          string
+	OrderID     string
+	AmountMinor int64
+	Currency    string
+	Refusal     string
+	CreatedAt   dbTime
+	RefundedAt  *dbTime
+}
+
+func (p paymentRow) payment() order.Payment {
+	payment := order.Payment{
+		ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
+		Refusal: p.Refusal, At: p.CreatedAt.Time,
+	}
+	if p.RefundedAt != nil {
+		payment.RefundedAt = p.RefundedAt.Time
+	}
+	return payment
+}
+
+// payments returns the payments that a query finds.
+func payments(query *gorm.DB) ([]order.Payment, error) {
+	var rows []paymentRow
+	err := query.Table("payments").Find(&rows).Error
+	found := make([]order.Payment, len(rows))
+	for i, row := range rows {
+		found[i] = row.payment()
+	}
+	return found, err
+}
+
+// errRecorded means that one of the payments is on record.
+var errRecorded = errors.New("payment is on record")
+
+// RecordPayments implements order.Tx. Most payments are new. Those on record are read only if the database refuses one of
+// the rows.
+func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })
+	known := map[string]order.Payment{}
+	err := t.insertPayments(all)
+	if errors.Is(err, errRecorded) {
+		ids := make([]string, len(all))
+		for i, p := range all {
+			ids[i] = p.ID
+		}
+		found, unread := payments(t.db.Where("id IN ?", ids))
+		if unread != nil {
+			return nil, failed(unread, "read payments")
+		}
+		for _, p := range found {
+			known[p.ID] = p
+		}
+		err = t.insertPayments(slices.DeleteFunc(all, func(p order.Payment) bool { _, recorded := known[p.ID]; return recorded }))
+	}
+	if errors.Is(err, errRecorded) { // meanwhile
+		err = order.ErrBusy
+	}
+	return known, failed(err, "record payments")
+}
+
+func (t *tx) insertPayments(all []order.Payment) error {
+	if len(all) == 0 {
+		return nil
+	}
+	row := "(?, ?, ?, ?, ?, " + t.store.clock + ")"
+	values := make([]any, 0, 5*len(all))
+	for _, p := range all {
+		values = append(values, p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal)
+	}
+	err := t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES "+
+		row+strings.Repeat(", "+row, len(all)-1), values...).Error
+	if classify(err) == duplicate {
+		return errRecorded
+	}
+	return err
+}
+
+// MovePayment implements order.Tx.
+func (t *tx) MovePayment(p order.Payment) error {
+	return failed(mustMatch(t.db, order.ErrBusy,
+		"UPDATE payments SET order_id = ?, amount_minor = ?, currency = ?, refusal = '' WHERE id = ? AND refusal <> '' AND refunded_at IS NULL",
+		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID), "move payment")
+}
+
+// Payments returns at most limit payments behind the one with the id after, in the order of their ids: those that were
+// refused and are not refunded, or all.
+func (s *Store) Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error) {
+	query := s.db.WithContext(ctx).Where("id > ?", after).Order("id").Limit(limit)
+	if refused {
+		query = query.Where("refusal <> '' AND refunded_at IS NULL")
+	}
+	found, err := payments(query)
+	return found, explain(ctx, "read payments", err)
+}
+
+// Refunded notes that a payment was refunded, once, and returns it; order.ErrNoPayment if there is none with this id.
+func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) {
+	var found []order.Payment
+	confirm := s.Confirm()
+	err := s.inTx(ctx, func(t *tx) error {
+		err := t.db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error
+		if err == nil {
+			found, err = payments(t.db.Where("id = ?", id))
+		}
+		if err == nil && len(found) == 0 {
+			err = order.ErrNoPayment
+		}
+		return err
+	})
+	if err != nil {
+		return order.Payment{}, confirm(ctx, explain(ctx, "note a refund", err))
+	}
+	return found[0], nil
+}
