@@ -12,9 +12,11 @@ import (
 
 // greeting is printed when a shop is open.
 type greeting struct {
-	settings              *app.Settings
-	temporary             bool // the data folder is removed at the end
-	madeSecret, madeToken bool // the shop made the buyers' secret, or the operator's token: tokens are printed
+	settings  *app.Settings
+	temporary bool // the data folder is removed at the end
+
+	// The shop made the buyers' secret, the operator's token, the payment service's: what it made is printed.
+	madeSecret, madeToken, madePayments bool
 }
 
 func (g greeting) print(w io.Writer, shop *app.Shop) error {
@@ -35,11 +37,14 @@ func (g greeting) print(w io.Writer, shop *app.Shop) error {
 	if s.Redis == "" {
 		text.WriteString("Its locks are in this process: a second shop on its data needs a --redis that both share.\n")
 	}
-	if g.madeToken || g.madeSecret {
-		text.WriteString("\nThe tokens of the operator and, for a day, of the buyer ann, as in the session of docs/api.md:\n")
+	if g.madeToken || g.madePayments || g.madeSecret {
+		text.WriteString("\nThe tokens of the operator, of a payment service and, for a day, of the buyer ann, as in the session of docs/api.md:\n")
 	}
 	if g.madeToken {
 		fmt.Fprintf(&text, "  OPERATOR='%s'\n", s.OperatorToken.Reveal())
+	}
+	if g.madePayments {
+		fmt.Fprintf(&text, "  PAYMENTS='%s'\n", s.PaymentsToken.Reveal())
 	}
 	if g.madeSecret {
 		token, _, err := auth.New(s.TokenSecret).Mint("ann", 24*time.Hour)

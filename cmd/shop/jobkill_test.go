@@ -65,6 +65,6 @@ func TestServe_killedWithJobs(t *testing.T) {
 		}
 		return order.Status == "expired"
 	})
-	send(http.MethodPost, other.url+bought.header.Get("Location")+"/pay", "", ann).want(t, http.StatusConflict)
+	send(http.MethodPost, other.url+bought.header.Get("Location")+"/cancel", "", ann).want(t, http.StatusConflict)
 	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
 }

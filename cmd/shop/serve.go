@@ -20,14 +20,15 @@ type serveCommand struct {
 	app.Settings      `embed:""`
 	TokenSecretFile   string `group:"Security" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
 	OperatorTokenFile string `group:"Security" env:"SHOP_OPERATOR_TOKEN_FILE" placeholder:"FILE" help:"The operator's token, in a file of mode 0600 or 0640; or the token itself in $$SHOP_OPERATOR_TOKEN."`
+	PaymentsTokenFile string `group:"Security" env:"SHOP_PAYMENTS_TOKEN_FILE" placeholder:"FILE" help:"The payment service's token, by which it says on the operator's listener which orders are paid, in a file of mode 0600 or 0640; or the token itself in $$SHOP_PAYMENTS_TOKEN."`
 }
 
 func (serveCommand) Help() string {
 	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; the strategy redis needs one, and several instances one that they share. Empty variables are ignored. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
-Buyers show a token (see shop token --help). --rate-limit is 20 and --max-open-orders 10 if not given. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own.
+Buyers show a token (see shop token --help). --rate-limit is 20 and --max-open-orders 10 if not given. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own. There, a payment service says which orders are paid, with a third token (docs/payments.md).
 
-Without --mysql and --redis the shop makes both secrets and prints the tokens; with --data they stay good, in token.secret and operator.token there. --operator-listen is then 127.0.0.1 and the port after that of --listen, if not given. With --mysql or --redis the shop wants --token-secret-file, and for the operator's API --operator-listen and --operator-token-file; the same secrets for all instances. A secret is 32 random bytes in base64 or hexadecimal digits.
+Without --mysql and --redis the shop makes the secrets and prints the tokens; with --data they stay good, in token.secret, operator.token and payments.token there; and buyers may pay by their own word, if the shop made the secret of their tokens. --operator-listen is then 127.0.0.1 and the port after that of --listen, if not given. With --mysql or --redis the shop wants --token-secret-file, for the operator's API --operator-listen and --operator-token-file, and for payments --payments-token-file; the same secrets for all instances. A secret is 32 random bytes in base64 or hexadecimal digits.
 
 The nightly audit leaves MySQL two minutes for each statement: a large shop has --reconcile-at off, and runs shop audit from a timer, with readTimeout=1h in its DSN. An audit that fails is repeated.
 
@@ -36,8 +37,8 @@ OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there, by OTLP ov
 Examples:
   shop serve                       try it: nothing to install
   shop serve --data ./data         the same, and keep the orders and tokens
-  (umask 077; openssl rand -base64 32 > token.secret; openssl rand -base64 32 > operator.token)
-  shop serve --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem --redis redis:6379 --redis-ca ca.pem --listen :8080 --token-secret-file token.secret --operator-listen 127.0.0.1:8081 --operator-token-file operator.token
+  (umask 077; openssl rand -base64 32 > token.secret; openssl rand -base64 32 > operator.token; openssl rand -base64 32 > payments.token)
+  shop serve --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem --redis redis:6379 --redis-ca ca.pem --listen :8080 --token-secret-file token.secret --operator-listen 127.0.0.1:8081 --operator-token-file operator.token --payments-token-file payments.token
 
 The last one talks TLS with both servers: one with another certificate, or none, is refused at the start.`
 }
@@ -94,6 +95,9 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 	if s.OperatorToken, err = readSecret("--operator-token-file", s.OperatorTokenFile, "SHOP_OPERATOR_TOKEN"); err != nil {
 		return usageError{err}
 	}
+	if s.PaymentsToken, err = readSecret("--payments-token-file", s.PaymentsTokenFile, "SHOP_PAYMENTS_TOKEN"); err != nil {
+		return usageError{err}
+	}
 	if s.MySQL != "" || s.Redis != "" {
 		return nil
 	}
@@ -105,10 +109,16 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 		if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
 			return fmt.Errorf("secret of buyers' tokens: %w", err)
 		}
+		s.SelfPaid = true
 	}
 	if g.madeToken = s.OperatorToken.IsZero(); g.madeToken {
 		if s.OperatorToken, err = auth.KeptSecret(filepath.Join(s.Data, "operator.token")); err != nil {
 			return fmt.Errorf("operator's token: %w", err)
+		}
+	}
+	if g.madePayments = s.PaymentsToken.IsZero(); g.madePayments {
+		if s.PaymentsToken, err = auth.KeptSecret(filepath.Join(s.Data, "payments.token")); err != nil {
+			return fmt.Errorf("payment service's token: %w", err)
 		}
 	}
 	return nil

@@ -160,8 +160,8 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 		Store:    c.database,
 		Strategy: by,
 		Ends:     parts.Seller,
-		Hold:     s.PayWithin,
-		OnLag:    c.metrics.Job(expiryJob).Lags,
+		Hold:     s.PayWithin, Extension: s.PayExtension,
+		OnLag: c.metrics.Job(expiryJob).Lags,
 	})
 	return nil
 }
@@ -221,6 +221,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Checks:      []httpapi.Check{c.check("database", false, c.database.Writable)},
 		Draining:    draining,
 		Identify:    s.Hooks.Identify,
+		SelfPaid:    s.SelfPaid,
 		MaxInFlight: s.MaxInFlight,
 		Timeout:     s.requestTimeout(),
 		Log:         c.log,
@@ -287,12 +288,18 @@ func (c *components) check(server string, optional bool, try func(context.Contex
 // operator returns the operator's API.
 func (c *components) operator(s Settings) http.Handler {
 	return httpapi.NewOperator(httpapi.OperatorConfig{
-		Token:   s.OperatorToken,
-		Stock:   c.database,
-		Metrics: c.metrics.Handler(),
-		Timeout: operatorTimeout,
-		Log:     c.log,
-		Refused: c.metrics.RefusedOperator,
+		Token:    s.OperatorToken,
+		Stock:    c.database,
+		Payments: c.database,
+		Metrics:  c.metrics.Handler(),
+
+		PaymentsToken: s.PaymentsToken,
+		Provider:      c.orders,
+
+		Timeout:  operatorTimeout,
+		Log:      c.log,
+		Observer: c.metrics,
+		Refused:  c.metrics.RefusedOperator,
 	})
 }
 

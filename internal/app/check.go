@@ -30,6 +30,7 @@ func (s Settings) Check() error {
 		within("lock-wait", s.LockWait, 0, 15*time.Minute),
 		within("lease-wait", s.LeaseWait, time.Millisecond, 10*time.Second),
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
+		within("pay-extension", s.PayExtension, time.Second, 24*time.Hour),
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
@@ -142,12 +143,16 @@ func (s Settings) validOperator() error {
 		return nil
 	case s.OperatorListen == "" && !s.OperatorToken.IsZero():
 		return errors.New("operator-token: opens nothing without the operator's API: add --operator-listen 127.0.0.1:8081, or leave out --operator-token-file and SHOP_OPERATOR_TOKEN")
+	case s.OperatorListen == "" && !s.PaymentsToken.IsZero():
+		return errors.New("payments-token: opens nothing without the operator's API, where payments are taken: add --operator-listen 127.0.0.1:8081, or leave out --payments-token-file and SHOP_PAYMENTS_TOKEN")
 	case s.OperatorListen == "":
 		return nil
 	case s.OperatorToken.IsZero():
 		return errors.New("operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; shop serve also reads the file, by --operator-token-file operator.token")
 	case s.OperatorToken == s.TokenSecret:
 		return errors.New("operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
+	case !s.PaymentsToken.IsZero() && (s.PaymentsToken == s.OperatorToken || s.PaymentsToken == s.TokenSecret):
+		return errors.New("payments-token: is also the operator's token or the secret of buyers' tokens: want one that opens payments alone")
 	}
 	return CheckAddress("operator-listen", s.OperatorListen)
 }

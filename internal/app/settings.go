@@ -59,18 +59,24 @@ type Settings struct {
 	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
 	MaxInFlight   int  `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 
-	LockTTL     time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps its leases: others wait as long to run its jobs and, with the strategy redis, to sell its SKUs. 100ms to 10m."`
-	LockWait    time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order of the strategy redis waits for the lock of its SKU, and a request 20s longer; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early. At most 15m."`
-	LeaseWait   time.Duration `group:"Life cycle" env:"SHOP_LEASE_WAIT" default:"500ms" help:"How long the strategy lanes waits for the lease of a SKU; then it sells without, as when Redis does not answer. 1ms to 10s."`
-	PayWithin   time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an order holds its units unpaid; then it expires and they are for sale again: 1s to 720h."`
-	KeepKeys    time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept: a repeat within that time gets the first answer, a later one is a new request. 1h to 2160h."`
-	ReconcileAt string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"When to audit all SKUs and log what differs, every day, on one of the instances: a time in UTC, or off."`
-	DrainDelay  time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
-	Drain       time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take: 1ms to 15m."`
+	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps its leases: others wait as long to run its jobs and, with the strategy redis, to sell its SKUs. 100ms to 10m."`
+	LockWait     time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order of the strategy redis waits for the lock of its SKU, and a request 20s longer; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early. At most 15m."`
+	LeaseWait    time.Duration `group:"Life cycle" env:"SHOP_LEASE_WAIT" default:"500ms" help:"How long the strategy lanes waits for the lease of a SKU; then it sells without, as when Redis does not answer. 1ms to 10s."`
+	PayWithin    time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an order holds its units unpaid; then it expires and they are for sale again: 1s to 720h."`
+	PayExtension time.Duration `group:"Life cycle" env:"SHOP_PAY_EXTENSION" default:"15m" help:"How much longer an order holds its units when the payment service extends its hold, once, while a payment is under way: 1s to 24h."`
+	KeepKeys     time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept: a repeat within that time gets the first answer, a later one is a new request. 1h to 2160h."`
+	ReconcileAt  string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"When to audit all SKUs and log what differs, every day, on one of the instances: a time in UTC, or off."`
+	DrainDelay   time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, for load balancers; 0s refuses them at once, 15m at most."`
+	Drain        time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take: 1ms to 15m."`
 
-	// TokenSecret signs buyers' tokens. OperatorToken is what the operator shows; OperatorListen needs one.
+	// TokenSecret signs buyers' tokens. OperatorToken is what the operator shows; OperatorListen needs one. PaymentsToken is
+	// what the payment service shows, on the same listener; without it no payment is taken there.
 	TokenSecret   auth.Secret `kong:"-"`
 	OperatorToken auth.Secret `kong:"-"`
+	PaymentsToken auth.Secret `kong:"-"`
+
+	// SelfPaid lets buyers pay by their own word, as in a demonstration.
+	SelfPaid bool `kong:"-"`
 
 	// SweepEvery is the time between looks for orders to expire; 0 means a second.
 	SweepEvery time.Duration `kong:"-"`

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(testserver.Wrap(m), goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// embedded are settings of a shop that needs no server, with one SKU, mug, the operator's API, and no limits of buyers.
+// embedded are settings of a shop that needs no server, with one SKU, mug, the operator's API, and buyers who have no limits
+// and pay by their own word.
 func embedded(t *testing.T, units int64) app.Settings {
 	t.Helper()
 	addrs, stop, err := lab.StartEmbedded(1)
@@ -41,7 +42,7 @@ func embedded(t *testing.T, units int64) app.Settings {
 	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), addrs[0]
 	s.TokenSecret = secret(t, tokenSecret)
 	s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
-	s.RateLimit, s.MaxOpenOrders = new(0), new(0)
+	s.RateLimit, s.MaxOpenOrders, s.SelfPaid = new(0), new(0), true
 	supply(t, s, units)
 	return s
 }

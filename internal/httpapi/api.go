@@ -23,6 +23,19 @@ type Orders interface {
 	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
 }
 
+// Payments takes what a payment provider says. *order.Service does.
+type Payments interface {
+	TakePayment(ctx context.Context, p order.Payment) (order.Ended, error)
+	PaymentFailed(ctx context.Context, orderID string, release bool) (order.Order, error)
+	Extend(ctx context.Context, orderID string) (order.Order, error)
+}
+
+// PaymentRecords keeps payments. *store.Store does. Payments returns those behind after, in the order of their ids.
+type PaymentRecords interface {
+	Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error)
+	Refunded(ctx context.Context, id string) (order.Payment, error)
+}
+
 // Stock keeps SKUs and their ledger. *store.Store does. Lists return at most limit items behind after: SKUs in the
 // order of their names, movements the earliest first.
 type Stock interface {
@@ -43,8 +56,9 @@ type Observer interface {
 	// Request counts an answered request. The route is the pattern of its path, empty if none matched.
 	Request(method, route string, status int, took time.Duration)
 
-	// Order counts a request to place, pay or cancel an order: action is place, pay or cancel. The outcome is placed,
-	// paid, cancelled, replayed if the order was so before, or the last part of the problem's type.
+	// Order counts a request to change an order or its payment: action is place, pay, cancel, payment-failed, extend or
+	// refund. The outcome is the action done (placed, paid, cancelled, noted, extended, refunded), replayed if it was done
+	// before, or the last part of the problem's type.
 	Order(action, outcome string)
 }
 
@@ -62,6 +76,8 @@ type Config struct {
 	Buyers   *auth.Tokens
 	Identify func(*http.Request) (buyer string, err error)
 
+	SelfPaid bool // buyers may pay by their own word
+
 	Limiter     *Limiter      // of what one buyer asks for
 	MaxInFlight int           // requests below /v1/ at a time
 	Timeout     time.Duration // of a request below /v1/
@@ -76,43 +92,54 @@ func New(c Config) http.Handler {
 	a := &api{Config: c, ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
 	inPages := []string{"cursor", "limit"}
 	return a.engine(anyone, []route{
-		{"POST", "/v1/orders", buyer, a.placeOrder, nil},
-		{"GET", "/v1/orders", buyer, a.listOrders, inPages},
-		{"GET", "/v1/orders/:id", buyer, a.getOrder, nil},
-		{"POST", "/v1/orders/:id/pay", buyer, a.payOrder, nil},
-		{"POST", "/v1/orders/:id/cancel", buyer, a.cancelOrder, nil},
-		{"GET", "/v1/skus", reader, a.listSKUs, inPages},
-		{"GET", "/v1/skus/:sku", reader, a.getSKU, nil},
-		{"GET", "/openapi.yaml", anyone, document, nil},
-		{"GET", pathHealthz, anyone, healthz, nil},
-		{"GET", pathReadyz, anyone, a.readyz, nil},
+		{"POST", "/v1/orders", buyer, "place", a.placeOrder, nil},
+		{"GET", "/v1/orders", buyer, "", a.listOrders, inPages},
+		{"GET", "/v1/orders/:id", buyer, "", a.getOrder, nil},
+		{"POST", "/v1/orders/:id/pay", buyer, "pay", a.payOrder, nil},
+		{"POST", "/v1/orders/:id/cancel", buyer, "cancel", a.cancelOrder, nil},
+		{"GET", "/v1/skus", reader, "", a.listSKUs, inPages},
+		{"GET", "/v1/skus/:sku", reader, "", a.getSKU, nil},
+		{"GET", "/openapi.yaml", anyone, "", document, nil},
+		{"GET", pathHealthz, anyone, "", healthz, nil},
+		{"GET", pathReadyz, anyone, "", a.readyz, nil},
 	})
 }
 
 // OperatorConfig is what the operator's API needs.
 type OperatorConfig struct {
-	Token   auth.Secret // the operator's token
-	Stock   Stock
-	Metrics http.Handler // of GET /metrics
+	Token    auth.Secret // the operator's token
+	Stock    Stock
+	Payments PaymentRecords
+	Metrics  http.Handler // of GET /metrics
 
-	Timeout time.Duration // of a request below /v1/; 0 means none
-	Log     *slog.Logger
-	Refused func() // called for each request without the operator's token; nil for none
+	// PaymentsToken is what a payment service shows, to call Provider; the zero Secret lets none in.
+	PaymentsToken auth.Secret
+	Provider      Payments
+
+	Timeout  time.Duration // of a request below /v1/; 0 means none
+	Log      *slog.Logger
+	Observer Observer // of the payment service's requests; nil for none
+	Refused  func()   // called for each request without the right token; nil for none
 }
 
 // NewOperator returns the handler of the operator's API, for a listener of its own.
 func NewOperator(c OperatorConfig) http.Handler {
-	a := &api{Config: Config{Stock: c.Stock, Timeout: c.Timeout, Log: c.Log}, operator: c}
+	a := &api{Config: Config{Stock: c.Stock, Timeout: c.Timeout, Log: c.Log, Observer: c.Observer}, operator: c}
 	return a.engine(operator, []route{
-		{"POST", "/v1/skus", operator, a.createSKU, nil},
-		{"PATCH", "/v1/skus/:sku", operator, a.changeSKU, nil},
-		{"POST", "/v1/skus/:sku/movements", operator, a.restock, nil},
-		{"GET", "/v1/skus/:sku/movements", operator, a.listMovements, []string{"cursor", "limit"}},
-		{"GET", "/v1/audit", operator, a.audit, []string{"sku"}},
-		{"GET", "/metrics", operator, a.metrics, nil},
-		{"GET", "/debug/pprof/", operator, profile, nil},
-		{"GET", "/debug/pprof/:profile", operator, profile, nil},
-		{"GET", pathHealthz, anyone, healthz, nil},
+		{"POST", "/v1/skus", operator, "", a.createSKU, nil},
+		{"PATCH", "/v1/skus/:sku", operator, "", a.changeSKU, nil},
+		{"POST", "/v1/skus/:sku/movements", operator, "", a.restock, nil},
+		{"GET", "/v1/skus/:sku/movements", operator, "", a.listMovements, []string{"cursor", "limit"}},
+		{"GET", "/v1/audit", operator, "", a.audit, []string{"sku"}},
+		{"GET", "/v1/payments", operator, "", a.listPayments, []string{"cursor", "limit", "refused"}},
+		{"POST", "/v1/orders/:id/pay", provider, "pay", a.takePayment, nil},
+		{"POST", "/v1/orders/:id/payment-failed", provider, "payment-failed", a.paymentFailed, nil},
+		{"POST", "/v1/orders/:id/extend", provider, "extend", a.extendOrder, nil},
+		{"POST", "/v1/payments/:payment/refunded", provider, "refund", a.paymentRefunded, nil},
+		{"GET", "/metrics", operator, "", a.metrics, nil},
+		{"GET", "/debug/pprof/", operator, "", profile, nil},
+		{"GET", "/debug/pprof/:profile", operator, "", profile, nil},
+		{"GET", pathHealthz, anyone, "", healthz, nil},
 	})
 }
 
@@ -130,6 +157,7 @@ type api struct {
 type route struct {
 	method, path string
 	caller       caller
+	action       string // what it does to an order, for the metrics; empty for nothing
 	handle       func(c *call) (status int, body any, err error)
 	query        []string // the URL's query parameters that it takes
 }

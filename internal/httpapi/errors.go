@@ -31,6 +31,8 @@ var (
 	errInFlight   = errors.New("too many requests of one buyer at a time")
 	errRateLimit  = errors.New("too many requests of one buyer")
 	errNotReady   = errors.New("not ready")
+
+	errPaidByProvider = errors.New("buyers pay through the shop's payment provider, whose word counts: see docs/payments.md")
 )
 
 // refusedError is one of the errors above with further data for its answer.
@@ -106,7 +108,13 @@ func errorTable() []row {
 		{order.ErrInProgress, 409, "in-progress", "Still in progress", detailRunning, later},
 		{order.ErrExpired, 409, "order-expired", "Order has expired", "", never},
 		{order.ErrState, 409, "order-ended", "Order has ended already", "", never},
+		{order.ErrAlreadyPaid, 409, "already-paid", "Paid already", "", never},
+		{order.ErrAmountMismatch, 409, "amount-mismatch", "Another amount than the order's total", "", never},
+		{order.ErrPayment, 422, "invalid-payment", "Invalid payment", "", never},
+		{order.ErrPaymentReused, 422, "payment-reused", "Payment reused", "", never},
 		{order.ErrNotFound, 404, "order-not-found", "Order not found", "", never},
+		{order.ErrNoPayment, 404, "payment-not-found", "Payment not found", "", never},
+		{errPaidByProvider, 403, "paid-by-provider", "Buyers do not pay here", "", never},
 		{errNoSKU, 404, "sku-not-found", "SKU not found", "", never},
 		{order.ErrExists, 409, "sku-exists", "SKU exists", "", never},
 		{stock.ErrInvalid, 422, "invalid-sku", "Invalid SKU", "", never},
@@ -146,6 +154,7 @@ type problem struct {
 	Detail      string       `json:"detail,omitempty"`
 	RetrySafe   bool         `json:"retry_safe"`             // the same request may be sent again as it is
 	OrderStatus order.Status `json:"order_status,omitempty"` // of an order that cannot end as requested
+	Refund      bool         `json:"refund,omitempty"`       // the money of the payment has to be refunded
 	RequestID   string       `json:"request_id"`             // the answer's X-Request-Id
 	Failing     []string     `json:"failing,omitempty"`      // checks, of a shop that is not ready
 }
@@ -176,7 +185,7 @@ func (a *api) fail(c *call, err error) {
 		p.Failing, wait = e.failing, max(wait, e.wait)
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
-		p.OrderStatus = e.Status
+		p.OrderStatus, p.Refund, c.refund = e.Status, e.Refund, e.Refund
 		wait = max(wait, min(e.Wait, time.Hour)) // there may be room earlier: an order can be paid or cancelled
 	}
 	if wait > 0 { // in whole seconds, rounded up

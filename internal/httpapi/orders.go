@@ -35,10 +35,18 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 	return http.StatusCreated, placed, nil
 }
 
-func (a *api) payOrder(c *call) (int, any, error)    { return a.endOrder(c, a.Orders.Pay) }
+// payOrder answers POST /v1/orders/{id}/pay of a buyer.
+func (a *api) payOrder(c *call) (int, any, error) {
+	if !a.SelfPaid {
+		return 0, nil, errPaidByProvider
+	}
+	return a.endOrder(c, a.Orders.Pay)
+}
+
+// cancelOrder answers POST /v1/orders/{id}/cancel.
 func (a *api) cancelOrder(c *call) (int, any, error) { return a.endOrder(c, a.Orders.Cancel) }
 
-// endOrder answers POST /v1/orders/{id}/pay and /cancel. They take no body, and the Idempotency-Key is optional: an
+// endOrder ends an order as its buyer asks. The requests take no body, and the Idempotency-Key is optional: an
 // order ends once, and a repeated request for the same end returns the order.
 func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (order.Ended, error)) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {

@@ -98,6 +98,8 @@ func checkURL(c *call) error {
 			return errNoSKU
 		case p.Key == "id" && !validID(p.Value):
 			return fmt.Errorf("order %.40q: %w", p.Value, order.ErrNotFound)
+		case p.Key == "payment" && order.CheckPaymentID(p.Value) != nil:
+			return order.ErrNoPayment
 		}
 	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)

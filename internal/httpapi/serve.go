@@ -34,9 +34,11 @@ type call struct {
 	reads   *reads // of the route; nil if it has no limit of its own
 	buyer   string // of a request below /v1/orders
 	orderID string // of the order that it placed
-	outcome string // for an order, where it succeeded: placed, paid, cancelled or replayed
+	payment string // the id of the payment that it is about
+	outcome string // where it changes an order and succeeded: what was done, or replayed
 	failure row    // of the table of errors; zero for none
 	err     error  // why it failed
+	refund  bool   // the money of the payment has to be refunded
 }
 
 // value returns a header's value, empty if it is absent. The values of a repeated header are joined by a line break,
@@ -181,6 +183,7 @@ const (
 	reader        // anyone, within the limits of reads
 	buyer
 	operator
+	provider // a payment service, which speaks for the payment provider
 )
 
 // identify sets the buyer, or refuses a request without the right token (RFC 6750).
@@ -189,6 +192,8 @@ func (a *api) identify(c *call) (err error) {
 	switch {
 	case c.route.caller == operator:
 		realm = `Bearer realm="shop operator"`
+	case c.route.caller == provider:
+		realm = `Bearer realm="shop payments"`
 	case c.route.caller != buyer:
 		return nil
 	case a.Identify != nil:
@@ -210,7 +215,9 @@ func (a *api) identify(c *call) (err error) {
 		if err == nil && order.CheckBuyer(c.buyer) != nil {
 			err = fmt.Errorf("%w: its sub is no buyer's name", auth.ErrToken)
 		}
-	case !a.operator.Token.Is(token):
+	case c.route.caller == provider && !a.operator.PaymentsToken.Is(token):
+		err = fmt.Errorf("%w: it is not the payment service's", auth.ErrToken)
+	case c.route.caller == operator && !a.operator.Token.Is(token):
 		err = fmt.Errorf("%w: it is not the operator's", auth.ErrToken)
 	}
 	if err == nil {
@@ -220,7 +227,7 @@ func (a *api) identify(c *call) (err error) {
 		realm += `, error="invalid_token"`
 	}
 	c.Header("WWW-Authenticate", realm)
-	if c.route.caller == operator {
+	if c.route.caller != buyer {
 		c.Writer.Header().Del("Allow") // set by gin; it would reveal the routes
 		if a.operator.Refused != nil {
 			a.operator.Refused()
@@ -233,21 +240,17 @@ func (a *api) identify(c *call) (err error) {
 // refusals and problems of overload, warning or error for other faults of the shop.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
-	if a.Observer != nil {
+	if a.Observer != nil && c.route.caller != operator {
 		a.Observer.Request(method, path, status, took)
-		if c.route.caller == buyer && method == http.MethodPost {
-			action, ends := strings.CutPrefix(path, "/v1/orders/:id/")
-			if !ends {
-				action = "place"
-			}
-			a.Observer.Order(action, cmp.Or(c.failure.slug, c.outcome))
+		if c.route.action != "" {
+			a.Observer.Order(c.route.action, cmp.Or(c.failure.slug, c.outcome))
 		}
 	}
 	level := slog.LevelInfo
 	switch {
 	case c.failure.status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case c.failure.status > http.StatusInternalServerError && c.failure.retry != crowded:
+	case c.failure.status > http.StatusInternalServerError && c.failure.retry != crowded, c.refund:
 		level = slog.LevelWarn
 	case c.err != nil, method == http.MethodGet, method == http.MethodHead:
 		level = slog.LevelDebug
@@ -261,6 +264,9 @@ func (a *api) report(c *call, took time.Duration) {
 	}
 	if id := cmp.Or(c.orderID, c.Param("id")); id != "" {
 		line = append(line, slog.String("order_id", id))
+	}
+	if c.payment != "" {
+		line = append(line, slog.String("payment_id", c.payment))
 	}
 	if c.err != nil {
 		line = append(line, slog.String("problem", c.failure.slug), slog.Any("error", c.err))

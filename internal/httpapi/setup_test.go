@@ -73,8 +73,8 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	t.Helper()
 	s := &shop{service: i.service(t), stock: i.db}
 	s.config = httpapi.Config{
-		Identify: byHeader,
-		Orders:   s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Identify: byHeader, SelfPaid: true,
+		Orders: s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&s.config)
@@ -87,7 +87,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 func newOperator(t testing.TB, s *shop, change func(*httpapi.OperatorConfig)) http.Handler {
 	t.Helper()
 	c := httpapi.OperatorConfig{
-		Token: secret(t, operatorToken), Stock: s.stock, Metrics: http.NotFoundHandler(), Timeout: 30 * time.Second, Log: s.config.Log,
+		Token: secret(t, operatorToken), PaymentsToken: secret(t, paymentsToken), Stock: s.stock, Payments: s.stock, Provider: s.service, Metrics: http.NotFoundHandler(), Timeout: 30 * time.Second, Log: s.config.Log,
 	}
 	if change != nil {
 		change(&c)
@@ -108,12 +108,14 @@ func withTokens(t testing.TB) func(*httpapi.Config) {
 	return func(c *httpapi.Config) { c.Buyers, c.Identify = tokens(t, shopSecret), nil }
 }
 
-// Three secrets of 32 bytes.
+// Four secrets of 32 bytes.
 var (
 	shopSecret    = base64.StdEncoding.EncodeToString([]byte("0123456789abcdefghijklmnopqrstuv"))
 	otherSecret   = base64.StdEncoding.EncodeToString([]byte("vutsrqponmlkjihgfedcba9876543210"))
 	operatorToken = base64.StdEncoding.EncodeToString([]byte("the operator's: 2345 ABCDEFGHIJK"))
+	paymentsToken = base64.StdEncoding.EncodeToString([]byte("a payment service's: 2345 ABCDEF"))
 	asOperator    = "Authorization: Bearer " + operatorToken
+	asProvider    = "Authorization: Bearer " + paymentsToken
 )
 
 func secret(t testing.TB, text string) auth.Secret {

@@ -1,0 +1,157 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/stock"
+)
+
+// provide sends a request of the payment service.
+func (s *shop) provide(t testing.TB, call, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	return s.callOn(t, s.operator, call, body, asProvider, asJSON)
+}
+
+// payment is of an order of one mug, unless it is of another amount.
+func payment(id string, minor int) string {
+	return fmt.Sprintf(`{"payment_id":"%s","amount":{"minor":%d,"currency":"EUR"}}`, id, minor)
+}
+
+// What a payment service is answered, from the first payment of an order to the refund of the second.
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	var seen witness
+	s := newShop(t, nil)
+	s.operator = newOperator(t, s, func(c *httpapi.OperatorConfig) { c.Observer = &seen })
+	s.supply(t, "mug", 10)
+	path, other := s.place(t, "key-1", "1"), s.place(t, "key-2", "1")
+
+	wantProblem(t, s.provide(t, "POST "+path+"/pay", payment("pi_1", 1249)), "409 amount-mismatch")
+	first := s.provide(t, "POST "+path+"/pay", payment("pi_2", 1250))
+	wantStatus(t, first, http.StatusOK)
+	if !strings.Contains(first.Body.String(), `"status":"paid"`) {
+		t.Errorf("got %s, want it paid", first.Body)
+	}
+	wantReplay(t, first, s.provide(t, "POST "+path+"/pay", payment("pi_2", 1250)))
+	p := wantProblem(t, s.provide(t, "POST "+path+"/pay", payment("pi_3", 1250)), "409 already-paid")
+	if p["refund"] != true || p["order_status"] != "paid" || p["retry_safe"] != false {
+		t.Errorf("got %v, want that the money has to be refunded", p)
+	}
+	if p := wantProblem(t, s.provide(t, "POST "+other+"/pay", payment("pi_2", 1250)), "422 payment-reused"); p["refund"] != nil {
+		t.Errorf("got %v, want nothing about a refund", p)
+	}
+	wantStatus(t, s.provide(t, "POST "+path+"/payment-failed", `{"release":true}`), http.StatusOK)
+
+	before := unmarshal[struct {
+		ExpiresAt time.Time `json:"expires_at"`
+	}](t, s.call(t, "GET "+other, ""))
+	if w := s.provide(t, "POST "+other+"/extend", ""); !strings.Contains(w.Body.String(), before.ExpiresAt.Add(15*time.Minute).Format(`"expires_at":"2006-01-02T15:04`)) {
+		t.Errorf("got %s, want 15 minutes after %v", w.Body, before.ExpiresAt)
+	}
+	wantStatus(t, s.provide(t, "POST "+other+"/payment-failed", `{"release":false}`), http.StatusOK)
+	wantStatus(t, s.provide(t, "POST "+other+"/payment-failed", `{"release":true}`), http.StatusOK)
+	wantProblem(t, s.provide(t, "POST "+other+"/extend", ""), "409 order-ended")
+	wantProblem(t, s.provide(t, "POST "+other+"/pay", payment("pi_4", 1250)), "409 order-ended")
+	s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 9, Sold: 1})
+
+	type page struct {
+		Payments []struct {
+			PaymentID string `json:"payment_id"`
+			Refusal   string
+		}
+		NextCursor string `json:"next_cursor"`
+	}
+	list := func(filter, limit string) []string {
+		get := func(query string) *httptest.ResponseRecorder {
+			return s.operate(t, "GET /v1/payments"+query+filter, "")
+		}
+		return pages(t, get, limit, func(p page) (all []string, next string) {
+			for _, one := range p.Payments {
+				all = append(all, one.PaymentID+" "+one.Refusal)
+			}
+			return all, p.NextCursor
+		})
+	}
+	refused := []string{"pi_1 amount-mismatch", "pi_3 already-paid", "pi_4 order-ended"}
+	if got := list("&refused=true", "1"); !slices.Equal(got, refused) {
+		t.Errorf("got %v, want %v", got, refused)
+	}
+	if w := s.provide(t, "POST /v1/payments/pi_3/refunded", ""); !strings.Contains(w.Body.String(), `"refunded_at":"20`) {
+		t.Errorf("got %s, want when it was refunded", w.Body)
+	}
+	wantProblem(t, s.provide(t, "POST /v1/payments/pi_9/refunded", ""), "404 payment-not-found")
+	if got, want := list("&refused=true", "100"), slices.Delete(slices.Clone(refused), 1, 2); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := list("", "2"), slices.Insert(refused, 1, "pi_2 "); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	wantProblem(t, s.operate(t, "GET /v1/payments?refused=false", ""), "400 malformed")
+	told := slices.DeleteFunc(seen.take(), func(what string) bool { return strings.Contains(what, "/") }) // requests
+	if want := []string{
+		"pay amount-mismatch", "pay paid", "pay replayed", "pay already-paid", "pay payment-reused", "payment-failed noted",
+		"extend extended", "payment-failed noted", "payment-failed noted", "extend order-ended", "pay order-ended",
+		"refund refunded", "refund payment-not-found",
+	}; !slices.Equal(told, want) {
+		t.Errorf("got %q counted, want %q", told, want)
+	}
+}
+
+// A payment service's requests that cannot be meant.
+func TestPayments_bad(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	s.supply(t, "mug", 10)
+	path := s.place(t, "key-1", "1")
+	nowhere := "/v1/orders/01930000-0000-7000-8000-000000000000"
+	for want, calls := range map[string][][2]string{
+		"422 invalid-payment": {
+			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)}, {path + "/pay", payment("pi_1", -1)},
+			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
+		},
+		"400 malformed": {
+			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`}, {path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},
+			{path + "/pay?force=1", payment("pi_1", 1250)},
+		},
+		"404 order-not-found":   {{nowhere + "/pay", payment("pi_1", 1250)}, {nowhere + "/payment-failed", `{}`}, {nowhere + "/extend", ``}, {"/v1/orders/ANN/pay", payment("pi_1", 1250)}},
+		"404 payment-not-found": {{"/v1/payments/pi_1/refunded", ``}, {"/v1/payments/%00/refunded", ``}, {"/v1/payments/" + times("p", 256) + "/refunded", ``}},
+	} {
+		for _, call := range calls {
+			wantProblem(t, s.provide(t, "POST "+call[0], call[1]), want)
+		}
+	}
+	s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 9, Reserved: 1})
+	if w := s.operate(t, "GET /v1/payments", ""); w.Body.String() != "{\"payments\":[]}\n" {
+		t.Errorf("got %s, want none", w.Body)
+	}
+}
+
+// "It opens payments alone", and nobody else opens these; without a token of the payment service, nobody does. A buyer's own
+// word counts in a demonstration alone.
+func TestPayments_tokens(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, func(c *httpapi.Config) { c.SelfPaid = false })
+	s.supply(t, "mug", 10)
+	path := s.place(t, "key-1", "1")
+	without := newOperator(t, s, func(c *httpapi.OperatorConfig) { c.PaymentsToken = secret(t, shopSecret) })
+	for _, call := range []string{path + "/pay", path + "/payment-failed", path + "/extend", "/v1/payments/pi_1/refunded"} {
+		wantProblem(t, s.operate(t, "POST "+call, payment("pi_1", 1250)), "401 bad-token")
+		wantProblem(t, s.callOn(t, s.operator, "POST "+call, payment("pi_1", 1250)), "401 no-token")
+		wantProblem(t, s.callOn(t, without, "POST "+call, payment("pi_1", 1250), asProvider), "401 bad-token")
+	}
+	for _, call := range []string{"GET /v1/payments", "POST /v1/skus", "GET /v1/audit", "GET /metrics", "GET /nowhere"} {
+		wantProblem(t, s.provide(t, call, newSKU), "401 bad-token")
+	}
+	p := wantProblem(t, s.call(t, "POST "+path+"/pay", ""), "403 paid-by-provider")
+	if !strings.Contains(fmt.Sprint(p["detail"]), "docs/payments.md") {
+		t.Errorf("got %v, want where to read on", p)
+	}
+	s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 9, Reserved: 1})
+}
