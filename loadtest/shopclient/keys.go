@@ -15,6 +15,7 @@ import (
 type Keys struct {
 	Secret   string // signs buyers' tokens
 	Operator string // the operator's token
+	Payments string // the payment service's token
 
 	mu     sync.Mutex
 	tokens map[string]string // of buyers
@@ -22,19 +23,22 @@ type Keys struct {
 
 // NewKeys returns random keys.
 func NewKeys() *Keys {
-	random := make([]byte, 64)
+	random := make([]byte, 96)
 	_, _ = rand.Read(random) // it never fails
 	encode := base64.StdEncoding.EncodeToString
-	return &Keys{Secret: encode(random[:32]), Operator: encode(random[32:]), tokens: map[string]string{}}
+	return &Keys{Secret: encode(random[:32]), Operator: encode(random[32:64]), Payments: encode(random[64:]), tokens: map[string]string{}}
 }
 
 // Environ returns the environment variables that give a shop these keys.
 func (k *Keys) Environ() []string {
-	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator}
+	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator, "SHOP_PAYMENTS_TOKEN=" + k.Payments}
 }
 
-// show replaces the name of a buyer by a token, and adds the operator's where there is none.
+// show replaces the name of a buyer by a token, and adds the operator's where there is neither a name nor a token.
 func (k *Keys) show(header http.Header) (err error) {
+	if header.Get("Authorization") != "" {
+		return nil
+	}
 	token := k.Operator
 	if buyer := header.Get("Shop-Buyer"); buyer != "" {
 		header.Del("Shop-Buyer")

@@ -44,7 +44,14 @@ type Order struct {
 	ID        string    `json:"id"`
 	Status    string    `json:"status"`
 	Lines     []Line    `json:"lines"`
+	Total     Money     `json:"total"`
 	ExpiresAt time.Time `json:"expires_at"` // if it is not paid before, by the database's clock
+}
+
+// Money is an amount, in the minor unit of its currency.
+type Money struct {
+	Minor    int64  `json:"minor"`
+	Currency string `json:"currency"`
 }
 
 // What the Status of an order can be, besides pending and paid.
@@ -90,7 +97,7 @@ func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, err
 	return c.ask(ctx, http.MethodPost, buyer, id, "/cancel", key)
 }
 
-// Pay is Cancel for an order that is to be paid.
+// Pay is Cancel for an order that is to be paid by the buyer's own word, which only some shops take.
 func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
 	return c.ask(ctx, http.MethodPost, buyer, id, "/pay", key)
 }
