@@ -9,7 +9,8 @@ import (
 	"example.com/client/openapi"
 )
 
-// The client that oapi-codegen generates from openapi.yaml, with its defaults, buys at $SHOP with $TOKEN: .ci/openapi.
+// The client that oapi-codegen generates from openapi.yaml, with its defaults, buys at $SHOP with $TOKEN, and
+// pays at $OPERATOR_API with $PAYMENTS: .ci/openapi.
 func TestClient(t *testing.T) {
 	ctx := t.Context()
 	shop := must(openapi.NewClientWithResponses(os.Getenv("SHOP"),
@@ -34,14 +35,26 @@ func TestClient(t *testing.T) {
 	equal(t, order.ExpiresAt.After(order.CreatedAt), true)
 	equal(t, placed.Headers201.Location, "/v1/orders/"+order.Id)
 	equal(t, placed.Headers201.IdempotentReplayed, nil)
-	paid := must(shop.PayOrderWithResponse(ctx, order.Id, nil))
+	provider := must(openapi.NewClientWithResponses(os.Getenv("OPERATOR_API"),
+		openapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+os.Getenv("PAYMENTS"))
+			return nil
+		})))
+	pay := func(id string) *openapi.PayOrderResponse {
+		return must(provider.PayOrderWithResponse(ctx, order.Id, nil, openapi.NewPayment{PaymentId: id, Amount: order.Total}))
+	}
+	paid := pay("pi_1")
 	equal(t, body(t, paid.JSON200, paid).Status, openapi.Paid)
+	twice := pay("pi_2")
+	problem := body(t, twice.ApplicationproblemJSON409, twice)
+	equal(t, problem.Type, openapi.ProblemsalreadyPaid)
+	equal(t, *problem.Refund, true)
 
 	replay := buy("cart-1", "demo-mug", 2)
 	equal(t, body(t, replay.JSON201, replay).Id, order.Id)
 	equal(t, *replay.Headers201.IdempotentReplayed, "true")
 	reused := buy("cart-1", "demo-mug", 3)
-	problem := body(t, reused.ApplicationproblemJSON422, reused)
+	problem = body(t, reused.ApplicationproblemJSON422, reused)
 	equal(t, problem.Type, openapi.ProblemskeyReused)
 	equal(t, problem.Status, http.StatusUnprocessableEntity)
 
@@ -49,7 +62,7 @@ func TestClient(t *testing.T) {
 	order = body(t, placed.JSON201, placed)
 	cancelled := must(shop.CancelOrderWithResponse(ctx, order.Id, nil))
 	equal(t, body(t, cancelled.JSON200, cancelled).Status, openapi.Cancelled)
-	late := must(shop.PayOrderWithResponse(ctx, order.Id, nil))
+	late := pay("pi_3")
 	problem = body(t, late.ApplicationproblemJSON409, late)
 	equal(t, problem.Type, openapi.ProblemsorderEnded)
 	equal(t, *problem.OrderStatus, openapi.Cancelled)

@@ -44,13 +44,13 @@ func NewMetrics(b Build) *Metrics {
 	)
 	with := families{promauto.With(registry)}
 	with.gauge("build_info", "Always 1; the labels say what runs.", "version", "commit").WithLabelValues(b.Version, b.Commit).Set(1)
-	return &Metrics{
+	m := &Metrics{
 		registry: registry,
 		requests: with.counter("http_requests_total", "Requests answered.", "method", "route", "status"),
 		duration: with.histogram("http_request_duration_seconds", "How long requests took, from the headers read to the answer written.",
 			latency(), "method", "route"),
-		orders: with.counter("orders_total", "Orders by what was asked for and what became of it: placed, paid, cancelled, "+
-			"replayed, or the last part of the problem's type.", "action", "outcome"),
+		orders: with.counter("orders_total", "Requests to change an order or its payment, by what was asked for and what became of it: placed, paid, cancelled, "+
+			"noted, extended, refunded, replayed, or the last part of the problem's type.", "action", "outcome"),
 		jobRuns:         with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
 		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
 		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
@@ -59,8 +59,12 @@ func NewMetrics(b Build) *Metrics {
 		locks:           newLocks(with),
 		batches:         with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
 		unleased:        with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
-		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the operator's token.").WithLabelValues(),
+		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the right token.").WithLabelValues(),
 	}
+	for _, outcome := range []string{"already-paid", "amount-mismatch", "order-ended", "order-expired"} {
+		m.orders.WithLabelValues("pay", outcome) // an increase from nothing to 1 would be none to Prometheus
+	}
+	return m
 }
 
 // families registers the shop's own metrics.
@@ -102,7 +106,7 @@ func (m *Metrics) Request(method, route string, status int, took time.Duration) 
 	m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 }
 
-// Order counts what became of placing, paying or cancelling an order.
+// Order counts what became of a request to change an order or its payment.
 func (m *Metrics) Order(action, outcome string) { m.orders.WithLabelValues(action, outcome).Inc() }
 
 // Batch counts a transaction and the orders that it placed.
@@ -115,7 +119,7 @@ func (m *Metrics) Leases(err error) {
 	}
 }
 
-// RefusedOperator counts a request to the operator's API without the operator's token.
+// RefusedOperator counts a request to the operator's API without the right token.
 func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }
 
 // Database observes the pool of connections to the database. Call it once.

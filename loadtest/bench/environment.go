@@ -141,6 +141,7 @@ type fleet struct {
 	shop      string           // cmd/shop
 	lab       []string         // how a teaching shop is started
 	keys      *shopclient.Keys // nil: all are teaching shops
+	provider  bool             // those with keys take a payment provider's word, and not the buyers'
 	redis     string           // its address
 	variables []string
 	procs     map[string][]*child.Process // by strategy; "": teaching shops
@@ -211,6 +212,12 @@ func (e *environment) startFleet(ctx context.Context, name, program string) (*fl
 			strategy = ""
 		}
 		f.procs[strategy] = all
+		if strategy != "" {
+			conns := shopclient.NewConnections(1, patience)
+			_, err := f.client(strategy, conns).Payments(ctx, true)
+			f.provider = err == nil // an older program has no payments
+			conns.CloseIdleConnections()
+		}
 	}
 	return f, nil
 }

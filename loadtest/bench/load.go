@@ -42,6 +42,9 @@ func race(ctx context.Context, who *row, c contest, skus []string, length time.D
 	}
 	for _, p := range who.procs {
 		r.Shops = append(r.Shops, "http://"+p.Addr)
+		if who.shops != nil && who.shops.provider && r.Keys != nil {
+			r.Operators = append(r.Operators, "http://"+p.Operator)
+		}
 	}
 	log, err := r.Run(ctx)
 	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}

@@ -43,6 +43,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	}
 	end := b.random.Float64() // drawn for each order, or the next carts would depend on the answer
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
+	var paid shopclient.Payment
 	for again := true; again; {
 		answer, err := b.run.shop(b.number+record.Tries, b.conns).Buy(ctx, p)
 		if err != nil {
@@ -59,6 +60,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		case Ordered, Refused:
 			record.Outcome, record.Reason = outcome, ""
 			record.OrderID, record.Trace = answer.Order.ID, answer.Trace
+			paid = shopclient.Payment{ID: "pi-" + answer.Order.ID, OrderID: answer.Order.ID, Amount: answer.Order.Total}
 		case Unknown: // only a definite answer of a later try changes that
 			record.Outcome = Unknown
 		case Failed:
@@ -67,7 +69,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	}
 	b.run.tally.add(record.Outcome)
 	if record.Outcome == Ordered {
-		b.end(ctx, &record, end)
+		b.end(ctx, &record, paid, end)
 	}
 	b.records = append(b.records, record)
 	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
@@ -76,17 +78,24 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 }
 
 // end pays the order, cancels it or leaves it pending, as a number from 0 to 1 has it.
-func (b *buyer) end(ctx context.Context, record *Record, draw float64) {
-	how, ask := "pay", (*shopclient.Client).Pay
+func (b *buyer) end(ctx context.Context, record *Record, paid shopclient.Payment, draw float64) {
+	var how string
+	var answer shopclient.Answer
+	var err error
 	switch {
+	case draw < b.run.Pay && b.run.Operators != nil:
+		how = "pay"
+		answer, err = b.run.shop(b.number, b.run.provider).TakePayment(ctx, paid)
 	case draw < b.run.Pay:
+		how = "pay"
+		answer, err = b.run.shop(b.number, b.conns).Pay(ctx, b.name, record.OrderID, "")
 	case draw < b.run.Pay+b.run.Cancel:
-		how, ask = "cancel", (*shopclient.Client).Cancel
-		record.Cancelled = true
+		how, record.Cancelled = "cancel", true
+		answer, err = b.run.shop(b.number, b.conns).Cancel(ctx, b.name, record.OrderID, "")
 	default:
 		return
 	}
-	if answer, err := ask(b.run.shop(b.number, b.conns), ctx, b.name, record.OrderID, ""); err != nil || answer.Order.ID == "" {
+	if err != nil || answer.Order.ID == "" {
 		record.Reason = how + ": " + explain(answer, err)
 	}
 }

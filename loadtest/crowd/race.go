@@ -55,12 +55,16 @@ type Race struct {
 
 	Keys *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
 
+	// Operators are the operator's listeners of Shops, where a payment service, for all buyers, says that orders are paid; nil
+	// where buyers pay by their own word.
+	Operators []string
+
 	Least int // fewest SKUs in an order, up to Lines; less than 1: one
 
 	// Orders is after how many of them a buyer leaves, and another comes, who has never bought before; 0: never.
 	Orders int
 
-	// Pay and Cancel are the shares of their orders that buyers pay or cancel, by one request before the next order.
+	// Pay and Cancel are the shares of their orders that are paid or cancelled, by one request before the buyer's next order.
 	Pay, Cancel float64
 }
 
@@ -127,6 +131,7 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 	defer stop(nil)
 	run := newRun(r)
 	run.stop = stop
+	defer run.provider.CloseIdleConnections()
 	for i := range r.Buyers {
 		b := newBuyer(run, i)
 		defer b.conns.CloseIdleConnections()
@@ -154,11 +159,15 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 
 // shop returns a client of one of the shops, which take turns.
 func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
-	client := shopclient.New(r.Shops[turn%len(r.Shops)], conns)
-	if r.Keys == nil {
+	turn %= len(r.Shops)
+	client := shopclient.New(r.Shops[turn], conns)
+	switch {
+	case r.Keys == nil:
 		return client
+	case r.Operators == nil:
+		return client.WithKeys(r.Keys, "")
 	}
-	return client.WithKeys(r.Keys, "")
+	return client.WithKeys(r.Keys, r.Operators[turn])
 }
 
 // checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file
@@ -184,12 +193,14 @@ type run struct {
 	buyers []*buyer
 	start  time.Time
 
+	provider *http.Client // the payment service's connections
+
 	warmed atomic.Int64 // buyers who have had an answer
 	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
 }
 
 func newRun(r Race) *run {
-	run := &run{Race: r, tally: new(Tally), begins: []float64{0}}
+	run := &run{Race: r, tally: new(Tally), begins: []float64{0}, provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
 	for k := range r.SKUs {
 		run.begins = append(run.begins, run.begins[k]+math.Pow(float64(k+1), -r.Skew))
 	}
