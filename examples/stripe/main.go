@@ -1,0 +1,129 @@
+// Stripe is a payment service for the shop. It receives Stripe's webhooks, tells the shop what has happened to the
+// payments of its orders, and refunds the payments that the shop refuses: see docs/payments.md.
+//
+// This file has the settings and the server, service.go has what an event leads to.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+)
+
+const usage = `Usage: stripe [flags]
+
+Receives Stripe's events at POST /stripe/webhook, tells the shop about the payments of its orders, and refunds what the
+shop refuses. The metadata order_id of a PaymentIntent says which order it pays.
+
+Have Stripe send these events: payment_intent.succeeded, payment_intent.payment_failed, payment_intent.processing,
+charge.refunded.
+
+Environment (a variable with _FILE behind its name is the file that has the value):
+  STRIPE_SECRET_KEY      Stripe's API key; a restricted one needs to write refunds, and nothing else
+  STRIPE_WEBHOOK_SECRET  the signing secret of the webhook endpoint, whsec_...
+  SHOP_PAYMENTS_TOKEN    the shop's payments token; a shop without servers keeps it in DIR/payments.token
+  SHOP_OPERATOR_URL      the shop's operator listener (default http://127.0.0.1:8081)
+
+Flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for events
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "stripe: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends, and then lets the events in progress finish.
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("stripe", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	listen := flags.String("listen", "127.0.0.1:4242", "serve at this `address`, behind a proxy with TLS")
+	stripeURL := flags.String("stripe-url", stripe.APIURL, "call Stripe's API at this `URL`, such as that of stripe-mock")
+	var level slog.Level
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "log from this `level` on: debug, info, warn or error")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	s, err := newService(*stripeURL, log)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /stripe/webhook", s.webhook)
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10*time.Second + eventTimeout}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	log.Info("the payment service is open", "addr", listener.Addr().String())
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventTimeout)
+	defer cancel()
+	return server.Shutdown(ending)
+}
+
+// newService returns a service with the secrets that the environment has.
+func newService(stripeURL string, log *slog.Logger) (*service, error) {
+	key, errKey := secret("STRIPE_SECRET_KEY")
+	signing, errSigning := secret("STRIPE_WEBHOOK_SECRET")
+	token, errToken := secret("SHOP_PAYMENTS_TOKEN")
+	if err := errors.Join(errKey, errSigning, errToken); err != nil {
+		return nil, err
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
+		URL:           &stripeURL,
+		HTTPClient:    client,
+		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull}, // refund returns what it would log
+	})
+	return &service{
+		webhookSecret: signing,
+		shopURL:       cmp.Or(os.Getenv("SHOP_OPERATOR_URL"), "http://127.0.0.1:8081"),
+		shopToken:     token,
+		client:        client,
+		stripe:        stripe.NewClient(key, stripe.WithBackends(backends)),
+		log:           log,
+	}, nil
+}
+
+// secret returns the variable's value, or the text of the file that the variable with _FILE behind its name names. None
+// is an error: with an empty webhook secret everyone could sign events.
+func secret(name string) (string, error) {
+	value := os.Getenv(name)
+	if file := os.Getenv(name + "_FILE"); value == "" && file != "" {
+		text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+		if err != nil {
+			return "", fmt.Errorf("%s_FILE: %w", name, err)
+		}
+		value = string(text)
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		return "", fmt.Errorf("%s is missing: set it, or %s_FILE (see --help)", name, name)
+	}
+	return value, nil
+}
