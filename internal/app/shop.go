@@ -52,6 +52,9 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	redis, _ := RedisAddress(s.Redis) // empty without one
 	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
 		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", shop.components.traces != nil)
+	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.SelfPaid {
+		shop.log.Warn("no order can be paid at this instance: add --payments-token-file, see docs/payments.md")
+	}
 	return shop, nil
 }
 

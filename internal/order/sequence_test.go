@@ -151,6 +151,8 @@ func TestOneSequenceOfLocks(t *testing.T) {
 			for i, o := range placed {
 				e := &order.Ending{Order: o, As: []order.Status{order.Paid, order.Cancelled, order.Expired}[i%3]}
 				switch {
+				case e.As == order.Paid && i < 3:
+					e.Payment = pays("pi-"+buyer, o)
 				case e.As == order.Expired:
 					operator.makeDue(t, o)
 				case i > 2:
