@@ -151,7 +151,7 @@ func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
 	}
-	if h.Findings, err = r.audit(ctx, h); err != nil {
+	if err = r.audit(ctx, h); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	h.Violations = checks.Run(h)
@@ -180,30 +180,41 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 	return operator.Limit(ctx, h.SKUs.Few, traffic.FewForEach)
 }
 
-// audit asks a shop for its own audit, and returns what that has found, and where it has other levels than the rows.
-func (r *runner) audit(ctx context.Context, h *history.History) (findings []string, err error) {
+// audit asks a shop for the payments to be refunded and for its own audit: what that has found, and where it has other levels
+// than the rows.
+func (r *runner) audit(ctx context.Context, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
 	operator := r.system.Shops[0].Client(conns)
+	if r.program.Keys != nil {
+		refused, err := operator.Payments(ctx, true)
+		if err != nil {
+			h.Findings = append(h.Findings, err.Error())
+		}
+		h.Refused = map[string]bool{}
+		for _, p := range refused {
+			h.Refused[p.ID] = true
+		}
+	}
 	for sku, row := range h.Levels {
 		audit, err := operator.Audit(ctx, sku)
 		if err != nil {
-			findings = append(findings, err.Error())
+			h.Findings = append(h.Findings, err.Error())
 		}
 		for _, d := range audit.Differences {
-			findings = append(findings, fmt.Sprintf("%s %s (order %s)", d.Invariant, d.Detail, d.OrderID))
+			h.Findings = append(h.Findings, fmt.Sprintf("%s %s (order %s)", d.Invariant, d.Detail, d.OrderID))
 		}
 		b := audit.Books
 		if found := (history.Level{Supplied: b.Supplied, Available: b.Available, Reserved: b.Reserved, Sold: b.Sold}); found != row {
-			findings = append(findings, fmt.Sprintf("%s has %+v, and the audit found %+v", sku, row, found))
+			h.Findings = append(h.Findings, fmt.Sprintf("%s has %+v, and the audit found %+v", sku, row, found))
 		}
 	}
-	return findings, ctx.Err()
+	return ctx.Err()
 }
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
-	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 14), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
+	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 14), Strategies: f.Strategies, Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey, Provider: r.program.Keys != nil}
 	for _, shop := range r.system.Shops {
 		t.Shops = append(t.Shops, shop.Client)
 	}

@@ -218,6 +218,9 @@ type Problem struct {
 
 	// OrderStatus is how an order has ended that cannot end as requested.
 	OrderStatus string `json:"order_status"`
+
+	// Refund: the payment does not pay its order, and its money has to be refunded.
+	Refund bool `json:"refund"`
 }
 
 // Code is the last part of the type, such as sold-out; empty for a problem that is not the shop's.

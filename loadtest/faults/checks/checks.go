@@ -30,6 +30,7 @@ func All() []Check {
 		{"fences", "no order was placed with a lower fence than the order before it", fences},
 		{"refusals", "no final refusal while enough units were free for the whole request", refusals},
 		{"ends", "each order ends, and once, as its buyer asked and was answered", ends},
+		{"payments", "each payment has one answer and is on record with it: each paid order has one, and the operator sees the others", payments},
 		{"outcomes", "every outcome is known in the end, and every answer is one that the API foresees", outcomes},
 		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
 		{"recovery", "each shop sells again, by each strategy in use, within 5 s of another server's takeover, and of the healed fault", recovery},
@@ -282,13 +283,13 @@ func ends(r *record) (broken []string) {
 		}
 	}
 	kinds := map[string]string{"paid": "sell", "cancelled": "release", "expired": "release"}
-	wanted := map[string]history.Kind{"paid": history.Pay, "cancelled": history.Cancel}
+	ends := map[history.Kind]string{history.Pay: "paid", history.Cancel: "cancelled", history.Release: "cancelled"}
 	asked := map[string]bool{}
 	for _, o := range r.Operations {
-		asked[string(o.Kind)+o.OrderID] = true
+		asked[ends[o.Kind]+o.OrderID] = true
 	}
 	for id, kept := range r.Orders {
-		if kind := wanted[kept.Status]; kind != "" && !asked[string(kind)+id] {
+		if (kept.Status == "paid" || kept.Status == "cancelled") && !asked[kept.Status+id] {
 			broken = append(broken, fmt.Sprintf("order %s is %s, which no request asked for", id, kept.Status))
 		}
 		if kept.Status == "pending" {
@@ -309,6 +310,47 @@ func ends(r *record) (broken []string) {
 		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
 		if answered && (!there || kept.Status != string(o.Outcome)) {
 			broken = append(broken, fmt.Sprintf("order %s is %q, and its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o))
+		}
+	}
+	return broken
+}
+
+// payments expects a payment for each paid order also where the buyer's own word counts.
+func payments(r *record) (broken []string) {
+	outcomes := map[string]history.Outcome{
+		"": history.Paid, "already-paid": history.PaidTwice, "amount-mismatch": history.Mismatch,
+		"order-expired": history.Expired, "order-ended": history.Cancelled,
+	}
+	pays := map[string]int{} // payments, by the order that they pay
+	for id, p := range r.Payments {
+		if p.Refusal != "" {
+			continue
+		}
+		pays[p.OrderID]++
+		if kept := r.Orders[p.OrderID]; kept.Total != p.Amount {
+			broken = append(broken, fmt.Sprintf("payment %s of %v pays order %s, which costs %v", id, p.Amount, p.OrderID, kept.Total))
+		}
+	}
+	for id, kept := range r.Orders {
+		if n := pays[id]; n != 1 && kept.Status == "paid" || n > 0 && kept.Status != "paid" {
+			broken = append(broken, fmt.Sprintf("order %s is %s, and has %d payments", id, kept.Status, n))
+		}
+	}
+	first := map[string]history.Operation{}
+	for _, o := range r.Operations {
+		if o.PaymentID == "" || o.Outcome == history.Unknown || o.Outcome == history.Rejected {
+			continue
+		}
+		if before, again := first[o.PaymentID]; again && before.Outcome != o.Outcome {
+			broken = append(broken, fmt.Sprintf("payment %s has two answers: %v; %v", o.PaymentID, before, o))
+			continue
+		}
+		first[o.PaymentID] = o
+		if p, there := r.Payments[o.PaymentID]; !there || p.OrderID != o.OrderID || p.Amount != o.Amount || outcomes[p.Refusal] != o.Outcome {
+			broken = append(broken, fmt.Sprintf("payment %s is on record as %+v: %v", o.PaymentID, p, o))
+		}
+		if refused := o.Outcome != history.Paid; refused != r.Refused[o.PaymentID] {
+			broken = append(broken, fmt.Sprintf("the operator sees payment %s among the refused: %v: %v", o.PaymentID, !refused, o))
 		}
 	}
 	return broken

@@ -12,13 +12,14 @@ import (
 
 const at = time.Millisecond
 
-// example is a history in which nothing is wrong: ann buys two of three mugs and pays, bob is refused two, gets one and
-// cancels it, and three are brought in.
+// example is a history in which nothing is wrong: ann buys two of three mugs and pays, and her second payment is to be
+// refunded; bob is refused two, gets one and cancels it, and three are brought in.
 func example() *history.History {
 	request := func(from, to time.Duration) []history.Request {
 		return []history.Request{{Sent: from * at, Answered: to * at, Answer: "201"}}
 	}
 	lines := func(n int64) []shopclient.Line { return []shopclient.Line{{SKU: "few", Units: n}} }
+	price := func(minor int64) shopclient.Money { return shopclient.Money{Minor: minor, Currency: "EUR"} }
 	h := &history.History{
 		Healed: at, Recovery: 9 * at, Ended: 30 * at,
 		SKUs: history.SKUs{Few: "few", Hot: "few", Deep: "few", Cold: "few"}, Supplied: map[string]int64{"few": 3},
@@ -26,18 +27,24 @@ func example() *history.History {
 			{Kind: history.Buy, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Placed, Requests: request(0, 10)},
 			{Kind: history.Buy, Buyer: "bob", Key: "b", Lines: lines(2), Outcome: history.SoldOut, Requests: request(11, 12)},
 			{Kind: history.Buy, Buyer: "bob", Key: "c", Lines: lines(1), OrderID: "2", Outcome: history.Placed, Requests: request(13, 20)},
-			{Kind: history.Pay, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Paid, Requests: request(21, 22)},
+			{Kind: history.Pay, Buyer: "ann", Key: "a", Lines: lines(2), OrderID: "1", Outcome: history.Paid, Requests: request(21, 22), PaymentID: "p", Amount: price(200)},
+			{Kind: history.Pay, Buyer: "ann", Lines: lines(2), OrderID: "1", Outcome: history.PaidTwice, Requests: request(23, 24), PaymentID: "q", Amount: price(200)},
 			{Kind: history.Cancel, Buyer: "bob", Key: "c", Lines: lines(1), OrderID: "2", Outcome: history.Cancelled, Requests: request(23, 24)},
 			{Kind: history.Restock, Key: "d", Lines: lines(3), Outcome: history.Restocked, Requests: request(25, 26)},
 		},
+		Refused: map[string]bool{"q": true},
 	}
 	move := func(id, kind, order string, fence int64, l history.Level) history.Movement {
 		return history.Movement{ID: id + "-0000-0000-0000", SKU: "few", Kind: kind, OrderID: order, Fence: fence, Level: l}
 	}
 	h.Books = history.Books{
 		Orders: map[string]history.Order{
-			"1": {Buyer: "ann", Key: "a", Status: "paid", Units: map[string]int64{"few": 2}},
-			"2": {Buyer: "bob", Key: "c", Status: "cancelled", Units: map[string]int64{"few": 1}},
+			"1": {Buyer: "ann", Key: "a", Status: "paid", Units: map[string]int64{"few": 2}, Total: price(200)},
+			"2": {Buyer: "bob", Key: "c", Status: "cancelled", Units: map[string]int64{"few": 1}, Total: price(100)},
+		},
+		Payments: map[string]history.Payment{
+			"p": {OrderID: "1", Amount: price(200)},
+			"q": {OrderID: "1", Amount: price(200), Refusal: "already-paid"},
 		},
 		Movements: []history.Movement{
 			move("00000000", "supply", "", 0, history.Level{Supplied: 3, Available: 3}),
@@ -78,6 +85,11 @@ func TestRun(t *testing.T) {
 		change(&o)
 		h.Orders[id] = o
 	}
+	payment := func(h *history.History, id string, change func(*history.Payment)) {
+		p := h.Payments[id]
+		change(&p)
+		h.Payments[id] = p
+	}
 	for name, c := range map[string]struct {
 		change func(*history.History)
 		want   string
@@ -116,6 +128,25 @@ func TestRun(t *testing.T) {
 		"paid and cancelled": {func(h *history.History) {
 			order(h, "1", func(o *history.Order) { o.Status = "cancelled" })
 		}, "ends"},
+		"released, and no message said so": {func(h *history.History) { h.Operations[5].Kind = history.Extend }, "ends"},
+		"payment forgotten":                {func(h *history.History) { delete(h.Payments, "p") }, "payments"},
+		"refusal forgotten":                {func(h *history.History) { delete(h.Payments, "q") }, "payments"},
+		"refusal not shown":                {func(h *history.History) { h.Refused = nil }, "payments"},
+		"paid twice": {func(h *history.History) {
+			payment(h, "q", func(p *history.Payment) { p.Refusal = "" })
+		}, "payments"},
+		"payment of another amount": {func(h *history.History) {
+			h.Operations[3].Amount.Minor--
+			payment(h, "p", func(p *history.Payment) { p.Amount.Minor-- })
+		}, "payments"},
+		"payment of another order": {func(h *history.History) {
+			payment(h, "p", func(p *history.Payment) { p.OrderID = "2" })
+		}, "payments"},
+		"two answers to a payment": {func(h *history.History) {
+			again := h.Operations[4]
+			again.Outcome = history.Mismatch
+			h.Operations = append(h.Operations, again)
+		}, "payments"},
 		"no final answer":   {func(h *history.History) { h.Operations[3].Outcome = history.Unknown }, "outcomes"},
 		"unforeseen answer": {func(h *history.History) { h.Operations[3].Outcome = history.Rejected }, "outcomes"},
 		"paid, and not sold": {func(h *history.History) {

@@ -33,7 +33,7 @@ func linearizable(r *record) []string {
 	ended := map[string]bool{}
 	for _, o := range r.Operations {
 		units := o.Units(few)
-		if units == 0 || o.Kind == history.Look {
+		if units == 0 || o.Kind == history.Look || o.Kind == history.Fail {
 			continue
 		}
 		switch o.Outcome {
@@ -44,7 +44,8 @@ func linearizable(r *record) []string {
 		case history.Cancelled:
 			add(o.Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true
-		case history.Unknown, history.Paid, history.Restocked, history.Pending, history.NotThere, history.Rejected:
+		case history.Unknown, history.Paid, history.Restocked, history.Extended, history.Pending, history.NotThere,
+			history.PaidTwice, history.Mismatch, history.Rejected:
 		case history.Expired: // at some moment since it was placed
 			add(r.placed[o.OrderID].Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true

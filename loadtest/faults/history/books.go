@@ -6,19 +6,29 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"example.com/shop/loadtest/shopclient"
 )
 
 // Books are the rows that the shop has kept of a history's SKUs and buyers, read in one transaction.
 type Books struct {
-	Orders    map[string]Order // by id
-	Movements []Movement       // in the order of their ids
-	Levels    map[string]Level // by SKU
+	Orders    map[string]Order   // by id
+	Movements []Movement         // in the order of their ids
+	Levels    map[string]Level   // by SKU
+	Payments  map[string]Payment // of the orders, by the provider's id
 }
 
 // Order is an order and its lines.
 type Order struct {
 	Buyer, Key, Status string
 	Units              map[string]int64 // by SKU
+	Total              shopclient.Money
+}
+
+// Payment is a payment of an order. An empty Refusal: it pays the order.
+type Payment struct {
+	OrderID, Refusal string
+	Amount           shopclient.Money
 }
 
 // Movement is a row of the stock ledger: what it adds to the counts of its SKU.
@@ -61,7 +71,7 @@ func (h *History) Read(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("read the books: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	h.Books = Books{Orders: map[string]Order{}, Levels: map[string]Level{}}
+	h.Books = Books{Orders: map[string]Order{}, Levels: map[string]Level{}, Payments: map[string]Payment{}}
 	var skus, buyers []any
 	for _, sku := range h.SKUs.All() {
 		skus = append(skus, sku)
@@ -90,16 +100,23 @@ func (h *History) Read(ctx context.Context, db *sql.DB) error {
 		h.Movements = append(h.Movements, m)
 		return err
 	})
-	read("SELECT o.id, o.buyer, o.idempotency_key, o.status, l.sku, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
+	read("SELECT o.id, o.buyer, o.idempotency_key, o.status, o.total_minor, o.currency, l.sku, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
 		var o Order
 		var id, sku string
 		var units int64
-		err := r.Scan(&id, &o.Buyer, &o.Key, &o.Status, &sku, &units)
+		err := r.Scan(&id, &o.Buyer, &o.Key, &o.Status, &o.Total.Minor, &o.Total.Currency, &sku, &units)
 		if o.Units = h.Orders[id].Units; o.Units == nil {
 			o.Units = map[string]int64{}
 		}
 		o.Units[sku] += units
 		h.Orders[id] = o
+		return err
+	})
+	read("SELECT p.id, p.order_id, p.refusal, p.amount_minor, p.currency FROM payments AS p JOIN orders AS o ON o.id = p.order_id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
+		var p Payment
+		var id string
+		err := r.Scan(&id, &p.OrderID, &p.Refusal, &p.Amount.Minor, &p.Amount.Currency)
+		h.Payments[id] = p
 		return err
 	})
 	return err

@@ -23,6 +23,9 @@ const (
 	Look    Kind = "look"
 	Pry     Kind = "pry" // look at another buyer's order
 	Restock Kind = "restock"
+	Fail    Kind = "fail"    // the payment provider says that a payment has failed
+	Release Kind = "release" // the same, and the order is to be cancelled
+	Extend  Kind = "extend"  // let an order hold its units for longer while a payment is under way
 )
 
 // Outcome is what an operation came to, by the answers that its client had.
@@ -37,9 +40,12 @@ const (
 	Cancelled Outcome = "cancelled"
 	Expired   Outcome = "expired" // the order to pay or cancel was not paid in time
 	Restocked Outcome = "restocked"
-	Pending   Outcome = "pending"   // an order that was looked at
-	NotThere  Outcome = "not-there" // for a buyer, an order of another
-	Rejected  Outcome = "rejected"  // any other final answer, which no correct client should get
+	Extended  Outcome = "extended"
+	Pending   Outcome = "pending"         // an order that was looked at
+	NotThere  Outcome = "not-there"       // for a buyer, an order of another
+	PaidTwice Outcome = "already-paid"    // the payment is to be refunded: another one has paid the order
+	Mismatch  Outcome = "amount-mismatch" // the payment is to be refunded: it is not the order's total
+	Rejected  Outcome = "rejected"        // any other final answer, which no correct client should get
 )
 
 // Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any,
@@ -53,8 +59,11 @@ type Operation struct {
 	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended or looked at
 	Expires  time.Time         `json:"expires,omitzero"`   // of that order, as it was acknowledged
 	Outcome  Outcome           `json:"outcome"`
-	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has
+	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has, or a provider says again what it said
 	Requests []Request         `json:"requests"`
+
+	PaymentID string           `json:"payment_id,omitempty"` // of a provider; empty where the buyer's own word counts
+	Amount    shopclient.Money `json:"amount,omitzero"`      // of that payment, or of an order, as it was acknowledged
 }
 
 // Request is one try. Its times are since the start of the history, by the clock of this process.
@@ -86,7 +95,7 @@ func (o Operation) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 	last := o.Last()
 	return fmt.Sprintf("%s of %s, key %s, by shop %d from %v to %v: %s",
-		o.Kind, cmp.Or(o.Buyer, "the operator"), o.Key, last.Shop+1, round(last.Sent), round(last.Answered), last.Answer)
+		o.Kind, cmp.Or(o.Buyer, "the operator"), cmp.Or(o.Key, o.PaymentID), last.Shop+1, round(last.Sent), round(last.Answered), last.Answer)
 }
 
 // History is one run: what was broken, when, and what the clients saw. Many goroutines may Add to it at once.
@@ -111,6 +120,7 @@ type History struct {
 	Strategies  []string         `json:"strategies"`   // of the shops; nil where requests choose
 	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
 	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
+	Refused     map[string]bool  `json:"-"`            // the ids of payments that the operator is to see refunded; nil in teaching shops
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
 	Books       `json:"-"`

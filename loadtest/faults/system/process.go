@@ -20,6 +20,9 @@ import (
 // LockTTL is short, so that a fault that outlasts a lease does not take long. Patient shops have another one.
 const LockTTL = 600 * time.Millisecond
 
+// PayExtension is how much longer an order holds its units once its hold is extended: the least that a shop takes.
+const PayExtension = time.Second
+
 // Shop is an instance of the shop, in a process of its own.
 type Shop struct {
 	SQL              []*testserver.Link // to each database server; none to a SQLite file
@@ -72,7 +75,8 @@ func (s *Shop) Start(ctx context.Context) (err error) {
 		s.process, err = child.StartLab(ctx, Instances, s.program.File, env, append(flags, "--max-open-orders=1000")...)
 	} else {
 		env = append(env, keys.Environ()...)
-		s.process, err = child.StartShop(ctx, Instances, s.program.File, env, append(flags, "--strategy="+s.strategy)...)
+		flags = append(flags, "--strategy="+s.strategy, "--pay-extension="+PayExtension.String())
+		s.process, err = child.StartShop(ctx, Instances, s.program.File, env, flags...)
 	}
 	if err == nil {
 		s.at.Store(s.process)

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -47,10 +49,14 @@ type Traffic struct {
 	Seed       uint64
 	Patient    bool
 
+	// Provider: a payment provider pays. Otherwise the buyer's own word counts, as in teaching shops.
+	Provider bool
+
 	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
 	ForgetKey bool
 
-	conns *http.Client
+	conns    *http.Client
+	messages atomic.Int64 // of the provider, which takes the shops in turn
 }
 
 // Start sends requests until end is called, which waits for the last answers.
@@ -78,6 +84,7 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 			for sending.Err() == nil {
 				work(c)
 			}
+			c.repeat()
 		})
 	}
 	return func() {
@@ -96,7 +103,8 @@ type client struct {
 	asking context.Context //nolint:containedctx // of all its requests
 	dice   *rand.Rand
 	keys   int
-	forgot time.Time // the last order that was left to expire
+	forgot time.Time           // the last order that was left to expire
+	told   []history.Operation // what the provider has said of payments
 }
 
 // shop buys something, and pays, cancels or forgets it.
@@ -119,24 +127,28 @@ func (c *client) shop() {
 	if again == 0 {
 		c.replay(o)
 	}
+	held, ok := c.extend(o)
+	if !ok {
+		return
+	}
 	switch n := c.dice.IntN(10); {
 	case n < 2 && time.Since(c.forgot) > forgetEvery:
 		c.forgot = time.Now() // it expires
 	case n < 5:
-		c.end(history.Pay, o)
+		c.pay(held)
 	case n == 5: // both at once: the order ends as one of them
 		var both sync.WaitGroup
-		both.Go(func() { c.end(history.Pay, o) })
-		c.end(history.Cancel, o)
+		both.Go(func() { c.pay(held) })
+		c.end(history.Cancel, held)
 		both.Wait()
 	default:
-		c.end(history.Cancel, o)
+		c.end(history.Cancel, held)
 	}
 	switch again {
 	case 1:
 		c.replay(o) // the answer is still the order as it was placed
 	case 2, 3:
-		c.look(history.Look, c.name, o)
+		c.look(history.Look, c.name, held)
 	case 4:
 		c.look(history.Pry, "stranger", o)
 	}
@@ -149,7 +161,11 @@ func (c *client) takeFew() {
 }
 
 func (c *client) giveBack(o history.Operation) {
-	if o.Outcome == history.Placed {
+	switch {
+	case o.Outcome != history.Placed:
+	case c.Provider && c.dice.IntN(4) == 0:
+		c.tell(message(history.Release, o))
+	default:
 		c.end(history.Cancel, o)
 	}
 }
@@ -158,9 +174,96 @@ func (c *client) giveBack(o history.Operation) {
 func (c *client) payLate() {
 	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
 	around := time.Duration(c.dice.IntN(100)-50) * time.Millisecond
-	if o.Outcome == history.Placed && shopclient.Pause(c.asking, time.Until(o.Expires)+around) {
-		c.end(history.Pay, o)
+	if o.Outcome != history.Placed {
+		return
 	}
+	if held, ok := c.extend(o); ok && shopclient.Pause(c.asking, time.Until(held.Expires)+around) {
+		c.pay(held)
+	}
+}
+
+// extend lets some orders hold their units for longer. It reports whether the order could still be paid.
+func (c *client) extend(placed history.Operation) (held history.Operation, ok bool) {
+	if !c.Provider || c.dice.IntN(6) > 0 {
+		return placed, true
+	}
+	o := c.tell(message(history.Extend, placed))
+	placed.Expires = o.Expires
+	return placed, o.Outcome == history.Extended
+}
+
+// pay pays for an order. A provider may also repeat itself, charge twice, take a wrong amount, or say that a payment has
+// failed. Its messages come in any order, and some at once.
+func (c *client) pay(o history.Operation) {
+	if !c.Provider {
+		c.end(history.Pay, o)
+		return
+	}
+	payment := message(history.Pay, o)
+	payment.PaymentID, payment.Amount = "pi-"+o.Key, o.Amount
+	messages := []history.Operation{payment}
+	switch other := payment; c.dice.IntN(8) {
+	case 0:
+		payment.Replay = true // whichever comes first
+		messages = []history.Operation{payment, payment}
+	case 1:
+		other.PaymentID += "-twice"
+		messages = append(messages, other)
+	case 2:
+		other.PaymentID += "-wrong"
+		other.Amount.Minor--
+		messages = append(messages, other)
+	case 3:
+		messages = append(messages, message(history.Fail, o))
+	case 4:
+		messages = append(messages, message(history.Release, o))
+	case 5:
+		c.repeat()
+	}
+	c.dice.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+	atOnce := c.dice.IntN(2) == 0
+	var all sync.WaitGroup
+	for _, m := range messages {
+		all.Go(func() { c.tell(m) })
+		if !atOnce {
+			all.Wait()
+		}
+	}
+	all.Wait()
+	for _, m := range messages {
+		if m.Kind == history.Pay {
+			c.told = append(c.told, m)
+		}
+	}
+}
+
+// repeat has the provider say again what it said of a payment, however long ago.
+func (c *client) repeat() {
+	if len(c.told) > 0 {
+		o := c.told[c.dice.IntN(len(c.told))]
+		o.Replay = true
+		c.tell(o)
+	}
+}
+
+// message is what the provider says of an order.
+func message(kind history.Kind, placed history.Operation) history.Operation {
+	return history.Operation{Kind: kind, Buyer: placed.Buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
+}
+
+// tell sends a message of the provider, and returns it with its outcome.
+func (c *client) tell(o history.Operation) history.Operation {
+	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
+		switch o.Kind {
+		case history.Pay:
+			return shop.TakePayment(c.asking, shopclient.Payment{ID: o.PaymentID, OrderID: o.OrderID, Amount: o.Amount})
+		case history.Extend:
+			return shop.Extend(c.asking, o.OrderID)
+		default:
+			return shop.PaymentFailed(c.asking, o.OrderID, o.Kind == history.Release)
+		}
+	})
+	return o
 }
 
 // restock brings hot units in.
@@ -224,8 +327,15 @@ func (c *client) key() string {
 
 // insist asks one shop after the other until the answer is final, and records the operation.
 func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
-	turn, pause, late := c.keys, retryPause, o.Kind == history.Pay && time.Now().After(o.Expires)
+	turn, pause, late := c.keys, retryPause, o.Kind == history.Pay && !o.Replay && time.Now().After(o.Expires)
+	expires := o.Expires
+	if o.Kind == history.Extend {
+		expires = expires.Add(system.PayExtension)
+	}
+	provided := o.PaymentID != "" || o.Kind == history.Fail || o.Kind == history.Release || o.Kind == history.Extend
 	switch { // another shop than the one that placed the order, and for a payment another than for a cancellation
+	case provided:
+		turn = int(c.messages.Add(1))
 	case o.Kind == history.Cancel:
 		turn += 2
 	case o.Kind != history.Buy || o.Replay:
@@ -245,12 +355,16 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 		switch {
 		case o.Outcome == history.Placed && answer.Order.Status != "pending",
 			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
-			o.OrderID != "" && answer.Order.ID != "" && !answer.Order.ExpiresAt.Equal(o.Expires),
+			o.OrderID != "" && answer.Order.ID != "" && !answer.Order.ExpiresAt.Equal(expires),
 			o.Outcome == history.Expired && time.Now().Before(o.Expires),
-			o.Outcome == history.Paid && late:
+			o.Outcome == history.Paid && late,
+			o.Outcome == history.Pending && o.Kind == history.Release,
+			o.Outcome != history.Unknown && o.PaymentID != "" && answer.Problem.Refund == (o.Outcome == history.Paid):
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
-			o.OrderID, o.Expires = answer.Order.ID, answer.Order.ExpiresAt
+			o.OrderID, o.Expires, o.Amount = answer.Order.ID, answer.Order.ExpiresAt, answer.Order.Total
+		case o.Outcome == history.Extended:
+			o.Expires = expires
 		}
 		if o.Outcome == history.Unknown {
 			shopclient.Pause(c.asking, pause)
@@ -265,6 +379,11 @@ func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shop
 // outcome is what an answer says of an operation. Unknown: the client has to ask again.
 func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome {
 	good := a.Status == http.StatusOK || a.Status == http.StatusCreated
+	done := map[history.Kind]history.Outcome{
+		history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
+		history.Extend: history.Extended,
+	}[kind]
+	code := history.Outcome(a.Problem.Code())
 	switch {
 	case err != nil || !good && a.Problem.RetrySafe:
 		return history.Unknown
@@ -273,10 +392,10 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 			return history.NotThere
 		}
 		return history.Rejected
-	case good && kind != history.Look:
-		return map[history.Kind]history.Outcome{
-			history.Buy: history.Placed, history.Pay: history.Paid, history.Cancel: history.Cancelled, history.Restock: history.Restocked,
-		}[kind]
+	case good && done != "":
+		return done
+	case kind == history.Pay && (code == history.PaidTwice || code == history.Mismatch):
+		return code
 	case kind == history.Buy && a.Problem.SoldOut():
 		return history.SoldOut
 	}
