@@ -148,6 +148,11 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 		o.FirstExpiry, o.ExpiresAt = o.ExpiresAt, o.ExpiresAt.Add(s.Extension)
 		return tx.Extend(o)
 	})
+	if errors.Is(err, ErrExpired) && o.Status == Pending { // no sweep has expired it yet, and the answer says that its units are for sale
+		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
+			return Order{}, unended
+		}
+	}
 	if err != nil {
 		return Order{}, fmt.Errorf("order %s: %w", id, confirm(ctx, err))
 	}

@@ -106,7 +106,8 @@ func TestPayments_inEachState(t *testing.T) {
 		{"failed", failed(false), nil, nil},
 		{"failed, released", failed(true), nil, map[string]order.Status{"pending": order.Cancelled, "due": order.Expired}},
 		{"extension", extended,
-			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled, "paid": cancelled}, nil},
+			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled, "paid": cancelled},
+			map[string]order.Status{"due": order.Expired}},
 	}
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
