@@ -46,6 +46,7 @@ func allControls() []control {
 		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
 		single, leases               = "internal/order/strategy/shop.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
+		payment, payments            = "internal/order/payment.go", "internal/store/payments.go"
 		sent                         = "done := db.Exec(statement, values...)\n"
 		pending                      = "found.Status == order.Pending && found.Due == (e.As == order.Expired)"
 	)
@@ -82,14 +83,30 @@ func allControls() []control {
 		{name: "key-ignored", on: system.Embedded, fault: "shop-killed",
 			about: "a repeated idempotency key is a new order",
 			edits: []edit{{keys, "c.Order.Buyer, c.Order.Key, c.Fingerprint", "c.Order.Buyer, c.Order.ID, c.Fingerprint"}}},
-		{name: "confirm-without-reserve", on: system.Embedded, fault: "shop-paused",
+		{name: "second-payment-accepted", on: system.Embedded, fault: "shop-paused",
+			about: "another payment of a paid order is answered as the one that paid it",
+			edits: []edit{{payment, "case f.Status == Paid:\n\t\treturn ErrAlreadyPaid.Code", "case f.Status == Paid:\n\t\treturn \"\""}}},
+		{name: "expired-order-paid", on: system.Embedded, fault: "shop-paused",
 			about: "an order is paid although it has expired",
-			edits: []edit{{ends, pending, pending + " || found.Status == order.Expired && e.As == order.Paid"}}},
+			edits: []edit{
+				{payment, "case f.Status == Expired || f.Due:\n\t\treturn ErrExpired.Code", "case f.Status == Expired:\n\t\treturn ErrExpired.Code"},
+				{ends, pending, "(" + pending + " || found.Status == order.Pending && e.As == order.Paid)"},
+			}},
+		{name: "amount-not-compared", on: system.Embedded, fault: "shop-paused",
+			about: "a payment of a wrong amount pays an order",
+			edits: []edit{{payment, "case f.Total != amount:\n\t\treturn ErrAmountMismatch.Code", "case f.Total != amount:\n\t\treturn \"\""}}},
+		{name: "payment-forgotten", on: system.Embedded, fault: "shop-paused",
+			about: "a payment is on record for a second",
+			edits: []edit{{payments, "err := t.insertPayments(all)", `err := t.db.Exec("DELETE FROM payments WHERE created_at < ?", dbTime{time.Now().Add(-time.Second)}).Error
+	if err == nil {
+		err = t.insertPayments(all)
+	}`}, {payments, "\t\"strings\"\n", "\t\"strings\"\n\t\"time\"\n"}}},
 		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
 			about: "the sweep expires orders that were paid",
 			edits: []edit{
-				{orders, `"status = ? AND expires_at <= "+s.clock, order.Pending`, `"status <> ? AND expires_at <= "+s.clock, order.Expired`},
-				{ends, pending, pending + " || found.Status == order.Paid && found.Due && e.As == order.Expired"},
+				{orders, `"status = ? AND expires_at <= "+s.clock, order.Pending`, `"status IN ? AND expires_at <= "+s.clock, []order.Status{order.Pending, order.Paid}`},
+				{orders, "WHERE id IN ? AND status = ?", "WHERE id IN ? AND (status = ? OR 1 = 1)"},
+				{ends, pending, "(" + pending + " || found.Status == order.Paid && found.Due && e.As == order.Expired)"},
 			}},
 		{name: "expiry-by-own-clock", on: system.Embedded, fault: "clocks-apart",
 			about: "a shop's own clock decides whether an order can still be paid",
@@ -97,7 +114,10 @@ func allControls() []control {
 				{"internal/store/store.go", "// dbTime is", "func ownNow() string { return time.Now().UTC().Format(timeLayout) }\n\n// dbTime is"}}},
 		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
 			about: "a cancelled order's units stay reserved",
-			edits: []edit{{take, "\t\tchanges[\"supplied\"]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Change = stock.Level{}\n\t\t}\n\t\tchanges[\"supplied\"]"}}},
+			edits: []edit{
+				{take, "\t\tchanges[\"supplied\"]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Change = stock.Level{}\n\t\t}\n\t\tchanges[\"supplied\"]"},
+				{take, "\tdone := t.db.Exec(\"UPDATE skus SET \"+strings", "\tif len(set) == 0 {\n\t\treturn t.Record(movements...)\n\t}\n\tdone := t.db.Exec(\"UPDATE skus SET \"+strings"},
+			}},
 		{name: "ledger-incomplete", on: system.Embedded, fault: "shop-paused",
 			about: "the ledger lacks a cart's second line",
 			edits: []edit{{single, "d.Movements(stock.Reserve, fences, d.CreatedAt)...", "d.Movements(stock.Reserve, fences, d.CreatedAt)[:1]..."}}},
