@@ -1,7 +1,5 @@
 // Stripe is a payment service for the shop. It receives Stripe's webhooks, tells the shop what has happened to the
 // payments of its orders, and refunds the payments that the shop refuses: see docs/payments.md.
-//
-// This file has the settings and the server, service.go has what an event leads to.
 package main
 
 import (
@@ -95,7 +93,9 @@ func newService(stripeURL string, log *slog.Logger) (*service, error) {
 	if err := errors.Join(errKey, errSigning, errToken); err != nil {
 		return nil, err
 	}
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // neither the shop nor Stripe redirects
+	}}
 	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		URL:           &stripeURL,
 		HTTPClient:    client,
@@ -103,7 +103,7 @@ func newService(stripeURL string, log *slog.Logger) (*service, error) {
 	})
 	return &service{
 		webhookSecret: signing,
-		shopURL:       cmp.Or(os.Getenv("SHOP_OPERATOR_URL"), "http://127.0.0.1:8081"),
+		shopURL:       strings.TrimSuffix(cmp.Or(os.Getenv("SHOP_OPERATOR_URL"), "http://127.0.0.1:8081"), "/"),
 		shopToken:     token,
 		client:        client,
 		stripe:        stripe.NewClient(key, stripe.WithBackends(backends)),

@@ -63,7 +63,7 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), eventTimeout)
 	defer cancel()
 	if err := s.handle(ctx, event); err != nil {
-		s.log.Error("an event is not acknowledged", "event", event.ID, "type", event.Type, "error", err)
+		s.log.Error("an event is not acknowledged", "event", event.ID, "type", event.Type, "object", event.GetObjectValue("id"), "error", err)
 		http.Error(w, "send the event again", http.StatusServiceUnavailable)
 	}
 }
@@ -76,7 +76,7 @@ func (s *service) handle(ctx context.Context, event stripe.Event) error {
 	}
 	log := s.log.With("event", event.ID, "type", event.Type, "object", o.ID, "order_id", o.Metadata["order_id"])
 	if o.Metadata["order_id"] == "" {
-		log.Debug("not a payment of the shop")
+		log.Info("not a payment of the shop: its metadata has no order_id")
 		return nil
 	}
 	order := "/v1/orders/" + url.PathEscape(o.Metadata["order_id"])
@@ -90,8 +90,11 @@ func (s *service) handle(ctx context.Context, event stripe.Event) error {
 		if !errors.As(err, &refusal) || !refusal.Refund {
 			return err
 		}
-		log.Warn("the shop refuses the payment, which is refunded", "refusal", refusal)
-		return s.refund(ctx, event.ID, o.ID)
+		if err := s.refund(ctx, event.ID, o.ID); err != nil {
+			return fmt.Errorf("refund, since %w: %w", refusal, err)
+		}
+		log.Warn("the shop has refused the payment, and it is refunded", "refusal", refusal)
+		return nil
 
 	case stripe.EventTypePaymentIntentPaymentFailed:
 		return s.tellShop(ctx, order+"/payment-failed", map[string]any{"release": false})
@@ -111,10 +114,8 @@ func (s *service) handle(ctx context.Context, event stripe.Event) error {
 		}
 		// A 404 means that payment_intent.succeeded is still to come. This event has to come again after it.
 		return s.tellShop(ctx, "/v1/payments/"+url.PathEscape(o.PaymentIntent)+"/refunded", nil)
-
 	default:
-		log.Debug("nothing to do")
-		return nil
+		return nil // it means nothing to the shop
 	}
 }
 
@@ -130,9 +131,9 @@ func (s *service) refund(ctx context.Context, eventID, paymentID string) error {
 	return err
 }
 
-// problem is an answer of the shop other than 2xx.
+// problem is an answer of the shop other than 200 and JSON.
 type problem struct {
-	Status       int // of HTTP
+	Status       int `json:"-"` // of HTTP
 	Type, Detail string
 	Refund       bool // the money has to be refunded
 }
@@ -141,7 +142,7 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("the shop: %d %s %s", p.Status, p.Type, p.Detail)
 }
 
-// tellShop calls the shop. An answer other than 2xx is a *problem.
+// tellShop calls the shop. An answer other than 200 and JSON, as of a proxy in its place, is a *problem.
 func (s *service) tellShop(ctx context.Context, path string, message map[string]any) error {
 	var body bytes.Buffer
 	if message != nil {
@@ -160,12 +161,11 @@ func (s *service) tellShop(ctx context.Context, path string, message map[string]
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode/100 == 2 {
+	refusal := &problem{Status: answer.StatusCode}
+	err = json.NewDecoder(io.LimitReader(answer.Body, maxBody)).Decode(refusal)
+	if err == nil && answer.StatusCode == http.StatusOK {
 		s.log.Info("the shop is told", "call", path)
 		return nil
 	}
-	refusal := &problem{}
-	_ = json.NewDecoder(io.LimitReader(answer.Body, maxBody)).Decode(refusal) // fails for the answer of a proxy
-	refusal.Status = answer.StatusCode
 	return refusal
 }

@@ -48,6 +48,19 @@ func purge(db *store.Store, keep time.Duration) job {
 	return job{"keys", 10 * time.Minute, func(ctx context.Context) (int, error) { return db.PurgeKeys(ctx, keep) }}
 }
 
+const refundsJob = "refunds"
+
+// refunds looks how long the refused payments have waited for their refunds, which the payment service makes.
+func refunds(db *store.Store, lags func(time.Duration)) job {
+	return job{refundsJob, time.Minute, func(ctx context.Context) (int, error) {
+		lag, err := db.RefundLag(ctx)
+		if err == nil {
+			lags(lag)
+		}
+		return 0, err
+	}}
+}
+
 // off is the time of a daily job that does not run.
 const off = "off"
 
@@ -125,7 +138,11 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 // take as long as the timeouts of a database or Redis that does not answer.
 func (s *Shop) startJobs() {
 	c := s.components
-	list := []job{expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders), purge(c.database, s.settings.KeepKeys)}
+	list := []job{
+		expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders),
+		purge(c.database, s.settings.KeepKeys),
+		refunds(c.database, c.metrics.Job(refundsJob).Lags),
+	}
 	if s.settings.ReconcileAt != off {
 		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
 		list = append(list, reconciliation(at, c.database, s.log))

@@ -42,7 +42,7 @@ func TestShop_Metrics(t *testing.T) {
 	call(t, http.MethodGet, shop.URL()+"/made/up", "").want(t, http.StatusNotFound)
 	for _, line := range []string{
 		`shop_job_items_total{job="expiry"} 2`,
-		`shop_lock_acquisitions_total{kind="job",lock="redis",result="acquired"} 3`,
+		`shop_lock_acquisitions_total{kind="job",lock="redis",result="acquired"} 4`,
 	} {
 		testserver.Until(t, line, patience, func() bool { return strings.Contains(scrape(t, shop), "\n"+line+"\n") })
 	}

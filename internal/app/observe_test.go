@@ -127,7 +127,9 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 	placed("expires")
 	placed("expires") // a replay
 	call(t, http.MethodPost, placed("paid")+"/pay", "").want(t, http.StatusOK)
-	call(t, http.MethodPost, placed("cancelled")+"/cancel", "").want(t, http.StatusOK)
+	cancelled := placed("cancelled")
+	call(t, http.MethodPost, cancelled+"/cancel", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, cancelled+"/pay", "").want(t, http.StatusConflict)
 	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
 		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).want(t, http.StatusConflict)
 }

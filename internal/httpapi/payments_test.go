@@ -114,7 +114,7 @@ func TestPayments_bad(t *testing.T) {
 	for want, calls := range map[string][][2]string{
 		"422 invalid-payment": {
 			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)}, {path + "/pay", payment("pi_1", -1)},
-			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
+			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
 		},
 		"400 malformed": {
 			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`}, {path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},

@@ -44,7 +44,7 @@ func NewMetrics(b Build) *Metrics {
 	)
 	with := families{promauto.With(registry)}
 	with.gauge("build_info", "Always 1; the labels say what runs.", "version", "commit").WithLabelValues(b.Version, b.Commit).Set(1)
-	m := &Metrics{
+	return &Metrics{
 		registry: registry,
 		requests: with.counter("http_requests_total", "Requests answered.", "method", "route", "status"),
 		duration: with.histogram("http_request_duration_seconds", "How long requests took, from the headers read to the answer written.",
@@ -54,17 +54,13 @@ func NewMetrics(b Build) *Metrics {
 		jobRuns:         with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
 		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
 		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
-		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due; only on the instance that runs the job.", "job"),
+		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due, or, for refunds, how long the oldest refused payment has waited for its refund; only on the instance that runs the job.", "job"),
 		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
 		locks:           newLocks(with),
 		batches:         with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
 		unleased:        with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
 		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the right token.").WithLabelValues(),
 	}
-	for _, outcome := range []string{"already-paid", "amount-mismatch", "order-ended", "order-expired"} {
-		m.orders.WithLabelValues("pay", outcome) // an increase from nothing to 1 would be none to Prometheus
-	}
-	return m
 }
 
 // families registers the shop's own metrics.

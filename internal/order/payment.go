@@ -14,6 +14,9 @@ import (
 // MaxPaymentID is how many characters the id of a payment may have.
 const MaxPaymentID = 255
 
+// OwnWord begins the id of a payment that a buyer has made by its own word; the id of the order follows.
+const OwnWord = "buyer:"
+
 // Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
 // id: providers repeat themselves for days.
 type Payment struct {
@@ -58,6 +61,8 @@ func (p Payment) validate() error {
 		return err
 	}
 	switch {
+	case strings.HasPrefix(p.ID, OwnWord):
+		return ErrPayment.with("payment_id: %q begins the ids of what buyers pay by their own word", OwnWord)
 	case p.Amount.Minor < 0:
 		return ErrPayment.with("amount: want 0 or more minor units")
 	case !currencyRule.MatchString(p.Amount.Currency):
@@ -86,7 +91,7 @@ func (f Found) Refusal(amount stock.Money) string {
 
 // TakePayment makes the pending order of a payment paid, by the word of the payment provider: its units become sold. The
 // same payment again gets the same answer, however long ago the first was. A refusal is recorded; nothing else changes,
-// and the money has to be refunded: Error.Refund. A refused payment that is not refunded yet may also pay another order.
+// and the money has to be refunded: Error.Refund. A refused payment that is not refunded yet may pay another order instead.
 //
 // Errors: ErrPayment, ErrNotFound, ErrPaymentReused, ErrBusy, ErrUnknownOutcome; and to be refunded: ErrAlreadyPaid,
 // ErrAmountMismatch, ErrExpired, ErrState.

@@ -274,7 +274,7 @@ func TestPayments_raceWithExpiry(t *testing.T) {
 }
 
 // "The same payment again gets the same answer, however long ago the first was." A payment that comes again for another order
-// or amount is no replay. "A refused payment that is not refunded yet may also pay another order."
+// or amount is no replay. "A refused payment that is not refunded yet may pay another order instead."
 func TestService_TakePayment_sameID(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -293,6 +293,10 @@ func TestService_TakePayment_sameID(t *testing.T) {
 		}
 		want(pays("pi-1", first), nil)
 		want(pays("pi-1", second), order.ErrPaymentReused)
+		cheap := order.Payment{ID: "pi-0", OrderID: third.ID, Amount: stock.Money{Minor: 1, Currency: "EUR"}}
+		want(cheap, order.ErrAmountMismatch)
+		want(pays("pi-0", third), order.ErrPaymentReused)
+		want(cheap, order.ErrAmountMismatch)
 		want(order.Payment{ID: "pi-1", OrderID: first.ID, Amount: stock.Money{Minor: 1, Currency: "EUR"}}, order.ErrPaymentReused)
 		want(pays("pi-2", first), order.ErrAlreadyPaid)
 		want(pays("pi-2", second), nil) // instead of a refund
@@ -303,8 +307,14 @@ func TestService_TakePayment_sameID(t *testing.T) {
 		}
 		want(pays("pi-3", third), order.ErrPaymentReused)
 		want(pays("pi-3", first), order.ErrAlreadyPaid)
-		if left := b.payments(t, first, true); len(left) != 0 {
-			t.Errorf("got %v, want nothing left to refund", left)
+		if lag, err := db.RefundLag(t.Context()); err != nil || lag <= 0 || lag > time.Minute {
+			t.Errorf("got %v, %v, want the time since the payment of another amount", lag, err)
+		}
+		if _, err := db.Refunded(t.Context(), "pi-0"); err != nil {
+			t.Error(err)
+		}
+		if lag, err := db.RefundLag(t.Context()); err != nil || lag != 0 {
+			t.Errorf("got %v, %v, want nothing left to refund", lag, err)
 		}
 		if _, err := db.Refunded(t.Context(), "pi-9"); !errors.Is(err, order.ErrNoPayment) {
 			t.Errorf("got %v, want no payment", err)

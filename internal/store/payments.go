@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -94,8 +95,7 @@ func (t *tx) insertPayments(all []order.Payment) error {
 // MovePayment implements order.Tx.
 func (t *tx) MovePayment(p order.Payment) error {
 	return failed(mustMatch(t.db, order.ErrBusy,
-		"UPDATE payments SET order_id = ?, amount_minor = ?, currency = ?, refusal = '' WHERE id = ? AND refusal <> '' AND refunded_at IS NULL",
-		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID), "move payment")
+		"UPDATE payments SET order_id = ?, refusal = '' WHERE id = ? AND refusal > '' AND refunded_at IS NULL", p.OrderID, p.ID), "move payment")
 }
 
 // Payments returns at most limit payments behind the one with the id after, in the order of their ids: those that were
@@ -103,10 +103,25 @@ func (t *tx) MovePayment(p order.Payment) error {
 func (s *Store) Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error) {
 	query := s.db.WithContext(ctx).Where("id > ?", after).Order("id").Limit(limit)
 	if refused {
-		query = query.Where("refusal <> '' AND refunded_at IS NULL")
+		query = query.Where("refusal > '' AND refunded_at IS NULL")
 	}
 	found, err := payments(query)
 	return found, explain(ctx, "read payments", err)
+}
+
+// RefundLag returns for how long the first of the payments that were refused and are not refunded has been on record, by
+// the database's clock; 0 without any.
+func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
+	var times struct {
+		First *dbTime
+		Now   dbTime
+	}
+	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
+		Scan(&times).Error
+	if err != nil || times.First == nil {
+		return 0, explain(ctx, "look for payments to refund", err)
+	}
+	return times.Now.Sub(times.First.Time), nil
 }
 
 // Refunded notes that a payment was refunded, once, and returns it; order.ErrNoPayment if there is none with this id.

@@ -146,7 +146,7 @@ func (b *batch) recordPayments(tx order.Tx) error {
 		case r.pays():
 			payments = append(payments, e.Payment)
 		case e.Moved && e.As == order.Paid:
-			payments = append(payments, order.Payment{ID: "buyer:" + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total})
+			payments = append(payments, order.Payment{ID: order.OwnWord + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total})
 		}
 	}
 	known, err := tx.RecordPayments(payments...)
@@ -160,7 +160,7 @@ func (b *batch) recordPayments(tx order.Tx) error {
 		case !repeated:
 		case before.SameAs(e.Payment):
 			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
-		case e.Moved && before.Refusal != "" && before.RefundedAt.IsZero():
+		case e.Moved && before.Amount == e.Payment.Amount && before.Refusal != "" && before.RefundedAt.IsZero():
 			if err := tx.MovePayment(e.Payment); err != nil {
 				return err
 			}
