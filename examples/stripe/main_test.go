@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -164,10 +165,25 @@ func TestService(t *testing.T) {
 		order := s.order(t)
 		s.shop.stop(t)
 		s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusServiceUnavailable)
+		for _, answer := range []http.Handler{http.RedirectHandler("/maintenance", http.StatusFound), http.HandlerFunc(maintenance)} {
+			listener, err := net.Listen("tcp", strings.TrimPrefix(s.backURL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := &httptest.Server{Listener: listener, Config: &http.Server{Handler: answer}}
+			proxy.Start()
+			s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusServiceUnavailable)
+			proxy.Close()
+		}
 		s.openShop(t)
 		s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusOK)
 		s.wantOrder(t, order, "paid")
 	})
+}
+
+// maintenance is the page of a proxy in place of the shop.
+func maintenance(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte("<html>We are back soon.</html>"))
 }
 
 // "A test runs this and compares what it prints": the last session of docs/payments.md.
