@@ -15,7 +15,7 @@ type greeting struct {
 	settings  *app.Settings
 	temporary bool // the data folder is removed at the end
 
-	// The shop made the buyers' secret, the operator's token, the payment service's: what it made is printed.
+	// Which secrets the shop made itself; it prints their tokens.
 	madeSecret, madeToken, madePayments bool
 }
 

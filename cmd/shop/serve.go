@@ -109,7 +109,7 @@ func (s *serveCommand) secrets(g *greeting) (err error) {
 		if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
 			return fmt.Errorf("secret of buyers' tokens: %w", err)
 		}
-		s.SelfPaid = true
+		s.BuyersPay = true
 	}
 	if g.madeToken = s.OperatorToken.IsZero(); g.madeToken {
 		if s.OperatorToken, err = auth.KeptSecret(filepath.Join(s.Data, "operator.token")); err != nil {

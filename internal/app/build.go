@@ -157,11 +157,12 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 		}
 	}
 	c.orders = order.New(order.Config{
-		Store:    c.database,
-		Strategy: by,
-		Ends:     parts.Seller,
-		Hold:     s.PayWithin, Extension: s.PayExtension,
-		OnLag: c.metrics.Job(expiryJob).Lags,
+		Store:     c.database,
+		Strategy:  by,
+		Ends:      parts.Seller,
+		Hold:      s.PayWithin,
+		Extension: s.PayExtension,
+		OnLag:     c.metrics.Job(expiryJob).Lags,
 	})
 	return nil
 }
@@ -221,7 +222,7 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 		Checks:      []httpapi.Check{c.check("database", false, c.database.Writable)},
 		Draining:    draining,
 		Identify:    s.Hooks.Identify,
-		SelfPaid:    s.SelfPaid,
+		BuyersPay:   s.BuyersPay,
 		MaxInFlight: s.MaxInFlight,
 		Timeout:     s.requestTimeout(),
 		Log:         c.log,
@@ -288,13 +289,14 @@ func (c *components) check(server string, optional bool, try func(context.Contex
 // operator returns the operator's API.
 func (c *components) operator(s Settings) http.Handler {
 	return httpapi.NewOperator(httpapi.OperatorConfig{
-		Token:    s.OperatorToken,
-		Stock:    c.database,
-		Payments: c.database,
-		Metrics:  c.metrics.Handler(),
+		Token:   s.OperatorToken,
+		Stock:   c.database,
+		Records: c.database,
+		Metrics: c.metrics.Handler(),
 
-		PaymentsToken: s.PaymentsToken,
-		Provider:      c.orders,
+		PaymentsToken:  s.PaymentsToken,
+		Payments:       c.orders,
+		PaymentTimeout: s.requestTimeout(),
 
 		Timeout:  operatorTimeout,
 		Log:      c.log,

@@ -50,7 +50,7 @@ func purge(db *store.Store, keep time.Duration) job {
 
 const refundsJob = "refunds"
 
-// refunds looks how long the refused payments have waited for their refunds, which the payment service makes.
+// refunds reports for how long refused payments have waited for their refunds, which the payment service makes.
 func refunds(db *store.Store, lags func(time.Duration)) job {
 	return job{refundsJob, time.Minute, func(ctx context.Context) (int, error) {
 		lag, err := db.RefundLag(ctx)

@@ -75,8 +75,8 @@ type Settings struct {
 	OperatorToken auth.Secret `kong:"-"`
 	PaymentsToken auth.Secret `kong:"-"`
 
-	// SelfPaid lets buyers pay by their own word, as in a demonstration.
-	SelfPaid bool `kong:"-"`
+	// BuyersPay lets buyers pay on their own word, as in a demonstration.
+	BuyersPay bool `kong:"-"`
 
 	// SweepEvery is the time between looks for orders to expire; 0 means a second.
 	SweepEvery time.Duration `kong:"-"`

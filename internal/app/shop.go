@@ -52,7 +52,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	redis, _ := RedisAddress(s.Redis) // empty without one
 	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
 		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", shop.components.traces != nil)
-	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.SelfPaid {
+	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.BuyersPay {
 		shop.log.Warn("no order can be paid at this instance: add --payments-token-file, see docs/payments.md")
 	}
 	return shop, nil
@@ -133,7 +133,7 @@ func (s *Shop) shutdown(ctx context.Context) error {
 		cut = fmt.Errorf("orders in flight were cut off: %w", err)
 	}
 	<-s.done
-	if s.operator != nil { // for a second: a profile must not delay the end, and a restock can be repeated
+	if s.operator != nil { // for a second: a profile must not delay the end, and a restock or a payment can be repeated
 		second, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if err := s.operator.close(second); err != nil {

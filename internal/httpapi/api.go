@@ -57,8 +57,8 @@ type Observer interface {
 	Request(method, route string, status int, took time.Duration)
 
 	// Order counts a request to change an order or its payment: action is place, pay, cancel, payment-failed, extend or
-	// refund. The outcome is the action done (placed, paid, cancelled, noted, extended, refunded), replayed if it was done
-	// before, or the last part of the problem's type.
+	// refund. The outcome is what was done (placed, paid, cancelled, noted, extended, refunded), replayed for an order
+	// that was placed or ended so before, or the last part of the problem's type.
 	Order(action, outcome string)
 }
 
@@ -76,7 +76,7 @@ type Config struct {
 	Buyers   *auth.Tokens
 	Identify func(*http.Request) (buyer string, err error)
 
-	SelfPaid bool // buyers may pay by their own word
+	BuyersPay bool // on their own word
 
 	Limiter     *Limiter      // of what one buyer asks for
 	MaxInFlight int           // requests below /v1/ at a time
@@ -107,16 +107,17 @@ func New(c Config) http.Handler {
 
 // OperatorConfig is what the operator's API needs.
 type OperatorConfig struct {
-	Token    auth.Secret // the operator's token
-	Stock    Stock
-	Payments PaymentRecords
-	Metrics  http.Handler // of GET /metrics
+	Token   auth.Secret // the operator's token
+	Stock   Stock
+	Records PaymentRecords
+	Metrics http.Handler // of GET /metrics
 
-	// PaymentsToken is what a payment service shows, to call Provider; the zero Secret lets none in.
-	PaymentsToken auth.Secret
-	Provider      Payments
+	// A payment service shows PaymentsToken, to call Payments; the zero Secret lets none in. PaymentTimeout is of its requests.
+	PaymentsToken  auth.Secret
+	Payments       Payments
+	PaymentTimeout time.Duration
 
-	Timeout  time.Duration // of a request below /v1/; 0 means none
+	Timeout  time.Duration // of any other request below /v1/; 0 means none
 	Log      *slog.Logger
 	Observer Observer // of the payment service's requests; nil for none
 	Refused  func()   // called for each request without the right token; nil for none

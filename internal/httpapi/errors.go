@@ -32,7 +32,7 @@ var (
 	errRateLimit  = errors.New("too many requests of one buyer")
 	errNotReady   = errors.New("not ready")
 
-	errPaidByProvider = errors.New("buyers pay through the shop's payment provider, whose word counts: see docs/payments.md")
+	errPaidByProvider = errors.New("orders are paid through the payment provider, not by this call: see docs/payments.md")
 )
 
 // refusedError is one of the errors above with further data for its answer.
@@ -109,7 +109,7 @@ func errorTable() []row {
 		{order.ErrExpired, 409, "order-expired", "Order has expired", "", never},
 		{order.ErrState, 409, "order-ended", "Order has ended already", "", never},
 		{order.ErrAlreadyPaid, 409, "already-paid", "Paid already", "", never},
-		{order.ErrAmountMismatch, 409, "amount-mismatch", "Another amount than the order's total", "", never},
+		{order.ErrAmountMismatch, 409, "amount-mismatch", "Amount is not the order's total", "", never},
 		{order.ErrPayment, 422, "invalid-payment", "Invalid payment", "", never},
 		{order.ErrPaymentReused, 422, "payment-reused", "Payment reused", "", never},
 		{order.ErrNotFound, 404, "order-not-found", "Order not found", "", never},

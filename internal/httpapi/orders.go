@@ -37,7 +37,7 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 
 // payOrder answers POST /v1/orders/{id}/pay of a buyer.
 func (a *api) payOrder(c *call) (int, any, error) {
-	if !a.SelfPaid {
+	if !a.BuyersPay {
 		return 0, nil, errPaidByProvider
 	}
 	return a.endOrder(c, a.Orders.Pay)

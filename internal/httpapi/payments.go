@@ -20,8 +20,11 @@ func (a *api) takePayment(c *call) (int, any, error) {
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
+	if err := order.CheckPaymentID(body.PaymentID); err != nil {
+		return 0, nil, err
+	}
 	c.payment = body.PaymentID
-	ended, err := a.operator.Provider.TakePayment(c.Request.Context(), order.Payment{
+	ended, err := a.operator.Payments.TakePayment(c.Request.Context(), order.Payment{
 		ID: body.PaymentID, OrderID: c.Param("id"), Amount: body.Amount,
 	})
 	if err != nil {
@@ -44,7 +47,7 @@ func (a *api) paymentFailed(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.outcome = "noted"
-	now, err := a.operator.Provider.PaymentFailed(c.Request.Context(), c.Param("id"), body.Release)
+	now, err := a.operator.Payments.PaymentFailed(c.Request.Context(), c.Param("id"), body.Release)
 	return http.StatusOK, now, err
 }
 
@@ -54,7 +57,7 @@ func (a *api) extendOrder(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.outcome = "extended"
-	now, err := a.operator.Provider.Extend(c.Request.Context(), c.Param("id"))
+	now, err := a.operator.Payments.Extend(c.Request.Context(), c.Param("id"))
 	return http.StatusOK, now, err
 }
 
@@ -64,7 +67,7 @@ func (a *api) paymentRefunded(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.payment, c.outcome = c.Param("payment"), "refunded"
-	p, err := a.operator.Payments.Refunded(c.Request.Context(), c.payment)
+	p, err := a.operator.Records.Refunded(c.Request.Context(), c.payment)
 	return http.StatusOK, paymentToJSON(p), err
 }
 
@@ -75,7 +78,7 @@ func (a *api) listPayments(c *call) (int, any, error) {
 		return 0, nil, fmt.Errorf("%w: refused %.20q: want true, or leave it out for all payments", ErrMalformed, refused)
 	}
 	find := func(ctx context.Context, after string, limit int) ([]order.Payment, error) {
-		return a.operator.Payments.Payments(ctx, refused == "true", after, limit)
+		return a.operator.Records.Payments(ctx, refused == "true", after, limit)
 	}
 	valid := func(id string) bool { return order.CheckPaymentID(id) == nil }
 	return page(c, "payments", valid, find, func(p order.Payment) (string, any) { return p.ID, paymentToJSON(p) })
@@ -92,6 +95,6 @@ type paymentJSON struct {
 
 func paymentToJSON(p order.Payment) paymentJSON {
 	return paymentJSON{
-		PaymentID: p.ID, OrderID: p.OrderID, Amount: p.Amount, Refusal: p.Refusal, CreatedAt: p.At, RefundedAt: p.RefundedAt,
+		PaymentID: p.ID, OrderID: p.OrderID, Amount: p.Amount, Refusal: p.Refusal, CreatedAt: p.RecordedAt, RefundedAt: p.RefundedAt,
 	}
 }

@@ -104,7 +104,7 @@ func TestPayments(t *testing.T) {
 	}
 }
 
-// A payment service's requests that cannot be meant.
+// Bad requests of a payment service change nothing.
 func TestPayments_bad(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -114,7 +114,7 @@ func TestPayments_bad(t *testing.T) {
 	for want, calls := range map[string][][2]string{
 		"422 invalid-payment": {
 			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)}, {path + "/pay", payment("pi_1", -1)},
-			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
+			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("a/b", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
 		},
 		"400 malformed": {
 			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`}, {path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},
@@ -133,11 +133,10 @@ func TestPayments_bad(t *testing.T) {
 	}
 }
 
-// "It opens payments alone", and nobody else opens these; without a token of the payment service, nobody does. A buyer's own
-// word counts in a demonstration alone.
+// "It opens payments alone", and no other token opens these calls. A buyer's own word counts in a demonstration alone.
 func TestPayments_tokens(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, func(c *httpapi.Config) { c.SelfPaid = false })
+	s := newShop(t, func(c *httpapi.Config) { c.BuyersPay = false })
 	s.supply(t, "mug", 10)
 	path := s.place(t, "key-1", "1")
 	without := newOperator(t, s, func(c *httpapi.OperatorConfig) { c.PaymentsToken = secret(t, shopSecret) })

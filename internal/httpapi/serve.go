@@ -79,9 +79,13 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		c.Header("Cache-Control", "no-store") // stock and orders change
 		c.Header("X-Content-Type-Options", "nosniff")
 		ctx := observe.WithRequest(c.Request.Context(), id)
-		if a.Timeout > 0 && c.inAPI() { // ends before the server's write timeout, so that the answer can be written
+		timeout := a.Timeout
+		if r.caller == provider {
+			timeout = a.operator.PaymentTimeout
+		}
+		if timeout > 0 && c.inAPI() { // ends before the server's write timeout, so that the answer can be written
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, a.Timeout)
+			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
 		c.Request = c.Request.WithContext(ctx)
@@ -240,7 +244,7 @@ func (a *api) identify(c *call) (err error) {
 // refusals and problems of overload, warning or error for other faults of the shop.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
-	if a.Observer != nil && c.route.caller != operator {
+	if a.Observer != nil && (c.route.caller == provider || a.Orders != nil) { // what the operator does is not counted
 		a.Observer.Request(method, path, status, took)
 		if c.route.action != "" {
 			a.Observer.Order(c.route.action, cmp.Or(c.failure.slug, c.outcome))

@@ -73,7 +73,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	t.Helper()
 	s := &shop{service: i.service(t), stock: i.db}
 	s.config = httpapi.Config{
-		Identify: byHeader, SelfPaid: true,
+		Identify: byHeader, BuyersPay: true,
 		Orders: s.service, Stock: s.stock, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
@@ -87,7 +87,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 func newOperator(t testing.TB, s *shop, change func(*httpapi.OperatorConfig)) http.Handler {
 	t.Helper()
 	c := httpapi.OperatorConfig{
-		Token: secret(t, operatorToken), PaymentsToken: secret(t, paymentsToken), Stock: s.stock, Payments: s.stock, Provider: s.service, Metrics: http.NotFoundHandler(), Timeout: 30 * time.Second, Log: s.config.Log,
+		Token: secret(t, operatorToken), PaymentsToken: secret(t, paymentsToken), Stock: s.stock, Records: s.stock, Payments: s.service, Metrics: http.NotFoundHandler(), Timeout: 30 * time.Second, Log: s.config.Log,
 	}
 	if change != nil {
 		change(&c)

@@ -96,7 +96,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	if s.OperatorToken.IsZero() {
 		s.OperatorToken = auth.RandomSecret()
 	}
-	s.SelfPaid = true
+	s.BuyersPay = true
 	l := &teaching{settings: s, recorder: NewRecorder()}
 	none := 0
 	if s.RateLimit == nil {

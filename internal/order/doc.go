@@ -12,10 +12,10 @@
 // clock when the stock was read; an order that a batch has written before has the time as it was known then, off by
 // less than a second. Movements of its end have the instance's time.
 //
-// An order ends once: paid, and its units are sold; cancelled, or expired because it was not paid in time, and its units are
-// available again. The payment provider's word says that it is paid (Service.TakePayment). That needs only the order's own row lock: it ends while it is pending and, by the
-// database's clock, not yet due (or, to expire it, due). The ends of many orders share a transaction (an Ender: package
-// batch).
+// An order ends once: paid, by the payment provider's word (Service.TakePayment), and its units are sold; cancelled, or
+// expired because it was not paid in time, and its units are available again. An end needs only the order's own row lock:
+// an order ends while it is pending and, by the database's clock, not yet due (or, to expire it, due). The ends of many
+// orders share a transaction (an Ender: package batch).
 //
 // Whatever a transaction of the shop does, it locks rows in one sequence, so that no two wait for each other:
 //

@@ -30,8 +30,8 @@ type Ended struct {
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid by the buyer's own word, as in a demonstration: its units become sold. An order that is paid already is returned as it is,
-// so that repeating the request is safe, whatever the first answer was. A refusal leaves the key free.
+// Pay makes the buyer's pending order paid on the buyer's own word, in a demonstration: its units become sold. An order that is
+// paid already is returned as it is, so that repeating the request is safe, whatever the first answer was. A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
 // ErrInProgress.
@@ -47,7 +47,7 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 
 // Ending is an order that is to be ended.
 type Ending struct {
-	Order            Order  // only ID and Buyer count, an empty Buyer for any: End reads the rest
+	Order            Order  // only ID and Buyer count; an empty Buyer means any buyer. End reads the rest
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
 	NoWait           bool   // for a row that another transaction has locked
@@ -58,7 +58,7 @@ type Ending struct {
 	// The outcome.
 	Now   Status // of the order
 	Moved bool   // this call ended it; or may have, with an ErrUnknownOutcome
-	Err   error  // nil also if the order does not end so: Now, or the Refusal of Payment, says why
+	Err   error  // nil also if the order does not end as requested: Now, or Payment.Refusal, says why
 }
 
 // Ender ends orders. *batch.Seller is one.
@@ -181,7 +181,7 @@ func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 		}
 		s.Ends.End(ctx, &e)
 		mayHaveMoved = mayHaveMoved || e.Moved
-		if e.Err == nil || errors.Is(e.Err, ErrKeyTaken) {
+		if e.Err == nil || errors.Is(e.Err, ErrKeyTaken) || errors.Is(e.Err, ErrPaymentReused) {
 			e.Moved = mayHaveMoved && e.Now == e.As
 			return e
 		}

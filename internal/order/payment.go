@@ -20,15 +20,15 @@ const OwnWord = "buyer:"
 // Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
 // id: providers repeat themselves for days.
 type Payment struct {
-	ID      string // the provider's; printable ASCII
+	ID      string // the provider's
 	OrderID string
 	Amount  stock.Money
 
-	// Refusal is the code of the error for which the payment does not pay the order, so that the money has to be refunded;
-	// empty for the one payment of each paid order.
+	// Refusal is the code of the reason why the payment does not pay its order, so that the money has to be refunded. It is
+	// empty for the payment that paid the order.
 	Refusal string
 
-	At         time.Time // UTC, by the database's clock, when it was recorded
+	RecordedAt time.Time // UTC, by the database's clock
 	RefundedAt time.Time // by the same clock; zero until then
 }
 
@@ -45,13 +45,15 @@ var (
 	ErrNoPayment     = &Error{Code: "payment-not-found", Text: "payment not found"}
 )
 
-// CheckPaymentID returns ErrPayment for an id that is empty, longer than MaxPaymentID, or not printable ASCII.
+// CheckPaymentID returns ErrPayment unless an id has 1 to MaxPaymentID letters, digits or any of ._:=+@~- .
 func CheckPaymentID(id string) error {
-	if id == "" || len(id) > MaxPaymentID || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return ErrPayment.with("payment_id: want 1 to %d characters of printable ASCII", MaxPaymentID)
+	if len(id) > MaxPaymentID || !paymentIDRule.MatchString(id) {
+		return ErrPayment.with("payment_id: want 1 to %d letters, digits or any of ._:=+@~-", MaxPaymentID)
 	}
 	return nil
 }
+
+var paymentIDRule = regexp.MustCompile(`^[A-Za-z0-9._:=+@~-]+$`)
 
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 
@@ -71,10 +73,8 @@ func (p Payment) validate() error {
 	return nil
 }
 
-// SameAs reports whether p is q sent again.
-func (p Payment) SameAs(q Payment) bool { return p.OrderID == q.OrderID && p.Amount == q.Amount }
-
-// Refusal returns the code for which the order refuses a payment of this amount; empty if the payment pays it.
+// Refusal returns the code of the reason why the order refuses a payment of this amount, or an empty string if the payment
+// pays the order.
 func (f Found) Refusal(amount stock.Money) string {
 	switch {
 	case f.Status == Paid:
@@ -90,8 +90,8 @@ func (f Found) Refusal(amount stock.Money) string {
 }
 
 // TakePayment makes the pending order of a payment paid, by the word of the payment provider: its units become sold. The
-// same payment again gets the same answer, however long ago the first was. A refusal is recorded; nothing else changes,
-// and the money has to be refunded: Error.Refund. A refused payment that is not refunded yet may pay another order instead.
+// same payment again gets the same answer, however long ago the first was. A refusal is recorded and changes no order,
+// except that a due order expires; the money has to be refunded: Error.Refund.
 //
 // Errors: ErrPayment, ErrNotFound, ErrPaymentReused, ErrBusy, ErrUnknownOutcome; and to be refunded: ErrAlreadyPaid,
 // ErrAmountMismatch, ErrExpired, ErrState.
@@ -102,13 +102,13 @@ func (s *Service) TakePayment(ctx context.Context, p Payment) (Ended, error) {
 	return s.endAs(ctx, Ending{Order: Order{ID: p.OrderID}, As: Paid, Payment: p})
 }
 
-// refused is the error of a payment that was refused by the order, which is now as o.
+// refused returns the error for a payment that the order o refused.
 func (p Payment) refused(o Order) error {
 	text := map[string]string{
 		ErrAlreadyPaid.Code:    "another payment has paid it: refund this one",
 		ErrAmountMismatch.Code: fmt.Sprintf("the payment is %d %s, the order costs %d %s (minor units): refund it", p.Amount.Minor, p.Amount.Currency, o.Total.Minor, o.Total.Currency),
-		ErrExpired.Code:        "it expired before it was paid, and its units are for sale again: refund the payment, or place the order again with a new Idempotency-Key if units are left",
-		ErrState.Code:          "it was cancelled, and its units are for sale again: refund the payment, or place the order again with a new Idempotency-Key if units are left",
+		ErrExpired.Code:        "it expired before it was paid, and its units are for sale again: refund the payment; if units are left, the order can be placed again with a new Idempotency-Key",
+		ErrState.Code:          "it was cancelled, and its units are for sale again: refund the payment; if units are left, the order can be placed again with a new Idempotency-Key",
 	}[p.Refusal]
 	return &Error{Code: p.Refusal, Text: text, Status: o.Status, Refund: true}
 }

@@ -99,12 +99,8 @@ type Tx interface {
 	// Extend writes the ExpiresAt and FirstExpiry of an order that is locked and pending.
 	Extend(o Order) error
 
-	// RecordPayments writes the rows of payments, and returns those that are on record instead, by their ids.
+	// RecordPayments records payments. It leaves those already on record as they are, and returns them by id.
 	RecordPayments(payments ...Payment) (known map[string]Payment, err error)
-
-	// MovePayment makes a payment that was refused, and not refunded, the payment of another order. ErrBusy: it has been
-	// refunded or moved meanwhile.
-	MovePayment(p Payment) error
 
 	// EndAll ends orders that are locked and pending.
 	EndAll(as Status, ids ...string) error

@@ -111,7 +111,7 @@ func (a Account) Oversold() int64 {
 
 // Difference is one broken invariant.
 type Difference struct {
-	Invariant string `json:"invariant"`          // I1, I2, I4, I5
+	Invariant string `json:"invariant"`          // I1, I2, I4, I5, I8
 	SKU       string `json:"sku,omitempty"`      // empty where it concerns no single SKU
 	OrderID   string `json:"order_id,omitempty"` // empty where it concerns no single order
 	Detail    string `json:"detail"`

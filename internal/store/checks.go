@@ -117,12 +117,15 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 			FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
 			WHERE s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') AND (@sku = '' OR s.name = @sku)
 		) AS b GROUP BY b.sku, b.buyer HAVING SUM(b.ordered) <> SUM(b.counted)`},
-	{"I8", "order is paid, but by %s payments", `
-		SELECT NULL, o.id, COUNT(p.id) FROM orders AS o LEFT JOIN payments AS p ON p.refusal = '' AND p.order_id = o.id
+	{"I8", "order is paid, but %s payments pay it", `
+		SELECT /*! SQL_BIG_RESULT */ NULL, o.id, COUNT(p.id) FROM orders AS o LEFT JOIN payments AS p ON p.refusal = '' AND p.order_id = o.id
 		WHERE o.status = 'paid' AND ` + orderHasSKU + ` GROUP BY o.id HAVING COUNT(p.id) <> 1`},
 	{"I8", "payment %s of %s %s pays an order that costs %s %s and is %s", `
-		SELECT NULL, p.order_id, p.id, p.amount_minor, p.currency, o.total_minor, o.currency, COALESCE(o.status, 'not there')
-		FROM payments AS p LEFT JOIN orders AS o ON o.id = p.order_id
-		WHERE p.refusal = '' AND (o.id IS NULL OR o.status <> 'paid' OR o.total_minor <> p.amount_minor OR o.currency <> p.currency)
+		SELECT NULL, p.order_id, p.id, p.amount_minor, p.currency, o.total_minor, o.currency, o.status
+		FROM payments AS p JOIN orders AS o ON o.id = p.order_id
+		WHERE p.refusal = '' AND (o.status <> 'paid' OR o.total_minor <> p.amount_minor OR o.currency <> p.currency)
 		AND ` + orderHasSKU},
+	{"I8", "payment %s pays an order that does not exist", `
+		SELECT NULL, p.order_id, p.id FROM payments AS p LEFT JOIN orders AS o ON o.id = p.order_id
+		WHERE o.id IS NULL AND @sku = ''`},
 }

@@ -27,7 +27,7 @@ type paymentRow struct {
 func (p paymentRow) payment() order.Payment {
 	payment := order.Payment{
 		ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
-		Refusal: p.Refusal, At: p.CreatedAt.Time,
+		Refusal: p.Refusal, RecordedAt: p.CreatedAt.Time,
 	}
 	if p.RefundedAt != nil {
 		payment.RefundedAt = p.RefundedAt.Time
@@ -38,7 +38,7 @@ func (p paymentRow) payment() order.Payment {
 // payments returns the payments that a query finds.
 func payments(query *gorm.DB) ([]order.Payment, error) {
 	var rows []paymentRow
-	err := query.Table("payments").Find(&rows).Error
+	err := query.Find(&rows).Error
 	found := make([]order.Payment, len(rows))
 	for i, row := range rows {
 		found[i] = row.payment()
@@ -49,27 +49,27 @@ func payments(query *gorm.DB) ([]order.Payment, error) {
 // errRecorded means that one of the payments is on record.
 var errRecorded = errors.New("payment is on record")
 
-// RecordPayments implements order.Tx. Most payments are new. Those on record are read only if the database refuses one of
-// the rows.
+// RecordPayments implements order.Tx, as ClaimKeys does: most payments are new.
 func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })
 	known := map[string]order.Payment{}
 	err := t.insertPayments(all)
-	if errors.Is(err, errRecorded) {
+	for try := 0; try < claimTries && errors.Is(err, errRecorded); try++ {
 		ids := make([]string, len(all))
 		for i, p := range all {
 			ids[i] = p.ID
 		}
-		found, unread := payments(t.db.Where("id IN ?", ids))
+		found, unread := payments(t.db.Table("payments").Where("id IN ?", ids))
 		if unread != nil {
 			return nil, failed(unread, "read payments")
 		}
 		for _, p := range found {
 			known[p.ID] = p
 		}
-		err = t.insertPayments(slices.DeleteFunc(all, func(p order.Payment) bool { _, recorded := known[p.ID]; return recorded }))
+		all = slices.DeleteFunc(all, func(p order.Payment) bool { _, recorded := known[p.ID]; return recorded })
+		err = t.insertPayments(all)
 	}
-	if errors.Is(err, errRecorded) { // meanwhile
+	if errors.Is(err, errRecorded) { // others record one after the other
 		err = order.ErrBusy
 	}
 	return known, failed(err, "record payments")
@@ -92,20 +92,17 @@ func (t *tx) insertPayments(all []order.Payment) error {
 	return err
 }
 
-// MovePayment implements order.Tx.
-func (t *tx) MovePayment(p order.Payment) error {
-	return failed(mustMatch(t.db, order.ErrBusy,
-		"UPDATE payments SET order_id = ?, refusal = '' WHERE id = ? AND refusal > '' AND refunded_at IS NULL", p.OrderID, p.ID), "move payment")
-}
-
-// Payments returns at most limit payments behind the one with the id after, in the order of their ids: those that were
-// refused and are not refunded, or all.
+// Payments returns at most limit payments with an id greater than after, ordered by id: all, or only those refused and not
+// refunded.
 func (s *Store) Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error) {
-	query := s.db.WithContext(ctx).Where("id > ?", after).Order("id").Limit(limit)
+	query := s.db.WithContext(ctx).Table("payments")
 	if refused {
 		query = query.Where("refusal > '' AND refunded_at IS NULL")
+		if !s.sqlite {
+			query = query.Table("payments FORCE INDEX (payments_of_order)") // few are refused
+		}
 	}
-	found, err := payments(query)
+	found, err := payments(query.Where("id > ?", after).Order("id").Limit(limit))
 	return found, explain(ctx, "read payments", err)
 }
 
@@ -125,21 +122,18 @@ func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 }
 
 // Refunded notes that a payment was refunded, once, and returns it; order.ErrNoPayment if there is none with this id.
-func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) {
+func (s *Store) Refunded(ctx context.Context, id string) (p order.Payment, err error) {
+	confirm, db := s.Confirm(), s.db.WithContext(ctx)
+	err = db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error
 	var found []order.Payment
-	confirm := s.Confirm()
-	err := s.inTx(ctx, func(t *tx) error {
-		err := t.db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error
-		if err == nil {
-			found, err = payments(t.db.Where("id = ?", id))
-		}
-		if err == nil && len(found) == 0 {
-			err = order.ErrNoPayment
-		}
-		return err
-	})
-	if err != nil {
-		return order.Payment{}, confirm(ctx, explain(ctx, "note a refund", err))
+	if err == nil {
+		found, err = payments(db.Table("payments").Where("id = ?", id))
+	}
+	switch {
+	case err != nil:
+		return p, explain(ctx, "note a refund", err)
+	case len(found) == 0:
+		return p, confirm(ctx, order.ErrNoPayment)
 	}
 	return found[0], nil
 }

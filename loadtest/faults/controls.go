@@ -100,7 +100,7 @@ func allControls() []control {
 			edits: []edit{{payments, "err := t.insertPayments(all)", `err := t.db.Exec("DELETE FROM payments WHERE created_at < ?", dbTime{time.Now().Add(-time.Second)}).Error
 	if err == nil {
 		err = t.insertPayments(all)
-	}`}, {payments, "\t\"strings\"\n", "\t\"strings\"\n\t\"time\"\n"}}},
+	}`}}},
 		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
 			about: "the sweep expires orders that were paid",
 			edits: []edit{

@@ -51,9 +51,9 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 			r.next = &s.ending
 			return false
 		}
-		ends := s.canEnd(r, orders)
+		stays := s.stays(r, orders)
 		lines += len(r.order.Lines)
-		return ends
+		return stays
 	})
 	if err := s.lockBuyers(tx, b); err != nil {
 		return err
@@ -66,22 +66,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if err := s.lockRows(tx, b, moves); err != nil {
 		return err
 	}
-	b.left = map[string]int64{}
-	for name, sku := range b.levels.SKUs {
-		b.left[name] = sku.Level.Reserved
-	}
-	b.keep(func(r *request) bool {
-		if !moves(r) {
-			return true
-		}
-		if sku, short := b.short(r.order.Lines); short {
-			r.refusal = fmt.Errorf("sku %q: %w", sku, order.ErrNotReserved)
-			return false
-		}
-		b.take(r.order.Lines)
-		return true
-	})
-
+	b.takeReserved(moves)
 	if err := b.recordPayments(tx); err != nil {
 		return err
 	}
@@ -107,9 +92,9 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	return tx.AddBought(b.levels.Limited(-1, released.orders()...))
 }
 
-// canEnd reports whether the order ends as requested, or already has, or refuses a payment, which is to be recorded. The
-// outcome of all others is in the Ending.
-func (s *Seller) canEnd(r *request, orders map[string]order.Found) bool {
+// stays reports whether the request stays in the batch: its order ends as requested, has ended so before, or refuses a payment,
+// which is recorded. Otherwise the request says why not.
+func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	e := r.ending
 	found, exists := orders[e.Order.ID]
 	if !exists || e.Order.Buyer != "" && e.Order.Buyer != found.Buyer {
@@ -135,9 +120,8 @@ func (s *Seller) canEnd(r *request, orders map[string]order.Found) bool {
 // pays reports whether the request is a payment of the provider.
 func (r *request) pays() bool { return r.ending.Payment.ID != "" }
 
-// recordPayments records the payments of the batch. One that is on record is answered as it was, except that a refused one
-// may pay another order. An order that a buyer pays by its own word has a payment of its own, so that each paid order has
-// one.
+// recordPayments records the payments of the batch. A payment on record gets its first answer again. An order that its buyer
+// pays on the buyer's own word also gets a payment, so that each paid order has one.
 func (b *batch) recordPayments(tx order.Tx) error {
 	var payments []order.Payment
 	for _, r := range b.requests {
@@ -150,24 +134,36 @@ func (b *batch) recordPayments(tx order.Tx) error {
 		}
 	}
 	known, err := tx.RecordPayments(payments...)
-	if err != nil {
-		return err
-	}
-	for _, r := range b.requests {
+	b.keep(func(r *request) bool {
 		e := r.ending
 		before, repeated := known[e.Payment.ID]
 		switch {
 		case !repeated:
-		case before.SameAs(e.Payment):
+		case before.OrderID == e.Payment.OrderID && before.Amount == e.Payment.Amount:
 			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
-		case e.Moved && before.Amount == e.Payment.Amount && before.Refusal != "" && before.RefundedAt.IsZero():
-			if err := tx.MovePayment(e.Payment); err != nil {
-				return err
-			}
 		default:
 			r.refusal = order.ErrPaymentReused
 		}
+		return r.refusal == nil
+	})
+	return err
+}
+
+// takeReserved refuses the requests whose orders hold more units than are reserved.
+func (b *batch) takeReserved(moves func(*request) bool) {
+	b.left = map[string]int64{}
+	for name, sku := range b.levels.SKUs {
+		b.left[name] = sku.Level.Reserved
 	}
-	b.keep(func(r *request) bool { return r.refusal == nil })
-	return nil
+	b.keep(func(r *request) bool {
+		if !moves(r) {
+			return true
+		}
+		if sku, short := b.short(r.order.Lines); short {
+			r.refusal = fmt.Errorf("sku %q: %w", sku, order.ErrNotReserved)
+			return false
+		}
+		b.take(r.order.Lines)
+		return true
+	})
 }

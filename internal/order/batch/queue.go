@@ -61,7 +61,7 @@ func newEnding(ctx context.Context, e *order.Ending) *request {
 func (r *request) reset() {
 	r.refusal, r.claim, r.next = nil, nil, nil
 	if r.ending != nil {
-		r.ending.Moved = false
+		r.ending.Moved, r.ending.Now, r.ending.Payment.Refusal = false, "", ""
 	}
 }
 
