@@ -102,8 +102,8 @@ type Tx interface {
 	// RecordPayments records payments. It leaves those already on record as they are, and returns them by id.
 	RecordPayments(payments ...Payment) (known map[string]Payment, err error)
 
-	// EndAll ends orders that are locked and pending.
-	EndAll(as Status, ids ...string) error
+	// EndAll ends orders that are locked and pending: those with the ids of a status end so.
+	EndAll(ids map[Status][]string) error
 }
 
 // BuyerKey is a buyer's idempotency key.

@@ -189,8 +189,8 @@ func (t *tx) Extend(o order.Order) error {
 		dbTime{o.ExpiresAt}, dbTime{o.FirstExpiry}, o.ID, order.Pending), "extend order")
 }
 
-// EndAll implements order.Tx.
-func (t *tx) EndAll(as order.Status, ids ...string) error {
+// EndAll implements order.Tx, by one statement.
+func (t *tx) EndAll(ids map[order.Status][]string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -198,11 +198,19 @@ func (t *tx) EndAll(as order.Status, ids ...string) error {
 	if !t.store.IsSQLite() {
 		table += " FORCE INDEX (PRIMARY)" // as in LockOrders
 	}
-	done := t.db.Exec("UPDATE "+table+" SET status = ? WHERE id IN ? AND status = ?", as, ids, order.Pending)
-	if done.Error == nil && done.RowsAffected != int64(len(ids)) {
+	statement := "UPDATE " + table + " SET status = CASE"
+	var all []string
+	var values []any
+	for status, some := range ids {
+		statement += " WHEN id IN ? THEN ?"
+		values = append(values, some, status)
+		all = append(all, some...)
+	}
+	done := t.db.Exec(statement+" END WHERE id IN ? AND status = ?", append(values, all, order.Pending)...)
+	if done.Error == nil && done.RowsAffected != int64(len(all)) {
 		return order.ErrBusy // its lock was lost
 	}
-	return failed(done.Error, "end %d orders as %s", len(ids), as)
+	return failed(done.Error, "end %d orders", len(all))
 }
 
 // LockBuyers implements order.Tx. A new buyer gets a row.

@@ -79,11 +79,12 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 	moved := b.where(moves)
-	for _, as := range []order.Status{order.Paid, order.Cancelled, order.Expired} {
-		ending := moved.where(func(r *request) bool { return r.ending.As == as })
-		if err := tx.EndAll(as, ending.ids()...); err != nil {
-			return err
-		}
+	ends := map[order.Status][]string{}
+	for _, r := range moved.requests {
+		ends[r.ending.As] = append(ends[r.ending.As], r.order.ID)
+	}
+	if err := tx.EndAll(ends); err != nil {
+		return err
 	}
 	if err := tx.Move(moved.movements(time.Now().UTC())...); err != nil {
 		return err
