@@ -64,10 +64,10 @@ func TestPayments_inEachState(t *testing.T) {
 		status order.Status
 	}{
 		{"pending", func(*bundle, *testing.T, order.Order) {}, order.Pending},
-		{"last millisecond", func(b *bundle, t *testing.T, o order.Order) { b.dueIn(t, o, time.Millisecond) }, ""}, // either end, as the clock has it
-		{"due", func(b *bundle, t *testing.T, o order.Order) { b.dueIn(t, o, -time.Microsecond) }, order.Pending},
+		{"last millisecond", func(b *bundle, t *testing.T, o order.Order) { b.expireIn(t, o, time.Millisecond) }, ""}, // either end, as the clock has it
+		{"due", func(b *bundle, t *testing.T, o order.Order) { b.expireIn(t, o, -time.Microsecond) }, order.Pending},
 		{"expired", func(b *bundle, t *testing.T, o order.Order) {
-			b.dueIn(t, o, -time.Microsecond)
+			b.expireIn(t, o, -time.Microsecond)
 			if n, err := b.ExpireDue(t.Context(), math.MaxInt); n == 0 || err != nil {
 				t.Fatalf("got %d expired, %v", n, err)
 			}
@@ -147,16 +147,6 @@ func TestPayments_inEachState(t *testing.T) {
 			}
 		}
 	})
-}
-
-// dueIn moves the end of an order's hold.
-func (b *bundle) dueIn(t testing.TB, o order.Order, d time.Duration) {
-	t.Helper()
-	now, err := b.db.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
 }
 
 // find returns ann's order.
