@@ -11,10 +11,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// MaxPaymentID is how many characters the id of a payment may have.
-const MaxPaymentID = 255
-
-// OwnWord begins the id of a payment that a buyer has made by its own word; the id of the order follows.
+// OwnWord begins the id of the payment that is recorded when a buyer pays on the buyer's own word. The id of the order
+// follows.
 const OwnWord = "buyer:"
 
 // Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
@@ -32,7 +30,7 @@ type Payment struct {
 	RefundedAt time.Time // by the same clock; zero until then
 }
 
-// Reasons why a payment does not pay its order, besides ErrExpired and ErrState. The money has to be refunded.
+// Reasons why a payment does not pay its order. ErrExpired and ErrState are the other two. The money has to be refunded.
 var (
 	ErrAlreadyPaid    = &Error{Code: "already-paid", Text: "the order is already paid"}
 	ErrAmountMismatch = &Error{Code: "amount-mismatch", Text: "the payment is not the total of the order"}
@@ -45,17 +43,15 @@ var (
 	ErrNoPayment     = &Error{Code: "payment-not-found", Text: "payment not found"}
 )
 
-// CheckPaymentID returns ErrPayment unless an id has 1 to MaxPaymentID letters, digits or any of ._:=+@~- .
+// CheckPaymentID returns ErrPayment unless an id has 1 to 255 letters, digits or any of ._:=+@~- .
 func CheckPaymentID(id string) error {
-	if len(id) > MaxPaymentID || !paymentIDRule.MatchString(id) {
-		return ErrPayment.with("payment_id: want 1 to %d letters, digits or any of ._:=+@~-", MaxPaymentID)
+	if !paymentIDRule.MatchString(id) {
+		return ErrPayment.with("payment_id: want 1 to 255 letters, digits or any of ._:=+@~-")
 	}
 	return nil
 }
 
-var paymentIDRule = regexp.MustCompile(`^[A-Za-z0-9._:=+@~-]+$`)
-
-var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
+var paymentIDRule = regexp.MustCompile(`^[A-Za-z0-9._:=+@~-]{1,255}$`)
 
 // validate returns ErrPayment with the first rule that p breaks.
 func (p Payment) validate() error {
@@ -64,10 +60,10 @@ func (p Payment) validate() error {
 	}
 	switch {
 	case strings.HasPrefix(p.ID, OwnWord):
-		return ErrPayment.with("payment_id: %q begins the ids of what buyers pay by their own word", OwnWord)
+		return ErrPayment.with("payment_id: ids that begin with %q are the shop's own", OwnWord)
 	case p.Amount.Minor < 0:
 		return ErrPayment.with("amount: want 0 or more minor units")
-	case !currencyRule.MatchString(p.Amount.Currency):
+	case !stock.ValidCurrency(p.Amount.Currency):
 		return ErrPayment.with("amount: currency: want three capital letters (ISO 4217)")
 	}
 	return nil
@@ -153,7 +149,8 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 		o.FirstExpiry, o.ExpiresAt = o.ExpiresAt, o.ExpiresAt.Add(s.Extension)
 		return tx.Extend(o)
 	})
-	if errors.Is(err, ErrExpired) && o.Status == Pending { // no sweep has expired it yet, and the answer says that its units are for sale
+	// The answer says that the units are for sale again. So the order expires now, if no sweep has expired it yet.
+	if errors.Is(err, ErrExpired) && o.Status == Pending {
 		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
 			return Order{}, unended
 		}

@@ -16,7 +16,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// pays says that the order is paid in full.
+// pays returns a payment of the order's total.
 func pays(id string, o order.Order) order.Payment {
 	return order.Payment{ID: id, OrderID: o.ID, Amount: o.Total}
 }
@@ -183,7 +183,7 @@ func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
 	}
 }
 
-// payments are those of an order.
+// payments returns the payments of an order: all, or only those refused and not refunded.
 func (b *bundle) payments(t testing.TB, o order.Order, refused bool) map[string]order.Payment {
 	t.Helper()
 	all, err := b.db.Payments(t.Context(), refused, "", math.MaxInt32)

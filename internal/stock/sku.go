@@ -59,6 +59,9 @@ type Terms struct {
 // Terms returns the terms of the SKU.
 func (s SKU) Terms() Terms { return Terms{Price: s.Price, LimitPerBuyer: s.LimitPerBuyer} }
 
+// ValidCurrency reports whether a currency is three capital letters.
+func ValidCurrency(currency string) bool { return currencyRule.MatchString(currency) }
+
 var currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 
 // NewSKU returns a SKU with all units available, or an ErrInvalid that names the first argument that breaks a rule.
@@ -70,7 +73,7 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 		return SKU{}, fmt.Errorf("%w: sku %.80q: want 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit", ErrInvalid, name)
 	case price.Minor < 0 || price.Minor > MaxPrice:
 		return SKU{}, fmt.Errorf("%w: sku %q: price: want 0 to %d minor units", ErrInvalid, name, int64(MaxPrice))
-	case !currencyRule.MatchString(price.Currency):
+	case !ValidCurrency(price.Currency):
 		return SKU{}, fmt.Errorf("%w: sku %q: currency %.20q: want three capital letters such as EUR", ErrInvalid, name, price.Currency)
 	case units < 0 || units > MaxUnits:
 		return SKU{}, fmt.Errorf("%w: sku %q: units: want 0 to %d", ErrInvalid, name, int64(MaxUnits))

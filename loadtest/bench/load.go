@@ -42,7 +42,7 @@ func race(ctx context.Context, who *row, c contest, skus []string, length time.D
 	}
 	for _, p := range who.procs {
 		r.Shops = append(r.Shops, "http://"+p.Addr)
-		if who.shops != nil && who.shops.provider && r.Keys != nil {
+		if r.Keys != nil && who.shops.provider {
 			r.Operators = append(r.Operators, "http://"+p.Operator)
 		}
 	}

@@ -161,13 +161,14 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 	turn %= len(r.Shops)
 	client := shopclient.New(r.Shops[turn], conns)
-	switch {
-	case r.Keys == nil:
+	if r.Keys == nil {
 		return client
-	case r.Operators == nil:
-		return client.WithKeys(r.Keys, "")
 	}
-	return client.WithKeys(r.Keys, r.Operators[turn])
+	operator := ""
+	if r.Operators != nil {
+		operator = r.Operators[turn]
+	}
+	return client.WithKeys(r.Keys, operator)
 }
 
 // checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file

@@ -97,7 +97,7 @@ func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, err
 	return c.ask(ctx, http.MethodPost, buyer, id, "/cancel", key)
 }
 
-// Pay is Cancel for an order that is to be paid by the buyer's own word, which only some shops take.
+// Pay is Cancel for an order that is to be paid on the buyer's own word, which only some shops take.
 func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
 	return c.ask(ctx, http.MethodPost, buyer, id, "/pay", key)
 }

@@ -251,7 +251,7 @@ func message(kind history.Kind, placed history.Operation) history.Operation {
 	return history.Operation{Kind: kind, Buyer: placed.Buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
 }
 
-// tell sends a message of the provider, and returns it with its outcome.
+// tell sends a provider's message and returns it with its outcome.
 func (c *client) tell(o history.Operation) history.Operation {
 	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
 		switch o.Kind {
