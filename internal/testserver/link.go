@@ -30,7 +30,16 @@ type Link struct {
 
 	mu      sync.Mutex
 	hanging []net.Conn
+	open    map[*connection]bool
 }
+
+// connection is a client's connection to the link, and the link's to the server.
+type connection struct {
+	client, server net.Conn
+	dead           atomic.Bool // it carries nothing any more
+}
+
+func (c *connection) hangUp() { _, _ = c.client.Close(), c.server.Close() }
 
 // Fate is what becomes of a statement.
 type Fate int
@@ -45,7 +54,7 @@ const (
 
 // NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be judged.
 func NewLink(ctx context.Context, sql bool, target func() string) (l *Link, err error) {
-	l = &Link{target: target, sql: sql}
+	l = &Link{target: target, sql: sql, open: make(map[*connection]bool)}
 	l.Addr, l.stop, err = listen(ctx, l.serve)
 	return l, err
 }
@@ -65,6 +74,15 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 	return config.FormatDSN(), l
 }
 
+// LinkTo is a link to a server until the test ends.
+func LinkTo(t testing.TB, server string) *Link {
+	t.Helper()
+	l, err := NewLink(t.Context(), false, func() string { return server })
+	Must(t, err)
+	t.Cleanup(l.Close)
+	return l
+}
+
 // Close ends the link and all of its connections.
 func (l *Link) Close() {
 	l.Heal()
@@ -81,6 +99,18 @@ func (l *Link) Silence(requests, answers bool) {
 	if answers {
 		l.answers.Lock()
 		l.heal = append(l.heal, l.answers.Unlock)
+	}
+}
+
+// Cut ends all connections. With silently, they stay open and carry nothing any more. Later connections work.
+func (l *Link) Cut(silently bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		c.dead.Store(true)
+		if !silently {
+			c.hangUp()
+		}
 	}
 }
 
@@ -130,16 +160,24 @@ func (l *Link) serve(ctx context.Context, client net.Conn) {
 	if err != nil {
 		return
 	}
-	hangUp := func() { _, _ = client.Close(), server.Close() }
-	defer hangUp()
-	defer context.AfterFunc(ctx, hangUp)()
+	c := &connection{client: client, server: server}
+	l.mu.Lock()
+	l.open[c] = true
+	l.mu.Unlock()
+	defer func() {
+		c.hangUp()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.open, c)
+	}()
+	defer context.AfterFunc(ctx, c.hangUp)()
 	var answers sync.WaitGroup
 	defer answers.Wait()
 	answers.Go(func() {
-		defer hangUp()
-		l.carryAnswers(client, server)
+		defer c.hangUp()
+		l.carryAnswers(c)
 	})
-	switch l.carryRequests(client, server) {
+	switch l.carryRequests(c) {
 	case Pass, Drop:
 		_ = server.Close()
 	case Mute: // the server is hung up on when it has answered: it might not read the statement before
@@ -157,10 +195,10 @@ func await(gate *sync.RWMutex) {
 	gate.RUnlock() //nolint:staticcheck // nothing else is to be done meanwhile
 }
 
-func (l *Link) carryAnswers(client, server net.Conn) {
+func (l *Link) carryAnswers(c *connection) {
 	buffer := make([]byte, 16<<10)
 	for {
-		n, err := server.Read(buffer)
+		n, err := c.server.Read(buffer)
 		if err != nil {
 			return
 		}
@@ -168,15 +206,18 @@ func (l *Link) carryAnswers(client, server net.Conn) {
 			(*wait)()
 		}
 		await(&l.answers)
-		if _, err := client.Write(buffer[:n]); err != nil {
+		if c.dead.Load() {
+			continue
+		}
+		if _, err := c.client.Write(buffer[:n]); err != nil {
 			return
 		}
 	}
 }
 
 // carryRequests ends with the connection, or when a statement's fate is the end of it. It returns the last fate.
-func (l *Link) carryRequests(client, server net.Conn) Fate {
-	in := bufio.NewReaderSize(client, 16<<10)
+func (l *Link) carryRequests(c *connection) Fate {
+	in := bufio.NewReaderSize(c.client, 16<<10)
 	for {
 		packet, err := l.read(in)
 		if err != nil {
@@ -187,13 +228,16 @@ func (l *Link) carryRequests(client, server net.Conn) Fate {
 			fate = l.fate(statement)
 		}
 		await(&l.requests)
+		if c.dead.Load() {
+			continue
+		}
 		if fate == Drop || fate == Hang {
 			return fate
 		}
 		if fate == Mute {
-			_ = client.Close() // before the server can answer
+			_ = c.client.Close() // before the server can answer
 		}
-		if _, err := server.Write(packet); err != nil {
+		if _, err := c.server.Write(packet); err != nil {
 			return Pass
 		}
 		if fate == Mute {

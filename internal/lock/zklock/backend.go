@@ -23,10 +23,6 @@ var (
 	// ErrFence means that there is no such fence: the requested number is above the server's counter, or the counter is
 	// too large for a fence.
 	ErrFence = errors.New("fence out of range")
-
-	// ErrSequence means that a key's queue has used up its sequence numbers. Its node is removed as soon as the queue
-	// is empty, and then counts from 0 again.
-	ErrSequence = errors.New("sequence numbers used up")
 )
 
 // Options of a Backend. The zero value is a good one.
@@ -64,8 +60,6 @@ type Backend struct {
 	shut context.CancelFunc
 	work sync.WaitGroup // calls under way
 
-	lastNumber string // above it, a node is refused with ErrSequence
-
 	authenticating sync.Mutex
 	authenticated  bool // guarded by authenticating
 
@@ -74,9 +68,6 @@ type Backend struct {
 	places  map[ticket]*place
 	last    net.Conn // the latest connection
 }
-
-// lastNumber leaves room below the largest sequence number, which ZooKeeper would repeat.
-const lastNumber = "2000000000"
 
 // New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
 // for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
@@ -90,11 +81,10 @@ func New(servers []string, o Options) (*Backend, error) {
 		return nil, fmt.Errorf("zklock: SessionTimeout %v: want 1ms to 24h", o.SessionTimeout)
 	}
 	b := &Backend{
-		opt:        o,
-		acl:        zk.WorldACL(zk.PermAll),
-		lastNumber: lastNumber,
-		session:    session{ended: make(chan struct{})},
-		places:     make(map[ticket]*place),
+		opt:     o,
+		acl:     zk.WorldACL(zk.PermAll),
+		session: session{ended: make(chan struct{})},
+		places:  make(map[ticket]*place),
 	}
 	if o.AuthScheme != "" {
 		b.acl = zk.AuthACL(zk.PermAll) // for the creator's credentials

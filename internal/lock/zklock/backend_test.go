@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestBackend_TryAcquireLeavesNothing(t *testing.T) {
 	nodes := lookAt(t, addr)
 	first := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
 	second := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
-	for i := range 50 {
+	for range 50 {
 		leases := make(chan *lock.Lease, 2)
 		for _, l := range []*lock.Locker{first, second} {
 			go func() {
@@ -36,16 +37,12 @@ func TestBackend_TryAcquireLeavesNothing(t *testing.T) {
 				leases <- lease
 			}()
 		}
-		won := 0
 		for range 2 {
 			if lease := wait(t, "TryAcquire", leases); lease != nil {
-				won++
 				mustRelease(t, lease)
 			}
 		}
-		if got := nodes.under(root + "/key"); len(got) != 0 {
-			t.Fatalf("round %d, won by %d: got nodes %q, want none", i, won, got)
-		}
+		nodes.count(root+"/key", 0)
 	}
 }
 
@@ -74,52 +71,53 @@ func TestBackend_ParentRemoved(t *testing.T) {
 func TestBackend_CreateAnswerLost(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
-	warmUp(t, locker, "key")
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root})
+	mustGrant(t, b, "key") // makes the key's node
+	if err := b.Release(bounded(t), claim("key", "me")); err != nil {
+		t.Fatal(err)
+	}
 
-	lost := proxy.loseAnswer(opCreate)
-	lease := acquire(t, locker, "key")
-	wait(t, "the lost answer", lost)
-	if got := nodes.under(root + "/key"); len(got) != 1 {
-		t.Errorf("got nodes %q, want one", got)
+	link.Silence(false, true)
+	granted := make(chan lock.Grant, 1)
+	go func() { granted <- mustGrant(t, b, "key") }()
+	nodes.awaitCount(root+"/key", 1)
+	link.Cut(false)
+	link.Heal()
+	wait(t, "the grant", granted)
+	nodes.count(root+"/key", 1)
+	if err := b.Release(bounded(t), claim("key", "me")); err != nil {
+		t.Errorf("Release: %v", err)
 	}
-	mustRelease(t, lease)
-	if got := nodes.under(root + "/key"); len(got) != 0 {
-		t.Errorf("got nodes %q after the release, want none", got)
-	}
+	nodes.count(root+"/key", 0)
 }
 
-// The same for a caller who is gone before the connection is back: the key is free for others, though the session lives
+// The same for a caller that is gone before the connection is back: the key is free for others, though the session lives
 // on.
 func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
-	warmUp(t, locker, "key")
-	other := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	locker := newLocker(t, connect(t, link.Addr, zklock.Options{Root: root}), lock.Options{})
+	mustRelease(t, acquire(t, locker, "key")) // makes the key's node
 
-	lost := proxy.loseAnswerAndShut(opCreate)
+	link.Silence(false, true)
 	ctx, cancel := context.WithCancel(bounded(t))
 	failed := make(chan error, 1)
 	go func() {
 		_, err := locker.Acquire(ctx, "key")
 		failed <- err
 	}()
-	wait(t, "the lost answer", lost)
+	nodes.awaitCount(root+"/key", 1)
+	link.Cut(false)
 	cancel()
 	if err := wait(t, "the caller's end", failed); !errors.Is(err, context.Canceled) {
 		t.Errorf("Acquire: %v, want context.Canceled", err)
 	}
-	if got := nodes.under(root + "/key"); len(got) != 1 {
-		t.Errorf("got nodes %q, want the stray one: else this tests nothing", got)
-	}
-	proxy.open()
-	lease := acquire(t, other, "key")
-	if got := nodes.under(root + "/key"); len(got) != 1 {
-		t.Errorf("got nodes %q, want the other's alone", got)
-	}
+	nodes.count(root+"/key", 1)
+	link.Heal()
+	lease := acquire(t, newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{}), "key")
+	nodes.count(root+"/key", 1)
 	mustRelease(t, lease)
 }
 
@@ -128,40 +126,22 @@ func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 func TestBackend_CreateSentInNextSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	// A busy machine is no reason to give up a request.
-	b := connect(t, proxy.addr, zklock.Options{Root: root, SessionTimeout: 30 * time.Minute})
-	locker := newLocker(t, b, lock.Options{TTL: 10 * time.Minute})
-	warmUp(t, locker, "key")
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root, SessionTimeout: briefSession})
+	mustGrant(t, b, "of the first session")
 
-	proxy.expireAndShut(t)
-	leases := make(chan *lock.Lease, 1)
-	go func() {
-		lease, err := locker.Acquire(bounded(t), "key")
-		if err != nil {
-			t.Errorf("Acquire: %v", err)
-		}
-		leases <- lease
-	}()
-	proxy.open()
-	lease := wait(t, "Acquire", leases)
-	if lease == nil {
-		return
+	link.Silence(true, true)
+	link.Cut(false)
+	granted := make(chan lock.Grant, 1)
+	go func() { granted <- mustGrant(t, b, "key") }()
+	nodes.awaitCount(root+"/of%20the%20first%20session", 0)
+	link.Heal()
+	wait(t, "the grant", granted)
+	nodes.count(root+"/key", 1)
+	if err := b.Release(bounded(t), claim("key", "me")); err != nil {
+		t.Errorf("Release: %v", err)
 	}
-	if got := nodes.under(root + "/key"); len(got) != 1 {
-		t.Errorf("got nodes %q, want one", got)
-	}
-	mustRelease(t, lease)
-	if got := nodes.under(root + "/key"); len(got) != 0 {
-		t.Errorf("got nodes %q after the release, want none", got)
-	}
-}
-
-// warmUp makes the session and the key's node: what fails later is the creation of an owner's.
-func warmUp(t testing.TB, l *lock.Locker, key string) {
-	t.Helper()
-	lease := acquire(t, l, key)
-	mustRelease(t, lease)
+	nodes.count(root+"/key", 0)
 }
 
 // "Each call ends with its context, though the library's do not; what was begun goes on in the background": on a server
@@ -170,47 +150,40 @@ func warmUp(t testing.TB, l *lock.Locker, key string) {
 func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr, zklock.Options{Root: root})
-	claim := func(key string) lock.Claim {
-		return lock.Claim{Key: key, Owner: "me", TTL: 10 * time.Second, Queue: true}
-	}
-	other := claim("in line")
-	other.Owner = "somebody else"
-	for _, c := range []lock.Claim{claim("held"), claim("renewed"), other} {
-		ask(t, b, c, false)
-	}
-	inLine := ask(t, b, claim("in line"), true)
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root})
+	fresh, held, renewed, inLine := claim("new", "me"), claim("held", "me"), claim("renewed", "me"), claim("in line", "me")
+	ask(t, b, held, false)
+	ask(t, b, renewed, false)
+	ask(t, b, claim("in line", "other"), false)
+	waits := ask(t, b, inLine, true)
 
-	proxy.freeze()
+	link.Silence(true, true)
 	for _, call := range []struct {
 		name string
 		make func(ctx context.Context) error
 	}{
-		{"Acquire", func(ctx context.Context) error { _, err := b.Acquire(ctx, claim("new")); return err }},
-		{"Acquire again, behind the first", func(ctx context.Context) error { _, err := b.Acquire(ctx, claim("new")); return err }},
-		{"Release of what may be held", func(ctx context.Context) error { return b.Release(ctx, claim("new")) }},
-		{"Acquire of what is being released", func(ctx context.Context) error { _, err := b.Acquire(ctx, claim("new")); return err }},
-		{"Release", func(ctx context.Context) error { return b.Release(ctx, claim("held")) }},
-		{"Renew", func(ctx context.Context) error { _, err := b.Renew(ctx, claim("renewed")); return err }},
-		{"Wait", func(ctx context.Context) error { return b.Wait(ctx, claim("in line"), inLine) }},
-		{"Release in line", func(ctx context.Context) error { return b.Release(ctx, claim("in line")) }},
+		{"Acquire", func(ctx context.Context) error { _, err := b.Acquire(ctx, fresh); return err }},
+		{"Acquire again, behind the first", func(ctx context.Context) error { _, err := b.Acquire(ctx, fresh); return err }},
+		{"Release of what may be held", func(ctx context.Context) error { return b.Release(ctx, fresh) }},
+		{"Acquire of what is being released", func(ctx context.Context) error { _, err := b.Acquire(ctx, fresh); return err }},
+		{"Release", func(ctx context.Context) error { return b.Release(ctx, held) }},
+		{"Renew", func(ctx context.Context) error { _, err := b.Renew(ctx, renewed); return err }},
+		{"Wait", func(ctx context.Context) error { return b.Wait(ctx, inLine, waits) }},
+		{"Release in line", func(ctx context.Context) error { return b.Release(ctx, inLine) }},
 	} {
 		mustEndWithContext(t, call.name, call.make)
 	}
-	proxy.thaw()
+	link.Heal()
 
-	nodes := lookAt(t, addr)
 	nodes.awaitCount(root+"/held", 0)
 	nodes.awaitCount(root+"/in%20line", 1)
 	// The creation may not be over. A second release finds the end of the first.
-	if err := b.Release(bounded(t), claim("new")); err != nil && !errors.Is(err, lock.ErrLost) {
+	if err := b.Release(bounded(t), fresh); err != nil && !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release: %v, want nil or ErrLost", err)
 	}
-	if got := nodes.under(root + "/new"); len(got) != 0 {
-		t.Errorf("got nodes %q, want none", got)
-	}
-	if _, err := b.Renew(bounded(t), claim("renewed")); err != nil {
+	nodes.count(root+"/new", 0)
+	if _, err := b.Renew(bounded(t), renewed); err != nil {
 		t.Errorf("Renew of what no holder released: %v", err)
 	}
 }
@@ -219,41 +192,26 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 // test.
 func TestBackend_ContextEndedBefore(t *testing.T) {
 	t.Parallel()
-	proxy := newProxy(t, testserver.ZooKeeper(t))
-	b := connect(t, proxy.addr, zklock.Options{Root: newRoot()})
-	held := lock.Claim{Key: "held", Owner: "me", TTL: time.Second}
-	ask(t, b, held, false)
-	before := proxy.count(opCreate)
+	var creations atomic.Int32
+	b := connect(t, testserver.ZooKeeper(t), zklock.Options{Root: newRoot(), Trace: func(command, _, _ string) {
+		if command == "create" {
+			creations.Add(1)
+		}
+	}})
+	mustGrant(t, b, "held")
+	before := creations.Load()
 	ended, cancel := context.WithCancel(bounded(t))
 	cancel()
-	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
 	for range 20 { // a select with both ready takes either
-		if _, err := b.Acquire(ended, c); !errors.Is(err, context.Canceled) {
+		if _, err := b.Acquire(ended, claim("key", "me")); !errors.Is(err, context.Canceled) {
 			t.Fatalf("Acquire: %v, want context.Canceled", err)
 		}
 	}
-	if err := b.Release(bounded(t), c); !errors.Is(err, lock.ErrLost) { // behind anything that was begun
+	if err := b.Release(bounded(t), claim("key", "me")); !errors.Is(err, lock.ErrLost) { // behind anything that was begun
 		t.Errorf("Release: %v, want ErrLost", err)
 	}
-	if got := proxy.count(opCreate) - before; got != 0 {
-		t.Errorf("%d creations were sent, want none", got)
-	}
-}
-
-// mustEndWithContext calls with a context that ends soon. Late is far behind that for a machine that is busy, and far
-// before anything that the library waits for.
-func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
-	t.Helper()
-	const soon, late = 50 * time.Millisecond, 5 * time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
-	began := time.Now()
-	err := call(ctx)
-	if took := time.Since(began); took > late {
-		t.Errorf("%s took %v, want %v", name, took, soon)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%s: %v, want DeadlineExceeded", name, err)
+	if n := creations.Load() - before; n != 0 {
+		t.Errorf("%d creations were sent, want none", n)
 	}
 }
 
@@ -276,34 +234,6 @@ func TestBackend_Raise(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// "Sequence numbers used up": the line empties, and its node is made anew.
-func TestBackend_SequenceUsedUp(t *testing.T) {
-	t.Parallel()
-	b := connect(t, testserver.ZooKeeper(t), zklock.Options{Root: newRoot()})
-	b.SetLastSequence(2)
-	locker := newLocker(t, b, lock.Options{})
-	var last int64
-	refused := 0
-	for range 9 {
-		lease, err := locker.Acquire(bounded(t), "key")
-		if errors.Is(err, zklock.ErrSequence) {
-			refused++
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lease.Fence() <= last {
-			t.Errorf("fence %d after %d", lease.Fence(), last)
-		}
-		last = lease.Fence()
-		mustRelease(t, lease)
-	}
-	if refused != 2 {
-		t.Errorf("refused %d times, want 2: the 4th and the 8th", refused)
-	}
-}
-
 // "Any text is a key and an owner": no two keys meet, none is refused, and none gets out of the root.
 func TestBackend_AnyKey(t *testing.T) {
 	t.Parallel()
@@ -324,9 +254,7 @@ func TestBackend_AnyKey(t *testing.T) {
 		}
 		leases = append(leases, lease)
 	}
-	if got := nodes.under(root); len(got) != len(keys) {
-		t.Errorf("got %d nodes, want %d: %q", len(got), len(keys), got)
-	}
+	nodes.count(root, len(keys))
 	for _, lease := range leases {
 		mustRelease(t, lease)
 	}
@@ -408,92 +336,103 @@ func TestBackend_ReleaseIsRefused(t *testing.T) {
 	}
 	allow(zk.PermAll &^ zk.PermDelete)
 	mustEndWithContext(t, "Release", func(ctx context.Context) error {
-		return b.Release(ctx, lock.Claim{Key: "key", Owner: "me", TTL: time.Second})
+		return b.Release(ctx, claim("key", "me"))
 	})
 	allow(zk.PermAll)
 	nodes.awaitCount(root+"/key", 0)
 }
 
-// "Release goes on by itself": also when no attempt of the Locker reaches the server, the session lives, and the Locker
-// has long given up.
+// The Backend goes on with a release in the background: also when no attempt of the Locker reaches the server, the session
+// lives, and the Locker has long given up.
 func TestBackend_ReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	b := connect(t, proxy.addr, zklock.Options{Root: root})
-	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
-	ask(t, b, c, false)
-	proxy.shut()
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root})
+	mustGrant(t, b, "key")
+	link.Silence(true, true)
 	gone, cancel := context.WithCancel(bounded(t))
 	cancel()
-	if err := b.Release(gone, c); !errors.Is(err, context.Canceled) {
+	if err := b.Release(gone, claim("key", "me")); !errors.Is(err, context.Canceled) {
 		t.Errorf("Release: %v, want context.Canceled", err)
 	}
-	mustEndWithContext(t, "a second Release", func(ctx context.Context) error { return b.Release(ctx, c) })
-	mustEndWithContext(t, "Renew behind it", func(ctx context.Context) error { _, err := b.Renew(ctx, c); return err })
-	nodes.awaitCount(root+"/key", 1)
-	proxy.open()
+	mustEndWithContext(t, "a second Release", func(ctx context.Context) error { return b.Release(ctx, claim("key", "me")) })
+	mustEndWithContext(t, "Renew behind it", func(ctx context.Context) error { _, err := b.Renew(ctx, claim("key", "me")); return err })
+	link.Cut(false)
+	nodes.count(root+"/key", 1)
+	link.Heal()
 	nodes.awaitCount(root+"/key", 0)
 }
 
 // The answer to a deletion that got lost is no loss of the lease.
 func TestBackend_ReleaseAnswerLost(t *testing.T) {
 	t.Parallel()
-	proxy := newProxy(t, testserver.ZooKeeper(t))
-	locker := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: newRoot()}), lock.Options{})
-	lease := acquire(t, locker, "key")
-	lost := proxy.loseAnswer(opDelete)
-	mustRelease(t, lease)
-	wait(t, "the lost answer", lost)
+	addr, root := testserver.ZooKeeper(t), newRoot()
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root})
+	mustGrant(t, b, "key")
+	link.Silence(false, true)
+	released := make(chan error, 1)
+	go func() { released <- b.Release(bounded(t), claim("key", "me")) }()
+	nodes.awaitCount(root+"/key", 0)
+	link.Cut(false)
+	link.Heal()
+	if err := wait(t, "Release", released); err != nil {
+		t.Errorf("Release: %v", err)
+	}
 }
 
-// "A release wakes one": with 100 owners in line, each release is one event from the server, after which one owner
-// looks at the line. A holder that renews wakes no waiter.
+// "A release wakes one waiter": with 100 owners in line, one of them looks at the line after each release. A holder that
+// renews wakes no waiter.
 func TestBackend_NoHerd(t *testing.T) {
 	t.Parallel()
 	const waiters = 100
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	waiting := connect(t, proxy.addr, zklock.Options{Root: root})
 	holder := connect(t, addr, zklock.Options{Root: root})
-	claim := func(i int) lock.Claim {
+	watching := make(chan struct{}, waiters)
+	var looks atomic.Int32
+	waiting := connect(t, addr, zklock.Options{Root: root, Trace: func(command, _, _ string) {
+		switch command {
+		case "watch":
+			watching <- struct{}{}
+		case "children":
+			looks.Add(1)
+		}
+	}})
+	owner := func(i int) lock.Claim {
 		return lock.Claim{Key: "key", Owner: fmt.Sprint("owner ", i), TTL: 10 * time.Second, Queue: true}
 	}
-	ask(t, holder, claim(0), false)
+	ask(t, holder, owner(0), false)
 	woken := make(chan int, waiters)
 	never := lock.Grant{Held: true, Retry: time.Hour} // no safety net in this test
 	for i := 1; i <= waiters; i++ {
-		ask(t, waiting, claim(i), true)
-		before := proxy.count(opChildren)
+		ask(t, waiting, owner(i), true)
 		go func() {
-			if err := waiting.Wait(bounded(t), claim(i), never); err != nil {
+			if err := waiting.Wait(bounded(t), owner(i), never); err != nil {
 				t.Errorf("Wait by %d: %v", i, err)
 			}
 			woken <- i
 		}()
-		wait(t, "watch", proxy.counted(opChildren, before+1))
+		wait(t, "watch", watching)
 	}
 	for range 20 {
-		if _, err := holder.Renew(bounded(t), claim(0)); err != nil {
+		if _, err := holder.Renew(bounded(t), owner(0)); err != nil {
 			t.Fatalf("Renew: %v", err)
 		}
 	}
-	lines := proxy.count(opChildren)
-	if err := holder.Release(bounded(t), claim(0)); err != nil {
+	looks.Store(0)
+	if err := holder.Release(bounded(t), owner(0)); err != nil {
 		t.Fatalf("Release: %v", err)
 	}
 	for i := 1; i <= waiters; i++ {
 		if next := wait(t, "wake-up", woken); next != i {
 			t.Fatalf("woke %d, want %d", next, i)
 		}
-		ask(t, waiting, claim(i), false)
-		if got := proxy.eventCount(); got != i {
-			t.Fatalf("got %d events after %d releases", got, i)
+		ask(t, waiting, owner(i), false)
+		if n := int(looks.Load()); n != i || len(woken) > 0 {
+			t.Fatalf("after %d releases the line was read %d times, and %d more are woken", i, n, len(woken))
 		}
-		if got := proxy.count(opChildren) - lines; got != i {
-			t.Fatalf("the line was read %d times after %d releases", got, i)
-		}
-		if err := waiting.Release(bounded(t), claim(i)); err != nil {
+		if err := waiting.Release(bounded(t), owner(i)); err != nil {
 			t.Fatalf("Release by %d: %v", i, err)
 		}
 	}
@@ -523,8 +462,7 @@ func TestOptions_Trace(t *testing.T) {
 	mu.Lock()
 	all = nil
 	mu.Unlock()
-	first := lock.Claim{Key: "key", Owner: "a", TTL: time.Second, Queue: true}
-	second := lock.Claim{Key: "key", Owner: "b", TTL: time.Second, Queue: true}
+	first, second := claim("key", "a"), claim("key", "b")
 	ask(t, b, first, false)
 	g := ask(t, b, second, true)
 	woken := make(chan error, 1)

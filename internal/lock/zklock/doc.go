@@ -16,9 +16,9 @@
 //
 // # The TTL and the session
 //
-// A node has no TTL: it exists as long as its session, and that ends when the server has received nothing for its
-// timeout, which the server decides on. The Locker trusts a lease for less: TTL - Margin from before its last renewal
-// was sent. ErrTTL refuses a TTL of more than a third of the timeout:
+// A node has no TTL. It exists as long as its session, which ends when the server has received nothing for a timeout
+// that the server decides on. The Locker trusts a lease for less: TTL - Margin from before its last renewal was sent.
+// ErrTTL refuses a TTL of more than a third of the timeout:
 //
 //   - A renewal is a write to the owner's node. A follower that is cut off from the leader answers reads for some ticks
 //     more; a write has passed the leader and most of the servers, and the leader refuses one whose session has ended.
@@ -33,8 +33,7 @@
 // So a holder that crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A server with the
 // default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
-// A connection that is lost does not end a lease: if no renewal succeeds before its deadline, the Locker ends it. A
-// server that falls silent is noticed after two thirds of the session's timeout only, which is later.
+// A connection that is lost does not end a lease: the Locker ends it if no renewal succeeds before its deadline.
 // Grant.Lost of all leases of a session is closed when a server reports that it has expired. Waiters create a node in
 // the next session, at the queue's end. The loss of a leader ends no session.
 //
@@ -64,8 +63,8 @@
 //     waits for that, a few seconds at most. A call whose context has ended before begins nothing, but for Release.
 //
 // Each grant and renewal is a write that a majority of the servers put to disk. A key's node is a container: a server
-// removes it some time after its queue is empty. A key can be used for 2 billion acquisitions without that; the next
-// ones get ErrSequence, until the queue is empty and its node is removed.
+// removes it some time after its queue is empty, and its sequence numbers begin again. They last for 2 billion
+// acquisitions: at 1,000 a second, for 24 days in which the queue is never found empty.
 //
 // The sources: ZooKeeper Recipes and Solutions, "Locks"; Apache Curator's protected creation; ZooKeeper Programmer's
 // Guide on sessions, and the source of SessionTrackerImpl and Learner.

@@ -34,7 +34,7 @@ func (b *Backend) create(p *place) error {
 		return zk.ErrSessionExpired
 	case err == nil:
 		p.path = made
-		return b.checkSequence(p)
+		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		return cmp.Or(b.makeDir(dir), errChanged)
 	}
@@ -148,20 +148,6 @@ func (b *Backend) makeDir(dir string) error {
 		return nil
 	}
 	return err
-}
-
-// checkSequence refuses a node whose number is close to the largest. No owner can enter the queue then, so that it
-// becomes empty and its node can be removed.
-func (b *Backend) checkSequence(p *place) error {
-	if numberOf(p.path) <= b.lastNumber {
-		return nil
-	}
-	if err := b.deleteNode(p.path); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	p.path = ""
-	_ = b.deleteNode(b.dir(p.key)) // fails while others are in the queue; the last one removes it
-	return ErrSequence
 }
 
 // deleteNode deletes a node, whatever its data.

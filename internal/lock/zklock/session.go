@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -29,16 +27,14 @@ func (s session) checkTTL(ttl time.Duration) error {
 
 // setSession is called before any request can be sent in the session. A session that goes on over another connection
 // stays the same; any other one, or 0 for none, ends the former.
-func (b *Backend) setSession(id int64, timeout time.Duration) (goesOn bool) {
+func (b *Backend) setSession(id int64, timeout time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	goesOn = id == b.session.id
-	if !goesOn {
+	if id != b.session.id {
 		close(b.session.ended)
 		b.session = session{id: id, ended: make(chan struct{})}
 	}
 	b.session.timeout = timeout
-	return goesOn
 }
 
 // now returns the session in which requests are sent now.
@@ -98,10 +94,9 @@ func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn
 	b.last = conn
 	limit := min(max(b.opt.SessionTimeout/3, time.Second), 5*time.Second)
 	return &handshake{
-		Conn:      conn,
-		limit:     time.AfterFunc(limit, func() { _ = conn.Close() }),
-		granted:   b.setSession,
-		rewatched: make(chan struct{}),
+		Conn:    conn,
+		limit:   time.AfterFunc(limit, func() { _ = conn.Close() }),
+		granted: b.setSession,
 	}, nil
 }
 
@@ -120,69 +115,29 @@ func (b *Backend) hangUp() {
 //
 // The library waits for that answer for 6.7 session timeouts, and for its second part for ever; a handshake closes the
 // connection before.
-//
-// It also holds back the first answers on a connection in which a session goes on, until the library has sent the
-// server its watches again. The library does that by the last zxid, which each answer already overwrites: a data race,
-// known since 2020 (go-zookeeper/zk, pull request 35).
 type handshake struct {
 	net.Conn
 	limit   *time.Timer // of the time until the first answer; closes the connection
-	granted func(session int64, timeout time.Duration) (goesOn bool)
+	granted func(session int64, timeout time.Duration)
 
 	// These belong to the goroutine that reads.
-	answer  []byte
-	over    bool
-	resumes bool // the next answer is held back until the watches are sent
-
-	authenticates atomic.Bool   // the latest request was credentials, which come before the watches
-	rewatched     chan struct{} // closed when the library sends the watches
-	once          sync.Once
+	answer []byte
+	over   bool
 }
-
-const (
-	answerLen = 4 + 4 + 4 + 8
-
-	// The types of the requests that send the watches and the credentials. A type stands behind the request's length and
-	// number, 4 bytes each.
-	opSetWatches = 101
-	opSetAuth    = 100
-	opOffset     = 4 + 4
-
-	// holdLimit bounds the wait for it: there may be no watches.
-	holdLimit = 100 * time.Millisecond
-)
 
 // Read calls granted before the library has seen the answer, and so before it sends a request in that session.
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if h.over {
-		if h.resumes && n > 0 && !h.authenticates.Load() {
-			h.resumes = false
-			select {
-			case <-h.rewatched:
-			case <-time.After(holdLimit):
-			}
-		}
 		return n, err
 	}
 	h.answer = append(h.answer, p[:n]...)
-	if len(h.answer) >= answerLen {
+	const length = 4 + 4 + 4 + 8
+	if len(h.answer) >= length {
 		h.limit.Stop()
 		timeout := time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond
-		h.resumes = h.granted(int64(binary.BigEndian.Uint64(h.answer[12:])), timeout)
+		h.granted(int64(binary.BigEndian.Uint64(h.answer[12:])), timeout)
 		h.over, h.answer = true, nil
 	}
 	return n, err
-}
-
-// Write is called with one request at a time.
-func (h *handshake) Write(p []byte) (int, error) {
-	if len(p) >= opOffset+4 {
-		op := binary.BigEndian.Uint32(p[opOffset:])
-		h.authenticates.Store(op == opSetAuth)
-		if op == opSetWatches {
-			h.once.Do(func() { close(h.rewatched) })
-		}
-	}
-	return h.Conn.Write(p)
 }

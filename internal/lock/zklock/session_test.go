@@ -1,12 +1,11 @@
 package zklock_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,25 +16,33 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
+// briefSession is for tests in which it expires.
+const briefSession = 4 * time.Second
+
 // A waiter whose session ends stands in line again in the next one.
 func TestBackend_SessionExpiresInLine(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	nodes, proxy := lookAt(t, addr), newProxy(t, addr)
-	holder := newLocker(t, connect(t, addr, zklock.Options{Root: root}), lock.Options{})
-	waiter := newLocker(t, connect(t, proxy.addr, zklock.Options{Root: root}), lock.Options{})
-	lease := acquire(t, holder, "key")
-	done := make(chan error, 1)
-	go func() {
-		done <- waiter.Do(bounded(t), "key", func(context.Context, *lock.Lease) error { return nil })
-	}()
-	nodes.awaitCount(root+"/key", 2)
-	proxy.expire(t)
-	nodes.awaitCount(root+"/key", 2)
-	mustRelease(t, lease)
-	if err := wait(t, "the waiter", done); err != nil {
-		t.Errorf("Do: %v", err)
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	holder := connect(t, addr, zklock.Options{Root: root})
+	b := connect(t, link.Addr, zklock.Options{Root: root, SessionTimeout: briefSession})
+	mustGrant(t, holder, "key")
+	waits := ask(t, b, claim("key", "waiter"), true)
+	link.Silence(true, true)
+	nodes.awaitCount(root+"/key", 1)
+	link.Heal()
+	testserver.Until(t, "the next session has begun", patience, func() bool {
+		g, err := b.Acquire(bounded(t), claim("key", "waiter"))
+		return err == nil && g.Held
+	})
+	nodes.count(root+"/key", 2)
+	woken := make(chan error, 1)
+	waits.Retry = patience
+	go func() { woken <- b.Wait(bounded(t), claim("key", "waiter"), waits) }()
+	if err := errors.Join(holder.Release(bounded(t), claim("key", "me")), wait(t, "wake-up", woken)); err != nil {
+		t.Fatal(err)
 	}
+	ask(t, b, claim("key", "waiter"), false)
 }
 
 // "ErrTTL means that the Locker's TTL is more than a third of the timeout that the server granted": what counts is what
@@ -71,205 +78,138 @@ func TestBackend_TTLTooLong(t *testing.T) {
 func TestBackend_LostWithSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
-	proxy := newProxy(t, addr)
-	b := connect(t, proxy.addr, zklock.Options{Root: root})
+	nodes, link := lookAt(t, addr), testserver.LinkTo(t, addr)
+	b := connect(t, link.Addr, zklock.Options{Root: root, SessionTimeout: briefSession})
 	first, second := mustGrant(t, b, "first"), mustGrant(t, b, "second")
-	proxy.expire(t)
+	link.Silence(true, true)
+	nodes.awaitCount(root+"/first", 0)
+	link.Heal()
 	wait(t, "loss of the first", first.Lost)
 	wait(t, "loss of the second", second.Lost)
-	if err := renew(t, b, lock.Claim{Key: "first", Owner: "me", TTL: time.Second}); !errors.Is(err, lock.ErrLost) {
+	if err := renew(t, b, claim("first", "me")); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Renew after the session's end: %v, want ErrLost", err)
 	}
-	if err := b.Release(bounded(t), lock.Claim{Key: "second", Owner: "me"}); !errors.Is(err, lock.ErrLost) {
+	if err := b.Release(bounded(t), claim("second", "me")); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release: %v, want ErrLost", err)
 	}
-
-	next := mustGrant(t, b, "first")
-	mustLive(t, next)
-	proxy.expire(t)
-	wait(t, "loss of the next", next.Lost)
+	mustLive(t, mustGrant(t, b, "first"))
 }
 
 // "A connection that is lost does not end a lease": Lost stays open while the session goes on over another connection,
 // however often.
 func TestBackend_NotLostWithConnection(t *testing.T) {
 	t.Parallel()
-	proxy := newProxy(t, testserver.ZooKeeper(t))
-	b := connect(t, proxy.addr, zklock.Options{Root: newRoot()})
+	link := testserver.LinkTo(t, testserver.ZooKeeper(t))
+	b := connect(t, link.Addr, zklock.Options{Root: newRoot()})
 	g := mustGrant(t, b, "key")
-	c := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
 	for range 3 {
-		proxy.cut()
-		if err := renew(t, b, c); err != nil {
+		link.Cut(false)
+		if err := renew(t, b, claim("key", "me")); err != nil {
 			t.Fatalf("Renew: %v", err)
 		}
 		mustLive(t, g)
 	}
-	if err := b.Release(bounded(t), c); err != nil {
+	if err := b.Release(bounded(t), claim("key", "me")); err != nil {
 		t.Errorf("Release: %v", err)
 	}
 	mustLive(t, g) // released, which is no loss
+}
+
+// "The loss of a leader ends no session": on three servers, of which the one that leads is killed, a lease is renewed
+// through another, and its waiter comes next.
+func TestBackend_LeaderLost(t *testing.T) {
+	t.Parallel()
+	servers := testserver.Start(t, testserver.OpenZooKeeperEnsemble).Servers
+	var addrs []string
+	for _, s := range servers {
+		addrs = append(addrs, s.Addr())
+	}
+	root := newRoot()
+	holder := connectAll(t, addrs, zklock.Options{Root: root})
+	waiter := connectAll(t, addrs, zklock.Options{Root: root})
+	first := lock.Claim{Key: "key", Owner: "first", TTL: 10 * time.Second}
+	next := lock.Claim{Key: "key", Owner: "next", TTL: 10 * time.Second, Queue: true}
+	held := ask(t, holder, first, false)
+	g := ask(t, waiter, next, true)
+	leads := func(s *testserver.Server) bool {
+		answer, err := testserver.ZooKeeperStatus(t.Context(), s.Addr())
+		return err == nil && strings.Contains(answer, "\nMode: leader")
+	}
+	leader := -1
+	testserver.Until(t, "one of the servers leads", time.Minute, func() bool {
+		leader = slices.IndexFunc(servers, leads)
+		return leader >= 0
+	})
+	testserver.Must(t, servers[leader].Do(t.Context(), testserver.Kill))
+	if err := renew(t, holder, first); err != nil {
+		t.Fatalf("Renew: %v", err)
+	}
+	mustLive(t, held)
+	if err := holder.Release(bounded(t), first); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	for ctx := bounded(t); g.Held && ctx.Err() == nil; {
+		if err := waiter.Wait(ctx, next, g); err != nil {
+			t.Fatalf("Wait: %v", err)
+		}
+		var err error
+		if g, err = waiter.Acquire(ctx, next); err != nil {
+			t.Fatalf("Acquire: %v", err)
+		}
+	}
+	if g.Fence <= held.Fence {
+		t.Errorf("fence %d after %d", g.Fence, held.Fence)
+	}
 }
 
 // "Only clients with the same credentials can then see, take and delete the nodes that the Backend creates", and "the
 // credentials are sent again on each new connection", and in the next session.
 func TestBackend_Auth(t *testing.T) {
 	t.Parallel()
-	proxy := newProxy(t, testserver.ZooKeeper(t))
-	root := newPrivateRoot()
+	addr := testserver.ZooKeeper(t)
+	link := testserver.LinkTo(t, addr)
+	root := fmt.Sprintf("/test-%016x", rand.Uint64()) // with no node above it, which would also be private
 	ours := zklock.Options{Root: root, AuthScheme: "digest", AuthCredentials: "shop:secret"}
-	holder, friend := connect(t, proxy.addr, ours), connect(t, proxy.server, ours)
-	var node string
-	ours.Trace = func(command, path, answer string) {
-		if command == "create" {
-			node = path[:strings.LastIndex(path, "/")+1] + answer
+	friend := connect(t, addr, ours)
+	ours.SessionTimeout = briefSession
+	holder := connect(t, link.Addr, ours)
+	g := mustGrant(t, holder, "key")
+	link.Cut(false)
+	if err := renew(t, holder, claim("key", "me")); err != nil {
+		t.Fatalf("Renew: %v", err)
+	}
+	waits := ask(t, friend, claim("key", "friend"), true)
+	waits.Retry = patience
+	for _, credentials := range []string{"", "shop:guess"} {
+		theirs := zklock.Options{Root: root, AuthCredentials: credentials}
+		if credentials != "" {
+			theirs.AuthScheme = "digest"
+		}
+		stranger := connect(t, addr, theirs)
+		if g, err := stranger.Acquire(bounded(t), claim("key", "stranger")); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("credentials %q: Acquire: %+v, %v; want ErrNoAuth", credentials, g, err)
+		}
+		if err := stranger.Evict(bounded(t), "key", "me"); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("credentials %q: Evict: %v, want ErrNoAuth", credentials, err)
 		}
 	}
-	mustGrant(t, connect(t, proxy.server, ours), "seen")
-	me := lock.Claim{Key: "key", Owner: "me", TTL: time.Second}
-	other := lock.Claim{Key: "key", Owner: "other", TTL: time.Second}
-	for range 2 {
-		mustGrant(t, holder, "key")
-		proxy.cut()
-		if err := renew(t, holder, me); err != nil {
-			t.Fatalf("Renew: %v", err)
-		}
-		ask(t, friend, other, true)
-		for _, credentials := range []string{"", "shop:guess"} {
-			theirs := zklock.Options{Root: root, AuthCredentials: credentials}
-			if credentials != "" {
-				theirs.AuthScheme = "digest"
-			}
-			stranger := connect(t, proxy.server, theirs)
-			if g, err := stranger.Acquire(bounded(t), other); !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("credentials %q: Acquire: %+v, %v; want ErrNoAuth", credentials, g, err)
-			}
-			if err := stranger.Evict(bounded(t), "key", "me"); !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("credentials %q: Evict: %v, want ErrNoAuth", credentials, err)
-			}
-		}
-		if err := lookAt(t, proxy.server).Delete(node, -1); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("delete %s: %v, want ErrNoAuth", node, err)
-		}
-		proxy.expire(t)
+	if err := lookAt(t, addr).Delete(root+"/key/me-0000000000", -1); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("delete: %v, want ErrNoAuth", err)
 	}
-	unknown := connect(t, proxy.server, zklock.Options{Root: root, AuthScheme: "unknown"})
-	if _, err := unknown.Acquire(bounded(t), other); !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), `"unknown"`) {
-		t.Errorf("Acquire by an unknown scheme: %v, want ErrAuthFailed", err)
-	}
-}
 
-// mustGrant acquires the key for a second, in the name of me.
-func mustGrant(t *testing.T, b *zklock.Backend, key string) lock.Grant {
-	t.Helper()
-	return ask(t, b, lock.Claim{Key: key, Owner: "me", TTL: time.Second}, false)
-}
-
-// ask fails the test unless the key is granted, or held by another.
-func ask(t *testing.T, b *zklock.Backend, c lock.Claim, held bool) lock.Grant {
-	t.Helper()
-	g, err := b.Acquire(bounded(t), c)
-	if err != nil || g.Held != held {
-		t.Fatalf("Acquire %q by %q: %+v, %v; want held by another: %t", c.Key, c.Owner, g, err, held)
+	link.Silence(true, true)
+	if err := friend.Wait(bounded(t), claim("key", "friend"), waits); err != nil { // until the holder's session has expired
+		t.Fatalf("Wait: %v", err)
 	}
-	return g
-}
-
-func mustLive(t *testing.T, g lock.Grant) {
-	t.Helper()
-	if g.Lost == nil {
-		t.Fatal("Lost is nil")
-	}
-	select {
-	case <-g.Lost:
-		t.Error("Lost is closed")
-	default:
-	}
-}
-
-// A connection is lost again and again while an owner waits, whose watch the next server has to be told, and while many
-// other owners renew: the server answers some of them before it knows of the watch. The race detector is the judge, and
-// no holder loses its lease.
-func TestBackend_ReconnectsWithWatches(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]zklock.Options{
-		"everybody": {Root: newRoot()},
-		"digest":    {Root: newPrivateRoot(), AuthScheme: "digest", AuthCredentials: "shop:secret"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reconnectWithWatches(t, testserver.ZooKeeper(t), o)
-		})
-	}
-}
-
-func reconnectWithWatches(t *testing.T, addr string, o zklock.Options) {
-	holder := connect(t, addr, o)
-	mustGrant(t, holder, "key")
-	var link link
-	watching := make(chan struct{})
-	watches := sync.OnceFunc(func() { close(watching) })
-	o.Dial = link.dial
-	o.Trace = func(command, _, _ string) {
-		if command == "watch" {
-			watches()
-		}
-	}
-	b := connect(t, addr, o)
-	second := lock.Claim{Key: "key", Owner: "second", TTL: time.Second, Queue: true}
-	g := ask(t, b, second, true)
-	g.Retry = time.Hour // no safety net in this test
-	woken := make(chan error, 1)
-	go func() { woken <- b.Wait(t.Context(), second, g) }()
-	wait(t, "watch", watching)
-
-	const keys = 40 // more than the library takes before it has a connection
-	for i := range keys {
-		mustGrant(t, b, fmt.Sprint(i))
-	}
-	for range 50 {
-		link.cut()
-		var renewed sync.WaitGroup
-		for i := range keys {
-			renewed.Go(func() {
-				if err := renew(t, b, lock.Claim{Key: fmt.Sprint(i), Owner: "me", TTL: time.Second}); err != nil {
-					t.Errorf("Renew %d: %v", i, err)
-				}
-			})
-		}
-		renewed.Wait()
-	}
-	select {
-	case err := <-woken:
-		t.Fatalf("Wait: %v before the release", err)
-	default:
-	}
-	if err := holder.Release(bounded(t), lock.Claim{Key: "key", Owner: "me", TTL: time.Second}); err != nil {
+	link.Heal()
+	wait(t, "end of the session", g.Lost)
+	ask(t, friend, claim("key", "friend"), false)
+	if err := friend.Release(bounded(t), claim("key", "friend")); err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if err := wait(t, "wake-up", woken); err != nil {
-		t.Errorf("Wait: %v", err)
-	}
-}
-
-// link cuts a connection without a proxy, whose way would be longer.
-type link struct {
-	mu   sync.Mutex
-	conn net.Conn
-}
-
-func (l *link) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	conn, err := net.DialTimeout(network, address, timeout)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn = conn
-	return conn, err
-}
-
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close()
+	mustGrant(t, holder, "key")
+	unknown := connect(t, addr, zklock.Options{Root: root, AuthScheme: "unknown"})
+	if _, err := unknown.Acquire(bounded(t), claim("key", "stranger")); !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), `"unknown"`) {
+		t.Errorf("Acquire by an unknown scheme: %v, want ErrAuthFailed", err)
 	}
 }

@@ -20,6 +20,53 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
+func TestBackend(t *testing.T) {
+	locktest.Run(t, func(t *testing.T) locktest.Harness {
+		addr, root := testserver.ZooKeeper(t), newRoot()
+		return locktest.Harness{
+			Connect: func(t testing.TB) lock.Backend {
+				return &onDemand{t: t, link: testserver.LinkTo(t, addr), root: root}
+			},
+			Cut: func(b lock.Backend) { b.(*onDemand).link.Silence(true, true) },
+			// Not Expires: a lease outlives its TTL for as long as its session is heard of, also without renewals. Not
+			// Raises: zxids cannot be set.
+			Notifies: true,
+			Fences:   true,
+			Forget:   func(t testing.TB) { lookAt(t, addr).clear(root) },
+		}
+	})
+}
+
+// onDemand is a Backend that connects when the first claim tells its TTL, so that the session is as short as it may be:
+// the suite has TTLs that it waits for, and others of some minutes.
+type onDemand struct {
+	*zklock.Backend // nil until then
+	t               testing.TB
+	link            *testserver.Link
+	root            string
+	once            sync.Once
+}
+
+func (d *onDemand) on(ttl time.Duration) *zklock.Backend {
+	d.once.Do(func() { d.Backend = connect(d.t, d.link.Addr, zklock.Options{Root: d.root, SessionTimeout: 3 * ttl}) })
+	return d.Backend
+}
+
+func (d *onDemand) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	return d.on(c.TTL).Acquire(ctx, c)
+}
+
+func (d *onDemand) Holder(ctx context.Context, key string) (lock.Holder, error) {
+	return d.on(10*patience).Holder(ctx, key)
+}
+
+func (d *onDemand) Close() error {
+	if d.once.Do(func() {}); d.Backend == nil {
+		return nil
+	}
+	return d.Backend.Close()
+}
+
 // patience bounds every wait. Nothing takes this long unless it hangs.
 const patience = 20 * time.Second
 
@@ -45,11 +92,8 @@ func wait[T any](t testing.TB, what string, signal <-chan T) T {
 // newRoot returns a path that no other test uses.
 func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
 
-// newPrivateRoot is newRoot for a node with no other above it, which would also be private.
-func newPrivateRoot() string { return fmt.Sprintf("/test-%016x", rand.Uint64()) }
-
-// connect returns a Backend that is closed at the end of the test. Servers that are given twice are dialled again at
-// once, where the library would wait for a second before it tries a single one again.
+// connect returns a Backend that is closed at the end of the test. The server is given twice, so that it is dialled again
+// at once: the library waits for a second before it tries a single one again.
 func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
 	t.Helper()
 	return connectAll(t, []string{addr, addr}, o)
@@ -58,9 +102,7 @@ func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
 func connectAll(t testing.TB, addrs []string, o zklock.Options) *zklock.Backend {
 	t.Helper()
 	b, err := zklock.New(addrs, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Errorf("close backend: %v", err)
@@ -103,6 +145,27 @@ func mustRelease(t testing.TB, lease *lock.Lease) {
 	}
 }
 
+// claim returns that of an owner that waits, for a second.
+func claim(key, owner string) lock.Claim {
+	return lock.Claim{Key: key, Owner: owner, TTL: time.Second, Queue: true}
+}
+
+// mustGrant acquires the key in the name of me.
+func mustGrant(t *testing.T, b *zklock.Backend, key string) lock.Grant {
+	t.Helper()
+	return ask(t, b, claim(key, "me"), false)
+}
+
+// ask fails the test unless the key is granted, or held by another.
+func ask(t *testing.T, b *zklock.Backend, c lock.Claim, held bool) lock.Grant {
+	t.Helper()
+	g, err := b.Acquire(bounded(t), c)
+	if err != nil || g.Held != held {
+		t.Fatalf("Acquire %q by %q: %+v, %v; want held by another: %t", c.Key, c.Owner, g, err, held)
+	}
+	return g
+}
+
 // renew asks until there is an answer, on whichever connection: nil or ErrLost.
 func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
 	t.Helper()
@@ -111,6 +174,35 @@ func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
 		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
 			return err
 		}
+	}
+}
+
+func mustLive(t *testing.T, g lock.Grant) {
+	t.Helper()
+	if g.Lost == nil {
+		t.Fatal("Lost is nil")
+	}
+	select {
+	case <-g.Lost:
+		t.Error("Lost is closed")
+	default:
+	}
+}
+
+// mustEndWithContext calls with a context that ends soon. Late is far behind that for a machine that is busy, and far
+// before anything that the library waits for.
+func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
+	t.Helper()
+	const soon, late = 50 * time.Millisecond, 5 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	began := time.Now()
+	err := call(ctx)
+	if took := time.Since(began); took > late {
+		t.Errorf("%s took %v, want %v", name, took, soon)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%s: %v, want DeadlineExceeded", name, err)
 	}
 }
 
@@ -123,9 +215,7 @@ type tree struct {
 func lookAt(t testing.TB, addr string) tree {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(silent{}), zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {
@@ -134,117 +224,51 @@ func lookAt(t testing.TB, addr string) tree {
 	return tree{conn, t}
 }
 
-// under returns the names of a node's children; none if it does not exist.
-func (v tree) under(path string) []string {
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// count fails the test unless the node has n children; none if it does not exist.
+func (v tree) count(path string, n int) {
 	v.t.Helper()
-	var names []string
-	err := v.repeat(func() (err error) { names, _, err = v.Children(path); return err })
+	names, _, err := v.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		v.t.Fatalf("children of %s: %v", path, err)
 	}
-	return names
-}
-
-// awaitCount waits until the node has n children.
-func (v tree) awaitCount(path string, n int) []string {
-	v.t.Helper()
-	for {
-		var names []string
-		var changed <-chan zk.Event
-		err := v.repeat(func() (err error) { names, _, changed, err = v.ChildrenW(path); return err })
-		if err != nil && (n > 0 || !errors.Is(err, zk.ErrNoNode)) { // ZooKeeper deletes an empty container node
-			v.t.Fatalf("children of %s: %v", path, err)
-		}
-		if len(names) == n {
-			return names
-		}
-		wait(v.t, fmt.Sprintf("%d nodes under %s, now %q", n, path, names), changed)
+	if len(names) != n {
+		v.t.Errorf("%d nodes under %s, want %d: %q", len(names), path, n, names)
 	}
 }
 
-// repeat asks until the connection lasts for an answer.
-func (v tree) repeat(ask func() error) error {
+// awaitCount waits until the node has n children.
+func (v tree) awaitCount(path string, n int) {
 	v.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		err := ask()
-		lost := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
-		if !lost || time.Now().After(end) {
-			return err
+	for {
+		names, _, changed, err := v.ChildrenW(path)
+		if errors.Is(err, zk.ErrNoNode) { // made in a moment, or a container that was removed
+			_, _, changed, err = v.ExistsW(path)
 		}
+		if err != nil {
+			v.t.Fatalf("children of %s: %v", path, err)
+		}
+		if len(names) == n {
+			return
+		}
+		wait(v.t, fmt.Sprintf("%d nodes under %s, now %q", n, path, names), changed)
 	}
 }
 
 // clear removes the node and all below it.
 func (v tree) clear(path string) {
 	v.t.Helper()
-	for _, name := range v.under(path) {
+	names, _, err := v.Children(path)
+	for _, name := range names {
 		v.clear(path + "/" + name)
 	}
-	if err := v.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		v.t.Fatalf("delete %s: %v", path, err)
+	if err == nil {
+		err = v.Delete(path, -1)
 	}
-}
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-func TestBackend(t *testing.T) {
-	locktest.Run(t, func(t *testing.T) locktest.Harness {
-		addr, root := testserver.ZooKeeper(t), newRoot()
-		return locktest.Harness{
-			Connect: func(t testing.TB) lock.Backend {
-				return &onDemand{t: t, proxy: newProxy(t, addr), root: root}
-			},
-			Cut: func(b lock.Backend) { b.(*onDemand).proxy.freeze() },
-			// Not Expires: a lease outlives its TTL for as long as its session is heard of, also without renewals. Not
-			// Raises: zxids cannot be set.
-			Notifies: true,
-			Fences:   true,
-			Forget: func(t testing.TB) {
-				t.Helper()
-				lookAt(t, addr).clear(root)
-			},
-		}
-	})
-}
-
-// onDemand is a Backend that connects when the first claim tells its TTL, so that the session is as short as it may be:
-// the suite has TTLs that it waits for, and others of some minutes.
-type onDemand struct {
-	t     testing.TB
-	proxy *proxy
-	root  string
-
-	once    sync.Once
-	backend *zklock.Backend
-}
-
-func (d *onDemand) on(c lock.Claim) *zklock.Backend {
-	d.once.Do(func() {
-		d.backend = connect(d.t, d.proxy.addr, zklock.Options{Root: d.root, SessionTimeout: 3 * c.TTL})
-	})
-	return d.backend
-}
-
-func (d *onDemand) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	return d.on(c).Acquire(ctx, c)
-}
-
-func (d *onDemand) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
-	return d.on(c).Wait(ctx, c, g)
-}
-
-func (d *onDemand) Renew(ctx context.Context, c lock.Claim) (int64, error) {
-	return d.on(c).Renew(ctx, c)
-}
-
-func (d *onDemand) Release(ctx context.Context, c lock.Claim) error { return d.on(c).Release(ctx, c) }
-
-func (d *onDemand) Close() error {
-	d.once.Do(func() {}) // nothing was asked: nothing is to close
-	if d.backend == nil {
-		return nil
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		v.t.Fatalf("clear %s: %v", path, err)
 	}
-	return d.backend.Close()
 }
