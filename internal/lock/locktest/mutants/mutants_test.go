@@ -12,7 +12,6 @@ package mutants
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -25,6 +24,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/shop/internal/testserver/overlay"
 )
 
 var (
@@ -52,7 +53,7 @@ func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores;
 	t.Run("unchanged", func(t *testing.T) {
 		t.Parallel()
 		for _, test := range []string{sim, "TestMemory", "TestRedis"} {
-			if out, err := build(t, mutant{test: test}, overlay(t, mutant{test: test})).run(t, 5*time.Minute); err != nil {
+			if out, err := build(t, mutant{test: test}, change(t, mutant{test: test})).run(t, 5*time.Minute); err != nil {
 				t.Errorf("%s: %v\n%s", test, err, out)
 			}
 		}
@@ -60,7 +61,7 @@ func TestMutants(t *testing.T) { //nolint:tparallel // its rows share the cores;
 	for i, m := range slices.Concat(lockerMutants, storeMutants) {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
-			changed := overlay(t, m)
+			changed := change(t, m)
 			if (i+time.Now().YearDay())%10 != 0 && !*all {
 				t.Skip("has its place in the source; is tried with -all, and each tenth day without")
 			}
@@ -101,55 +102,29 @@ func build(t *testing.T, m mutant, changed string) binary {
 	return b
 }
 
-// overlay makes the edits in copies of the files, and returns the name of a file that tells the compiler to read those:
-// the sources stay as they are.
-func overlay(t *testing.T, m mutant) (file string) {
+// change makes the edits of a mistake in copies of package lock's files. It returns the list for go build -overlay.
+func change(t *testing.T, m mutant) (list string) {
 	t.Helper()
-	dir := t.TempDir()
 	root, err := filepath.Abs("../..") // package lock
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := make(map[string]string)
+	var changed overlay.Overlay
 	for _, e := range m.edits {
-		text, changed := texts[e.file]
-		if !changed {
-			source, err := os.ReadFile(filepath.Join(root, e.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = string(source)
+		if err := changed.Edit(filepath.Join(root, e.file), e.old, e.new); err != nil {
+			t.Fatal(err)
 		}
-		if n := strings.Count(text, e.old); n != 1 {
-			t.Fatalf("%s has %d places like this, want 1:\n%s", e.file, n, e.old)
-		}
-		texts[e.file] = strings.Replace(text, e.old, e.new, 1)
 	}
-	replace := make(map[string]string)
 	if !m.needsRedis() { // linking takes most of its time for go-redis
 		files, _ := filepath.Glob(filepath.Join(root, "redis*.go"))
 		for _, f := range files {
-			replace[f] = "" // as if it were not there
+			changed.Remove(f)
 		}
 	}
-	for name, text := range texts {
-		replace[filepath.Join(root, name)] = filepath.Join(dir, name)
-		write(t, filepath.Join(dir, name), []byte(text))
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
+	if list, err = changed.Write(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	file = filepath.Join(dir, "overlay.json")
-	write(t, file, list)
-	return file
-}
-
-func write(t *testing.T, file string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return list
 }
 
 // run returns what the test prints.

@@ -1,0 +1,61 @@
+// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay as they
+// are.
+package overlay
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Overlay is a set of changes. The zero value has none.
+type Overlay struct {
+	texts   map[string]string // the changed source files, by absolute name
+	removed []string
+}
+
+// Edit replaces from by to in a source file with an absolute name. The file, with the edits before, must have from exactly
+// once: an edit whose place was renamed or moved is an error, which quotes it.
+func (o *Overlay) Edit(file, from, to string) error {
+	text, again := o.texts[file]
+	if !again {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		text = string(source)
+	}
+	if n := strings.Count(text, from); n != 1 {
+		return fmt.Errorf("%s has this %d times, want once:\n%s", file, n, from)
+	}
+	if o.texts == nil {
+		o.texts = make(map[string]string)
+	}
+	o.texts[file] = strings.Replace(text, from, to, 1)
+	return nil
+}
+
+// Remove builds without a source file.
+func (o *Overlay) Remove(file string) { o.removed = append(o.removed, file) }
+
+// Write writes the changed copies and the list of them into a folder. It returns the list's name, for go build -overlay.
+func (o *Overlay) Write(dir string) (list string, err error) {
+	replace := make(map[string]string)
+	for _, file := range o.removed {
+		replace[file] = ""
+	}
+	for file, text := range o.texts {
+		replace[file] = filepath.Join(dir, fmt.Sprint(len(replace), filepath.Ext(file)))
+		if err := os.WriteFile(replace[file], []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list = filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, text, 0o600)
+}
