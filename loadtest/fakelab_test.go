@@ -36,7 +36,7 @@ func newLab(t *testing.T, strategy string, promises bool) *lying {
 	mux.HandleFunc("GET /v1/audit", s.audit)
 	if strategy != "" {
 		mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"strategies":[{"name":%q,"promises_correct":%v,"lesson":"Trust me.","available":true}]}`, strategy, promises)
+			fmt.Fprintf(w, `{"strategies":[{"name":%q,"designed":%v,"lesson":"Trust me.","available":true}]}`, strategy, promises)
 		})
 	}
 	s.Server = httptest.NewServer(mux)

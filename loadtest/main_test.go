@@ -122,7 +122,7 @@ func sound(t *testing.T, s result.Strategy, crowd int64) {
 	if l.P50 <= 0 || l.P50 > l.P90 || l.P90 > l.P99 || l.P99 > l.Max || s.OrdersPerSecond <= 0 {
 		t.Errorf("%s: latency %+v, %v orders/s", s.Name, l, s.OrdersPerSecond)
 	}
-	if s.PromisesCorrect && (s.Oversold != 0 || s.Undersold != 0) {
+	if s.Designed && (s.Oversold != 0 || s.Undersold != 0) {
 		t.Errorf("%s: oversold %d, undersold %d, but promises to be correct", s.Name, s.Oversold, s.Undersold)
 	}
 }
@@ -139,7 +139,7 @@ func tells(t *testing.T, s result.Strategy) {
 			t.Errorf("%s: steps in disorder: %+v", s.Name, r)
 		}
 	}
-	if s.PromisesCorrect {
+	if s.Designed {
 		if len(s.Timeline.Pair) > 0 {
 			t.Errorf("%s: got the pair %v, want none", s.Name, s.Timeline.Pair)
 		}

@@ -139,7 +139,7 @@ func (s screen) explanation(r result.Report) string {
 	if r.Broken() {
 		colour = text.FgRed
 	}
-	return b.String() + s.paint(colour, r.Promises(s.lang)) + "\n"
+	return b.String() + s.paint(colour, r.Expected(s.lang)) + "\n"
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.

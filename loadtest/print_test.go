@@ -28,7 +28,7 @@ func none() result.Strategy {
 
 func redis() result.Strategy {
 	return result.Strategy{
-		Strategy: shopclient.Strategy{Name: "redis", PromisesCorrect: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
+		Strategy: shopclient.Strategy{Name: "redis", Designed: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
 		Judgement: verdict.Judgement{Verdict: verdict.Correct, Findings: []string{}, Notes: []string{}},
 		Summary: crowd.Summary{
 			Acknowledged: 100, Refused: 900, AnswersPerSecond: 1400, OrdersPerSecond: 140, RefusalsPerSecond: 1260,
@@ -109,14 +109,14 @@ func TestScreen_explanation(t *testing.T) {
 			[]string{"Sold 95 units of 100 and let 905 buyers go without one while units were\n       left."},
 		},
 		"wrong and without an answer": {
-			func(wrong, right *result.Strategy) { wrong.PromisesCorrect, wrong.Errors, right.Errors = true, 7, 1 },
+			func(wrong, right *result.Strategy) { wrong.Designed, wrong.Errors, right.Errors = true, 7, 1 },
 			[]string{
 				"turned 901 buyers away",
 				"\nDesigned to be correct and was not: none, redis (which left 1 buyer without an answer).\n",
 			},
 		},
 		"nothing that is designed to be correct": {
-			func(_, right *result.Strategy) { right.PromisesCorrect = false },
+			func(_, right *result.Strategy) { right.Designed = false },
 			[]string{"None of these strategies is designed to be correct."},
 		},
 	} {

@@ -54,7 +54,7 @@ func wantRun(t *testing.T, r result.Report, crowd int64, names ...string) {
 	for _, s := range r.Strategies {
 		ran = append(ran, s.Name)
 		sound(t, s, crowd)
-		if s.PromisesCorrect && !s.Correct() {
+		if s.Designed && !s.Correct() {
 			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
 		}
 		if _, known := step.LessonOf(s.Name); known && s.Correct() && s.CaughtIn == "" {
@@ -124,7 +124,7 @@ func TestRun_carts(t *testing.T) {
 			t.Errorf("%s: got %d orders, %d refused, %d errors, %d supplied, want 240 in all, no errors, 120", s.Name, s.Acknowledged, s.Refused, s.Errors, s.Supplied)
 		}
 		addsUp(t, s)
-		if s.PromisesCorrect && !s.Correct() {
+		if s.Designed && !s.Correct() {
 			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
 		}
 		if s.Name == "none" && s.Verdict != "oversold" {

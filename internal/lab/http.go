@@ -75,13 +75,13 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 
 // strategyJSON is an Offer.
 type strategyJSON struct {
-	Name            string `json:"name"`
-	Lock            string `json:"lock"` // empty for none
-	Take            string `json:"take"`
-	PromisesCorrect bool   `json:"promises_correct"`
-	Lesson          string `json:"lesson"`
-	Available       bool   `json:"available"`
-	Reason          string `json:"reason,omitempty"` // why it is not
+	Name      string `json:"name"`
+	Lock      string `json:"lock"` // empty for none
+	Take      string `json:"take"`
+	Designed  bool   `json:"designed"`
+	Lesson    string `json:"lesson"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"` // why it is not
 }
 
 // answer writes JSON, or a problem of RFC 9457.

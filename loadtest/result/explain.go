@@ -44,7 +44,7 @@ func (s Strategy) Outcome(language string) string {
 // same mistake once more and is left to the JSON.
 func (s Strategy) Remarks() []string {
 	var lines []string
-	if s.PromisesCorrect || s.Verdict == verdict.Inconsistent {
+	if s.Designed || s.Verdict == verdict.Inconsistent {
 		lines = append(lines, s.Findings...)
 	}
 	if s.NotCaught() && s.CaughtIn == "" {
@@ -57,12 +57,12 @@ func (s Strategy) Remarks() []string {
 	return lines
 }
 
-// Promises says which strategies were as correct as they are designed to be, in a language: what the exit code says.
-func (r Report) Promises(language string) string {
+// Expected says which strategies were as correct as they are designed to be, in a language: what the exit code says.
+func (r Report) Expected(language string) string {
 	var kept, broken []string
 	for _, s := range r.Strategies {
 		switch {
-		case !s.PromisesCorrect:
+		case !s.Designed:
 		case !s.Correct():
 			broken = append(broken, s.Name)
 		case s.Errors > 0:

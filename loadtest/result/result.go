@@ -105,11 +105,11 @@ type Run struct {
 func (s Strategy) Correct() bool { return s.Verdict == verdict.Correct }
 
 // NotCaught reports whether a strategy that is broken on purpose looked correct.
-func (s Strategy) NotCaught() bool { return s.Correct() && !s.PromisesCorrect }
+func (s Strategy) NotCaught() bool { return s.Correct() && !s.Designed }
 
 // Broken reports whether a strategy that is designed to be correct was not, or left buyers without an answer.
 func (r Report) Broken() bool {
-	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.PromisesCorrect && (!s.Correct() || s.Errors > 0) })
+	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.Designed && (!s.Correct() || s.Errors > 0) })
 }
 
 // WriteJSON writes r for programs.

@@ -12,13 +12,13 @@ import (
 
 // Strategy is a way to sell, as the shop's table of them describes it.
 type Strategy struct {
-	Name            string `json:"name"`
-	Lock            string `json:"lock"`
-	Take            string `json:"take"`
-	PromisesCorrect bool   `json:"promises_correct"`
-	Lesson          string `json:"lesson"`
-	Available       bool   `json:"available"`
-	Reason          string `json:"reason,omitempty"` // why it is not
+	Name      string `json:"name"`
+	Lock      string `json:"lock"`
+	Take      string `json:"take"`
+	Designed  bool   `json:"designed"`
+	Lesson    string `json:"lesson"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"` // why it is not
 }
 
 // Books are what the shop's audit says about one SKU.

@@ -13,7 +13,7 @@ import (
 // Explored is what came of all schedules of a strategy.
 type Explored struct {
 	Strategy  string   `json:"strategy"`
-	Promises  bool     `json:"promises"`  // it is designed to be correct
+	Designed  bool     `json:"designed"`  // it is designed to be correct
 	Schedules []string `json:"schedules"` // their names
 	Failed    []string `json:"failed"`    // of these, the shortest name first
 	Oversold  int      `json:"oversold"`
@@ -78,7 +78,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 	if err != nil {
 		return Explored{}, err
 	}
-	found := Explored{Strategy: name, Promises: strategy.PromisesCorrect, Schedules: []string{}, Failed: []string{}}
+	found := Explored{Strategy: name, Designed: strategy.Designed, Schedules: []string{}, Failed: []string{}}
 	var mu sync.Mutex
 	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
 		wave, left := todo, len(todo)

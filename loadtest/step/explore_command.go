@@ -136,7 +136,7 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 		return context.Cause(ctx)
 	}
 	for _, e := range results {
-		if e.Promises && len(e.Failed) > 0 || !e.Promises && len(e.Failed) == 0 && c.alone() {
+		if e.Designed && len(e.Failed) > 0 || !e.Designed && len(e.Failed) == 0 && c.alone() {
 			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
@@ -155,7 +155,7 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	case e.Cut:
 		return nil
 	case len(e.Failed) == 0:
-		if !e.Promises && !c.Crash && c.alone() {
+		if !e.Designed && !c.Crash && c.alone() {
 			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
 		return nil
@@ -207,7 +207,7 @@ func (c *Explore) playOne(ctx context.Context, player *Player, out Output) error
 		return err
 	}
 	out.whole(played)
-	if played.Promises && !played.Passed {
+	if played.Designed && !played.Passed {
 		return errors.New("a strategy that is designed to be correct has failed")
 	}
 	return nil

@@ -37,7 +37,7 @@ type Position struct {
 	Schedule string   `json:"schedule"` // the name of what was done
 	Acts     []string `json:"acts"`     // what was done, one by one
 	Strategy string   `json:"strategy"`
-	Promises bool     `json:"promises"` // the strategy is designed to be correct
+	Designed bool     `json:"designed"` // the strategy is designed to be correct
 	Units    int64    `json:"units"`    // that were there
 
 	Buyers []Buyer  `json:"buyers"`

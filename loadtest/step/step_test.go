@@ -144,7 +144,7 @@ func TestLessons(t *testing.T) {
 	}
 	var wrong, right, got []string
 	for _, s := range strategies {
-		if s.PromisesCorrect {
+		if s.Designed {
 			right = append(right, s.Name)
 		} else {
 			wrong = append(wrong, s.Name)

@@ -496,7 +496,7 @@ func (w *walk) renews() bool {
 func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	p := Position{
 		Schedule: w.name(), Acts: []string{}, Strategy: w.strategy.Name,
-		Promises: w.strategy.PromisesCorrect, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
+		Designed: w.strategy.Designed, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
 	}
 	for _, d := range w.done {
 		p.Acts = append(p.Acts, d.String())

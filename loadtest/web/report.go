@@ -65,7 +65,7 @@ type view struct {
 	Policy     string
 	Style      template.CSS
 	Lead       string
-	Promises   string
+	Expected   string
 	Broken     bool
 	Columns    []result.Column
 	Strategies []strategyView
@@ -95,7 +95,7 @@ type fact struct{ Name, Value string }
 func newView(r result.Report, language string) view {
 	v := view{
 		Lead:     r.Run.Lead(),
-		Promises: r.Promises(language),
+		Expected: r.Expected(language),
 		Broken:   r.Broken(),
 		Columns:  result.Columns(result.Page),
 		Facts:    facts(r, language),

@@ -176,7 +176,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 	groups := []group{{Title: "Broken on purpose"}, {Title: "Designed to be correct"}}
 	for _, strategy := range s.lab.Strategies() {
 		to := &groups[0]
-		if strategy.PromisesCorrect {
+		if strategy.Designed {
 			to = &groups[1]
 		}
 		to.Strategies = append(to.Strategies, strategy)

@@ -40,8 +40,8 @@ type fakeLab struct {
 
 func (fakeLab) Strategies() []shopclient.Strategy {
 	return []shopclient.Strategy{
-		{Name: "redis", PromisesCorrect: true, Lesson: "A <lease>.", Available: true},
-		{Name: "zookeeper", PromisesCorrect: true, Lesson: "A node.", Reason: "it needs a ZooKeeper"},
+		{Name: "redis", Designed: true, Lesson: "A <lease>.", Available: true},
+		{Name: "zookeeper", Designed: true, Lesson: "A node.", Reason: "it needs a ZooKeeper"},
 		{Name: "none", Lesson: "Read, think, write.", Available: true},
 	}
 }

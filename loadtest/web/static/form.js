@@ -17,7 +17,7 @@ export function supply() {
 // describe returns what the table of strategies says of one.
 export function describe(name) {
   const box = [...form.querySelectorAll("input[name=strategies]")].find((b) => b.value === name);
-  return { lesson: box?.dataset.lesson ?? "", promises: box?.dataset.promises === "true" };
+  return { lesson: box?.dataset.lesson ?? "", designed: box?.dataset.designed === "true" };
 }
 
 export function wireForm(onChange) {

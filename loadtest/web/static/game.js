@@ -143,7 +143,7 @@ function showTried() {
   at("tried").replaceChildren(
     mine.size > n ? t("You tried {n} of {all}, and {others} that switch more often.", values) : t("You tried {n} of {all}.", values), " ",
     t("All {all} with at most two switches: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
-    all.promises || all.failed.length > 0 || faults.checked ? "" : t("What this strategy does wrong shows only where processes die or locks run out."), " ",
+    all.designed || all.failed.length > 0 || faults.checked ? "" : t("What this strategy does wrong shows only where processes die or locks run out."), " ",
     ...(all.failed.length > 0 ? shortest(all) : []));
 }
 

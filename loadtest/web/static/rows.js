@@ -34,10 +34,10 @@ function show(races, supplied, buyers) {
 }
 
 function fill(item, race, supplied, most, buyers) {
-  const { lesson, promises } = describe(race.name);
+  const { lesson, designed } = describe(race.name);
   const over = race.orders - supplied;
   text(item, ".name strong", race.name);
-  text(item, ".promises", promises ? t("designed to be correct") : t("broken on purpose"));
+  text(item, ".designed", designed ? t("designed to be correct") : t("broken on purpose"));
   text(item, ".lesson", t(lesson));
   text(item, ".word", word(race, over, buyers));
   item.querySelector(".word").className = `word ${over > 0 || race.phase === "failed" ? "bad" : ""}`;
