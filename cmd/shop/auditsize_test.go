@@ -91,7 +91,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 	ends := []order.Status{order.Paid, order.Pending, order.Paid, order.Cancelled, order.Paid, order.Expired}
 	kinds := map[order.Status]stock.Kind{order.Paid: stock.Sell, order.Cancelled: stock.Release, order.Expired: stock.Release}
 	for from := 0; from < orders; from += chunk {
-		var claims []order.Claim
+		var claims []order.UsedKey
 		var written []order.Order
 		var movements []stock.Movement
 		var payments []order.Payment
@@ -115,7 +115,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 					move(kind, sku, 0)
 				}
 			}
-			claims = append(claims, order.Claim{Order: d, Fingerprint: order.Fingerprint(d.Lines)})
+			claims = append(claims, order.UsedKey{Order: d, Fingerprint: order.Fingerprint(d.Lines)})
 			written = append(written, d)
 			if d.Status == order.Paid {
 				payments = append(payments, order.Payment{ID: "pi-" + d.ID, OrderID: d.ID, Amount: d.Total})

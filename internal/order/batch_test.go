@@ -125,7 +125,7 @@ func TestBatch_oneFails(t *testing.T) {
 			g.wantLevel(t, "cap", 2, 8)
 			g.audit(t, "")
 			if c.want != nil && !c.replay && c.request.Key != "old" { // "A refusal leaves its key free."
-				claims, err := db.Claims(t.Context(), order.BuyerKey{Buyer: c.request.Buyer, Key: c.request.Key})
+				claims, err := db.UsedKeys(t.Context(), order.BuyerKey{Buyer: c.request.Buyer, Key: c.request.Key})
 				if err != nil || len(claims) > 0 {
 					t.Errorf("%s: key is on record: %v, %v", name, claims, err)
 				}

@@ -102,15 +102,15 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 
 // endReplay returns the replay of a request that ended o, or ErrNotFound if its key is not on record.
 func (s *Service) endReplay(ctx context.Context, o Order, key, request string, as Status) (Ended, error) {
-	claim, err := claimOf(ctx, s.Store, o.Buyer, key)
+	used, err := usedKey(ctx, s.Store, o.Buyer, key)
 	if err != nil {
 		return Ended{}, err
 	}
-	if claim.Fingerprint != request {
+	if used.Fingerprint != request {
 		return Ended{}, ErrKeyReused
 	}
-	claim.Order.Status = as
-	return Ended{Order: claim.Order, Replayed: true}, nil
+	used.Order.Status = as
+	return Ended{Order: used.Order, Replayed: true}, nil
 }
 
 // endFingerprint is the fingerprint of the request that ends an order. It is plain text, which no hash of an order's

@@ -30,7 +30,7 @@ func TestLockedRow(t *testing.T) {
 		if err := lockBuyer(first.Buyer)(tx, first); err != nil {
 			return err
 		}
-		_, err := tx.ClaimKeys(order.Claim{Order: first})
+		_, err := tx.ClaimKeys(order.UsedKey{Order: first})
 		return err
 	}
 	lockMug := func(tx order.Tx, _ order.Order) error { _, err := tx.LockLevels([]string{"mug"}); return err }

@@ -235,13 +235,13 @@ func (d *Draft) Price(levels Levels) error {
 	return nil
 }
 
-// Replay makes the draft the answer to a repeated request: the order of the claim as it was first answered. Of what the
+// Replay makes the draft the answer to a repeated request: the order of the key as it was first answered. Of what the
 // answer shows, only the status of an order and the end of its hold ever change. ErrKeyReused: the key came with another request.
-func (d *Draft) Replay(claim Claim) error {
-	if claim.Fingerprint != d.Fingerprint {
+func (d *Draft) Replay(used UsedKey) error {
+	if used.Fingerprint != d.Fingerprint {
 		return ErrKeyReused
 	}
-	d.Order, d.Replayed = claim.Order, true
+	d.Order, d.Replayed = used.Order, true
 	d.Status = Pending
 	if !d.FirstExpiry.IsZero() {
 		d.ExpiresAt = d.FirstExpiry

@@ -131,21 +131,21 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 
 // replay returns ErrNotFound if the key of the draft is not on record.
 func (r Replaying) replay(ctx context.Context, d *Draft) error {
-	claim, err := claimOf(ctx, r.Store, d.Buyer, d.Key)
+	used, err := usedKey(ctx, r.Store, d.Buyer, d.Key)
 	if err != nil {
 		return err
 	}
-	return d.Replay(claim)
+	return d.Replay(used)
 }
 
-// claimOf returns the claim of the buyer's key, or ErrNotFound.
-func claimOf(ctx context.Context, store Store, buyer, key string) (Claim, error) {
-	claims, err := store.Claims(ctx, BuyerKey{buyer, key})
-	claim, ok := claims[BuyerKey{buyer, key}]
+// usedKey returns what the buyer's key was used for, or ErrNotFound.
+func usedKey(ctx context.Context, store Store, buyer, key string) (UsedKey, error) {
+	keys, err := store.UsedKeys(ctx, BuyerKey{buyer, key})
+	used, ok := keys[BuyerKey{buyer, key}]
 	if err == nil && !ok {
 		err = ErrNotFound
 	}
-	return claim, err
+	return used, err
 }
 
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.

@@ -29,10 +29,10 @@ func (s *spyStore) Levels(ctx context.Context, skus []string) (order.Levels, err
 	return levels, err
 }
 
-// Claims implements order.Store.
-func (s *spyStore) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
+// UsedKeys implements order.Store.
+func (s *spyStore) UsedKeys(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
 	call(s.beforeClaims)
-	return s.Store.Claims(ctx, keys...)
+	return s.Store.UsedKeys(ctx, keys...)
 }
 
 // InTx implements order.Store.

@@ -27,8 +27,8 @@ type Store interface {
 	// server cannot be wrong about it.
 	Confirm() func(ctx context.Context, err error) error
 
-	// Claims returns the claims of these keys. A key that is not on record is not in the map.
-	Claims(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]Claim, error)
+	// UsedKeys returns the keys that are on record.
+	UsedKeys(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]UsedKey, error)
 
 	// Orders returns the orders with these ids, of any buyer: those that exist, in no particular order.
 	Orders(ctx context.Context, ids ...string) ([]Order, error)
@@ -46,9 +46,9 @@ type Store interface {
 // InTx rolls back.
 type Tx interface {
 	// ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
-	// returns the claims that are on record instead. ErrInProgress: another transaction holds a key for longer than the
+	// returns the keys that are on record already. ErrInProgress: another transaction holds a key for longer than the
 	// database waits.
-	ClaimKeys(claims ...Claim) (taken map[BuyerKey]Claim, err error)
+	ClaimKeys(keys ...UsedKey) (taken map[BuyerKey]UsedKey, err error)
 
 	// FreeKeys deletes rows that this transaction has written.
 	FreeKeys(keys ...BuyerKey) error
@@ -109,8 +109,8 @@ type Tx interface {
 // BuyerKey is a buyer's idempotency key.
 type BuyerKey struct{ Buyer, Key string }
 
-// Claim is an order and the fingerprint of the request that places or ends it with a key.
-type Claim struct {
+// UsedKey is what an idempotency key was used for: an order, and the fingerprint of the request that places or ends it.
+type UsedKey struct {
 	Order       Order
 	Fingerprint string
 }

@@ -21,21 +21,21 @@ const claimTries = 4 // of keys that others claim at the same time
 //
 // Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
 // then, which a transaction has committed meanwhile, and one may have been purged before it is read.
-func (t *tx) ClaimKeys(claims ...order.Claim) (map[order.BuyerKey]order.Claim, error) {
-	free := slices.SortedFunc(slices.Values(claims), func(a, b order.Claim) int { return byPrimaryKey(keyOf(a), keyOf(b)) })
-	taken := map[order.BuyerKey]order.Claim{}
+func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKey, error) {
+	free := slices.SortedFunc(slices.Values(claims), func(a, b order.UsedKey) int { return byPrimaryKey(keyOf(a), keyOf(b)) })
+	taken := map[order.BuyerKey]order.UsedKey{}
 	err := t.insertKeys(free...)
 	for try := 0; try < claimTries && errors.Is(err, order.ErrKeyTaken); try++ {
 		keys := make([]order.BuyerKey, len(free))
 		for i, c := range free {
 			keys[i] = keyOf(c)
 		}
-		found, unread := t.store.claims(t.db, keys)
+		found, unread := t.store.usedKeys(t.db, keys)
 		if unread != nil {
 			return nil, failed(unread, "read keys")
 		}
 		maps.Copy(taken, found)
-		free = slices.DeleteFunc(free, func(c order.Claim) bool {
+		free = slices.DeleteFunc(free, func(c order.UsedKey) bool {
 			_, known := found[keyOf(c)]
 			return known
 		})
@@ -47,7 +47,7 @@ func (t *tx) ClaimKeys(claims ...order.Claim) (map[order.BuyerKey]order.Claim, e
 	return taken, failed(err, "claim keys")
 }
 
-func keyOf(c order.Claim) order.BuyerKey {
+func keyOf(c order.UsedKey) order.BuyerKey {
 	return order.BuyerKey{Buyer: c.Order.Buyer, Key: c.Order.Key}
 }
 
@@ -66,7 +66,7 @@ func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
 	return nil
 }
 
-func (t *tx) insertKeys(claims ...order.Claim) error {
+func (t *tx) insertKeys(claims ...order.UsedKey) error {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -87,14 +87,14 @@ func (t *tx) insertKeys(claims ...order.Claim) error {
 	}
 }
 
-// Claims implements order.Store.
-func (s *Store) Claims(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
-	found, err := s.claims(s.db.WithContext(ctx), keys)
+// UsedKeys implements order.Store.
+func (s *Store) UsedKeys(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
+	found, err := s.usedKeys(s.db.WithContext(ctx), keys)
 	return found, explain(ctx, "read idempotency keys", err)
 }
 
-func (s *Store) claims(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Claim, error) {
-	found := map[order.BuyerKey]order.Claim{}
+func (s *Store) usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
+	found := map[order.BuyerKey]order.UsedKey{}
 	if len(keys) == 0 {
 		return found, nil
 	}
@@ -117,7 +117,7 @@ func (s *Store) claims(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]o
 	for _, o := range orders {
 		for _, row := range rows {
 			if row.OrderID == o.ID {
-				found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.Claim{Order: o, Fingerprint: row.Fingerprint}
+				found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.UsedKey{Order: o, Fingerprint: row.Fingerprint}
 			}
 		}
 	}

@@ -299,7 +299,7 @@ func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 	if len(of) == 0 {
 		return bought, nil
 	}
-	pairs := "sku = ? AND buyer = ?" + strings.Repeat(" OR sku = ? AND buyer = ?", len(of)-1) // as in claims
+	pairs := "sku = ? AND buyer = ?" + strings.Repeat(" OR sku = ? AND buyer = ?", len(of)-1) // as in usedKeys
 	var values []any
 	for _, b := range of {
 		values = append(values, b.SKU, b.Buyer)

@@ -27,7 +27,7 @@ func TestStore_Claims(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 1000, "mug", "hat")
-		want := map[order.BuyerKey]order.Claim{}
+		want := map[order.BuyerKey]order.UsedKey{}
 		var keys []order.BuyerKey
 		for i := range 256 {
 			buyer, key := fmt.Sprint("buyer-", i%7), fmt.Sprint("key-", i)
@@ -37,18 +37,18 @@ func TestStore_Claims(t *testing.T) {
 			}
 			d := draft(buyer, key, "mug", "hat") // not in the order of names
 			s.mustPlace(t, d)
-			want[order.BuyerKey{Buyer: buyer, Key: key}] = order.Claim{Order: d.Order, Fingerprint: d.Fingerprint}
+			want[order.BuyerKey{Buyer: buyer, Key: key}] = order.UsedKey{Order: d.Order, Fingerprint: d.Fingerprint}
 			read, err := s.Orders(t.Context(), order.NewID(), d.ID)
 			if diff := cmp.Diff([]order.Order{d.Order}, read); err != nil || diff != "" {
 				t.Errorf("by id: %v (-want +got):\n%s", err, diff)
 			}
 		}
 		s.mustPlace(t, draft("buyer-0", "key-1", "mug")) // a key of this name, but of another buyer
-		got, err := s.Claims(t.Context(), keys...)
+		got, err := s.UsedKeys(t.Context(), keys...)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		if got, err := s.Claims(t.Context()); err != nil || len(got) != 0 {
+		if got, err := s.UsedKeys(t.Context()); err != nil || len(got) != 0 {
 			t.Errorf("no keys: got %v, %v", got, err)
 		}
 		s.wantClean(t)
@@ -64,8 +64,8 @@ func TestStore_readsFail(t *testing.T) {
 		cancel()
 		lost := shop{lostStore(t)}
 		for name, read := range map[string]func(ctx context.Context, s shop) error{
-			"Claims": func(ctx context.Context, s shop) error {
-				_, err := s.Claims(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
+			"UsedKeys": func(ctx context.Context, s shop) error {
+				_, err := s.UsedKeys(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
 				return err
 			},
 			"Orders":    func(ctx context.Context, s shop) error { _, err := s.Orders(ctx, order.NewID()); return err },

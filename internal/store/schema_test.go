@@ -106,7 +106,7 @@ func TestMySQL_largestStatement(t *testing.T) {
 		if err := s.place(t.Context(), drafts...); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := s.Claims(t.Context(), keys...); len(found) != orders || err != nil {
+		if found, err := s.UsedKeys(t.Context(), keys...); len(found) != orders || err != nil {
 			t.Fatalf("got %d keys, %v", len(found), err)
 		}
 		if got := largest.Load(); got < 100_000 || got > 1<<20 {

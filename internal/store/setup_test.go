@@ -81,9 +81,9 @@ func write(tx order.Tx, drafts ...*order.Draft) error {
 	return tx.Record(movements...)
 }
 
-func claims(drafts ...*order.Draft) (all []order.Claim) {
+func claims(drafts ...*order.Draft) (all []order.UsedKey) {
 	for _, d := range drafts {
-		all = append(all, order.Claim{Order: d.Order, Fingerprint: d.Fingerprint})
+		all = append(all, order.UsedKey{Order: d.Order, Fingerprint: d.Fingerprint})
 	}
 	return all
 }

@@ -90,7 +90,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 // only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
 // transaction, since another connection may be to another member.
 func (t *tx) isPlaced(o order.Order) (placed bool, err error) {
-	err = t.insertKeys(order.Claim{Order: o})
+	err = t.insertKeys(order.UsedKey{Order: o})
 	switch {
 	case errors.Is(err, order.ErrKeyTaken):
 		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", o.ID).Row().Scan(&placed)

@@ -292,7 +292,7 @@ func TestStore_InTx_clientVanishes(t *testing.T) {
 }
 
 // "ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
-// returns the claims that are on record instead." "FreeKeys deletes rows that this transaction has written."
+// returns the keys that are on record already." "FreeKeys deletes rows that this transaction has written."
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

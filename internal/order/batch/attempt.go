@@ -51,7 +51,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		clear(s.repeated)
 	}
 	for _, r := range requests {
-		if r.claim != nil {
+		if r.used != nil {
 			s.repeated[r.key] = true
 		}
 	}
@@ -150,20 +150,20 @@ func (s *Seller) awaitRows(buyers []*request) error {
 
 // claimKeys claims the requests' keys, and leaves out those whose key is on record.
 func (b *batch) claimKeys(tx order.Tx) error {
-	var claims []order.Claim
+	var claims []order.UsedKey
 	for _, r := range b.requests {
 		if r.key.Key != "" {
 			b.claimed = append(b.claimed, r.key)
 			o := order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}
-			claims = append(claims, order.Claim{Order: o, Fingerprint: r.fingerprint})
+			claims = append(claims, order.UsedKey{Order: o, Fingerprint: r.fingerprint})
 		}
 	}
 	taken, err := tx.ClaimKeys(claims...)
 	b.keep(func(r *request) bool {
-		if claim, known := taken[r.key]; known {
-			r.claim = &claim
+		if used, known := taken[r.key]; known {
+			r.used = &used
 		}
-		return r.claim == nil
+		return r.used == nil
 	})
 	b.claimed = slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { _, known := taken[k]; return known })
 	return err

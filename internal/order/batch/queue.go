@@ -29,9 +29,9 @@ type request struct {
 	leaves bool   // its caller waits for no other queue
 
 	// What was decided last. If all are empty, it is done.
-	refusal error        // why it is not
-	claim   *order.Claim // an earlier request has its key
-	next    *queue       // in which it waits on
+	refusal error          // why it is not
+	used    *order.UsedKey // an earlier request has its key
+	next    *queue         // in which it waits on
 
 	since time.Time // when it began to wait behind
 }
@@ -59,7 +59,7 @@ func newEnding(ctx context.Context, e *order.Ending) *request {
 
 // reset forgets what was decided.
 func (r *request) reset() {
-	r.refusal, r.claim, r.next = nil, nil, nil
+	r.refusal, r.used, r.next = nil, nil, nil
 	if r.ending != nil {
 		r.ending.Moved, r.ending.Now, r.ending.Payment.Refusal = false, "", ""
 	}
@@ -68,13 +68,13 @@ func (r *request) reset() {
 // reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
 // no other request.
 func (r *request) reply(err error) {
-	if r.ending != nil && (r.claim != nil || r.refusal != nil) {
+	if r.ending != nil && (r.used != nil || r.refusal != nil) {
 		r.ending.Moved = false
 	}
 	switch {
-	case r.claim != nil && r.draft != nil:
-		err = r.draft.Replay(*r.claim)
-	case r.claim != nil:
+	case r.used != nil && r.draft != nil:
+		err = r.draft.Replay(*r.used)
+	case r.used != nil:
 		err = order.ErrKeyTaken
 	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrNotFound)):
 		err = r.refusal

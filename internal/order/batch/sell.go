@@ -227,13 +227,13 @@ func (s *Seller) refuse(buyers []*request) error {
 	if err != nil {
 		return err
 	}
-	claims, err := s.Store.Claims(ctx, each(b, func(r *request) order.BuyerKey { return r.key })...)
+	keys, err := s.Store.UsedKeys(ctx, each(b, func(r *request) order.BuyerKey { return r.key })...)
 	if err != nil {
 		return err
 	}
 	for _, r := range buyers {
-		if claim, known := claims[r.key]; known {
-			r.claim = &claim
+		if used, known := keys[r.key]; known {
+			r.used = &used
 		} else if r.refusal = levels.Cover(r.draft); r.refusal == nil {
 			r.next = &s.selling
 		}

@@ -62,7 +62,7 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 			return order.ErrBuyerLocked
 		}
 	}
-	taken, err := tx.ClaimKeys(order.Claim{Order: d.Order, Fingerprint: d.Fingerprint})
+	taken, err := tx.ClaimKeys(order.UsedKey{Order: d.Order, Fingerprint: d.Fingerprint})
 	if len(taken) > 0 {
 		err = order.ErrKeyTaken
 	}
