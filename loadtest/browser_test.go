@@ -359,7 +359,7 @@ func TestUI_language(t *testing.T) {
 	p.leave()
 }
 
-// "The file needs nothing but itself", and fits a phone, a screen and paper.
+// "The report needs nothing but itself", and fits a phone, a screen and paper.
 func TestReport_in_Chromium(t *testing.T) {
 	var page bytes.Buffer
 	if err := web.WriteReport(&page, loadReport(t, "web/testdata/report.json")); err != nil {

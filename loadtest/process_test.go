@@ -41,7 +41,7 @@ func shell(t *testing.T, script string) string {
 	return string(out)
 }
 
-// "2 if the flags ... ask for a race that needs more file descriptors than this process may open." The number that is named
+// "2 if the flags [...] ask for a race that needs more file descriptors than this process may open." The number that is named
 // is enough, also for strategies whose buyers all ask Redis at once.
 func TestRun_descriptors(t *testing.T) {
 	t.Parallel()

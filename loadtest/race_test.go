@@ -141,7 +141,7 @@ func TestRun_carts(t *testing.T) {
 	}
 }
 
-// "oversold is the sum over SKUs of the positive differences, never netted".
+// "Leftovers of one SKU do not offset overselling another."
 func addsUp(t *testing.T, s result.Strategy) {
 	t.Helper()
 	var units, oversold, undersold int64
@@ -196,7 +196,7 @@ func parse(t *testing.T, args ...string) *raceCommand {
 	return &all.Race
 }
 
-// "Passwords are left out."
+// "Addresses of servers may hold passwords and are left out."
 func TestFlags_command(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

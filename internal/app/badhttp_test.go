@@ -25,8 +25,8 @@ func chunks(n int) string {
 	return strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", n) + "0\r\n\r\n"
 }
 
-// What no HTTP library would send is refused as what it does send: with a 4xx, and without a change. "What is not HTTP
-// is refused in plain text by the server"; with a slug, the answer is a problem.
+// What no HTTP library would send is refused as what it does send: with a 4xx, and without a change. What is not HTTP
+// is refused in plain text by the server; with a slug, the answer is a problem.
 func TestServer_badHTTP(t *testing.T) {
 	shop := start(t, embedded(t, 5))
 	buyIt := order + as(t, "ann") + "\r\n"

@@ -74,7 +74,7 @@ func TestShop_operator(t *testing.T) {
 	}
 }
 
-// "A profile must not delay the end."
+// A profile does not delay the end.
 func TestShutdown_profile(t *testing.T) {
 	t.Parallel()
 	shop := start(t, embedded(t, 5))

@@ -130,7 +130,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// "A client that hung up": nothing of the answer arrives, so that it is no fault of the shop's.
+// A client that hung up: nothing of the answer arrives, so that it is no fault of the shop's.
 func TestHungUp(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -237,7 +237,7 @@ func TestLimiter_clock(t *testing.T) {
 	}
 }
 
-// "Config.MaxInFlight bounds the requests below /v1/ that run or wait." A busy shop writes no line for each
+// "Config.MaxInFlight bounds the requests of all below /v1/." A busy shop writes no line for each
 // request that it turns away.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()

@@ -194,8 +194,8 @@ func wantRefusal(t *testing.T, w *httptest.ResponseRecorder, slug, status string
 	}
 }
 
-// "An order ends once. Asking again for the end that it has come to is answered with the order; for another end, it is
-// a 409 whose order_status is the one it has."
+// "An order ends once: a request for another end is a 409 with its `order_status`; a repeated request for the same end
+// returns the order again."
 func TestEndOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -256,7 +256,7 @@ func TestEndOrder_body(t *testing.T) {
 	}
 }
 
-// "POST /v1/orders wants a key; pay and cancel take one", which no other request of the buyer's may have had.
+// "POST /v1/orders and a restock want one; pay and cancel take one": a key, which no other request of the buyer's may have had.
 func TestEndOrder_key(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

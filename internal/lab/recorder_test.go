@@ -66,8 +66,8 @@ func recordedRedis(t *testing.T, r *Recorder) (*miniredis.Miniredis, *redis.Clie
 	return server, c
 }
 
-// "A stop comes before the command: nothing of it has left the process. It ends by a Move." "Commands that outlive that
-// are known by the name of the SKU in their arguments", and do not stop. "A request that has died sends nothing more."
+// "A stop comes before the command: nothing of it has left the process." "It ends by a Move." "Commands that outlive
+// that, such as those which renew a lease or give it back, are known by the name of the SKU in their arguments", and do not stop. "A request that has died sends nothing more."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
@@ -112,7 +112,7 @@ func TestRecorder_redis(t *testing.T) {
 }
 
 // "What a batch does for several requests is a step of each, which a Move with any of them ends." "A request that has died
-// sends nothing more; so do those with which it shared a batch, and all others that were recorded in its process and had not
+// sends nothing more, and its transaction is rolled back; so do those with which it shared a batch, and all others that were recorded in its process and had not
 // ended."
 func TestRecorder_batch(t *testing.T) {
 	t.Parallel()
@@ -190,7 +190,7 @@ func (c *dyingContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// "A statement about the stock, a BEGIN or COMMIT." "Its transaction is rolled back."
+// A request stops before "a statement about the stock, a BEGIN or COMMIT". When it dies, "its transaction is rolled back".
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()

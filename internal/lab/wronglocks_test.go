@@ -76,7 +76,7 @@ func (b *buyer) excluded(t *testing.T) {
 	}
 }
 
-// "A process that dies after SETNX leaves a key that never ends."
+// "A process that dies after SETNX [...] leaves a key that never ends."
 func TestSetnxExpire(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "setnx-expire", 2)
@@ -109,7 +109,8 @@ func TestSetex(t *testing.T) {
 	second()
 }
 
-// "If the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in while the second works."
+// "If the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in while
+// the second works."
 func TestBlindDel(t *testing.T) {
 	t.Parallel()
 	all, server := buyers(t, "blind-del", 3)

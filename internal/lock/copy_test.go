@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// "To use the package in another module, copy its .go and .lua files; go-redis is all they need": as the README's
-// commands do, which run at the root of the repository.
+// "To use the package in another module, copy its .go and .lua files but for the tests; go-redis is all they need": as the
+// README's commands do, which run at the root of the repository.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -281,7 +281,7 @@ func TestLocker_Shutdown(t *testing.T) {
 	})
 }
 
-// "If ctx ends first, Close ends the leases that are left, and the error is ctx's."
+// "If ctx ends first, Shutdown ends the leases that are left." "The error is then ctx's."
 func TestLocker_Shutdown_cutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
@@ -595,7 +595,7 @@ func TestLocker_MaxWaitLateAnswers(t *testing.T) {
 	})
 }
 
-// WithMaxWait is "for calls that may wait for another time than Options.MaxWait".
+// WithMaxWait is "for calls that may wait for another time".
 func TestLocker_WithMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: time.Hour})

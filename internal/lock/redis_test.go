@@ -95,7 +95,7 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	return l
 }
 
-// "a lost notification, a reconnect or a script flush delays and never hangs": scripts are forgotten and subscriptions
+// "A lost message, or a store that lost its memory, delays a waiter by a tenth of the TTL or so; it never hangs": scripts are forgotten and subscriptions
 // cut while 4 lockers x 8 goroutines take turns.
 func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	const lockers, goroutines, turns = 4, 8, 25
@@ -166,7 +166,7 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	wg.Wait()
 }
 
-// "a stepped-back clock costs a retry, never a wedge": a server that lost its memory and an hour mints lower numbers;
+// "Then a database that has accepted a higher one refuses the write, and Lease.Raise gets a higher one": a server that lost its memory and an hour mints lower numbers;
 // Raise gets above those that the database has seen.
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
@@ -188,7 +188,7 @@ func TestRedis_ClockStepsBack(t *testing.T) {
 	}
 }
 
-// "a step of the server's clock while the key is free": the last fence is remembered for a minute.
+// The server's clock steps back while the key is free: "the last fence of a key is kept after its lease".
 func TestRedis_ClockStepsBackWhileFree(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -208,7 +208,7 @@ func nextFence(t *testing.T, l *lock.Locker) int64 {
 	return lease.Fence()
 }
 
-// "every key a script touches is in KEYS and in one slot", whatever the user's key looks like; and nothing of a lease
+// Every key that a script touches is in KEYS and in one slot, whatever the user's key looks like; and nothing of a lease
 // is kept for ever.
 func TestRedis_KeysShareASlotAndExpire(t *testing.T) {
 	server := miniredis.RunT(t) // its clock stands still: everything is still there
@@ -263,7 +263,7 @@ func hashTag(key string) string {
 	return key
 }
 
-// "A store that lost its memory delays a waiter by a tenth of the TTL or so": the waiter is forgotten with its lease,
+// "A store that lost its memory, delays a waiter by a tenth of the TTL or so": the waiter is forgotten with its lease,
 // so no release wakes it.
 func TestRedis_FlushedWhileWaiting(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // "An order ends as Expired if it is pending and due by the database's clock, as anything else if it is pending and not
-// due." "only ID and Buyer count: End reads the rest": "ErrNotFound if the buyer has no such order". All
+// due." "only ID and Buyer count": "ErrNotFound if the buyer has no such order". All
 // of these end in one batch.
 func TestSeller_End(t *testing.T) {
 	t.Parallel()

@@ -13,10 +13,9 @@ import (
 )
 
 // While a transaction of a paused instance, or of an operator's console, keeps a row locked, the others of the same moment
-// are served, what waits for the row keeps few connections, and is served when the row is free: "If another
-// transaction keeps the row of a SKU locked, the order waits behind", "If another transaction has locked the row of the
-// buyer, order.Service waits for the row, and sells again", "An order also waits behind if another transaction has locked its
-// own row, or its buyer's".
+// are served, what waits for the row keeps few connections, and is served when the row is free: if another
+// transaction "locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader
+// waits for these rows".
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd = 64

@@ -20,7 +20,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "... an invalid DSN" is an error at once, which names the setting. "No error shows the password."
+// "An invalid DSN" is an error at once, which names the setting. "No error shows the password."
 func TestMySQL_refusesDSN(t *testing.T) {
 	t.Parallel()
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -60,7 +60,7 @@ func TestMySQL_refusesDSN(t *testing.T) {
 }
 
 // "It waits for a server that is not up yet until ctx ends"; then the error says which address did not answer, for how
-// long, and why. "An answer such as access denied is an error at once. No error shows the password."
+// long, and why. An answer such as access denied "is an error at once". "No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

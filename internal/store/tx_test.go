@@ -136,7 +136,7 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 	})
 }
 
-// "ErrInProgress: another transaction holds one for longer than the database waits"; the same for a SKU is ErrBusy. In
+// "ErrInProgress: another transaction holds a key for longer than the database waits"; the same for a SKU is ErrBusy. In
 // MySQL the transaction "is STILL OPEN" after that: a COMMIT would save what its earlier statements did.
 func TestStore_InTx_lockWait(t *testing.T) {
 	t.Parallel()
@@ -234,7 +234,7 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	})
 }
 
-// "Or placed is nil, the error is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost
+// "If that also fails, or the transaction places none, the error is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost
 // before the COMMIT is ErrBusy: nothing was changed.
 func TestStore_InTx_connectionIsLost(t *testing.T) {
 	t.Parallel()

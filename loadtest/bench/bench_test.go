@@ -193,7 +193,7 @@ func TestCommand_JSON(t *testing.T) {
 	}
 }
 
-// "--latency: time that each answer of MySQL and Redis takes": an order waits for several.
+// "Time that each answer of MySQL and Redis takes": an order waits for several.
 func TestCommand_latency(t *testing.T) {
 	held, out := bench(t, "--cases=lone", "--time=100ms", "--rounds=1", "--strategies=redis", "--latency=30ms",
 		"--database=mysql", "--mysql="+testserver.MySQL(t), "--redis="+testserver.Redis(t))
@@ -212,7 +212,7 @@ func TestDisagree(t *testing.T) {
 	}
 }
 
-// "Figures are medians over the rounds; ratios are taken within each round first", and what went wrong in any round
+// "Figures are medians over the rounds; ratios are taken within a round first", and what went wrong in any round
 // stands below the table.
 func TestContest_print(t *testing.T) {
 	t.Parallel()

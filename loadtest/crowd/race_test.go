@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Each buyer's tries go by a script, whose last line is for all further ones: "sell" or "sell, X" or X, where X is an
+// Each buyer's tries go by a script, whose last line is for all further ones: sell, or X, or both, where X is an
 // answer that is not an order.
 func TestRace_Run(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestRace_Run_barrier(t *testing.T) {
 	}
 }
 
-// "A latency counts from the moment at which an order was due: the common start, where all order at once".
+// "A latency counts from the moment at which an order was due: the common start for a buyer's first order".
 func TestRace_Run_latency(t *testing.T) {
 	t.Parallel()
 	const crowd, each = 10, 5 * time.Millisecond
@@ -175,7 +175,7 @@ func TestRace_Run_shop_dies(t *testing.T) {
 	}
 }
 
-// "A latency counts from ... the answer to the order before for each later one."
+// "A latency counts from [...] the answer to the order before for each later one."
 func TestRace_Run_duration(t *testing.T) {
 	t.Parallel()
 	const crowd, units, length = 5, 6, 500 * time.Millisecond
@@ -221,7 +221,7 @@ func TestRace_Run_warm(t *testing.T) {
 	}
 }
 
-// "Pay and Cancel are the shares of their orders that buyers pay or cancel".
+// "Pay and Cancel are the shares of their orders that are paid or cancelled".
 func TestRace_Run_ends(t *testing.T) {
 	t.Parallel()
 	const crowd = 500

@@ -13,7 +13,7 @@ func Test_parseTrace(t *testing.T) {
 		header string
 		want   *Trace
 	}{
-		// "About the SKU of the first line": what a cart did about the others is not mixed in.
+		// About the SKU of the first line: what a cart did about the others is not mixed in.
 		"a cart": {
 			"begun;at=1, read;at=2;sku=mug;units=9, read;at=2;sku=cup;units=5, writing;at=3, written;at=4;sku=mug;units=8, written;at=4;sku=cup;units=4, committed;at=5",
 			&Trace{Begun: 1, Read: 2, Writing: 3, Written: 4, Committed: 5, Seen: 9, Wrote: &mugs},

@@ -222,7 +222,7 @@ func TestPlayer_Position(t *testing.T) {
 	}
 }
 
-// "Wrong is the write that sells one unit too many", and not one that was rolled back.
+// The event that goes wrong is "the write that sells one unit too many", and not one that was rolled back.
 func TestPlayer_Position_wrong(t *testing.T) {
 	t.Parallel()
 	got, err := newPlayer(t, shops.Instances{}).Position(t.Context(), "none:ABCAAxabc")

@@ -390,7 +390,7 @@ func TestServer_no_lessons(t *testing.T) {
 	}
 }
 
-// "One run is held at a time, or all schedules of a strategy are played".
+// One run is held at a time, or all schedules of a strategy are played.
 func TestServer_explore(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})

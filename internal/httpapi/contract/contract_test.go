@@ -164,7 +164,7 @@ func (r *recorded) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// "Transport fails the test on each answer that is off the contract", and hands the answer on as it came.
+// Transport "fails the test on each answer that is off the contract", and hands the answer on as it came.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	const good = `{"status":"ok"}`

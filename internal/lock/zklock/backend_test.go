@@ -281,7 +281,7 @@ func TestNew_options(t *testing.T) {
 	}
 }
 
-// "Every wait has a deadline", also where no server answers: one accepts connections and says nothing, one is not there
+// "Each call ends with its context", also where no server answers: one accepts connections and says nothing, one is not there
 // at all.
 func TestBackend_NoServer(t *testing.T) {
 	t.Parallel()

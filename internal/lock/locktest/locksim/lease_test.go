@@ -93,7 +93,7 @@ func (e *lease) over() {
 		e.broke("the lease on %s was trusted for %v too long", e.key, e.end.Sub(limit))
 	}
 	e.log("trusts %s no more: %v", e.key, cause)
-	// "While it is held, a lease is renewed".
+	// "It is renewed while one of the contexts under which it is held has not ended."
 	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
