@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -28,7 +27,7 @@ func TestQuotes(t *testing.T) {
 			return fs.SkipDir
 		case strings.HasSuffix(name, "_test.go"):
 			return quotesOf(path, quotes)
-		case entry.Type().IsRegular() && slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".lua", ".sql", ".json"}, filepath.Ext(name)):
+		case entry.Type().IsRegular() && regexp.MustCompile(`\.(go|md|ya?ml|lua|sql|json)$`).MatchString(name):
 			text, err := os.ReadFile(path)
 			texts.WriteString(folded(string(text)) + "\n")
 			return err
