@@ -22,7 +22,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// An order is read back as it was placed, by id and by key. "A key that is not on record is not in the map."
+// An order is read back as it was placed, by id and by key. "UsedKeys returns the keys that are on record."
 func TestStore_Claims(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
