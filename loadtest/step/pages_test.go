@@ -15,6 +15,9 @@ import (
 // pages are in English and in Chinese.
 var pages = [][2]string{{"../../README.md", "../../README.zh-CN.md"}, {lessons, "../../docs/lessons.zh-CN.md"}}
 
+// alone are pages in English alone.
+var alone = []string{"../../docs/architecture.md", "../../docs/contributing.md", "../../docs/faults.md"}
+
 // find returns what the first group of a pattern matches in a page.
 func find(page, pattern string) (all []string) {
 	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(page, -1) {
@@ -72,7 +75,7 @@ func TestLessons_references(t *testing.T) {
 	for _, l := range Lessons() {
 		known = append(known, l.Name)
 	}
-	for _, name := range slices.Concat(pages[0][:], pages[1][:], []string{"../../docs/architecture.md", "../../docs/faults.md"}) {
+	for _, name := range slices.Concat(pages[0][:], pages[1][:], alone) {
 		page := readFile(t, name)
 		left := strings.Count(page, "go run ") + strings.Count(page, "go test ")
 		for _, command := range commands(page) {
