@@ -13,9 +13,9 @@ import (
 // lying is a shop that sells to every buyer, whatever it has.
 type lying struct {
 	*httptest.Server
-	status  string                            // of every order; set before the race
-	silent  bool                              // the first buyer gets no answer, and an order right after the first audit
-	instead func(*lying, http.ResponseWriter) // answers orders, if it is set
+	status  string // of every order; set before the race
+	silent  bool   // the first buyer gets no answer, and an order right after the first audit
+	problem string // answers each request for an order, if it is set
 
 	mu     sync.Mutex
 	units  int64
@@ -25,7 +25,7 @@ type lying struct {
 }
 
 // newLab starts one with a single strategy, or with none, as another shop, if the name is empty.
-func newLab(t *testing.T, strategy string, promises bool) *lying {
+func newLab(t *testing.T, strategy string, designed bool) *lying {
 	t.Helper()
 	s := new(lying)
 	mux := http.NewServeMux()
@@ -36,7 +36,7 @@ func newLab(t *testing.T, strategy string, promises bool) *lying {
 	mux.HandleFunc("GET /v1/audit", s.audit)
 	if strategy != "" {
 		mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"strategies":[{"name":%q,"designed":%v,"lesson":"Trust me.","available":true}]}`, strategy, promises)
+			fmt.Fprintf(w, `{"strategies":[{"name":%q,"designed":%v,"lesson":"Trust me.","available":true}]}`, strategy, designed)
 		})
 	}
 	s.Server = httptest.NewServer(mux)
@@ -63,8 +63,9 @@ func (s *lying) order(w http.ResponseWriter, id string) {
 func (s *lying) buy(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.instead != nil {
-		s.instead(s, w)
+	if s.problem != "" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintf(w, `{"type":"/problems/%s"}`, s.problem)
 		return
 	}
 	key := r.Header.Get("Idempotency-Key")

@@ -13,20 +13,20 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/web"
 )
 
-// raceCommand holds one race per strategy.
+// raceCommand holds one race per strategy. kong reads the flags into it.
 type raceCommand struct {
-	Strategies []string `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant; a wrong one that its race does not catch is then played step by step."`
-	crowd.Load
-	Stock     int64 `default:"100" help:"Units of each SKU for sale in each race (1 to 1000000000)."`
-	SKUs      int   `name:"skus" default:"1" help:"SKUs for sale, with --stock units of each (1 to 100)."`
-	Instances int   `default:"3" help:"Shop instances to start (1 to 16)."`
+	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant; a wrong one that its race does not catch is then played step by step."`
+	Buyers     int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
+	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
+	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
+	Instances  int           `default:"3" help:"Shop instances to start (1 to 16)."`
+	Duration   time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer: a closed model, in which a slow shop gets fewer orders (100ms to 10m). A million answers take about 1 GB of memory. Without it each buyer orders once."`
 	shops.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
@@ -61,7 +61,6 @@ Examples:
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
   go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
   go run ./loadtest --duration 10s --buyers 50        each orders again when answered
-  go run ./loadtest --skus 20 --skew 1.1 --lines 3    carts of up to three SKUs, some wanted more
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
   go run ./loadtest explore all                       proof: every schedule (explore --help)
 
@@ -75,7 +74,8 @@ The columns:
 A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
 
 With --duration, read orders for buyers here and below the table: a buyer may send many. k6 sends
-orders at a rate (open model, docs/load.md), and 'loadtest faults' pays, cancels and repeats orders.
+orders at a rate (open model, docs/load.md), 'loadtest bench' sells carts of several SKUs, and
+'loadtest faults' pays, cancels and repeats orders.
 
 A strategy without its server is listed below the table, and in the JSON as "not_run".
 
@@ -98,18 +98,12 @@ func (c *raceCommand) Validate() error {
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
-		{c.Timeout < time.Second || c.Timeout > time.Hour, "timeout", "want 1s to 1h"},
 		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
-		{c.SKUs < 1 || c.SKUs > 100, "skus", "want 1 to 100"},
-		{!(c.Skew >= 0 && c.Skew <= 5), "skew", "want 0 to 5"},
-		{c.Lines < 1 || c.Lines > 20, "lines", "want 1 to 20"},
-		{c.Lines > c.SKUs, "lines", "want at most as many as --skus, an order's lines are of different SKUs"},
-		{c.Skew != 0 && c.SKUs == 1, "skew", "for several SKUs, with --skus"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL(c.Target), "target", wantURL},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && (c.Duration != 0 || c.SKUs != 1), "", "--ui shows buyers who want one unit each, all at once; leave out --duration and --skus"},
+		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who order all at once; leave out --duration"},
 	} {
 		if check.wrong {
 			return &flagError{check.flag, check.want}
@@ -154,20 +148,7 @@ func checkFile(flag, file string) error {
 func (c *raceCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, c.JSON)
 	s.lang = c.Lang
-	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr)}.run(ctx)
-}
-
-// asked is what the flags ask for, as the report has it.
-func (c *raceCommand) asked() result.Run {
-	r := result.Run{
-		Buyers: c.Buyers, Stock: c.Stock, Target: withoutPassword(c.Target),
-		ThinkMS: crowd.Milliseconds(c.Think), Command: c.command(), Wanted: c.wanted(),
-		Seconds: c.Duration.Seconds(), SKUs: c.SKUs, Skew: c.Skew, Lines: c.Lines,
-	}
-	if c.Target == "" {
-		r.Instances = c.Instances
-	}
-	return r
+	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr), limit: 2 * time.Minute}.run(ctx)
 }
 
 // command repeats the run. Addresses of servers may hold passwords and are left out, and so is where the report goes.
@@ -201,20 +182,11 @@ func (c *raceCommand) command() string {
 
 // wanted says what the buyers want, for people.
 func (c *raceCommand) wanted() string {
-	buyers, units := humanize.Comma(int64(c.Buyers)), humanize.Comma(c.Stock)
-	sentence := fmt.Sprintf("%s buyers want one of %s units each", buyers, units)
-	switch {
-	case c.Lines > 1:
-		sentence = fmt.Sprintf("%s buyers want carts of 1 to %d SKUs, of %d SKUs with %s units each", buyers, c.Lines, c.SKUs, units)
-	case c.SKUs > 1:
-		sentence = fmt.Sprintf("%s buyers want one of %s units of one of %d SKUs each", buyers, units, c.SKUs)
-	}
+	when := "all at once"
 	if c.Duration > 0 {
-		sentence += ", again and again for " + c.Duration.String()
-	} else {
-		sentence += ", all at once"
+		when = "again and again for " + c.Duration.String()
 	}
-	return sentence
+	return fmt.Sprintf("%s buyers want one of %s units each, %s", humanize.Comma(int64(c.Buyers)), humanize.Comma(c.Stock), when)
 }
 
 func withoutPassword(address string) string {

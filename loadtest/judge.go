@@ -61,7 +61,7 @@ func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
 	operator := shopclient.New(c.Target, conns).WithKeys(&shopclient.Keys{Operator: e.getenv("SHOP_OPERATOR_TOKEN")}, "")
-	books, err := audits(ctx, operator, c.SKUs, true)
+	audits, err := audit(ctx, operator, c.SKUs, true)
 	if errors.Is(err, shopclient.ErrNotFound) {
 		err = fmt.Errorf("%w: the shop has no such SKU, or this is not where its operator asks: see --target in the help", err)
 	}
@@ -71,9 +71,9 @@ func (c *judgeCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, "")
 	var rows []table.Row
 	var remarks strings.Builder
-	for _, audit := range books {
-		b, j := audit.Books, verdict.Books(audit)
-		rows = append(rows, table.Row{b.SKU, b.Supplied, b.Orders, b.OrderedUnits, j.Oversold, b.Available, b.Reserved, b.Sold, len(audit.Differences), s.word(j.Verdict)})
+	for _, a := range audits {
+		b, j := a.Books, verdict.Books(a)
+		rows = append(rows, table.Row{b.SKU, b.Supplied, b.Orders, b.OrderedUnits, j.Oversold, b.Available, b.Reserved, b.Sold, len(a.Differences), s.word(j.Verdict)})
 		for _, finding := range j.Findings {
 			hang(&remarks, screenWidth, b.SKU, len(b.SKU)+2, finding)
 		}

@@ -70,8 +70,8 @@ func sell(t *testing.T, urls []string, strategy, sku string) {
 		t.Fatal(err)
 	}
 	race := crowd.Race{
-		Shops: urls, Strategy: strategy, SKUs: []string{sku}, Load: crowd.Load{Buyers: 30, Think: 10 * time.Millisecond, Timeout: time.Minute},
-		RequestTimeout: time.Minute, Tries: 10, MaxPause: time.Second,
+		Shops: urls, Strategy: strategy, SKUs: []string{sku}, Buyers: 30, Think: 10 * time.Millisecond,
+		Timeout: time.Minute, RequestTimeout: time.Minute, Patience: crowd.Patience{Tries: 10, MaxPause: time.Second},
 	}
 	if _, err := race.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -38,8 +38,7 @@ func TestRun_embedded(t *testing.T) {
 	r := loadReport(t, file)
 	if got, want := r.Run, (result.Run{
 		Buyers: 60, Stock: 6, Instances: 3, ThinkMS: 10,
-		Command: "go run ./loadtest --buyers 60 --think 10ms --stock 6", Wanted: "60 buyers want one of 6 units each, all at once",
-		SKUs: 1, Lines: 1,
+		Command: "go run ./loadtest --buyers 60 --stock 6 --think 10ms", Wanted: "60 buyers want one of 6 units each, all at once",
 	}); got != want {
 		t.Errorf("run: got %+v, want %+v", got, want)
 	}
@@ -228,7 +227,6 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--instances", "17"}, "--instances: want 1 to 16"},
 		{[]string{"--think=-1ms"}, "--think: want 0s to 1s"},
 		{[]string{"--think", "2"}, "--think"},
-		{[]string{"--timeout", "1ms"}, "--timeout: want 1s to 1h"},
 		{[]string{"--target", "localhost"}, "http://localhost:8080"},
 		{[]string{"--target", ""}, "--target: is empty: want a value, or leave it out"},
 		{[]string{"--redlock", ""}, "--redlock: is empty"},
@@ -250,16 +248,11 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--ui", "nonsense"}, "want host:port such as 127.0.0.1:8090"},
 		{[]string{"--ui"}, "--ui: expected string value"},
 		{[]string{"--ui", "127.0.0.1:0", "--json", "-"}, "--ui offers its reports in the browser"},
-		{[]string{"--ui", "127.0.0.1:0", "--skus", "3"}, "--ui shows buyers who want one unit each, all at once; leave out --duration and --skus"},
+		{[]string{"--ui", "127.0.0.1:0", "--duration", "3s"}, "--ui shows buyers who order all at once; leave out --duration"},
 		{[]string{"--servers", "cloud"}, "--servers"},
 		{[]string{"--servers", "docker", "--redis", "a:1"}, "--servers docker starts all servers"},
 		{[]string{"--servers", "docker", "--target", "http://x"}, "--target is a shop that runs already"},
 		{[]string{"--duration", "1h"}, "--duration: want 100ms to 10m"},
-		{[]string{"--skus", "101"}, "--skus: want 1 to 100"},
-		{[]string{"--skus", "3", "--skew=-1"}, "--skew: want 0 to 5"},
-		{[]string{"--skew", "1"}, "--skew: for several SKUs"},
-		{[]string{"--lines", "2"}, "--lines: want at most as many as --skus"},
-		{[]string{"--skus", "50", "--lines", "21"}, "--lines: want 1 to 20"},
 		{[]string{"nonsense"}, "nonsense"},
 		{[]string{"--ui", "127.0.0.1:0", "--svg", "x"}, "leave out --json, --html and --svg"},
 		{[]string{"--no-such-flag"}, "--no-such-flag"},

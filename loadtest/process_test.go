@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -56,29 +54,14 @@ func TestRun_descriptors(t *testing.T) {
 	}
 }
 
-// "A limit of the machine, and no verdict", also of the shop's own process, whether the shop says so or takes no more
-// connections.
+// "A limit of the machine, and no verdict", also where it is the shop that says so.
 func TestRun_descriptors_of_shop(t *testing.T) {
 	t.Parallel()
-	for name, out := range map[string]func(*lying, http.ResponseWriter){
-		"says so": func(_ *lying, w http.ResponseWriter) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			fmt.Fprint(w, `{"type":"/problems/too-few-descriptors"}`)
-		},
-		"accepts nothing": func(s *lying, w http.ResponseWriter) {
-			_ = s.Listener.Close()
-			w.WriteHeader(http.StatusBadRequest)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shop := newLab(t, "right", true)
-			shop.instead = out
-			code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "right", "--buyers", "20", "--stock", "5")
-			if code != exitBroken || !stderr.Has("too few file descriptors") || stdout.Has("undersold") || stdout.Has("verdict") {
-				t.Errorf("got %d, want %d, the reason and no verdict:\n%s\n%s", code, exitBroken, stdout.String(), stderr.String())
-			}
-		})
+	shop := newLab(t, "right", true)
+	shop.problem = "too-few-descriptors"
+	code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "right", "--buyers", "20", "--stock", "5")
+	if code != exitBroken || !stderr.Has("too few file descriptors") || stdout.Has("undersold") || stdout.Has("verdict") {
+		t.Errorf("got %d, want %d, the reason and no verdict:\n%s\n%s", code, exitBroken, stdout.String(), stderr.String())
 	}
 }
 

@@ -38,7 +38,8 @@ const (
 type loadTest struct {
 	raceCommand
 	screen screen
-	log    *slog.Logger // errors of the shops that it starts
+	log    *slog.Logger  // errors of the shops that it starts
+	limit  time.Duration // of a race: buyers without an answer by then count as errors
 }
 
 // run holds the races and reports, or serves the page. It returns errUsage if the flags ask for what cannot be,
@@ -166,21 +167,20 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
 	operator := shopclient.New(set.URLs[0], conns)
-	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: freshSKUs(s.Name, l.SKUs), Load: l.Load,
-		RequestTimeout: buyTimeout, Watcher: w,
-		Tries: 10, MaxPause: 5 * time.Second, // patient enough for a shop whose queue is a minute long
+	sku := fmt.Sprintf("lab-%s-%s", s.Name, strings.ToLower(rand.Text()[:8])) // that no earlier race has sold
+	if err := operator.Create(ctx, sku, l.Stock); err != nil {
+		return r, err
 	}
-	for _, sku := range race.SKUs {
-		if err := operator.Create(ctx, sku, l.Stock); err != nil {
-			return r, err
-		}
+	race := crowd.Race{
+		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Duration: l.Duration, Think: l.Think,
+		RequestTimeout: buyTimeout, Timeout: l.limit, Watcher: w,
+		Patience: crowd.Patience{Tries: 10, Pause: 50 * time.Millisecond, MaxPause: 5 * time.Second}, // enough for a queue of a minute
 	}
 	log, err := race.Run(ctx)
 	if err != nil {
 		return r, err
 	}
-	books, err := audits(ctx, operator, race.SKUs, log.Unsettled())
+	audits, err := audit(ctx, operator, race.SKUs, log.Unsettled())
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
@@ -189,32 +189,17 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}
-	skus := verdict.Race(l.Stock, books, log)
-	r = result.Strategy{Strategy: s, SKU: race.SKUs[0], Summary: log.Summary(), Judgement: verdict.Sum(skus), SKUs: skus}
+	b := audits[0].Books
+	r = result.Strategy{
+		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: b.Orders, UnitsSold: b.OrderedUnits,
+		Summary: log.Summary(), Judgement: verdict.Race(l.Stock, audits[0], log),
+	}
 	r.Notes = append(log.Notes(), r.Notes...)
-	for _, sku := range skus {
-		r.Supplied += sku.Supplied
-		r.UnitsSold += sku.UnitsSold
-		r.Orders += sku.Orders
-	}
-	if l.Lines > 1 { // the books count an order once for each SKU
-		r.Orders = r.Acknowledged
-	}
 	return r, nil
 }
 
-// freshSKUs names SKUs that no earlier race has sold from.
-func freshSKUs(strategy string, n int) []string {
-	name := "lab-" + strategy + "-" + strings.ToLower(rand.Text()[:8])
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s-%d", name, i+1)
-	}
-	return names
-}
-
-// audits asks for the books of each SKU, until two audits in a row are alike where orders may still be on their way.
-func audits(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
+// audit asks for the books of each SKU, until two audits in a row are alike where orders may still be on their way.
+func audit(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
 	var before []shopclient.Audit
 	for begun := time.Now(); time.Since(begun) < settleLimit; {
 		var books []shopclient.Audit
@@ -250,7 +235,14 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 		where := "behind " + withoutPassword(l.Target)
 		m.Database, m.Redis = where, where
 	}
-	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: l.asked()}
+	run := result.Run{
+		Buyers: l.Buyers, Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
+		Seconds: l.Duration.Seconds(), Command: l.command(), Wanted: l.wanted(),
+	}
+	if l.Target == "" {
+		run.Instances = l.Instances
+	}
+	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: run}
 }
 
 // save writes the report to the files that were asked for.

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -111,50 +112,6 @@ func TestRun_servers(t *testing.T) {
 	t.Log("\n" + stdout.String())
 }
 
-// Carts of several SKUs: who promises is correct, each SKU by itself.
-func TestRun_carts(t *testing.T) {
-	r, stdout, _ := raced(t, []string{
-		"--strategies", "none,redis,lanes,optimistic", "--buyers", "240", "--stock", "30", "--skus", "4", "--skew", "1", "--lines", "3",
-	}...)
-	if got := r.Run; got.SKUs != 4 || got.Lines != 3 || got.Skew != 1 {
-		t.Errorf("run: got %+v, want what was asked for", got)
-	}
-	for _, s := range r.Strategies {
-		if s.Acknowledged+s.Refused != 240 || s.Errors != 0 || s.Supplied != 120 {
-			t.Errorf("%s: got %d orders, %d refused, %d errors, %d supplied, want 240 in all, no errors, 120", s.Name, s.Acknowledged, s.Refused, s.Errors, s.Supplied)
-		}
-		addsUp(t, s)
-		if s.Designed && !s.Correct() {
-			t.Errorf("%s: got %+v, want it to be correct", s.Name, s)
-		}
-		if s.Name == "none" && s.Verdict != "oversold" {
-			t.Errorf("none: got %s, want it to oversell", s.Verdict)
-		}
-	}
-	for line := range strings.Lines(stdout.String()) {
-		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > screenWidth || strings.HasSuffix(line, " \n") {
-			t.Errorf("stdout: got a line of %d columns, want at most %d and no blank at its end: %q", got, screenWidth, line)
-		}
-	}
-	if want := "240 buyers want carts of 1 to 3 SKUs, of 4 SKUs with 30 units each, all at once,"; !stdout.Has(want) {
-		t.Errorf("stdout: want %q in\n%s", want, stdout.String())
-	}
-}
-
-// "Leftovers of one SKU do not offset overselling another."
-func addsUp(t *testing.T, s result.Strategy) {
-	t.Helper()
-	var units, oversold, undersold int64
-	for _, sku := range s.SKUs {
-		units += sku.UnitsSold
-		oversold += max(0, sku.UnitsSold-sku.Supplied)
-		undersold += sku.Undersold
-	}
-	if len(s.SKUs) != 4 || units != s.UnitsSold || oversold != s.Oversold || undersold != s.Undersold {
-		t.Errorf("%s: got %d units sold, %d oversold, %d undersold over %+v", s.Name, s.UnitsSold, s.Oversold, s.Undersold, s.SKUs)
-	}
-}
-
 // With --duration, a buyer orders again when answered.
 func TestRun_duration(t *testing.T) {
 	t.Parallel()
@@ -176,13 +133,15 @@ func TestRun_late(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
 	shop.silent = true
-	code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6", "--timeout", "5s", "--json", "-")
-	s := parseReport(t, stdout.String()).Strategies[0]
-	if s.Verdict != "correct" || s.Acknowledged != 5 || s.Errors != 1 || s.Orders != 6 || s.UnitsSold != 6 {
-		t.Errorf("got %+v, want it correct with 5 orders acknowledged and 6 in the books", s)
-	}
-	if want := "slow (which left 1 buyer without an answer)."; code != exitBroken || !stderr.Has(want) {
-		t.Errorf("got exit code %d, want %d and %q in\n%s", code, exitBroken, want, stderr.String())
+	l := loadTest{raceCommand: *parse(t, "--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6"), limit: 5 * time.Second}
+	var out testserver.LogBuffer
+	l.screen = screen{out: &out, progress: &out}
+	err := l.run(t.Context())
+	want := []string{"Sold 6 units of 6, none twice", "1 of the 1 buyers who never had an answer have an order", "slow (which left 1 buyer without an answer)."}
+	for _, text := range want {
+		if !errors.Is(err, errBroken) || !out.Has(text) {
+			t.Errorf("got %v, want %v and %q in\n%s", err, errBroken, text, out.String())
+		}
 	}
 }
 
@@ -209,18 +168,15 @@ func TestFlags_command(t *testing.T) {
 			"go run ./loadtest --instances 1 --mysql DSN --redis ADDR",
 		},
 		{
-			[]string{"--redlock", "a:1,b:1,c:1", "--zookeeper", "z:2181", "--timeout", "90s", "--json", "-"},
-			"go run ./loadtest --timeout 1m30s --redlock ADDR,... --zookeeper ADDR",
+			[]string{"--redlock", "a:1,b:1,c:1", "--zookeeper", "z:2181", "--json", "-"},
+			"go run ./loadtest --redlock ADDR,... --zookeeper ADDR",
 		},
 		{[]string{"--servers", "docker"}, "go run ./loadtest --servers docker"},
 		{
 			[]string{"--target", "http://me:secret@shop", "--strategies", "all", "--think", "0s", "--instances", "2"},
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
-		{
-			[]string{"--duration", "10s", "--skus", "5", "--skew", "1.1", "--lines", "2"},
-			"go run ./loadtest --duration 10s --skew 1.1 --lines 2 --skus 5",
-		},
+		{[]string{"--duration", "10s", "--stock", "5"}, "go run ./loadtest --stock 5 --duration 10s"},
 	} {
 		f := parse(t, tt.args...)
 		if got := f.command(); got != tt.want {

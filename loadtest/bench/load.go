@@ -35,10 +35,10 @@ type round struct {
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
 func race(ctx context.Context, who *row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
-		Strategy: who.strategy, SKUs: skus, Warm: length / 5, Least: c.least, Pay: c.pay, Cancel: c.cancel, Keys: who.keys(), Orders: maxOpen,
-		Load: crowd.Load{Buyers: who.buyers, Duration: length, Skew: c.skew, Lines: c.lines, Think: -1, Timeout: patience},
+		Strategy: who.strategy, Think: -1, Keys: who.keys(), Buyers: who.buyers, Duration: length, Warm: length / 5, Timeout: patience,
+		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Orders: maxOpen,
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
-		RequestTimeout: patience, Tries: 1, MaxPause: 10 * time.Millisecond,
+		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},
 	}
 	for _, p := range who.procs {
 		r.Shops = append(r.Shops, "http://"+p.Addr)

@@ -14,6 +14,46 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
+// Patience is how a buyer asks again: with the same idempotency key, because an earlier request may have had its effect.
+type Patience struct {
+	Tries    int           // requests at most, the first included; 0: until the context ends
+	Pause    time.Duration // after the first try; it doubles with each
+	MaxPause time.Duration // also where the shop asks for more
+}
+
+// Insist calls ask until its answer is final, the tries are used up or ctx ends. try counts from 0.
+func (p Patience) Insist(ctx context.Context, ask func(try int) (shopclient.Answer, error)) {
+	for try := 0; ; try++ {
+		answer, err := ask(try)
+		if Final(answer, err) || try+1 == p.Tries || !shopclient.Pause(ctx, p.after(try, answer.RetryAfter)) {
+			return
+		}
+	}
+}
+
+// Final reports whether an answer says what became of a request. Any answer with a status of 500 or more does not: it may
+// come from a load balancer that lost the shop in mid-request, or from a shop that lost its database.
+func Final(a shopclient.Answer, err error) bool {
+	again := a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError ||
+		a.RetryAfter > 0 || a.Problem.RetrySafe // the first request with this key still runs, for example
+	return err == nil && !again
+}
+
+// after returns the pause after a try: the time that the shop asks for, or one that doubles with each try. Up to half is
+// added at random, or all buyers that were turned away together would come back together.
+func (p Patience) after(try int, asked time.Duration) time.Duration {
+	wait := min(cmp.Or(asked, p.Pause<<min(try, 16)), p.MaxPause)
+	return wait + time.Duration(rand.Float64()*float64(wait/2))
+}
+
+// Explain says in one line how a try ended.
+func Explain(a shopclient.Answer, err error) string {
+	if err != nil {
+		return shopclient.Explain(err)
+	}
+	return fmt.Sprintf("%d %v", a.Status, a.Problem)
+}
+
 // buyer sends one order after the other and has connections of its own.
 type buyer struct {
 	run     *run
@@ -31,8 +71,8 @@ func newBuyer(r *run, i int) *buyer {
 	}
 }
 
-// order sends an order that was due at that moment, until there is a definite answer, the tries are used up or ctx ends.
-// Each try goes to the next shop, as behind a load balancer: the one before may be gone.
+// order sends an order that was due at that moment. Each try goes to the next shop, as behind a load balancer: the shop of
+// the try before may be gone.
 func (b *buyer) order(ctx context.Context, due time.Time) {
 	if n := b.run.Orders; n > 0 && len(b.records)%n == 0 { // another buyer comes
 		b.name = fmt.Sprintf("%s-%d-%d", b.run.SKUs[0], b.number+1, len(b.records)/n+1)
@@ -44,19 +84,18 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	end := b.random.Float64() // drawn for each order, or the next carts would depend on the answer
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
 	var paid shopclient.Payment
-	for again := true; again; {
-		answer, err := b.run.shop(b.number+record.Tries, b.conns).Buy(ctx, p)
+	b.run.Insist(ctx, func(try int) (shopclient.Answer, error) {
+		answer, err := b.run.shop(b.number+try, b.conns).Buy(ctx, p)
 		if err != nil {
 			answer.At = time.Now()
 		}
 		record.Tries++
 		record.Latency, record.Ended = answer.At.Sub(due), answer.At.Sub(b.run.start)
-		record.Reason = explain(answer, err)
+		record.Reason = Explain(answer, err)
 		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {
 			b.run.stop(fmt.Errorf("%w: %s", ErrDescriptors, record.Reason))
 		}
-		var outcome Outcome
-		switch outcome, again = outcomeOf(answer, err); outcome {
+		switch outcome := outcomeOf(answer, err); outcome {
 		case Ordered, Refused:
 			record.Outcome, record.Reason = outcome, ""
 			record.OrderID, record.Trace = answer.Order.ID, answer.Trace
@@ -65,16 +104,31 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 			record.Outcome = Unknown
 		case Failed:
 		}
-		again = again && record.Tries < b.run.Tries && shopclient.Pause(ctx, b.run.pause(record.Tries, answer.RetryAfter))
-	}
+		return answer, err
+	})
 	b.run.tally.add(record.Outcome)
 	if record.Outcome == Ordered {
 		b.end(ctx, &record, paid, end)
 	}
 	b.records = append(b.records, record)
 	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
-		shopclient.Pause(ctx, b.run.pause(1, 0)) // a shop that fails at once is not asked without a pause
+		shopclient.Pause(ctx, b.run.after(0, 0)) // a shop that fails at once is not asked without a pause
 	}
+}
+
+// outcomeOf returns what one answer means to a buyer.
+func outcomeOf(a shopclient.Answer, err error) Outcome {
+	switch {
+	case err != nil:
+		return Unknown
+	case a.Order.ID != "":
+		return Ordered
+	case a.Status == http.StatusConflict && a.Problem.SoldOut():
+		return Refused
+	case a.Status == http.StatusTooManyRequests, Final(a, nil):
+		return Failed
+	}
+	return Unknown
 }
 
 // end pays the order, cancels it or leaves it pending, as a number from 0 to 1 has it.
@@ -96,45 +150,6 @@ func (b *buyer) end(ctx context.Context, record *Record, paid shopclient.Payment
 		return
 	}
 	if err != nil || answer.Order.ID == "" {
-		record.Reason = how + ": " + explain(answer, err)
+		record.Reason = how + ": " + Explain(answer, err)
 	}
-}
-
-// pause returns how long to wait after a number of tries, which doubles with each, unless the shop asked for a time. Up
-// to half is added at random, or all buyers that were turned away together would come back together.
-func (r Race) pause(tries int, asked time.Duration) time.Duration {
-	wait := min(cmp.Or(asked, firstPause<<min(tries-1, 16)), r.MaxPause)
-	return wait + time.Duration(rand.Float64()*float64(wait/2))
-}
-
-const firstPause = 50 * time.Millisecond
-
-// outcomeOf returns what one answer means to a buyer, and whether it is worth trying again.
-func outcomeOf(a shopclient.Answer, err error) (o Outcome, again bool) {
-	switch {
-	case err != nil:
-		return Unknown, true
-	case a.Order.ID != "":
-		return Ordered, false
-	case a.Status == http.StatusConflict && a.Problem.SoldOut():
-		return Refused, false
-	case a.Status == http.StatusTooManyRequests:
-		return Failed, true
-	// Also 503: it comes from a busy shop, but as well from a load balancer that lost the shop in mid-request, or from
-	// a shop that lost its database.
-	case a.Status >= http.StatusInternalServerError:
-		return Unknown, true
-	// The first request with this key still runs, for example.
-	case a.RetryAfter > 0 || a.Problem.RetrySafe:
-		return Unknown, true
-	}
-	return Failed, false
-}
-
-// explain says in one line how a try ended.
-func explain(a shopclient.Answer, err error) string {
-	if err != nil {
-		return shopclient.Explain(err)
-	}
-	return fmt.Sprintf("%d %v", a.Status, a.Problem)
 }

@@ -157,10 +157,10 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 	r := Race{
 		Strategy:       "redis",
 		SKUs:           []string{"thing"},
-		Load:           Load{Buyers: crowd, Timeout: 10 * time.Second},
+		Buyers:         crowd,
+		Timeout:        10 * time.Second,
 		RequestTimeout: 10 * time.Second,
-		Tries:          4,
-		MaxPause:       2 * time.Millisecond,
+		Patience:       Patience{Tries: 4, Pause: time.Millisecond, MaxPause: 2 * time.Millisecond},
 		Watcher:        new(watcher),
 	}
 	for _, s := range shops {

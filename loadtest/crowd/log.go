@@ -232,13 +232,20 @@ func (r Race) Recheck(ctx context.Context, log Log) error {
 	return group.Wait()
 }
 
-func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Record) error {
-	o, err := r.ask(ctx, conns, i, record)
-	switch {
-	case errors.Is(err, shopclient.ErrNotFound):
-		record.Lost = "the shop does not know it"
+// recheck asks one shop after the other for the order until one answers.
+func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record *Record) (err error) {
+	var a shopclient.Answer
+	r.Insist(ctx, func(try int) (shopclient.Answer, error) {
+		a, err = r.shop(turn+try, conns).Look(ctx, record.Buyer, record.OrderID)
+		return a, err
+	})
+	switch o := a.Order; {
 	case err != nil:
 		return err
+	case a.Status == http.StatusNotFound:
+		record.Lost = "the shop does not know it"
+	case a.Status != http.StatusOK:
+		return errors.New(Explain(a, nil))
 	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines) || o.Status == shopclient.Cancelled:
 		record.Lost = fmt.Sprintf("the shop shows %+v", o)
 	case o.Status == shopclient.Expired:
@@ -247,17 +254,77 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, i int, record *Re
 	return nil
 }
 
-// ask asks for an order, of one shop after the other until one answers.
-func (r Race) ask(ctx context.Context, conns *http.Client, i int, record *Record) (shopclient.Order, error) {
-	for tries := 1; ; tries++ {
-		o, err := r.shop(i+tries, conns).Order(ctx, record.Buyer, record.OrderID)
-		if err == nil || errors.Is(err, shopclient.ErrNotFound) || tries >= r.Tries || !shopclient.Pause(ctx, r.pause(tries, 0)) {
-			return o, err
-		}
-	}
-}
-
 // sameLines ignores their order. They are of different SKUs.
 func sameLines(a, b []shopclient.Line) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(l shopclient.Line) bool { return !slices.Contains(b, l) })
+}
+
+// Timeline is what some requests of a race did, by the shop's own account, ordered by the moment at which each read the
+// stock.
+type Timeline struct {
+	Requests []Request `json:"requests"`
+
+	// Pair is empty, or the indexes of two requests that read the same stock and both wrote back what they computed
+	// from it: the first two that did so.
+	Pair []int `json:"pair,omitempty"`
+}
+
+// Request is one request. Its times are in microseconds since the earliest of its Timeline; 0 for steps that it did not
+// take.
+type Request struct {
+	Buyer    string `json:"buyer"`
+	Accepted bool   `json:"accepted"`
+	shopclient.Trace
+}
+
+// timeline shows at most n requests for the most wanted SKU, around the first pair if there is one; nil if the shop
+// reported no steps.
+func (l Log) timeline(n int) *Timeline {
+	var all []Request
+	for _, r := range l.Records {
+		if r.Trace != nil && r.Trace.Read > 0 && r.Lines[0].SKU == l.SKU {
+			all = append(all, Request{r.Buyer, r.Outcome == Ordered, *r.Trace})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Read, b.Read), cmp.Compare(a.Buyer, b.Buyer)) })
+	t := &Timeline{Requests: all[:min(n, len(all))]}
+	if from, to, found := firstPair(all); found && to-from < n {
+		begin := max(0, to-n+1, min(from-2, len(all)-n))
+		t.Requests, t.Pair = all[begin:min(begin+n, len(all))], []int{from - begin, to - begin}
+	} else if found {
+		t.Requests, t.Pair = []Request{all[from], all[to]}, []int{0, 1}
+	}
+	t.Requests = slices.Clone(t.Requests)
+	start := t.Requests[0].Begun
+	for _, r := range t.Requests {
+		start = min(start, r.Begun)
+	}
+	for i := range t.Requests {
+		for _, at := range t.Requests[i].Steps() {
+			if *at > 0 {
+				*at -= start
+			}
+		}
+	}
+	return t
+}
+
+// firstPair finds the first two requests that read the same and wrote the same.
+func firstPair(byRead []Request) (from, to int, found bool) {
+	first := map[int64]int{} // that read this many units and wrote back
+	for i, r := range byRead {
+		if !r.Accepted || r.Wrote == nil {
+			continue
+		}
+		earlier, met := first[r.Seen]
+		if !met || byRead[earlier].Committed > 0 && r.Read > byRead[earlier].Committed { // the units may have come back since
+			first[r.Seen] = i
+		} else if *byRead[earlier].Wrote == *r.Wrote {
+			return earlier, i, true
+		}
+	}
+	return 0, 0, false
 }

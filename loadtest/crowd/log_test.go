@@ -139,7 +139,7 @@ func TestLog_timeline(t *testing.T) {
 func TestRace_cart(t *testing.T) {
 	t.Parallel()
 	const orders = 4000
-	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Load: Load{Lines: 3, Skew: 1}}
+	race := Race{SKUs: []string{"a", "b", "c", "d", "e"}, Lines: 3, Skew: 1}
 	for least, sizes := range [][]int{{1, 2, 3}, {1, 2, 3}, {2, 3}, {3}} {
 		race.Least = least
 		run, random, seen := newRun(race), rand.New(rand.NewPCG(1, 1)), map[int]int{}
@@ -174,7 +174,7 @@ func TestRace_cart(t *testing.T) {
 func TestRace_cart_skew(t *testing.T) {
 	t.Parallel()
 	const orders = 20_000
-	race := Race{Load: Load{Lines: 1}}
+	race := Race{Lines: 1}
 	for i := range 100 {
 		race.SKUs = append(race.SKUs, fmt.Sprintf("%02d", i))
 	}
@@ -204,8 +204,8 @@ func TestRace_cart_distinct(t *testing.T) {
 	for _, c := range []struct {
 		skus, lines int
 		skew        float64
-	}{{64, 3, 0}, {1000, 3, 1.2}, {5, 4, 2}, {20, 20, 5}} {
-		race := Race{Least: c.lines, Load: Load{Lines: c.lines, Skew: c.skew}}
+	}{{64, 3, 0}, {1000, 3, 1.2}, {5, 4, 2}} {
+		race := Race{Least: c.lines, Lines: c.lines, Skew: c.skew}
 		for k := range c.skus {
 			race.SKUs = append(race.SKUs, strconv.Itoa(k))
 		}

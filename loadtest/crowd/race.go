@@ -10,9 +10,9 @@
 // the answer to the order before for each later one, or to its payment or cancellation. So the time in a queue counts, and
 // retries count.
 //
-// A buyer retries, with the same idempotency key, when the shop is too busy (429, 503, or any answer with Retry-After,
-// which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx), up to a
-// number of tries.
+// A buyer insists (Patience): with the same idempotency key, it asks again when the shop is too busy (429, 503, or any answer
+// with Retry-After, which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx).
+// The clients of loadtest/faults insist in the same way.
 //
 // The Log has what the buyers were answered. It is written without a look at the shop's books, so that the two can be
 // compared.
@@ -27,6 +27,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,43 +40,30 @@ import (
 
 // Race is what the buyers of one race order and how.
 type Race struct {
-	Shops    []string // base URLs; buyers are dealt out to them in turn
-	Strategy string
-	SKUs     []string // at least one, the most wanted first
-	Load
+	Shops     []string         // base URLs; buyers are dealt out to them in turn
+	Operators []string         // their operators' listeners, where a payment service says that orders are paid; nil: buyers pay by their own word
+	Keys      *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
+	Strategy  string
+	Think     time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
 
+	Buyers   int
+	Duration time.Duration // how long each buyer orders, again as soon as there is an answer; 0: each orders once
+	Timeout  time.Duration // of the race, after Warm and Duration: buyers without an answer by then count as errors
+	Orders   int           // after that many a buyer leaves, and another comes who has never bought before; 0: never
+
+	SKUs        []string // at least one, the most wanted first
+	Skew        float64  // the k-th is wanted in proportion to 1/k^Skew (Zipf); 0: all alike
+	Least       int      // fewest SKUs in an order, one unit of each; less than 1: one
+	Lines       int      // most SKUs in an order; less than Least: as many
+	Pay, Cancel float64  // shares of the orders that are paid or cancelled, by one request before the buyer's next order
+
+	Patience
 	RequestTimeout time.Duration // of one try
-	Tries          int           // requests for one order, the first included
-	MaxPause       time.Duration // between two tries, whatever the shop asks for
 	Watcher        Watcher       // nil for none
 
 	// Warm is the time before Duration, which measurements have: Duration begins when Warm has passed and each buyer has
 	// had an answer, and figures are of Duration alone. 0: Duration begins at once, and figures are of the whole race.
 	Warm time.Duration
-
-	Keys *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
-
-	// Operators are the operator's listeners of Shops, where a payment service, for all buyers, says that orders are paid; nil
-	// where buyers pay by their own word.
-	Operators []string
-
-	Least int // fewest SKUs in an order, up to Lines; less than 1: one
-
-	// Orders is after how many of them a buyer leaves, and another comes, who has never bought before; 0: never.
-	Orders int
-
-	// Pay and Cancel are the shares of their orders that are paid or cancelled, by one request before the buyer's next order.
-	Pay, Cancel float64
-}
-
-// Load is how many buyers order what, and for how long. kong reads the flags into it.
-type Load struct {
-	Buyers   int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
-	Duration time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer: a closed model, in which a slow shop gets fewer orders (100ms to 10m). A million answers take about 1 GB of memory. Without it each buyer orders once."`
-	Skew     float64       `default:"0" help:"How much more the first SKUs are wanted: the k-th in proportion to 1/k^skew (Zipf); 0 is all alike (0 to 5)."`
-	Lines    int           `default:"1" help:"Most SKUs in an order: a cart has 1 to N, one unit of each (1 to 20)."`
-	Think    time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
-	Timeout  time.Duration `default:"2m0s" help:"Time limit per race; with --duration, for answers after it ends (1s to 1h). Buyers without an answer by then count as errors."`
 }
 
 // Watcher follows a race. Its methods are called one after the other.
@@ -87,12 +75,6 @@ type Watcher interface {
 	// Answered: the race is over, whether it succeeded or not.
 	Answered()
 }
-
-type unwatched struct{}
-
-func (unwatched) Connecting(*Tally)     {}
-func (unwatched) Ready(context.Context) {}
-func (unwatched) Answered()             {}
 
 // Tally counts while a race runs. It may be read at any time.
 type Tally struct {
@@ -124,8 +106,8 @@ func CheckDescriptors(n int) error {
 }
 
 // Run holds the race and returns what became of each order. It fails if a buyer cannot connect, before anything is
-// bought, if ctx ends, and with ErrDescriptors if this process or a shop runs out of them. All connections are closed
-// when it returns.
+// bought, if ctx ends, and with ErrDescriptors if this process runs out of them or a shop says so. All connections are
+// closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -137,24 +119,21 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 		defer b.conns.CloseIdleConnections()
 		run.buyers = append(run.buyers, b)
 	}
-	if r.Watcher == nil {
-		r.Watcher = unwatched{}
+	if r.Watcher != nil {
+		r.Watcher.Connecting(run.tally)
+		defer r.Watcher.Answered()
 	}
-	r.Watcher.Connecting(run.tally)
-	defer r.Watcher.Answered()
 	if err := run.connect(ctx); err != nil {
 		return Log{}, err
 	}
-	r.Watcher.Ready(ctx)
+	if r.Watcher != nil {
+		r.Watcher.Ready(ctx)
+	}
 	run.hold(ctx)
 	if ctx.Err() != nil {
 		return Log{}, context.Cause(ctx)
 	}
-	log := run.log()
-	if slices.ContainsFunc(log.Records, func(r Record) bool { return r.Outcome == Failed || r.Outcome == Unknown }) {
-		return log, r.checkShops(ctx)
-	}
-	return log, nil
+	return run.log(), nil
 }
 
 // shop returns a client of one of the shops, which take turns.
@@ -171,24 +150,10 @@ func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 	return client.WithKeys(r.Keys, operator)
 }
 
-// checkShops checks that each shop accepts further connections while the buyers are connected. A shop without file
-// descriptors for them cannot connect to its own servers.
-func (r Race) checkShops(ctx context.Context) error {
-	const some = 32
-	for i := range some * len(r.Shops) {
-		conns := shopclient.NewBuyer(10 * time.Second)
-		defer conns.CloseIdleConnections()
-		if err := r.shop(i, conns).Connect(ctx); err != nil {
-			return fmt.Errorf("%s takes no more connections: its process may have %w: %w", r.Shops[i%len(r.Shops)], ErrDescriptors, err)
-		}
-	}
-	return nil
-}
-
 // run is a race that goes on.
 type run struct {
 	Race
-	begins []float64 // where each SKU begins on the line that draw draws from, and where the last ends
+	wanted []float64 // how much each SKU is wanted, with those before it
 	tally  *Tally
 	stop   context.CancelCauseFunc
 	buyers []*buyer
@@ -201,9 +166,11 @@ type run struct {
 }
 
 func newRun(r Race) *run {
-	run := &run{Race: r, tally: new(Tally), begins: []float64{0}, provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
+	run := &run{Race: r, tally: new(Tally), provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
+	sum := 0.0
 	for k := range r.SKUs {
-		run.begins = append(run.begins, run.begins[k]+math.Pow(float64(k+1), -r.Skew))
+		sum += math.Pow(float64(k+1), -r.Skew)
+		run.wanted = append(run.wanted, sum)
 	}
 	return run
 }
@@ -283,37 +250,17 @@ func (r *run) log() Log {
 // cart draws Least to Lines different SKUs, in the order of SKUs, the k-th in proportion to 1/k^Skew. With 100 SKUs and
 // 1.1, the first one gets a quarter of all orders, the first ten two thirds.
 func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
-	most := min(r.Lines, len(r.SKUs))
-	least := max(1, min(r.Least, most))
-	var drawn []int // in order
-	for n := least + random.IntN(max(1, most-least+1)); len(drawn) < n; {
-		drawn = r.draw(random, drawn)
+	least := max(1, r.Least)
+	var drawn []int
+	for n := min(len(r.SKUs), least+random.IntN(max(1, r.Lines-least+1))); len(drawn) < n; {
+		k := sort.SearchFloat64s(r.wanted, random.Float64()*r.wanted[len(r.wanted)-1])
+		if !slices.Contains(drawn, k) {
+			drawn = append(drawn, k)
+		}
 	}
+	slices.Sort(drawn)
 	for _, k := range drawn {
 		lines = append(lines, shopclient.Line{SKU: r.SKUs[k], Units: 1})
 	}
 	return lines
-}
-
-// draw adds a SKU to those that were drawn. The SKUs lie end to end on a line, each as long as it is wanted; a point of
-// what is left of the line, without those drawn, hits one.
-func (r *run) draw(random *rand.Rand, drawn []int) []int {
-	length := func(k int) float64 { return r.begins[k+1] - r.begins[k] }
-	left := r.begins[len(r.SKUs)]
-	for _, k := range drawn {
-		left -= length(k)
-	}
-	point, place := random.Float64()*left, 0
-	for place < len(drawn) && point >= r.begins[drawn[place]] {
-		point += length(drawn[place])
-		place++
-	}
-	k, exact := slices.BinarySearch(r.begins, point)
-	if !exact {
-		k--
-	}
-	if k == len(r.SKUs) || slices.Contains(drawn, k) { // by rounding: the next point will do
-		return drawn
-	}
-	return slices.Insert(drawn, place, k)
 }

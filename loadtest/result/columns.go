@@ -30,11 +30,11 @@ const (
 // Columns are the figures between a strategy's name and its verdict.
 func Columns(in Place) []Column {
 	return slices.DeleteFunc([]Column{
-		{"orders", "orders that the shop's audit found after the race; with --lines, orders that were acknowledged", Terminal | Page,
+		{"orders", "orders that the shop's audit found after the race", Terminal | Page,
 			func(s Strategy) float64 { return float64(s.Orders) }, Rounded},
-		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero. Leftovers of one SKU do not offset overselling another", Terminal,
+		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero", Terminal,
 			func(s Strategy) float64 { return float64(s.Oversold) }, Rounded},
-		{"undersold", "units in no order although buyers went away without one; refused carts of several SKUs do not count", Terminal,
+		{"undersold", "units in no order although buyers went away without one", Terminal,
 			func(s Strategy) float64 { return float64(s.Undersold) }, Rounded},
 		{"refused", "buyers who were told that it is sold out", Terminal | Page,
 			func(s Strategy) float64 { return float64(s.Refused) }, Rounded},

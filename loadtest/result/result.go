@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of the JSON. An added field does not change it.
-const Version = 3
+const Version = 4
 
 // Report is one load test.
 type Report struct {
@@ -33,18 +33,16 @@ type Report struct {
 }
 
 // Strategy is the race of one strategy: the shop's description of it, what the crowd was told, and the judgement.
-// Orders and units are the shop's books, over all SKUs; the other counts are the buyers', and so are orders of several
-// SKUs, which the books count once for each.
+// Orders and units are the shop's books; the other counts are the buyers'.
 type Strategy struct {
 	shopclient.Strategy
-	SKU       string `json:"sku"` // the most wanted
+	SKU       string `json:"sku"`
 	Supplied  int64  `json:"supplied"`
 	Orders    int64  `json:"orders"`
 	UnitsSold int64  `json:"units_sold"`
 	crowd.Summary
 	verdict.Judgement
-	SKUs     []verdict.SKU `json:"skus"`                // each by itself, the most wanted first
-	CaughtIn string        `json:"caught_in,omitempty"` // the schedule that a wrong one failed in, if its race did not catch it
+	CaughtIn string `json:"caught_in,omitempty"` // the schedule that a wrong one failed in, if its race did not catch it
 }
 
 // NotRun is a strategy that had no race.
@@ -93,9 +91,6 @@ type Run struct {
 	Wanted string `json:"wanted"`
 
 	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again; absent where each orders once
-	SKUs    int     `json:"skus"`
-	Skew    float64 `json:"skew"`
-	Lines   int     `json:"lines"` // at most, in an order
 
 	// Together means that all strategies raced at the same time, which slows each.
 	Together bool `json:"together,omitempty"`

@@ -1,16 +1,13 @@
-// Package verdict compares the two records of a race: the books of the shop and what the buyers were told. It asks
-// no server; both are handed in. Books judges by the first alone.
+// Package verdict compares the two records of a race: the books of the shop, by its own audit, and the log of the buyers.
+// Both are handed in. Books judges by the first alone.
 //
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
 //   - Oversold: units in pending and paid orders beyond those supplied.
-//   - Undersold: units in no order, as many as buyers went away without one. A refused cart counts only if it has one
-//     SKU: of several, it is not known which one was missing.
+//   - Undersold: units in no order, as many as buyers went away without one.
 //   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
 //     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
 //     mistake.
-//   - Of several SKUs, each is judged by itself. What is oversold and undersold is added up, never one against the
-//     other.
 package verdict
 
 import (
@@ -38,12 +35,6 @@ const (
 	Oversold Verdict = "oversold"
 )
 
-// compare orders verdicts, the worst last.
-func (v Verdict) compare(other Verdict) int {
-	bestFirst := []Verdict{Correct, Undersold, Inconsistent, Oversold}
-	return slices.Index(bestFirst, v) - slices.Index(bestFirst, other)
-}
-
 // Judgement is the outcome of a race.
 type Judgement struct {
 	Oversold  int64    `json:"oversold"`
@@ -53,24 +44,10 @@ type Judgement struct {
 	Notes     []string `json:"notes"`    // what is worth knowing and not wrong
 }
 
-// SKU is the judgement of one SKU of a race.
-type SKU struct {
-	SKU       string `json:"sku"`
-	Supplied  int64  `json:"supplied"`
-	Orders    int64  `json:"orders"`
-	UnitsSold int64  `json:"units_sold"`
-	Refused   int64  `json:"refused"` // orders with a line of this SKU and no other
-	Judgement
-}
-
-// Race judges each SKU of a race. supplied is the number of units of each. The log has been rechecked.
-func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
-	var judged []SKU
-	for _, audit := range books {
-		b, t := audit.Books, toldOf(audit.Books.SKU, log)
-		judged = append(judged, SKU{b.SKU, supplied, b.Orders, b.OrderedUnits, t.refused, judge(supplied, audit, t)})
-	}
-	return judged
+// Race judges a race, in which each order wants one unit of a SKU. supplied is how many units were put up for sale. The log
+// has been rechecked.
+func Race(supplied int64, audit shopclient.Audit, log crowd.Log) Judgement {
+	return judge(supplied, audit, toldOf(log))
 }
 
 // Books judges a SKU by the shop's books alone, where there is no log of the buyers. What is undersold and which
@@ -78,48 +55,25 @@ func Race(supplied int64, books []shopclient.Audit, log crowd.Log) []SKU {
 func Books(audit shopclient.Audit) Judgement {
 	j := Judgement{
 		Oversold: max(0, audit.Books.OrderedUnits-audit.Books.Supplied),
-		Findings: prefixed("books: ", differences(audit)),
+		Findings: differences(audit),
 	}
 	j.Verdict = j.verdict()
 	return j
 }
 
-// Sum is the judgement of a race from those of its SKUs: what was oversold and undersold is added up, and the verdict
-// is the worst.
-func Sum(skus []SKU) Judgement {
-	if len(skus) == 1 {
-		return skus[0].Judgement
-	}
-	j := Judgement{Verdict: Correct}
-	for _, sku := range skus {
-		j.Oversold += sku.Oversold
-		j.Undersold += sku.Undersold
-		if sku.Verdict.compare(j.Verdict) > 0 {
-			j.Verdict = sku.Verdict
-		}
-		j.Findings = append(j.Findings, prefixed(sku.SKU+": ", sku.Findings)...)
-		j.Notes = append(j.Notes, prefixed(sku.SKU+": ", sku.Notes)...)
-	}
-	j.Findings, j.Notes = prefixed("", j.Findings), prefixed("", j.Notes)
-	return j
-}
-
-// told is the buyers' side, for one SKU. Each order wants one unit of it.
+// told is what the buyers were told.
 type told struct {
 	orders   int64    // acknowledged to buyers
-	refused  int64    // refused as sold out: orders of this SKU and no other
+	refused  int64    // refused as sold out
 	failed   int64    // refused for another reason
 	unknown  int64    // without a definite answer
 	repeated []string // orders that were acknowledged twice, once for each time after the first
 	lost     []string // acknowledged orders that the shop does not have, or shows otherwise
 }
 
-func toldOf(sku string, log crowd.Log) (t told) {
+func toldOf(log crowd.Log) (t told) {
 	seen := map[string]bool{} // by order id
 	for _, r := range log.Records {
-		if !slices.ContainsFunc(r.Lines, func(l shopclient.Line) bool { return l.SKU == sku }) {
-			continue
-		}
 		switch r.Outcome {
 		case crowd.Ordered:
 			t.orders++
@@ -131,9 +85,7 @@ func toldOf(sku string, log crowd.Log) (t told) {
 			}
 			seen[r.OrderID] = true
 		case crowd.Refused:
-			if len(r.Lines) == 1 { // of a cart, it is not known which SKU was missing
-				t.refused++
-			}
+			t.refused++
 		case crowd.Failed:
 			t.failed++
 		case crowd.Unknown:
@@ -178,8 +130,7 @@ func undersold(supplied int64, b shopclient.Books, t told) int64 {
 }
 
 // compareBooks looks for what is wrong within the shop's books.
-func compareBooks(supplied int64, audit shopclient.Audit) []string {
-	var found []string
+func compareBooks(supplied int64, audit shopclient.Audit) (found []string) {
 	b := audit.Books
 	if b.Supplied != supplied {
 		found = append(found, fmt.Sprintf("%d units were put up for sale, the books have %d", supplied, b.Supplied))
@@ -187,23 +138,25 @@ func compareBooks(supplied int64, audit shopclient.Audit) []string {
 	if b.OrderedUnits != b.Orders {
 		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", b.Orders, b.OrderedUnits))
 	}
-	return append(found, prefixed("books: ", differences(audit))...)
+	return append(found, differences(audit)...)
 }
 
-func differences(audit shopclient.Audit) (found []string) {
+// differences are what the audit found.
+func differences(audit shopclient.Audit) []string {
+	var all []string
 	for _, d := range audit.Differences {
 		text := d.Invariant + " " + d.Detail
 		if d.OrderID != "" {
 			text += " (order " + d.OrderID + ")"
 		}
-		found = append(found, text)
+		all = append(all, text)
 	}
-	return found
+	return few("books: ", all)
 }
 
 // compareOrders looks for orders that only one side knows.
 func compareOrders(b shopclient.Books, t told) []string {
-	found := slices.Concat(prefixed("lost order: ", t.lost), prefixed("order acknowledged to several buyers: ", t.repeated))
+	found := slices.Concat(few("lost order: ", t.lost), few("order acknowledged to several buyers: ", t.repeated))
 	there := t.orders - int64(len(t.lost)) - int64(len(t.repeated))
 	switch extra := b.Orders - there; {
 	case extra < 0:
@@ -214,16 +167,14 @@ func compareOrders(b shopclient.Books, t told) []string {
 	return found
 }
 
-// few is how many findings of one kind are listed in full.
-const few = 3
-
-// prefixed lists a few of them, each with its prefix.
-func prefixed(prefix string, all []string) []string {
+// few lists the first three findings of a kind.
+func few(prefix string, all []string) []string {
+	const most = 3
 	var listed []string
-	for _, one := range all[:min(few, len(all))] {
+	for _, one := range all[:min(most, len(all))] {
 		listed = append(listed, prefix+one)
 	}
-	if more := len(all) - few; more > 0 {
+	if more := len(all) - most; more > 0 {
 		listed = append(listed, fmt.Sprintf("%s%d more", prefix, more))
 	}
 	return listed

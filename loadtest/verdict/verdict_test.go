@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -116,5 +117,26 @@ func TestJudge(t *testing.T) {
 				t.Errorf("judge(%+v, %+v) (-want +got):\n%s", b, side, diff)
 			}
 		})
+	}
+}
+
+// A race is judged by what its log tells.
+func TestRace(t *testing.T) {
+	t.Parallel()
+	log := crowd.Log{Records: []crowd.Record{
+		{Buyer: "a", Outcome: crowd.Ordered, OrderID: "1"},
+		{Buyer: "b", Outcome: crowd.Ordered, OrderID: "1"}, // acknowledged to two
+		{Buyer: "c", Outcome: crowd.Ordered, OrderID: "2", Lost: "the shop does not know it"},
+		{Buyer: "d", Outcome: crowd.Refused},
+		{Buyer: "e", Outcome: crowd.Failed},
+		{Buyer: "f", Outcome: crowd.Unknown},
+	}}
+	audit := shopclient.Audit{Books: shopclient.Books{Supplied: 9, Orders: 1, OrderedUnits: 1}}
+	want := Judgement{
+		Verdict: Inconsistent, Undersold: 3,
+		Findings: []string{"lost order: 2 of c: the shop does not know it", "order acknowledged to several buyers: 1"},
+	}
+	if diff := cmp.Diff(want, Race(9, audit, log)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ package traffic
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
@@ -23,11 +25,9 @@ import (
 const (
 	fewBuyers = 4 // more at once would be more sequences of events than Porcupine can try
 
-	requestLimit = 3 * time.Second       // then the outcome is unknown, and the client asks again
-	patience     = 20 * time.Second      // of patient clients
-	settleLimit  = 40 * time.Second      // for the last answers once the traffic ends
-	retryPause   = 20 * time.Millisecond // before the second try; doubles up to retryMost
-	retryMost    = 200 * time.Millisecond
+	requestLimit = 3 * time.Second  // then the outcome is unknown, and the client asks again
+	patientLimit = 20 * time.Second // of patient clients
+	settleLimit  = 40 * time.Second // for the last answers once the traffic ends
 	restockEvery = 150 * time.Millisecond
 	forgetEvery  = 400 * time.Millisecond // at most, by one buyer, who may have ten pending orders
 )
@@ -55,15 +55,15 @@ type Traffic struct {
 	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
 	ForgetKey bool
 
-	conns    *http.Client
-	messages atomic.Int64 // of the provider, which takes the shops in turn
+	conns *http.Client
+	turns atomic.Int64 // of the shops
 }
 
 // Start sends requests until end is called, which waits for the last answers.
 func (t *Traffic) Start(ctx context.Context) (end func()) {
 	limit := requestLimit
 	if t.Patient {
-		limit = patience
+		limit = patientLimit
 	}
 	works := slices.Concat(
 		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
@@ -71,7 +71,7 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 		[]func(*client){(*client).payLate, (*client).restock})
 	for _, strategy := range t.Strategies {
 		works = append(works, func(c *client) {
-			c.giveBack(c.buyBy(strategy, []shopclient.Line{{SKU: t.History.SKUs.Deep, Units: 1}}))
+			c.giveBack(c.buyBy(strategy, shopclient.Line{SKU: t.History.SKUs.Deep, Units: 1}))
 		})
 	}
 	t.conns = shopclient.NewConnections(len(works), limit)
@@ -119,7 +119,7 @@ func (c *client) shop() {
 	default:
 		lines = []shopclient.Line{{SKU: skus.Hot, Units: 1}, {SKU: skus.Cold, Units: 2}}
 	}
-	o := c.buy(lines)
+	o := c.buy(lines...)
 	if o.Outcome != history.Placed {
 		return
 	}
@@ -148,15 +148,17 @@ func (c *client) shop() {
 	case 1:
 		c.replay(o) // the answer is still the order as it was placed
 	case 2, 3:
-		c.look(history.Look, c.name, held)
+		c.insist(about(history.Look, held))
 	case 4:
-		c.look(history.Pry, "stranger", o)
+		pry := about(history.Pry, o)
+		pry.Buyer = "stranger"
+		c.insist(pry)
 	}
 }
 
 // takeFew buys one of the few, and gives it back before it may buy another.
 func (c *client) takeFew() {
-	c.giveBack(c.buy([]shopclient.Line{{SKU: c.History.SKUs.Few, Units: 1}}))
+	c.giveBack(c.buy(shopclient.Line{SKU: c.History.SKUs.Few, Units: 1}))
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
@@ -164,7 +166,7 @@ func (c *client) giveBack(o history.Operation) {
 	switch {
 	case o.Outcome != history.Placed:
 	case c.Provider && c.dice.IntN(4) == 0:
-		c.tell(message(history.Release, o))
+		c.insist(about(history.Release, o))
 	default:
 		c.end(history.Cancel, o)
 	}
@@ -172,7 +174,7 @@ func (c *client) giveBack(o history.Operation) {
 
 // payLate buys something, and pays around the moment at which it expires.
 func (c *client) payLate() {
-	o := c.buy([]shopclient.Line{{SKU: c.History.SKUs.Deep, Units: 1}})
+	o := c.buy(shopclient.Line{SKU: c.History.SKUs.Deep, Units: 1})
 	around := time.Duration(c.dice.IntN(100)-50) * time.Millisecond
 	if o.Outcome != history.Placed {
 		return
@@ -187,7 +189,7 @@ func (c *client) extend(placed history.Operation) (held history.Operation, ok bo
 	if !c.Provider || c.dice.IntN(6) > 0 {
 		return placed, true
 	}
-	o := c.tell(message(history.Extend, placed))
+	o := c.insist(about(history.Extend, placed))
 	placed.Expires = o.Expires
 	return placed, o.Outcome == history.Extended
 }
@@ -199,7 +201,7 @@ func (c *client) pay(o history.Operation) {
 		c.end(history.Pay, o)
 		return
 	}
-	payment := message(history.Pay, o)
+	payment := about(history.Pay, o)
 	payment.PaymentID, payment.Amount = "pi-"+o.Key, o.Amount
 	messages := []history.Operation{payment}
 	switch other := payment; c.dice.IntN(8) {
@@ -214,9 +216,9 @@ func (c *client) pay(o history.Operation) {
 		other.Amount.Minor--
 		messages = append(messages, other)
 	case 3:
-		messages = append(messages, message(history.Fail, o))
+		messages = append(messages, about(history.Fail, o))
 	case 4:
-		messages = append(messages, message(history.Release, o))
+		messages = append(messages, about(history.Release, o))
 	case 5:
 		c.repeat()
 	}
@@ -224,7 +226,7 @@ func (c *client) pay(o history.Operation) {
 	atOnce := c.dice.IntN(2) == 0
 	var all sync.WaitGroup
 	for _, m := range messages {
-		all.Go(func() { c.tell(m) })
+		all.Go(func() { c.insist(m) })
 		if !atOnce {
 			all.Wait()
 		}
@@ -242,82 +244,43 @@ func (c *client) repeat() {
 	if len(c.told) > 0 {
 		o := c.told[c.dice.IntN(len(c.told))]
 		o.Replay = true
-		c.tell(o)
+		c.insist(o)
 	}
 }
 
-// message is what the provider says of an order.
-func message(kind history.Kind, placed history.Operation) history.Operation {
+// about is an operation on an order.
+func about(kind history.Kind, placed history.Operation) history.Operation {
 	return history.Operation{Kind: kind, Buyer: placed.Buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
-}
-
-// tell sends a provider's message and returns it with its outcome.
-func (c *client) tell(o history.Operation) history.Operation {
-	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		switch o.Kind {
-		case history.Pay:
-			return shop.TakePayment(c.asking, shopclient.Payment{ID: o.PaymentID, OrderID: o.OrderID, Amount: o.Amount})
-		case history.Extend:
-			return shop.Extend(c.asking, o.OrderID)
-		default:
-			return shop.PaymentFailed(c.asking, o.OrderID, o.Kind == history.Release)
-		}
-	})
-	return o
 }
 
 // restock brings hot units in.
 func (c *client) restock() {
 	shopclient.Pause(c.asking, restockEvery)
-	o := history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}}
-	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		return shop.Restock(c.asking, o.Lines[0].SKU, o.Key, o.Lines[0].Units)
-	})
+	c.insist(history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}})
 }
 
-func (c *client) buy(lines []shopclient.Line) history.Operation {
-	return c.buyBy(c.Strategies[c.dice.IntN(len(c.Strategies))], lines)
+// buy buys by any of the strategies.
+func (c *client) buy(lines ...shopclient.Line) history.Operation {
+	return c.buyBy(c.Strategies[c.dice.IntN(len(c.Strategies))], lines...)
 }
 
-func (c *client) buyBy(strategy string, lines []shopclient.Line) history.Operation {
-	o := history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: strategy}
-	c.insist(&o, c.askToBuy(&o))
-	return o
-}
-
-func (c *client) askToBuy(o *history.Operation) func(*shopclient.Client) (shopclient.Answer, error) {
-	return func(shop *shopclient.Client) (shopclient.Answer, error) {
-		if c.ForgetKey && len(o.Requests) > 0 {
-			o.Key = c.key()
-		}
-		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy, Think: -1})
-	}
+func (c *client) buyBy(strategy string, lines ...shopclient.Line) history.Operation {
+	return c.insist(history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: strategy})
 }
 
 // replay sends the request for an order again.
 func (c *client) replay(o history.Operation) {
 	o.Requests, o.Replay = nil, true
-	c.insist(&o, c.askToBuy(&o))
+	c.insist(o)
 }
 
-func (c *client) look(kind history.Kind, buyer string, placed history.Operation) {
-	o := history.Operation{Kind: kind, Buyer: buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
-	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		return shop.Look(c.asking, buyer, o.OrderID)
-	})
-}
-
+// end pays or cancels an order, as its buyer.
 func (c *client) end(kind history.Kind, placed history.Operation) {
-	o := history.Operation{Kind: kind, Buyer: c.name, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
+	o := about(kind, placed)
 	if c.keys%2 == 0 { // the other half goes without
 		o.Key = string(kind) + "-" + placed.Key
 	}
-	c.insist(&o, func(shop *shopclient.Client) (shopclient.Answer, error) {
-		if kind == history.Pay {
-			return shop.Pay(c.asking, c.name, o.OrderID, o.Key)
-		}
-		return shop.Cancel(c.asking, c.name, o.OrderID, o.Key)
-	})
+	c.insist(o)
 }
 
 func (c *client) key() string {
@@ -325,55 +288,89 @@ func (c *client) key() string {
 	return fmt.Sprintf("%s-%d", c.name, c.keys)
 }
 
-// insist asks one shop after the other until the answer is final, and records the operation.
-func (c *client) insist(o *history.Operation, ask func(*shopclient.Client) (shopclient.Answer, error)) {
-	turn, pause, late := c.keys, retryPause, o.Kind == history.Pay && !o.Replay && time.Now().After(o.Expires)
-	expires := o.Expires
-	if o.Kind == history.Extend {
-		expires = expires.Add(system.PayExtension)
-	}
-	provided := o.PaymentID != "" || o.Kind == history.Fail || o.Kind == history.Release || o.Kind == history.Extend
-	switch { // another shop than the one that placed the order, and for a payment another than for a cancellation
-	case provided:
-		turn = int(c.messages.Add(1))
-	case o.Kind == history.Cancel:
-		turn += 2
-	case o.Kind != history.Buy || o.Replay:
-		turn++
-	}
-	for o.Outcome = history.Unknown; o.Outcome == history.Unknown && c.asking.Err() == nil; turn++ {
-		shop := turn % len(c.Shops)
-		client := c.Shops[shop](c.conns)
-		if client == nil { // as behind a load balancer, which knows that it is about to end
-			shopclient.Pause(c.asking, time.Millisecond)
-			continue
+// insist asks one shop after the other until the answer is final. It records the operation and returns it with its outcome.
+func (c *client) insist(o history.Operation) history.Operation {
+	asked := o
+	late := o.Kind == history.Pay && !o.Replay && time.Now().After(o.Expires)
+	o.Outcome = history.Unknown
+	patience := crowd.Patience{Pause: 20 * time.Millisecond, MaxPause: 200 * time.Millisecond}
+	patience.Insist(c.asking, func(int) (shopclient.Answer, error) {
+		shop, client := c.nextShop()
+		if client == nil {
+			return shopclient.Answer{}, errors.New("the traffic has ended")
+		}
+		if c.ForgetKey && o.Kind == history.Buy && len(o.Requests) > 0 {
+			o.Key = c.key()
 		}
 		sent := c.History.Now()
-		answer, err := ask(client)
+		answer, err := c.ask(client, o)
 		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {
-		case o.Outcome == history.Placed && answer.Order.Status != "pending",
-			answer.Order.ID != "" && (answer.Order.ID != cmp.Or(o.OrderID, answer.Order.ID) || !slices.Equal(answer.Order.Lines, o.Lines)),
-			o.OrderID != "" && answer.Order.ID != "" && !answer.Order.ExpiresAt.Equal(expires),
-			o.Outcome == history.Expired && time.Now().Before(o.Expires),
-			o.Outcome == history.Paid && late,
-			o.Outcome == history.Pending && o.Kind == history.Release,
-			o.Outcome != history.Unknown && o.PaymentID != "" && answer.Problem.Refund == (o.Outcome == history.Paid):
+		case wrong(asked, o.Outcome, answer, late):
 			o.Outcome = history.Rejected
 		case o.Outcome == history.Placed:
 			o.OrderID, o.Expires, o.Amount = answer.Order.ID, answer.Order.ExpiresAt, answer.Order.Total
 		case o.Outcome == history.Extended:
-			o.Expires = expires
+			o.Expires = answer.Order.ExpiresAt
 		}
-		if o.Outcome == history.Unknown {
-			shopclient.Pause(c.asking, pause)
-			pause = min(2*pause, retryMost)
-		}
-	}
+		return answer, err
+	})
 	if len(o.Requests) > 0 {
-		c.History.Add(*o)
+		c.History.Add(o)
 	}
+	return o
+}
+
+// nextShop returns the shop whose turn it is, past those that are to be avoided, as a load balancer does; no client once the
+// traffic has ended.
+func (c *client) nextShop() (shop int, client *shopclient.Client) {
+	for c.asking.Err() == nil {
+		shop = int(c.turns.Add(1)) % len(c.Shops)
+		if client = c.Shops[shop](c.conns); client != nil {
+			return shop, client
+		}
+		shopclient.Pause(c.asking, time.Millisecond)
+	}
+	return 0, nil
+}
+
+// ask sends one request for an operation.
+func (c *client) ask(shop *shopclient.Client, o history.Operation) (shopclient.Answer, error) {
+	switch o.Kind {
+	case history.Buy:
+		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy, Think: -1})
+	case history.Pay:
+		if o.PaymentID == "" {
+			return shop.Pay(c.asking, o.Buyer, o.OrderID, o.Key)
+		}
+		return shop.TakePayment(c.asking, shopclient.Payment{ID: o.PaymentID, OrderID: o.OrderID, Amount: o.Amount})
+	case history.Cancel:
+		return shop.Cancel(c.asking, o.Buyer, o.OrderID, o.Key)
+	case history.Restock:
+		return shop.Restock(c.asking, o.Lines[0].SKU, o.Key, o.Lines[0].Units)
+	case history.Extend:
+		return shop.Extend(c.asking, o.OrderID)
+	case history.Fail, history.Release:
+		return shop.PaymentFailed(c.asking, o.OrderID, o.Kind == history.Release)
+	case history.Look, history.Pry:
+	}
+	return shop.Look(c.asking, o.Buyer, o.OrderID)
+}
+
+// wrong reports whether an answer cannot be true of what was asked. late: a payment that was begun after the order's end.
+func wrong(asked history.Operation, outcome history.Outcome, a shopclient.Answer, late bool) bool {
+	o, expires := a.Order, asked.Expires
+	if asked.Kind == history.Extend {
+		expires = expires.Add(system.PayExtension)
+	}
+	return o.ID != "" && !slices.Equal(o.Lines, asked.Lines) ||
+		o.ID != "" && asked.OrderID != "" && (o.ID != asked.OrderID || !o.ExpiresAt.Equal(expires)) ||
+		outcome == history.Placed && o.Status != "pending" ||
+		outcome == history.Expired && time.Now().Before(asked.Expires) ||
+		outcome == history.Paid && late ||
+		outcome == history.Pending && asked.Kind == history.Release ||
+		outcome != history.Unknown && asked.PaymentID != "" && a.Problem.Refund == (outcome == history.Paid)
 }
 
 // outcome is what an answer says of an operation. Unknown: the client has to ask again.
@@ -385,7 +382,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	}[kind]
 	code := history.Outcome(a.Problem.Code())
 	switch {
-	case err != nil || !good && a.Problem.RetrySafe:
+	case !crowd.Final(a, err):
 		return history.Unknown
 	case kind == history.Pry:
 		if a.Status == http.StatusNotFound {
@@ -406,6 +403,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 	return history.Rejected
 }
 
+// explain is an answer in a history: its status and the code of its problem.
 func explain(a shopclient.Answer, err error) string {
 	if err != nil {
 		return shopclient.Explain(err)
