@@ -21,7 +21,7 @@ import (
 
 // raceCommand holds one race per strategy. kong reads the flags into it.
 type raceCommand struct {
-	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant; a wrong one that its race does not catch is then played step by step."`
+	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant."`
 	Buyers     int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
 	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
 	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`

@@ -15,7 +15,6 @@ import (
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
 )
@@ -97,34 +96,6 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 		}
 		r.Strategies = append(r.Strategies, held)
 	}
-	if l.Target != "" || !l.all() {
-		return nil
-	}
-	return l.catch(ctx, r)
-}
-
-// catch plays the lesson of each wrong strategy that its race did not catch, when all are run: some mistakes need a crash
-// or a pause at one moment, which a crowd seldom brings about.
-func (l loadTest) catch(ctx context.Context, r *result.Report) (err error) {
-	player := step.NewPlayer(shops.Instances{Servers: l.Servers})
-	defer func() { err = errors.Join(err, player.Close()) }()
-	for i := range r.Strategies {
-		s := &r.Strategies[i]
-		lesson, wrong := step.LessonOf(s.Name)
-		if !wrong || !s.Correct() {
-			continue
-		}
-		l.screen.print(fmt.Sprintf("%s was not caught by its race: buyers play %s", s.Name, lesson.Schedule))
-		play, err := player.Play(ctx, lesson.Schedule)
-		if err != nil {
-			return fmt.Errorf("step by step: %w", err)
-		}
-		note := "This race did not catch it, and neither did the play "
-		if !play.Passed {
-			s.CaughtIn, note = lesson.Schedule, "This race did not catch it. The play does, "
-		}
-		s.Notes = append(s.Notes, fmt.Sprintf("%sgo run ./loadtest step %s: %s", note, s.Name, play.Outcome))
-	}
 	return nil
 }
 
@@ -149,9 +120,8 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	if l.all() {
 		return shop.Strategies, shop, nil
 	}
-	chosen, problem := web.Pick(shop.Strategies, l.Strategies)
-	if problem != nil {
-		err = fmt.Errorf("%w: %w", errUsage, &flagError{problem.Field, problem.Text})
+	if chosen, err = shopclient.Pick(shop.Strategies, l.Strategies); err != nil {
+		err = fmt.Errorf("%w: %w", errUsage, &flagError{"strategies", err.Error()})
 	}
 	return chosen, shop, err
 }

@@ -42,7 +42,6 @@ type Strategy struct {
 	UnitsSold int64  `json:"units_sold"`
 	crowd.Summary
 	verdict.Judgement
-	CaughtIn string `json:"caught_in,omitempty"` // the schedule that a wrong one failed in, if its race did not catch it
 }
 
 // NotRun is a strategy that had no race.

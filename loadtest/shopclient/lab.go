@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Strategy is a way to sell, as the shop's table of them describes it.
@@ -19,6 +21,29 @@ type Strategy struct {
 	Lesson    string `json:"lesson"`
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"` // why it is not
+}
+
+// Pick returns the strategies of these names, in their order and each once. The error says what is wrong with a name.
+func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
+	var known, seen []string
+	for _, s := range table {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		switch at := slices.Index(known, name); {
+		case at < 0:
+			return nil, fmt.Errorf("%.80q is not one of %s", name, strings.Join(known, ", "))
+		case !table[at].Available:
+			return nil, fmt.Errorf("%s cannot be run: %s", name, table[at].Reason)
+		case !slices.Contains(seen, name):
+			chosen, seen = append(chosen, table[at]), append(seen, name)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("choose at least one")
+	}
+	return chosen, nil
 }
 
 // Books are what the shop's audit says about one SKU.

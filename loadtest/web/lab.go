@@ -2,9 +2,6 @@ package web
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"example.com/shop/loadtest/crowd"
@@ -60,28 +57,4 @@ func (c Choice) Think() time.Duration {
 type Problem struct {
 	Field string `json:"field,omitempty"` // as the flag is called
 	Text  string `json:"text"`
-}
-
-// Pick returns the strategies of these names, in their order and each once.
-func Pick(table []shopclient.Strategy, names []string) ([]shopclient.Strategy, *Problem) {
-	var known []string
-	for _, s := range table {
-		known = append(known, s.Name)
-	}
-	var chosen []shopclient.Strategy
-	for _, name := range names {
-		at := slices.Index(known, strings.TrimSpace(name))
-		switch {
-		case at < 0:
-			return nil, &Problem{"strategies", fmt.Sprintf("%.80q is not one of %s", name, strings.Join(known, ", "))}
-		case !table[at].Available:
-			return nil, &Problem{"strategies", name + " cannot be run: " + table[at].Reason}
-		case !slices.ContainsFunc(chosen, func(s shopclient.Strategy) bool { return s.Name == table[at].Name }):
-			chosen = append(chosen, table[at])
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, &Problem{"strategies", "choose at least one"}
-	}
-	return chosen, nil
 }

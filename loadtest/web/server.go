@@ -228,11 +228,12 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &c) {
 		return
 	}
-	chosen, problem := Pick(s.lab.Strategies(), c.Strategies)
-	if problem == nil {
-		problem = s.lab.Check(c)
+	chosen, err := shopclient.Pick(s.lab.Strategies(), c.Strategies)
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
+		return
 	}
-	if problem != nil {
+	if problem := s.lab.Check(c); problem != nil {
 		refuse(w, http.StatusUnprocessableEntity, *problem)
 		return
 	}
@@ -358,8 +359,8 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 	if !s.ownShops(w) {
 		return false
 	}
-	if _, problem := Pick(s.lab.Strategies(), []string{strategy}); problem != nil {
-		refuse(w, http.StatusUnprocessableEntity, *problem)
+	if _, err := shopclient.Pick(s.lab.Strategies(), []string{strategy}); err != nil {
+		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
 		return false
 	}
 	return true
