@@ -155,8 +155,8 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 
 // get sends a request for which only one kind of answer is of use, and reads it into v unless that is nil. ErrNotFound:
 // the status is 404.
-func (c *Client) get(ctx context.Context, method, path string, header http.Header, body, v any) error {
-	r, err := c.do(ctx, method, path, header, body)
+func (c *Client) get(ctx context.Context, method, path string, body, v any) error {
+	r, err := c.do(ctx, method, path, nil, body)
 	switch {
 	case err != nil:
 		return err

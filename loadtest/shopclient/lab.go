@@ -83,7 +83,7 @@ type Lab struct {
 
 // Lab returns the shop's table of strategies and its servers, or ErrNotLab.
 func (c *Client) Lab(ctx context.Context) (lab Lab, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, nil, &lab)
+	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, &lab)
 	if errors.Is(err, ErrNotFound) || err == nil && len(lab.Strategies) == 0 {
 		err = ErrNotLab
 	}
@@ -93,12 +93,12 @@ func (c *Client) Lab(ctx context.Context) (lab Lab, err error) {
 // Create puts units of a new SKU up for sale.
 func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	body := map[string]any{"sku": sku, "units": units, "price": map[string]any{"minor": 100, "currency": "EUR"}}
-	return c.asOperator().get(ctx, http.MethodPost, "/v1/skus", nil, body, nil)
+	return c.asOperator().get(ctx, http.MethodPost, "/v1/skus", body, nil)
 }
 
 // Limit sets how many units of a SKU a buyer may have in orders that are pending or paid.
 func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
-	return c.asOperator().get(ctx, http.MethodPatch, "/v1/skus/"+url.PathEscape(sku), nil, map[string]any{"limit_per_buyer": units}, nil)
+	return c.asOperator().get(ctx, http.MethodPatch, "/v1/skus/"+url.PathEscape(sku), map[string]any{"limit_per_buyer": units}, nil)
 }
 
 // Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
@@ -114,13 +114,13 @@ func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Ans
 
 // Ready returns nil if the shop is ready to sell.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.get(ctx, http.MethodGet, "/readyz", nil, nil, nil)
+	return c.get(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
 // Stock returns how many units of a SKU are available and reserved.
 func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int64, err error) {
 	var level struct{ Available, Reserved int64 }
-	err = c.get(ctx, http.MethodGet, "/v1/skus/"+url.PathEscape(sku), nil, nil, &level)
+	err = c.get(ctx, http.MethodGet, "/v1/skus/"+url.PathEscape(sku), nil, &level)
 	return level.Available, level.Reserved, err
 }
 
@@ -132,10 +132,10 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 		Differences []Difference
 	}
 	if sku == "" {
-		err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit", nil, nil, &a)
+		err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit", nil, &a)
 		return Audit{OK: a.OK, Differences: a.Differences}, err
 	}
-	err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, nil, &a)
+	err := c.asOperator().get(ctx, http.MethodGet, "/v1/audit?sku="+url.QueryEscape(sku), nil, &a)
 	if err != nil || len(a.SKUs) != 1 {
 		return Audit{}, cmp.Or(err, fmt.Errorf("the audit of %s has %d SKUs", sku, len(a.SKUs)))
 	}
@@ -166,7 +166,7 @@ type RecordedEvent struct {
 // Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
 // ErrNotFound: nothing was, by now.
 func (c *Client) Recording(ctx context.Context, name string, seen int) (r Recording, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, nil, &r)
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, &r)
 	return r, err
 }
 
@@ -179,7 +179,7 @@ type LockState struct {
 // Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
 // know.
 func (c *Client) Lock(ctx context.Context, name string) (s LockState, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"/lock", nil, nil, &s)
+	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"/lock", nil, &s)
 	return s, err
 }
 
@@ -193,6 +193,6 @@ const (
 
 // Move makes a move with the request that is recorded under this name.
 func (c *Client) Move(ctx context.Context, move, name string) (r Recording, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, nil, &r)
+	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, &r)
 	return r, err
 }

@@ -244,7 +244,7 @@ func (c *Client) Payments(ctx context.Context, refused bool) (all []Payment, err
 			Payments []Payment
 			Next     string `json:"next_cursor"`
 		}
-		if err := c.asOperator().get(ctx, http.MethodGet, "/v1/payments?"+query.Encode(), nil, nil, &page); err != nil {
+		if err := c.asOperator().get(ctx, http.MethodGet, "/v1/payments?"+query.Encode(), nil, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Payments...)
