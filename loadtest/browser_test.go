@@ -219,16 +219,6 @@ func TestUI_lesson(t *testing.T) {
 	browser.leave()
 }
 
-// steeredLab is the lab with races that a test steers.
-type steeredLab struct {
-	*browserLab
-	race func(ctx context.Context, watch crowd.Watcher) (result.Strategy, error)
-}
-
-func (l steeredLab) Race(ctx context.Context, _ web.Choice, _ shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
-	return l.race(ctx, watch)
-}
-
 // visitSteered opens the page of a lab with steered races of 77 buyers, who want 7 units.
 func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (result.Strategy, error)) *tab {
 	t.Helper()
@@ -241,7 +231,10 @@ func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (resul
 	lines := make(chan string, 1)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		lab := steeredLab{&browserLab{loadTest: l, chosen: chosen, shop: shop}, race}
+		lab := l.lab(chosen, shop, nil)
+		lab.Race = func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
+			return race(ctx, watch)
+		}
 		if err := web.Serve(ctx, "127.0.0.1:0", lab, func(line string) { lines <- line }); err != nil {
 			t.Errorf("serve: %v", err)
 		}
@@ -382,14 +375,14 @@ func TestUI_containers(t *testing.T) {
 	t.Parallel()
 	f := parse(t, "--ui", "127.0.0.1:0", "--servers", "docker")
 	f.MySQL, f.Redis = "shop:shop@tcp(127.0.0.1:3306)/shop", "127.0.0.1:6379" // as start does
-	b := &browserLab{loadTest: loadTest{raceCommand: *f}}
-	c := b.Defaults()
+	lab := loadTest{raceCommand: *f}.lab(nil, shopclient.Lab{}, nil)
+	c := lab.Defaults
 	c.Strategies, c.Buyers = []string{"redis"}, 60
-	if problem := b.Check(c); problem != nil {
+	if problem := lab.Check(c); problem != nil {
 		t.Errorf("check: got %+v, want none", problem)
 	}
 	want := "go run ./loadtest --strategies redis --buyers 60 --servers docker"
-	if got := b.Report(c).Run.Command; got != want {
+	if got := lab.Report(c).Run.Command; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -11,28 +11,23 @@ import (
 	"example.com/shop/loadtest/step"
 )
 
-// Lab is what the page works with. Its methods may be called concurrently.
-type Lab interface {
-	// Strategies is the shop's own table of them.
-	Strategies() []shopclient.Strategy
-	// Lessons are schedules to be played step by step; none where the shops are others', and then no game either.
-	Lessons() []step.Lesson
-	// Defaults are what the form shows first. Instances are 0 where they cannot be chosen.
-	Defaults() Choice
-	// Check returns nil, or what is wrong with a choice.
-	Check(c Choice) *Problem
-	// Fit reports whether the races of a choice can be held at the same time.
-	Fit(c Choice) bool
-	// Report is a report of no races yet.
-	Report(c Choice) result.Report
-	// Race holds the race of one strategy.
-	Race(ctx context.Context, c Choice, s shopclient.Strategy, w crowd.Watcher) (result.Strategy, error)
-	// Position plays a schedule as far as its name says, see step.Player.
-	Position(ctx context.Context, name string, loose bool) (step.Position, error)
+// Lab is what the page works with. Its functions may be called concurrently.
+type Lab struct {
+	Strategies []shopclient.Strategy // the shop's own table
+	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
+	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
+
+	Check  func(Choice) *Problem                                                                      // nil, or what is wrong with a choice
+	Fit    func(Choice) bool                                                                          // reports whether the races of a choice can be held at the same time
+	Report func(Choice) result.Report                                                                 // of no races yet
+	Race   func(context.Context, Choice, shopclient.Strategy, crowd.Watcher) (result.Strategy, error) // of one strategy
+
+	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the strategy (step.Player).
+	Position func(ctx context.Context, name string, loose bool) (step.Position, error)
 	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
-	Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error)
+	Explore func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
 	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each.
-	KillPrimary(ctx context.Context) ([]faults.Failover, error)
+	KillPrimary func(context.Context) ([]faults.Failover, error)
 }
 
 // Choice is the content of the form.

@@ -155,7 +155,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /events", s.getEvents)
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
-	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons()) })
+	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons) })
 	mux.HandleFunc("POST /schedule", s.postSchedule)
 	mux.HandleFunc("POST /explore", s.postExplore)
 	mux.HandleFunc("POST /failover", s.postFailover)
@@ -174,7 +174,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 		Strategies []shopclient.Strategy
 	}
 	groups := []group{{Title: "Broken on purpose"}, {Title: "Designed to be correct"}}
-	for _, strategy := range s.lab.Strategies() {
+	for _, strategy := range s.lab.Strategies {
 		to := &groups[0]
 		if strategy.Designed {
 			to = &groups[1]
@@ -182,7 +182,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 		to.Strategies = append(to.Strategies, strategy)
 	}
 	var home bytes.Buffer
-	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults(), "Lessons": s.lab.Lessons()})
+	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
 		return
@@ -228,7 +228,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &c) {
 		return
 	}
-	chosen, err := shopclient.Pick(s.lab.Strategies(), c.Strategies)
+	chosen, err := shopclient.Pick(s.lab.Strategies, c.Strategies)
 	if err != nil {
 		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
 		return
@@ -359,7 +359,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 	if !s.ownShops(w) {
 		return false
 	}
-	if _, err := shopclient.Pick(s.lab.Strategies(), []string{strategy}); err != nil {
+	if _, err := shopclient.Pick(s.lab.Strategies, []string{strategy}); err != nil {
 		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
 		return false
 	}
@@ -368,7 +368,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 
 // ownShops reports whether the lab's shops are its own, or refuses the request.
 func (s *server) ownShops(w http.ResponseWriter) bool {
-	if len(s.lab.Lessons()) == 0 {
+	if len(s.lab.Lessons) == 0 {
 		refuse(w, http.StatusNotFound, Problem{Text: "this needs shops of the lab's own"})
 		return false
 	}

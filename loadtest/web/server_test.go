@@ -28,84 +28,50 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bound is far beyond what anything here takes.
 const bound = time.Minute
 
-// fakeLab holds races that a test steers.
-type fakeLab struct {
-	race func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error)
-	play func(ctx context.Context, name string, loose bool) (step.Position, error)
-	all  func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
-
-	primary error // of killing it
-	tight   bool  // the races do not fit beside each other
-}
-
-func (fakeLab) Strategies() []shopclient.Strategy {
-	return []shopclient.Strategy{
-		{Name: "redis", Designed: true, Lesson: "A <lease>.", Available: true},
-		{Name: "zookeeper", Designed: true, Lesson: "A node.", Reason: "it needs a ZooKeeper"},
-		{Name: "none", Lesson: "Read, think, write.", Available: true},
+// newLab is a lab of others' shops, whose races all oversell, unless change makes it another.
+func newLab(change ...func(*Lab)) Lab {
+	lab := Lab{
+		Strategies: []shopclient.Strategy{
+			{Name: "redis", Designed: true, Lesson: "A <lease>.", Available: true},
+			{Name: "zookeeper", Designed: true, Lesson: "A node.", Reason: "it needs a ZooKeeper"},
+			{Name: "none", Lesson: "Read, think, write.", Available: true},
+		},
+		Defaults: Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5},
+		Check: func(c Choice) *Problem {
+			if c.Buyers == 0 {
+				return &Problem{"buyers", "want 1 to 100000"}
+			}
+			return nil
+		},
+		Fit: func(Choice) bool { return true },
+		Report: func(c Choice) result.Report {
+			return result.Report{Run: result.Run{Buyers: c.Buyers, Stock: c.Stock}, NotRun: []result.NotRun{}}
+		},
+		Race: oversells,
 	}
-}
-
-func (fakeLab) Defaults() Choice {
-	return Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5}
-}
-
-func (l fakeLab) Fit(Choice) bool { return !l.tight }
-
-func (fakeLab) Check(c Choice) *Problem {
-	if c.Buyers == 0 {
-		return &Problem{"buyers", "want 1 to 100000"}
+	for _, c := range change {
+		c(&lab)
 	}
-	return nil
+	return lab
 }
 
-func (l fakeLab) Race(ctx context.Context, _ Choice, how shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
-	return l.race(ctx, how.Name, watch)
-}
-
-func (l fakeLab) Lessons() []step.Lesson {
-	if l.play == nil {
-		return nil
-	}
-	return []step.Lesson{{
+// ownShops gives a lab what only shops of its own have.
+func ownShops(lab *Lab) {
+	lab.Lessons = []step.Lesson{{
 		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?", Options: []string{"A", "both"}, Right: 1,
 		Why: "Both have read 1.", Remedy: "redis", Fix: "B waits.",
 	}}
 }
 
-func (l fakeLab) Position(ctx context.Context, name string, loose bool) (step.Position, error) {
-	return l.play(ctx, name, loose)
-}
-
-func (l fakeLab) Explore(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
-	return l.all(ctx, strategy, crash)
-}
-
-func (l fakeLab) KillPrimary(context.Context) ([]faults.Failover, error) {
-	if l.primary != nil {
-		return nil, l.primary
-	}
-	receipt := func(id, row string) faults.Receipt {
-		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Units: "1 <deep>", Row: row}
-	}
-	return []faults.Failover{{Servers: "asynchronous replica", Sold: 3, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
-		receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
-	}}}, nil
-}
-
-func (fakeLab) Report(c Choice) result.Report {
-	return result.Report{Run: result.Run{Buyers: c.Buyers, Stock: c.Stock}, NotRun: []result.NotRun{}}
-}
-
 // oversells is a race that sells 9 units of 7.
-func oversells(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
+func oversells(ctx context.Context, _ Choice, how shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
 	tally := new(crowd.Tally)
 	watch.Connecting(tally)
 	watch.Ready(ctx)
 	tally.Ordered.Store(9)
 	watch.Answered()
 	return result.Strategy{
-		Strategy: shopclient.Strategy{Name: strategy}, Supplied: 7, Orders: 9, UnitsSold: 9,
+		Strategy: how, Supplied: 7, Orders: 9, UnitsSold: 9,
 		Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},
 	}, nil
 }
@@ -156,7 +122,7 @@ const choice = `{"strategies":["none","redis"],"buyers":60,"stock":7,"together":
 
 func TestServer_bad_input(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{race: oversells})
+	s := open(t, newLab())
 	tests := []struct {
 		name, body string
 		status     int
@@ -184,10 +150,12 @@ func TestServer_bad_input(t *testing.T) {
 // "a second request is refused (409)".
 func TestServer_one_run_at_a_time(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{race: func(ctx context.Context, _ string, _ crowd.Watcher) (result.Strategy, error) {
-		<-ctx.Done()
-		return result.Strategy{}, context.Cause(ctx)
-	}})
+	s := open(t, newLab(func(lab *Lab) {
+		lab.Race = func(ctx context.Context, _ Choice, _ shopclient.Strategy, _ crowd.Watcher) (result.Strategy, error) {
+			<-ctx.Done()
+			return result.Strategy{}, context.Cause(ctx)
+		}
+	}))
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted || body != `{"run":1}` {
 		t.Fatalf("first: got %d %s, want 202", status, body)
 	}
@@ -212,12 +180,15 @@ func TestServer_one_run_at_a_time(t *testing.T) {
 func TestServer_not_together(t *testing.T) {
 	t.Parallel()
 	first := make(chan struct{})
-	s := open(t, fakeLab{tight: true, race: func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
-		if strategy == "none" {
-			<-first
+	s := open(t, newLab(func(lab *Lab) {
+		lab.Fit = func(Choice) bool { return false }
+		lab.Race = func(ctx context.Context, c Choice, how shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
+			if how.Name == "none" {
+				<-first
+			}
+			return oversells(ctx, c, how, watch)
 		}
-		return oversells(ctx, strategy, watch)
-	}})
+	}))
 	s.ask(t, http.MethodPost, "/run", choice)
 	now := s.latest().state("zh")
 	if now.Races[1].Phase != waiting || now.Choice.Together || now.Status != "60 个买家，7 件。 各策略依次进行：同时进行所需的文件描述符超过本进程的上限。" {
@@ -232,7 +203,7 @@ func TestServer_not_together(t *testing.T) {
 // The result is a part of the report's page; the files are the report.
 func TestServer_report(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{race: oversells})
+	s := open(t, newLab())
 	s.ask(t, http.MethodPost, "/run", choice)
 	got := s.finish(t)
 	if got.Status != "Done: none oversold by 2, redis oversold by 2." || !got.Result || got.Races[0].Orders != 9 {
@@ -259,12 +230,14 @@ func TestServer_report(t *testing.T) {
 // A race that fails says why, and the others go on.
 func TestServer_failed_race(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{race: func(ctx context.Context, strategy string, watch crowd.Watcher) (result.Strategy, error) {
-		if strategy == "none" {
-			return result.Strategy{}, errors.New("no disk")
+	s := open(t, newLab(func(lab *Lab) {
+		lab.Race = func(ctx context.Context, c Choice, how shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
+			if how.Name == "none" {
+				return result.Strategy{}, errors.New("no disk")
+			}
+			return oversells(ctx, c, how, watch)
 		}
-		return oversells(ctx, strategy, watch)
-	}})
+	}))
 	s.ask(t, http.MethodPost, "/run", choice)
 	got := s.finish(t)
 	if got.Status != "Failed: none failed, redis oversold by 2." || got.Races[0].Failure != "no disk" {
@@ -278,7 +251,7 @@ func TestServer_failed_race(t *testing.T) {
 // The form says what the flags say, and shows what cannot be run with its reason.
 func TestServer_home(t *testing.T) {
 	t.Parallel()
-	_, home := open(t, fakeLab{}).ask(t, http.MethodGet, "/", "")
+	_, home := open(t, newLab()).ask(t, http.MethodGet, "/", "")
 	for _, want := range []string{
 		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`, `id="off-zookeeper">zookeeper: <span>it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
 	} {
@@ -294,7 +267,7 @@ func TestServer_home(t *testing.T) {
 // "A request that changes something must be of the same origin".
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{race: oversells})
+	s := open(t, newLab())
 	post := func(host, header, value string) *http.Request {
 		r := httptest.NewRequest(http.MethodPost, "http://"+host+"/stop", nil)
 		if header != "" {
@@ -334,15 +307,17 @@ func TestGuard(t *testing.T) {
 
 func TestServer_schedule(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{play: func(_ context.Context, name string, loose bool) (step.Position, error) {
-		switch name {
-		case "none:Q":
-			return step.Position{}, fmt.Errorf("%w: Q", step.ErrSchedule)
-		case "redis*2:A":
-			return step.Position{}, errors.New("no disk")
+	s := open(t, newLab(ownShops, func(lab *Lab) {
+		lab.Position = func(_ context.Context, name string, loose bool) (step.Position, error) {
+			switch name {
+			case "none:Q":
+				return step.Position{}, fmt.Errorf("%w: Q", step.ErrSchedule)
+			case "redis*2:A":
+				return step.Position{}, errors.New("no disk")
+			}
+			return step.Position{Schedule: name, Over: loose}, nil
 		}
-		return step.Position{Schedule: name, Over: loose}, nil
-	}})
+	}))
 	tests := []struct {
 		name, body string
 		status     int
@@ -379,7 +354,7 @@ func TestServer_schedule(t *testing.T) {
 // Shops of others are neither stopped nor killed.
 func TestServer_no_lessons(t *testing.T) {
 	t.Parallel()
-	s := open(t, fakeLab{})
+	s := open(t, newLab())
 	for path, body := range map[string]string{"/schedule": `{"name":"none:A"}`, "/explore": `{"strategy":"none"}`} {
 		if status, _ := s.ask(t, http.MethodPost, path, body); status != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", path, status)
@@ -394,15 +369,13 @@ func TestServer_no_lessons(t *testing.T) {
 func TestServer_explore(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	s := open(t, fakeLab{
-		race: oversells,
-		play: func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil },
-		all: func(_ context.Context, strategy string, crash bool) (step.Explored, error) {
+	s := open(t, newLab(ownShops, func(lab *Lab) {
+		lab.Explore = func(_ context.Context, strategy string, crash bool) (step.Explored, error) {
 			close(begun)
 			<-end
 			return step.Explored{Strategy: strategy, Cut: crash}, nil
-		},
-	})
+		}
+	}))
 	explored := make(chan string)
 	go func() {
 		_, found := s.ask(t, http.MethodPost, "/explore", `{"strategy":"none","crash":true}`)
@@ -427,8 +400,19 @@ func TestServer_explore(t *testing.T) {
 // A failover shows each receipt beside its row, or why there is none.
 func TestServer_failover(t *testing.T) {
 	t.Parallel()
-	play := func(context.Context, string, bool) (step.Position, error) { return step.Position{}, nil }
-	status, body := open(t, fakeLab{play: play}).ask(t, http.MethodPost, "/failover", "{}")
+	receipt := func(id, row string) faults.Receipt {
+		return faults.Receipt{Order: "01900000-0000-7000-8000-" + id, Units: "1 <deep>", Row: row}
+	}
+	primary := func(err error) func(*Lab) {
+		return func(lab *Lab) {
+			lab.KillPrimary = func(context.Context) ([]faults.Failover, error) {
+				return []faults.Failover{{Servers: "asynchronous replica", Sold: 3, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
+					receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
+				}}}, err
+			}
+		}
+	}
+	status, body := open(t, newLab(ownShops, primary(nil))).ask(t, http.MethodPost, "/failover", "{}")
 	var shown struct{ HTML string }
 	if err := json.Unmarshal([]byte(body), &shown); err != nil || status != http.StatusOK {
 		t.Fatalf("got %d %s", status, body)
@@ -441,10 +425,11 @@ func TestServer_failover(t *testing.T) {
 			t.Errorf("want %s in\n%s", want, shown.HTML)
 		}
 	}
-	if status, body := open(t, fakeLab{play: play, primary: errors.New("no Docker")}).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusInternalServerError || !strings.Contains(body, "no Docker") {
+	status, body = open(t, newLab(ownShops, primary(errors.New("no Docker")))).ask(t, http.MethodPost, "/failover", "{}")
+	if status != http.StatusInternalServerError || !strings.Contains(body, "no Docker") {
 		t.Errorf("without Docker: got %d %s", status, body)
 	}
-	if status, _ := open(t, fakeLab{}).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusNotFound {
+	if status, _ := open(t, newLab()).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusNotFound {
 		t.Errorf("on others' shops: got %d, want 404", status)
 	}
 }
@@ -473,11 +458,12 @@ func TestAddress(t *testing.T) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
-	lab := fakeLab{race: func(ctx context.Context, _ string, _ crowd.Watcher) (result.Strategy, error) {
+	lab := newLab()
+	lab.Race = func(ctx context.Context, _ Choice, _ shopclient.Strategy, _ crowd.Watcher) (result.Strategy, error) {
 		close(begun)
 		<-ctx.Done()
 		return result.Strategy{}, context.Cause(ctx)
-	}}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	lines, served := make(chan string, 9), make(chan error, 1)
