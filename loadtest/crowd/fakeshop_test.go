@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,48 +178,28 @@ func hold(t *testing.T, race Race) Log {
 	return log
 }
 
-// watcher keeps the tally, and calls ready if it is set.
-type watcher struct {
-	tally atomic.Pointer[Tally]
-	ready func()
-}
+// watcher keeps the tally.
+type watcher struct{ tally *Tally }
 
-func (w *watcher) Connecting(t *Tally) { w.tally.Store(t) }
-
-func (w *watcher) Ready(context.Context) {
-	if w.ready != nil {
-		w.ready()
-	}
-}
-
-func (w *watcher) Answered() {}
-
-func tallyOf(r Race) *Tally { return r.Watcher.(*watcher).tally.Load() }
+func (w *watcher) Connecting(t *Tally)   { w.tally = t }
+func (w *watcher) Ready(context.Context) {}
+func (w *watcher) Answered()             {}
 
 // outcomes counts what became of the orders.
 type outcomes struct{ Ordered, Refused, Failed, Unknown int64 }
 
-func count(l Log) outcomes {
-	of := func(o Outcome) int64 { return countOf(l, func(r Record) bool { return r.Outcome == o }) }
-	return outcomes{of(Ordered), of(Refused), of(Failed), of(Unknown)}
-}
-
-// countOf returns how many records are like that.
-func countOf(l Log, is func(Record) bool) (n int64) {
+func count(l Log) (o outcomes) {
 	for _, r := range l.Records {
-		if is(r) {
-			n++
+		switch r.Outcome {
+		case Ordered:
+			o.Ordered++
+		case Refused:
+			o.Refused++
+		case Failed:
+			o.Failed++
+		case Unknown:
+			o.Unknown++
 		}
 	}
-	return n
-}
-
-// lost returns why orders are lost, each with its id.
-func lost(l Log) (all []string) {
-	for _, r := range l.Records {
-		if r.Lost != "" {
-			all = append(all, r.OrderID+": "+r.Lost)
-		}
-	}
-	return all
+	return o
 }

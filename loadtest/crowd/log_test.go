@@ -2,10 +2,8 @@ package crowd
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -193,45 +191,6 @@ func TestRace_cart_skew(t *testing.T) {
 		}
 		if f, n := first/orders, ten/orders; f < 0.88*c.first || f > 1.12*c.first || n < 0.94*c.ten || n > 1.06*c.ten {
 			t.Errorf("skew %v: got %.3f for the first, %.3f for ten; want %v, %v", c.skew, f, n, c.first, c.ten)
-		}
-	}
-}
-
-// The SKUs of a cart are drawn one after the other, each in proportion to what it is wanted among those that are left.
-func TestRace_cart_distinct(t *testing.T) {
-	t.Parallel()
-	const orders = 20_000
-	for _, c := range []struct {
-		skus, lines int
-		skew        float64
-	}{{64, 3, 0}, {1000, 3, 1.2}, {5, 4, 2}} {
-		race := Race{Least: c.lines, Lines: c.lines, Skew: c.skew}
-		for k := range c.skus {
-			race.SKUs = append(race.SKUs, strconv.Itoa(k))
-		}
-		run, random := newRun(race), rand.New(rand.NewPCG(1, 1))
-		got, want := make([]float64, c.skus), make([]float64, c.skus) // how many carts have the SKU
-		for range orders {
-			for _, line := range run.cart(random) {
-				k, _ := strconv.Atoi(line.SKU)
-				got[k]++
-			}
-			// Each SKU is due after an exponential time with its weight as the rate: those that are due first are drawn.
-			due := make([]float64, c.skus)
-			for k := range due {
-				due[k] = random.ExpFloat64() * math.Pow(float64(k+1), c.skew)
-			}
-			last := slices.Sorted(slices.Values(due))[c.lines-1]
-			for k := range due {
-				if due[k] <= last {
-					want[k]++
-				}
-			}
-		}
-		for k := range min(10, c.skus) {
-			if math.Abs(got[k]-want[k]) > 5*math.Sqrt(got[k]+want[k]) {
-				t.Errorf("%+v: SKU %d: got %v carts with it, want %v", c, k, got[k], want[k])
-			}
 		}
 	}
 }
