@@ -18,7 +18,7 @@ import (
 type Check struct {
 	Name  string
 	About string
-	check func(*record) []string
+	check func(*record)
 }
 
 // All is the table. Adding a check is adding a row.
@@ -47,11 +47,12 @@ const most = 5
 func Run(h *history.History) (broken []history.Violation) {
 	r := newRecord(h)
 	for _, c := range All() {
-		found := c.check(r)
-		for _, detail := range found[:min(most, len(found))] {
+		r.found = nil
+		c.check(r)
+		for _, detail := range r.found[:min(most, len(r.found))] {
 			broken = append(broken, history.Violation{Check: c.Name, Detail: detail})
 		}
-		if more := len(found) - most; more > 0 {
+		if more := len(r.found) - most; more > 0 {
 			broken = append(broken, history.Violation{Check: c.Name, Detail: fmt.Sprintf("and %d more", more)})
 		}
 	}
@@ -63,16 +64,19 @@ type record struct {
 	*history.History
 	placed   map[string]history.Operation // by order, without replays
 	byKey    map[buyerKey]history.Operation
-	reserved map[string]map[string][]history.Movement // by order and SKU
+	reserved map[line][]history.Movement
+
+	found []string // by the check that runs
 }
 
 type buyerKey struct{ buyer, key string }
 
+// line is that of an order for a SKU.
+type line struct{ order, sku string }
+
 func newRecord(h *history.History) *record {
 	r := &record{
-		History: h,
-		placed:  map[string]history.Operation{}, byKey: map[buyerKey]history.Operation{},
-		reserved: map[string]map[string][]history.Movement{},
+		History: h, placed: map[string]history.Operation{}, byKey: map[buyerKey]history.Operation{}, reserved: map[line][]history.Movement{},
 	}
 	for _, o := range r.Operations {
 		if o.Kind != history.Buy {
@@ -86,22 +90,23 @@ func newRecord(h *history.History) *record {
 		}
 	}
 	for _, m := range h.Movements {
-		if m.Kind != "reserve" {
-			continue
+		if m.Kind == "reserve" {
+			r.reserved[line{m.OrderID, m.SKU}] = append(r.reserved[line{m.OrderID, m.SKU}], m)
 		}
-		if r.reserved[m.OrderID] == nil {
-			r.reserved[m.OrderID] = map[string][]history.Movement{}
-		}
-		r.reserved[m.OrderID][m.SKU] = append(r.reserved[m.OrderID][m.SKU], m)
 	}
 	return r
 }
 
-func receipts(r *record) (broken []string) {
+// broken notes a violation of the check that runs.
+func (r *record) broken(format string, values ...any) {
+	r.found = append(r.found, fmt.Sprintf(format, values...))
+}
+
+func receipts(r *record) {
 	for id, o := range r.placed {
 		kept, there := r.Orders[id]
 		if !there {
-			broken = append(broken, fmt.Sprintf("order %s is not there: %v", id, o))
+			r.broken("order %s is not there: %v", id, o)
 			continue
 		}
 		want := map[string]int64{}
@@ -109,18 +114,17 @@ func receipts(r *record) (broken []string) {
 			want[line.SKU] = line.Units
 		}
 		if kept.Buyer != o.Buyer || !maps.Equal(kept.Units, want) {
-			broken = append(broken, fmt.Sprintf("order %s is %+v, and was acknowledged otherwise: %v", id, kept, o))
+			r.broken("order %s is %+v, and was acknowledged otherwise: %v", id, kept, o)
 		}
 		for sku, units := range want {
-			if rows := r.reserved[id][sku]; len(rows) != 1 || rows[0].Reserved != units || rows[0].Available != -units {
-				broken = append(broken, fmt.Sprintf("the ledger has %d reservations of %s for order %s, want one of %d units", len(rows), sku, id, units))
+			if rows := r.reserved[line{id, sku}]; len(rows) != 1 || rows[0].Reserved != units || rows[0].Available != -units {
+				r.broken("the ledger has %d reservations of %s for order %s, want one of %d units", len(rows), sku, id, units)
 			}
 		}
 	}
-	return broken
 }
 
-func keys(r *record) (broken []string) {
+func keys(r *record) {
 	orders := map[buyerKey]string{}
 	for id, kept := range r.Orders {
 		key := buyerKey{kept.Buyer, kept.Key}
@@ -129,22 +133,21 @@ func keys(r *record) (broken []string) {
 		orders[key] = id
 		switch {
 		case twice:
-			broken = append(broken, fmt.Sprintf("key %s has two orders, %s and %s", kept.Key, id, other))
+			r.broken("key %s has two orders, %s and %s", kept.Key, id, other)
 		case !asked:
-			broken = append(broken, fmt.Sprintf("order %s has the key %s, which no request had", id, kept.Key))
+			r.broken("order %s has the key %s, which no request had", id, kept.Key)
 		case o.Outcome == history.SoldOut || o.Outcome == history.Rejected:
-			broken = append(broken, fmt.Sprintf("order %s is there, and its buyer was refused: %v", id, o))
+			r.broken("order %s is there, and its buyer was refused: %v", id, o)
 		}
 	}
 	for _, o := range r.Operations {
 		if first := r.byKey[buyerKey{o.Buyer, o.Key}]; o.Kind == history.Buy && (o.Outcome != first.Outcome || o.OrderID != first.OrderID) {
-			broken = append(broken, fmt.Sprintf("key %s has two answers: %v (order %s); %v (order %s)", o.Key, first, first.OrderID, o, o.OrderID))
+			r.broken("key %s has two answers: %v (order %s); %v (order %s)", o.Key, first, first.OrderID, o, o.OrderID)
 		}
 	}
-	return broken
 }
 
-func levels(r *record) (broken []string) {
+func levels(r *record) {
 	folded, held, supplied := map[string]history.Level{}, map[string]history.Level{}, maps.Clone(r.Supplied)
 	for _, m := range r.Movements {
 		folded[m.SKU] = folded[m.SKU].Plus(m.Level)
@@ -167,26 +170,25 @@ func levels(r *record) (broken []string) {
 	for _, sku := range r.SKUs.All() {
 		l := r.Levels[sku]
 		if l != folded[sku] {
-			broken = append(broken, fmt.Sprintf("%s has %+v, its ledger adds up to %+v", sku, l, folded[sku]))
+			r.broken("%s has %+v, its ledger adds up to %+v", sku, l, folded[sku])
 		}
 		if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
-			broken = append(broken, fmt.Sprintf("%s has impossible counts %+v", sku, l))
+			r.broken("%s has impossible counts %+v", sku, l)
 		}
 		if l.Reserved != held[sku].Reserved || l.Sold != held[sku].Sold {
-			broken = append(broken, fmt.Sprintf("%s has %+v, and its orders hold %+v", sku, l, held[sku]))
+			r.broken("%s has %+v, and its orders hold %+v", sku, l, held[sku])
 		}
 		if l.Supplied != supplied[sku] {
-			broken = append(broken, fmt.Sprintf("%s has %+v, and %d units were supplied", sku, l, supplied[sku]))
+			r.broken("%s has %+v, and %d units were supplied", sku, l, supplied[sku])
 		}
 	}
-	return broken
 }
 
 // fences reads the reservations of the ledger in the order of their ids. Each id was made while its transaction had the row of
 // the SKU locked, and begins with the time in milliseconds.
-func fences(r *record) (broken []string) {
+func fences(r *record) {
 	if r.ClocksApart {
-		return nil
+		return
 	}
 	highest := map[string]history.Movement{} // by SKU
 	for _, m := range r.Movements {
@@ -197,10 +199,9 @@ func fences(r *record) (broken []string) {
 		if m.Fence >= before.Fence {
 			highest[m.SKU] = m
 		} else if m.Millisecond() != before.Millisecond() {
-			broken = append(broken, fmt.Sprintf("%s: order %s was placed with fence %d after order %s with %d", m.SKU, m.OrderID, m.Fence, before.OrderID, before.Fence))
+			r.broken("%s: order %s was placed with fence %d after order %s with %d", m.SKU, m.OrderID, m.Fence, before.OrderID, before.Fence)
 		}
 	}
-	return broken
 }
 
 // never is later than any history ends.
@@ -210,7 +211,7 @@ const never = time.Duration(math.MaxInt64)
 // order may hold its units from the first request for it until the first answer that it is cancelled or has expired. An
 // order without such an answer may have held them to the end, and units that were brought in count from the answer on.
 // Whatever is free by that count was free.
-func refusals(r *record) (broken []string) {
+func refusals(r *record) {
 	type change struct {
 		at    time.Duration
 		units int64
@@ -266,13 +267,12 @@ func refusals(r *record) (broken []string) {
 			enough = enough && least(line.SKU, o.Last()) >= line.Units
 		}
 		if enough {
-			broken = append(broken, fmt.Sprintf("refused while at least %d units of %s were free: %v", least(o.Lines[0].SKU, o.Last()), o.Lines[0].SKU, o))
+			r.broken("refused while at least %d units of %s were free: %v", least(o.Lines[0].SKU, o.Last()), o.Lines[0].SKU, o)
 		}
 	}
-	return broken
 }
 
-func ends(r *record) (broken []string) {
+func ends(r *record) {
 	ended := map[string]map[string]int{} // by order, rows of its movements that end it, by kind and SKU
 	for _, m := range r.Movements {
 		if m.Kind == "sell" || m.Kind == "release" {
@@ -290,10 +290,10 @@ func ends(r *record) (broken []string) {
 	}
 	for id, kept := range r.Orders {
 		if (kept.Status == "paid" || kept.Status == "cancelled") && !asked[kept.Status+id] {
-			broken = append(broken, fmt.Sprintf("order %s is %s, which no request asked for", id, kept.Status))
+			r.broken("order %s is %s, which no request asked for", id, kept.Status)
 		}
 		if kept.Status == "pending" {
-			broken = append(broken, fmt.Sprintf("order %s has not expired", id))
+			r.broken("order %s has not expired", id)
 		}
 		want := map[string]int{}
 		for sku := range kept.Units {
@@ -302,21 +302,20 @@ func ends(r *record) (broken []string) {
 			}
 		}
 		if !maps.Equal(want, ended[id]) {
-			broken = append(broken, fmt.Sprintf("order %s is %s, and its ledger has %v", id, kept.Status, ended[id]))
+			r.broken("order %s is %s, and its ledger has %v", id, kept.Status, ended[id])
 		}
 	}
 	for _, o := range r.Operations {
 		kept, there := r.Orders[o.OrderID]
 		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
 		if answered && (!there || kept.Status != string(o.Outcome)) {
-			broken = append(broken, fmt.Sprintf("order %s is %q, and its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o))
+			r.broken("order %s is %q, and its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o)
 		}
 	}
-	return broken
 }
 
 // payments expects a payment for each paid order also where the buyer's own word counts.
-func payments(r *record) (broken []string) {
+func payments(r *record) {
 	outcomes := map[string]history.Outcome{
 		"": history.Paid, "already-paid": history.PaidTwice, "amount-mismatch": history.Mismatch,
 		"order-expired": history.Expired, "order-ended": history.Cancelled,
@@ -328,12 +327,12 @@ func payments(r *record) (broken []string) {
 		}
 		pays[p.OrderID]++
 		if kept := r.Orders[p.OrderID]; kept.Total != p.Amount {
-			broken = append(broken, fmt.Sprintf("payment %s of %v pays order %s, which costs %v", id, p.Amount, p.OrderID, kept.Total))
+			r.broken("payment %s of %v pays order %s, which costs %v", id, p.Amount, p.OrderID, kept.Total)
 		}
 	}
 	for id, kept := range r.Orders {
 		if n := pays[id]; n != 1 && kept.Status == "paid" || n > 0 && kept.Status != "paid" {
-			broken = append(broken, fmt.Sprintf("order %s is %s, and has %d payments", id, kept.Status, n))
+			r.broken("order %s is %s, and has %d payments", id, kept.Status, n)
 		}
 	}
 	first := map[string]history.Operation{}
@@ -342,50 +341,47 @@ func payments(r *record) (broken []string) {
 			continue
 		}
 		if before, again := first[o.PaymentID]; again && before.Outcome != o.Outcome {
-			broken = append(broken, fmt.Sprintf("payment %s has two answers: %v; %v", o.PaymentID, before, o))
+			r.broken("payment %s has two answers: %v; %v", o.PaymentID, before, o)
 			continue
 		}
 		first[o.PaymentID] = o
 		if p, there := r.Payments[o.PaymentID]; !there || p.OrderID != o.OrderID || p.Amount != o.Amount || outcomes[p.Refusal] != o.Outcome {
-			broken = append(broken, fmt.Sprintf("payment %s is on record as %+v: %v", o.PaymentID, p, o))
+			r.broken("payment %s is on record as %+v: %v", o.PaymentID, p, o)
 		}
 		if refused := o.Outcome != history.Paid; refused != r.Refused[o.PaymentID] {
-			broken = append(broken, fmt.Sprintf("the operator sees payment %s among the refused: %v: %v", o.PaymentID, !refused, o))
+			r.broken("the operator sees payment %s among the refused: %v: %v", o.PaymentID, !refused, o)
 		}
 	}
-	return broken
 }
 
-func outcomes(r *record) (broken []string) {
+func outcomes(r *record) {
 	for _, o := range r.Operations {
 		if o.Outcome == history.Unknown || o.Outcome == history.Rejected {
-			broken = append(broken, fmt.Sprintf("%s, after %d requests: %v", o.Outcome, len(o.Requests), o))
+			r.broken("%s, after %d requests: %v", o.Outcome, len(o.Requests), o)
 		}
 		for _, request := range o.Requests {
 			// The clients stay below each limit that is answered with 429.
 			if strings.HasPrefix(request.Answer, "500") || strings.HasPrefix(request.Answer, "429") {
-				broken = append(broken, fmt.Sprintf("shop %d answered %s: %v", request.Shop+1, request.Answer, o))
+				r.broken("shop %d answered %s: %v", request.Shop+1, request.Answer, o)
 			}
 		}
 	}
-	return broken
 }
 
 // within is how soon after a healed fault each shop has to sell.
 const within = 5 * time.Second
 
-func recovery(r *record) []string {
-	if r.Recovery <= within {
-		return nil
+func recovery(r *record) {
+	if r.Recovery > within {
+		r.broken("not every shop sold again by every strategy within %v, but after %v, or not at all", within, r.Recovery.Round(time.Millisecond))
 	}
-	return []string{fmt.Sprintf("not every shop sold again by every strategy within %v, but after %v, or not at all", within, r.Recovery.Round(time.Millisecond))}
 }
 
 // longest is how long a request may take at a shop that does not depend on the lock. By lanes, it waits for half a second
 // to release leases, and for another half to have the next; the rest is for a busy machine.
 const longest = 2 * time.Second
 
-func waits(r *record) (broken []string) {
+func waits(r *record) {
 	for _, o := range r.Operations {
 		for _, request := range o.Requests {
 			took := request.Answered - request.Sent
@@ -393,20 +389,18 @@ func waits(r *record) (broken []string) {
 				continue
 			}
 			if by := r.Strategies[request.Shop%len(r.Strategies)]; by == "lanes" || by == "batch" {
-				broken = append(broken, fmt.Sprintf("shop %d, by %s, took %v: %v", request.Shop+1, by, took.Round(time.Millisecond), o))
+				r.broken("shop %d, by %s, took %v: %v", request.Shop+1, by, took.Round(time.Millisecond), o)
 			}
 		}
 	}
-	return broken
 }
 
-func unnoticed(r *record) (broken []string) {
+func unnoticed(r *record) {
 	for _, o := range r.Operations {
 		if first := o.Requests[0]; r.Unnoticed && len(o.Requests) > 1 {
-			broken = append(broken, fmt.Sprintf("a request to shop %d failed after %v (%s): %v", first.Shop+1, first.Answered-first.Sent, first.Answer, o))
+			r.broken("a request to shop %d failed after %v (%s): %v", first.Shop+1, first.Answered-first.Sent, first.Answer, o)
 		}
 	}
-	return broken
 }
 
-func audit(r *record) []string { return r.Findings }
+func audit(r *record) { r.found = r.Findings }

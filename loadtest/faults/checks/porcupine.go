@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -14,7 +13,7 @@ const judgeLimit = 5 * time.Second
 
 // linearizable has Porcupine look for a sequence of the operations on the SKU Few, each at one moment between its request
 // and its answer, in which every answer is true of a plain counter.
-func linearizable(r *record) []string {
+func linearizable(r *record) {
 	few := r.SKUs.Few
 	model := porcupine.Model{
 		Init: func() any { return r.Supplied[few] },
@@ -65,7 +64,6 @@ func linearizable(r *record) []string {
 	result := porcupine.CheckOperationsTimeout(model, all, judgeLimit)
 	r.Undecided = result == porcupine.Unknown
 	if result == porcupine.Illegal {
-		return []string{fmt.Sprintf("no sequence of the %d operations on %s explains their answers", len(all), few)}
+		r.broken("no sequence of the %d operations on %s explains their answers", len(all), few)
 	}
-	return nil
 }
