@@ -38,7 +38,11 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 	}
 	return web.Lab{
 		Strategies: shop.Strategies, Lessons: lessons, Defaults: first,
-		Check: func(c web.Choice) *web.Problem { return l.with(c).problem() },
+		Check: func(c web.Choice) error {
+			l := l.with(c)
+			l.From = "embedded" // containers run by now, and have addresses
+			return l.Validate()
+		},
 		Fit: func(c web.Choice) bool {
 			return l.with(c).shops(c.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) == nil
 		},
@@ -74,17 +78,4 @@ func (l loadTest) with(c web.Choice) loadTest {
 		l.Instances = c.Instances
 	}
 	return l
-}
-
-// problem returns what is wrong with the flags, for the form; nil if nothing is.
-func (l loadTest) problem() *web.Problem {
-	l.From = "embedded" // containers run by now, and have addresses
-	err := l.Validate()
-	if wrong := (*flagError)(nil); errors.As(err, &wrong) {
-		return &web.Problem{Field: wrong.flag, Text: wrong.want}
-	}
-	if err != nil {
-		return &web.Problem{Text: err.Error()}
-	}
-	return nil
 }

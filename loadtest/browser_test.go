@@ -378,8 +378,8 @@ func TestUI_containers(t *testing.T) {
 	lab := loadTest{raceCommand: *f}.lab(nil, shopclient.Lab{}, nil)
 	c := lab.Defaults
 	c.Strategies, c.Buyers = []string{"redis"}, 60
-	if problem := lab.Check(c); problem != nil {
-		t.Errorf("check: got %+v, want none", problem)
+	if err := lab.Check(c); err != nil {
+		t.Errorf("check: got %v, want none", err)
 	}
 	want := "go run ./loadtest --strategies redis --buyers 60 --servers docker"
 	if got := lab.Report(c).Run.Command; got != want {

@@ -11,6 +11,7 @@ import (
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/stats"
 	"example.com/shop/loadtest/verdict"
+	"example.com/shop/loadtest/web"
 )
 
 const judgeAbout = `Judges what other tools have bought, such as k6 and wrk, by the shop's own books.
@@ -46,10 +47,10 @@ make no sense.
 `
 }
 
-// Validate returns a flagError for a target that is no URL.
+// Validate returns a Problem for a target that is no URL.
 func (c *judgeCommand) Validate() error {
 	if !isURL(c.Target) {
-		return &flagError{"target", wantURL}
+		return &web.Problem{Field: "target", Text: wantURL}
 	}
 	return nil
 }

@@ -96,22 +96,3 @@ func TestRun_judge_operator(t *testing.T) {
 		t.Errorf("got %d, want %d and the finding:\n%s%s", code, exitBroken, stdout.String(), stderr.String())
 	}
 }
-
-// "2 if the flags make no sense."
-func TestRun_judge_usage(t *testing.T) {
-	t.Parallel()
-	for want, args := range map[string][]string{
-		"--sku=NAME": {"--target", "http://127.0.0.1:1"},
-		"--target":   {"--sku", "mug"},
-		wantURL:      {"--target", "localhost:8080", "--sku", "mug"},
-	} {
-		code, stdout, stderr := start(t, append([]string{"judge"}, args...)...)
-		if code != exitUsage || !stderr.Has(want) || stdout.String() != "" {
-			t.Errorf("judge %v: got %d, want %d and %q in\n%s", args, code, exitUsage, want, stderr.String())
-		}
-	}
-	code, stdout, _ := start(t, "judge", "--help")
-	if code != exitOK || !stdout.Has("Exit code: 0 if every SKU is correct, 1 if one is not") || !stdout.Has(noLog) {
-		t.Errorf("--help: got %d, want %d, the exit codes and what is not known in\n%s", code, exitOK, stdout.String())
-	}
-}

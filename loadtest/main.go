@@ -128,19 +128,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return exitBroken
 }
 
-// flagError is what is wrong with a flag, for the command line and for the form of the page.
-type flagError struct {
-	flag string // without the dashes; empty if want names the flags
-	want string
-}
-
-func (e *flagError) Error() string {
-	if e.flag == "" {
-		return e.want
-	}
-	return "--" + e.flag + ": " + e.want
-}
-
 // help is kong's, and the footer of the command.
 func help(options kong.HelpOptions, parsed *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, parsed); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -180,7 +179,7 @@ func TestRun_target(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		strategy string // none: it is no teaching shop
-		promises bool
+		designed bool
 		status   string // of the orders
 		code     int
 		stderr   string
@@ -193,7 +192,7 @@ func TestRun_target(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shop := newLab(t, c.strategy, c.promises)
+			shop := newLab(t, c.strategy, c.designed)
 			shop.status = c.status
 			code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "all", "--buyers", "20", "--stock", "5", "--json", "-")
 			if code != c.code || !stderr.Has(c.stderr) {
@@ -231,6 +230,15 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--target", ""}, "--target: is empty: want a value, or leave it out"},
 		{[]string{"--redlock", ""}, "--redlock: is empty"},
 		{[]string{"step", ""}, "[<name>]: is empty"},
+		{[]string{"step", "all", "none"}, "unexpected argument none"},
+		{[]string{"step", "none", "--nonsense"}, "--nonsense"},
+		{[]string{"step", "all", "--servers", "docker", "--redis", "127.0.0.1:1"}, "leave out"},
+		{[]string{"step", "none", "--redis", "nonsense"}, "--redis"},
+		{[]string{"step", "nonsense"}, `"nonsense" is no lesson`},
+		{[]string{"step", "redis"}, `"redis" is no lesson`},
+		{[]string{"judge", "--target", "http://127.0.0.1:1"}, "--sku=NAME"},
+		{[]string{"judge", "--sku", "mug"}, "--target"},
+		{[]string{"judge", "--target", "localhost:8080", "--sku", "mug"}, wantURL},
 		{[]string{"judge", "--target", "http://x", "--sku", "mug", "--sku", ""}, "--sku: is empty"},
 		{[]string{"bench", "--shop", ""}, "--shop: is empty"},
 		{[]string{"--redlock", "a:1,b:1,redis://A:1/3"}, "--redlock: a:1 is named twice: want independent servers"},
@@ -260,16 +268,9 @@ func TestRun_usage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
-			var stdout, stderr testserver.LogBuffer
-			code := run(t.Context(), tt.args, noEnv, &stdout, &stderr)
-			if code != 2 {
-				t.Errorf("exit code: got %d, want 2", code)
-			}
-			if !stderr.Has(tt.want) {
-				t.Errorf("stderr: got %q, want in it: %q", stderr.String(), tt.want)
-			}
-			if stdout.String() != "" {
-				t.Errorf("stdout: got %q, want nothing", stdout.String())
+			code, stdout, stderr := start(t, tt.args...)
+			if code != exitUsage || !stderr.Has(tt.want) || stdout.String() != "" {
+				t.Errorf("got exit code %d, want %d, on stdout nothing and on stderr %q:\n%s\n%s", code, exitUsage, tt.want, stdout.String(), stderr.String())
 			}
 		})
 	}
@@ -277,49 +278,22 @@ func TestRun_usage(t *testing.T) {
 
 func TestRun_help(t *testing.T) {
 	t.Parallel()
-	var stdout, stderr testserver.LogBuffer
-	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != 0 {
-		t.Errorf("exit code: got %d, want 0", code)
-	}
-	for _, want := range []string{"--strategies", "--against DIR' compares two checkouts", "Examples:", "undersold  units in no order", "Exit code:"} {
-		if !stdout.Has(want) {
-			t.Errorf("help: want %q in\n%s", want, stdout.String())
+	for command, wants := range map[string][]string{
+		"":      {"--strategies", "--against DIR' compares two checkouts", "Examples:", "undersold  units in no order", "Exit code:"},
+		"step":  {"A timeline reads from top to bottom"},
+		"judge": {"Exit code: 0 if every SKU is correct, 1 if one is not", noLog},
+	} {
+		code, stdout, _ := start(t, append(strings.Fields(command), "--help")...)
+		for _, want := range wants {
+			if code != exitOK || !stdout.Has(want) {
+				t.Errorf("%s --help: got %d, want %d and %q in\n%s", command, code, exitOK, want, stdout.String())
+			}
 		}
 	}
-	for line := range strings.Lines(stdout.String()) {
+	_, help, _ := start(t, "--help")
+	for line := range strings.Lines(help.String()) {
 		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > helpWidth {
-			t.Errorf("help: got a line of %d columns, want at most %d: %s", got, helpWidth, line)
+			t.Errorf("got a line of %d columns, want at most %d: %s", got, helpWidth, line)
 		}
-	}
-}
-
-// cancelAt is a writer that calls cancel when a text was written to it.
-type cancelAt struct {
-	testserver.LogBuffer
-	text   string
-	cancel func()
-}
-
-func (c *cancelAt) Write(p []byte) (int, error) {
-	n, err := c.LogBuffer.Write(p)
-	if c.Has(c.text) {
-		c.cancel()
-	}
-	return n, err
-}
-
-// Ctrl-C in the middle leaves no folder and no server behind; TestMain looks for what still runs.
-func TestRun_interrupted(t *testing.T) {
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	ctx, cancel := context.WithCancel(t.Context())
-	var stdout testserver.LogBuffer
-	stderr := &cancelAt{text: "mutex: ", cancel: cancel} // the race of none is over
-	code := run(ctx, []string{"--buyers", "30", "--stock", "3"}, noEnv, &stdout, stderr)
-	if code != 1 || !stderr.Has("interrupted") || !stdout.Has("\nnone ") {
-		t.Errorf("exit code: got %d, want 1 and the first race in\n%s\n%s", code, stdout.String(), stderr.String())
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: got %v, %v, want nothing", left, err)
 	}
 }

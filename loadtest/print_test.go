@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -135,23 +133,6 @@ func TestScreen_explanation(t *testing.T) {
 	r := result.Report{Strategies: []result.Strategy{redis()}, NotRun: []result.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}}}
 	if got, want := (screen{}).explanation(r), "\nNot run:\nzookeeper  it needs a ZooKeeper.\n\nAs expected, redis was correct.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want at its end %q", got, want)
-	}
-}
-
-// What is written can be read back.
-func TestReport_JSON(t *testing.T) {
-	t.Parallel()
-	r := result.Report{Version: result.Version, Machine: result.Machine{OS: "linux"}, Strategies: []result.Strategy{none(), redis()}}
-	var b bytes.Buffer
-	if err := r.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
-	var back result.Report
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(r, back); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
 

@@ -76,17 +76,18 @@ func TestRun_closed_pipe(t *testing.T) {
 	}
 }
 
-// Ctrl-C leaves no folder behind, also where it comes twice at once, as from timeout(1) and its group.
-func TestRun_interrupted_twice(t *testing.T) {
+// Ctrl-C leaves no folder behind, also where it comes twice at once, as from timeout(1) and its group; the races that are over
+// are shown.
+func TestRun_interrupted(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
 	program := exec.CommandContext(t.Context(), os.Args[0], asProgram, "--buyers", "50", "--stock", "3")
-	var stderr testserver.LogBuffer
-	program.Env, program.Stderr = append(os.Environ(), "TMPDIR="+temp), &stderr
+	var stdout, stderr testserver.LogBuffer
+	program.Env, program.Stdout, program.Stderr = append(os.Environ(), "TMPDIR="+temp), &stdout, &stderr
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testserver.Until(t, "one race is over", time.Minute, func() bool { return stderr.Has("none: ") })
+	testserver.Until(t, "one race is over", time.Minute, func() bool { return stderr.Has("mutex: ") })
 	for range 2 {
 		if err := program.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -95,6 +96,9 @@ func TestRun_interrupted_twice(t *testing.T) {
 	_ = program.Wait()
 	left, err := os.ReadDir(temp)
 	if code := program.ProcessState.ExitCode(); code != exitBroken || err != nil || len(left) > 0 {
-		t.Errorf("got exit code %d, %v, %v left, want %d and nothing\n%s", code, err, left, exitBroken, stderr.String())
+		t.Errorf("got exit code %d, %v, %v left, want %d and nothing", code, err, left, exitBroken)
+	}
+	if !stderr.Has("interrupted") || !stdout.Has("\nnone ") {
+		t.Errorf("want the first race in\n%s\n%s", stdout.String(), stderr.String())
 	}
 }

@@ -17,7 +17,7 @@ type Lab struct {
 	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
-	Check  func(Choice) *Problem                                                                      // nil, or what is wrong with a choice
+	Check  func(Choice) error                                                                         // what is wrong with a choice, a *Problem if it is one field
 	Fit    func(Choice) bool                                                                          // reports whether the races of a choice can be held at the same time
 	Report func(Choice) result.Report                                                                 // of no races yet
 	Race   func(context.Context, Choice, shopclient.Strategy, crowd.Watcher) (result.Strategy, error) // of one strategy
@@ -48,8 +48,15 @@ func (c Choice) Think() time.Duration {
 	return time.Duration(min(max(c.ThinkMS, -hour), hour) * float64(time.Millisecond))
 }
 
-// Problem is what is wrong with a field of the form.
+// Problem is what is wrong with a field of the form, or with a flag.
 type Problem struct {
-	Field string `json:"field,omitempty"` // as the flag is called
+	Field string `json:"field,omitempty"` // as the flag is called, without dashes; empty if Text names it
 	Text  string `json:"text"`
+}
+
+func (p *Problem) Error() string {
+	if p.Field == "" {
+		return p.Text
+	}
+	return "--" + p.Field + ": " + p.Text
 }

@@ -233,7 +233,11 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
 		return
 	}
-	if problem := s.lab.Check(c); problem != nil {
+	if err := s.lab.Check(c); err != nil {
+		problem, ofField := errors.AsType[*Problem](err)
+		if !ofField {
+			problem = &Problem{Text: err.Error()}
+		}
 		refuse(w, http.StatusUnprocessableEntity, *problem)
 		return
 	}

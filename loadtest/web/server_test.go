@@ -37,7 +37,7 @@ func newLab(change ...func(*Lab)) Lab {
 			{Name: "none", Lesson: "Read, think, write.", Available: true},
 		},
 		Defaults: Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5},
-		Check: func(c Choice) *Problem {
+		Check: func(c Choice) error {
 			if c.Buyers == 0 {
 				return &Problem{"buyers", "want 1 to 100000"}
 			}
