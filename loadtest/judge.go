@@ -47,10 +47,10 @@ make no sense.
 `
 }
 
-// Validate returns a Problem for a target that is no URL.
+// Validate returns an InputError for a target that is no URL.
 func (c *judgeCommand) Validate() error {
 	if !isURL(c.Target) {
-		return &web.Problem{Field: "target", Text: wantURL}
+		return &web.InputError{Field: "target", Text: wantURL}
 	}
 	return nil
 }

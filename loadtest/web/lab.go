@@ -17,11 +17,11 @@ type Lab struct {
 	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
-	Check  func(Choice) error                                                                         // what is wrong with a choice, a *Problem if it is one field
-	Fit    func(Choice) bool                                                                          // reports whether the races of a choice can be held at the same time
-	Report func(Choice) result.Report                                                                 // of no races yet
-	Race   func(context.Context, Choice, shopclient.Strategy, crowd.Watcher) (result.Strategy, error) // of one strategy
-
+	Check  func(Choice) error         // what is wrong with a choice, an *InputError if it is one field
+	Fit    func(Choice) bool          // reports whether the races of a choice can be held at the same time
+	Report func(Choice) result.Report // of no races yet
+	// Race holds the race of one strategy.
+	Race func(context.Context, Choice, shopclient.Strategy, crowd.Watcher) (result.Strategy, error)
 	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the strategy (step.Player).
 	Position func(ctx context.Context, name string, loose bool) (step.Position, error)
 	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
@@ -48,15 +48,15 @@ func (c Choice) Think() time.Duration {
 	return time.Duration(min(max(c.ThinkMS, -hour), hour) * float64(time.Millisecond))
 }
 
-// Problem is what is wrong with a field of the form, or with a flag.
-type Problem struct {
+// InputError is what is wrong with a field of the form, or with a flag.
+type InputError struct {
 	Field string `json:"field,omitempty"` // as the flag is called, without dashes; empty if Text names it
 	Text  string `json:"text"`
 }
 
-func (p *Problem) Error() string {
-	if p.Field == "" {
-		return p.Text
+func (e *InputError) Error() string {
+	if e.Field == "" {
+		return e.Text
 	}
-	return "--" + p.Field + ": " + p.Text
+	return "--" + e.Field + ": " + e.Text
 }

@@ -125,7 +125,7 @@ func guard(name string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !trusted(r.Host, name) {
-			refuse(w, http.StatusMisdirectedRequest, Problem{Text: "this is not the host that the lab listens on"})
+			refuse(w, http.StatusMisdirectedRequest, InputError{Text: "this is not the host that the lab listens on"})
 			return
 		}
 		sameOrigin.ServeHTTP(w, r)
@@ -184,7 +184,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 	var home bytes.Buffer
 	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
+		refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
 		return
 	}
 	answer(w, "text/html; charset=utf-8", home.Bytes())
@@ -230,13 +230,13 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	}
 	chosen, err := shopclient.Pick(s.lab.Strategies, c.Strategies)
 	if err != nil {
-		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
+		refuse(w, http.StatusUnprocessableEntity, InputError{"strategies", err.Error()})
 		return
 	}
 	if err := s.lab.Check(c); err != nil {
-		problem, ofField := errors.AsType[*Problem](err)
+		problem, ofField := errors.AsType[*InputError](err)
 		if !ofField {
-			problem = &Problem{Text: err.Error()}
+			problem = &InputError{Text: err.Error()}
 		}
 		refuse(w, http.StatusUnprocessableEntity, *problem)
 		return
@@ -245,7 +245,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	c.Together = c.Together && fits
 	id := s.begin(c, chosen, fits)
 	if id == 0 {
-		refuse(w, http.StatusConflict, Problem{Text: busy})
+		refuse(w, http.StatusConflict, InputError{Text: busy})
 		return
 	}
 	answerJSON(w, http.StatusAccepted, map[string]int{"run": id})
@@ -291,7 +291,7 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.latest().over() {
-		refuse(w, http.StatusConflict, Problem{Text: busy})
+		refuse(w, http.StatusConflict, InputError{Text: busy})
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
@@ -327,7 +327,7 @@ func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
 			err = execute(&html, "failover", all)
 		}
 		if err != nil {
-			refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
+			refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
 			return
 		}
 		answerJSON(w, http.StatusOK, map[string]string{"html": html.String()})
@@ -345,7 +345,7 @@ func (s *server) occupy(w http.ResponseWriter, r *http.Request, limit time.Durat
 	}
 	s.mu.Unlock()
 	if !free {
-		refuse(w, http.StatusConflict, Problem{Text: busy})
+		refuse(w, http.StatusConflict, InputError{Text: busy})
 		return
 	}
 	defer func() {
@@ -364,7 +364,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 		return false
 	}
 	if _, err := shopclient.Pick(s.lab.Strategies, []string{strategy}); err != nil {
-		refuse(w, http.StatusUnprocessableEntity, Problem{"strategies", err.Error()})
+		refuse(w, http.StatusUnprocessableEntity, InputError{"strategies", err.Error()})
 		return false
 	}
 	return true
@@ -373,7 +373,7 @@ func (s *server) playable(w http.ResponseWriter, strategy string) bool {
 // ownShops reports whether the lab's shops are its own, or refuses the request.
 func (s *server) ownShops(w http.ResponseWriter) bool {
 	if len(s.lab.Lessons) == 0 {
-		refuse(w, http.StatusNotFound, Problem{Text: "this needs shops of the lab's own"})
+		refuse(w, http.StatusNotFound, InputError{Text: "this needs shops of the lab's own"})
 		return false
 	}
 	return true
@@ -382,9 +382,9 @@ func (s *server) ownShops(w http.ResponseWriter) bool {
 func answerPlayed(w http.ResponseWriter, played any, err error) {
 	switch {
 	case errors.Is(err, step.ErrSchedule):
-		refuse(w, http.StatusUnprocessableEntity, Problem{Text: err.Error()})
+		refuse(w, http.StatusUnprocessableEntity, InputError{Text: err.Error()})
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, Problem{Text: "it could not be played: " + err.Error()})
+		refuse(w, http.StatusInternalServerError, InputError{Text: "it could not be played: " + err.Error()})
 	default:
 		answerJSON(w, http.StatusOK, played)
 	}
@@ -394,7 +394,7 @@ func answerPlayed(w http.ResponseWriter, played any, err error) {
 func getSource(w http.ResponseWriter, r *http.Request) {
 	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, Problem{Text: "only the files of strategies, batches and wrong locks are shown"})
+		refuse(w, http.StatusNotFound, InputError{Text: "only the files of strategies, batches and wrong locks are shown"})
 		return
 	}
 	answer(w, "text/plain; charset=utf-8", text)
@@ -405,7 +405,7 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 	last := s.latest()
 	report, there := last.outcome()
 	if !there || strconv.Itoa(last.id) != r.PathValue("id") {
-		refuse(w, http.StatusNotFound, Problem{Text: "only the report of the last run is kept"})
+		refuse(w, http.StatusNotFound, InputError{Text: "only the report of the last run is kept"})
 		return
 	}
 	var b bytes.Buffer
@@ -419,11 +419,11 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 	case "report.json":
 		kind, err = "application/json", report.WriteJSON(&b)
 	default:
-		refuse(w, http.StatusNotFound, Problem{Text: "there are result, report.html and report.json"})
+		refuse(w, http.StatusNotFound, InputError{Text: "there are result, report.html and report.json"})
 		return
 	}
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, Problem{Text: err.Error()})
+		refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
 		return
 	}
 	if form != "result" {
@@ -435,7 +435,7 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 // decode reads JSON, or refuses the request.
 func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, Problem{Text: "want JSON"})
+		refuse(w, http.StatusUnsupportedMediaType, InputError{Text: "want JSON"})
 		return false
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -446,14 +446,14 @@ func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
 	case err == nil:
 		return true
 	case errors.As(err, &misfit):
-		refuse(w, http.StatusUnprocessableEntity, Problem{misfit.Field, "want a whole number"})
+		refuse(w, http.StatusUnprocessableEntity, InputError{misfit.Field, "want a whole number"})
 	default:
-		refuse(w, http.StatusBadRequest, Problem{Text: "want JSON of a choice: " + err.Error()})
+		refuse(w, http.StatusBadRequest, InputError{Text: "want JSON of a choice: " + err.Error()})
 	}
 	return false
 }
 
-func refuse(w http.ResponseWriter, status int, p Problem) { answerJSON(w, status, p) }
+func refuse(w http.ResponseWriter, status int, p InputError) { answerJSON(w, status, p) }
 
 func answerJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
