@@ -20,8 +20,8 @@ import (
 type Log struct {
 	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
-	Began   time.Duration // from the common start to what figures count from, see Race.Warm
-	Length  time.Duration // of what they count; 0: to the last answer
+	Began   time.Duration // from the common start to the time that counts, see Race.Warm
+	Length  time.Duration // of the time that counts; 0: to the last answer
 	Records []Record
 }
 
@@ -34,11 +34,11 @@ type Record struct {
 	Ended   time.Duration // from the common start to the last answer
 	Latency time.Duration // the same, from the moment at which the order was due
 	Tries   int
-	Reason  string            // of a Failed or Unknown: how the last try ended; of an Ordered: why it could not be paid or cancelled
+	Reason  string            // how the last try of a Failed or Unknown ended, or why an Ordered could not be paid or cancelled
 	Trace   *shopclient.Trace // nil if the shop reported none
-	Lost    string            // why the shop does not have the Ordered as it was acknowledged, see Recheck
+	Lost    string            // how the shop's order differs from the acknowledged one, see Recheck
 
-	Cancelled bool // its buyer asked for that: its units may be for sale again
+	Cancelled bool // its buyer asked to cancel it: its units may be for sale again
 }
 
 // Outcome is what a buyer knows of an order in the end.
@@ -61,7 +61,7 @@ func (l Log) Unsettled() bool {
 type Summary struct {
 	Acknowledged      int64     `json:"acknowledged"` // orders that were answered as placed
 	Refused           int64     `json:"refused"`      // orders that were answered as sold out
-	Errors            int64     `json:"errors"`       // orders with another answer or none, or one to their payment or cancellation
+	Errors            int64     `json:"errors"`       // orders with another answer or none, or whose payment or cancellation had one
 	Unknown           int64     `json:"unknown"`      // of the errors, those after which there may be an order
 	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
 	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
@@ -210,8 +210,8 @@ var ErrExpired = errors.New("it expired before it was checked; start the shop wi
 // checkers is how many orders Recheck asks for at a time.
 const checkers = 32
 
-// Recheck asks for each acknowledged order, as its buyer. In log, it notes which orders the shop does not know or shows
-// otherwise than they were bought (Lost). It fails if the shop cannot be asked, and with ErrExpired.
+// Recheck asks for each acknowledged order, as its buyer. It sets Lost in the records of orders that the shop does not know
+// or that differ from what was bought. It fails if the shop cannot be asked, and with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) error {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()

@@ -1,21 +1,3 @@
-// Package crowd sends a crowd of buyers to a shop, all at the same moment: each orders once, or again and again.
-//
-// A race goes
-//
-//	connect every buyer -> all wait at the barrier -> released at once ->
-//	each asks until it has an answer -> log -> recheck
-//
-// Each buyer has a connection of its own, which stands before the race begins, so that the shop is measured and not the
-// dialling. A latency counts from the moment at which an order was due: the common start for a buyer's first order, and
-// the answer to the order before for each later one, or to its payment or cancellation. So the time in a queue counts, and
-// retries count.
-//
-// A buyer insists (Patience): with the same idempotency key, it asks again when the shop is too busy (429, 503, or any answer
-// with Retry-After, which is honoured up to a limit) and when the outcome is unknown (no answer, a broken one, another 5xx).
-// The clients of loadtest/faults insist in the same way.
-//
-// The Log has what the buyers were answered. It is written without a look at the shop's books, so that the two can be
-// compared.
 package crowd
 
 import (
@@ -41,7 +23,7 @@ import (
 // Race is what the buyers of one race order and how.
 type Race struct {
 	Shops     []string         // base URLs; buyers are dealt out to them in turn
-	Operators []string         // their operators' listeners, where a payment service says that orders are paid; nil: buyers pay by their own word
+	Operators []string         // the operators' listeners of Shops, for payments by a payment service; nil: buyers pay by their own word
 	Keys      *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
 	Strategy  string
 	Think     time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
@@ -49,7 +31,7 @@ type Race struct {
 	Buyers   int
 	Duration time.Duration // how long each buyer orders, again as soon as there is an answer; 0: each orders once
 	Timeout  time.Duration // of the race, after Warm and Duration: buyers without an answer by then count as errors
-	Orders   int           // after that many a buyer leaves, and another comes who has never bought before; 0: never
+	Orders   int           // after N orders, a buyer who has never bought takes the place of this one; 0: never
 
 	SKUs        []string // at least one, the most wanted first
 	Skew        float64  // the k-th is wanted in proportion to 1/k^Skew (Zipf); 0: all alike
@@ -61,8 +43,8 @@ type Race struct {
 	RequestTimeout time.Duration // of one try
 	Watcher        Watcher       // nil for none
 
-	// Warm is the time before Duration, which measurements have: Duration begins when Warm has passed and each buyer has
-	// had an answer, and figures are of Duration alone. 0: Duration begins at once, and figures are of the whole race.
+	// Warm is for measurements: Duration begins when Warm has passed and each buyer has had an answer, and only Duration
+	// counts. 0: Duration begins at once, and the whole race counts.
 	Warm time.Duration
 }
 

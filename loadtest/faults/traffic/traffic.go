@@ -1,6 +1,6 @@
 // Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at their own
-// orders and at those of others, ask again with the same key, and restock; all they draw comes from a seed. Whatever happens,
-// they ask until they have a final answer, as a correct client does, and record each request.
+// orders and at other buyers' orders, ask again with the same key, and restock. All random choices come from a seed. A client
+// insists on a final answer as the buyers of loadtest/crowd do, whatever is broken, and records each request.
 package traffic
 
 import (
@@ -44,7 +44,7 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
-	Buyers     int                                     // of Deep, Hot and Cold; fewBuyers more buy Few, one pays late, and one for each strategy buys Deep
+	Buyers     int                                     // of Deep, Hot and Cold, besides those of Few and of each strategy
 	Strategies []string                                // that requests choose; "" where the shops do
 	Seed       uint64
 	Patient    bool
