@@ -8,31 +8,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"runtime/debug"
-	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9/logging"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/lab"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { // a second signal kills the process, but not the one that timeout(1) sends to its group
-		time.Sleep(100 * time.Millisecond)
-		stop()
-	})
-	logging.Disable() // go-redis returns the errors that it logs
-	os.Exit(run(ctx, os.Args[1:]))
-}
+func main() { os.Exit(run(app.UntilSignal(), os.Args[1:])) }
 
 // commandLine is the flags.
 type commandLine struct {
@@ -49,78 +35,34 @@ Examples:
   lab                              a SKU: curl -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}' -H 'Content-Type: application/json' localhost:8080/v1/skus
   lab --think 2ms                  let requests oversell, to see why`
 
-// usageError is a mistake on the command line or in the environment.
-type usageError struct{ error }
-
-// run maps the outcome of the program to an exit code.
+// run returns the exit code of the program.
 func run(ctx context.Context, args []string) int {
-	err := execute(ctx, args)
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "lab: %v\nSee `lab --help`.\n", err)
-		return 2
-	}
-	fmt.Fprintf(os.Stderr, "lab: %v\n", err)
-	return 1
+	var line commandLine
+	return app.Main(ctx, "lab", help, args, &line, func(*kong.Context) (err error) {
+		if text := os.Getenv("SHOP_OPERATOR_TOKEN"); text != "" {
+			if line.OperatorToken, err = auth.NewSecret(text); err != nil {
+				return app.UsageError{Err: fmt.Errorf("SHOP_OPERATOR_TOKEN: %w", err)}
+			}
+		}
+		s := &line.Settings
+		s.Log = line.Logger(os.Stderr)
+		return app.Serve(ctx, &s.Settings, func(bool) (app.Running, error) { return start(ctx, s) })
+	})
 }
 
-func execute(ctx context.Context, args []string) (err error) {
-	app.DropEmpty()
-	var s commandLine
-	printed := false // by --help or --version, which end here
-	parser := kong.Must(&s, kong.Name("lab"), kong.Description(help), kong.Exit(func(int) { printed = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": app.Version("lab")})
-	parsed, err := parser.Parse(args)
-	if printed {
-		return nil
-	}
-	if err == nil {
-		err = app.RefuseEmpty(parsed)
-	}
-	if text := os.Getenv("SHOP_OPERATOR_TOKEN"); err == nil && text != "" {
-		if s.OperatorToken, err = auth.NewSecret(text); err != nil {
-			err = fmt.Errorf("SHOP_OPERATOR_TOKEN: %w", err)
-		}
-	}
-	if err != nil {
-		return usageError{err}
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // as in cmd/shop, which the races are about
-	}
-	s.Log = s.Logger(os.Stderr)
-	if s.MySQL == "" && s.Data == "" {
-		if s.Data, err = os.MkdirTemp("", "shop-lab-"); err != nil {
-			return fmt.Errorf("data folder: %w", err)
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
-	}
+func start(ctx context.Context, s *lab.Settings) (app.Running, error) {
 	if err := s.Check(); err != nil {
-		return usageError{err}
+		return nil, app.UsageError{Err: err}
 	}
 	if s.Data != "" {
 		if err := os.MkdirAll(s.Data, 0o750); err != nil {
-			return fmt.Errorf("data folder: %w", err)
+			return nil, fmt.Errorf("data folder: %w", err)
 		}
 	}
-	return serve(ctx, s.Settings)
-}
-
-// serve serves until ctx ends or the shop fails.
-func serve(ctx context.Context, s lab.Settings) error {
-	shop, err := lab.Start(ctx, s)
+	shop, err := lab.Start(ctx, *s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
-	select {
-	case <-ctx.Done():
-	case <-shop.Done():
-	}
-	if err := shop.Shutdown(context.WithoutCancel(ctx)); err != nil { // --drain limits it
-		return fmt.Errorf("close the shop: %w", err)
-	}
-	return shop.Err()
+	return shop, nil
 }

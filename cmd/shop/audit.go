@@ -14,9 +14,6 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// errDifferences means that the audit found some.
-var errDifferences = errors.New("the accounts differ")
-
 type auditCommand struct {
 	JSON                 bool   `name:"json" help:"Print what GET /v1/audit answers."`
 	SKU                  string `name:"sku" placeholder:"NAME" help:"Look at this SKU alone."`
@@ -74,7 +71,7 @@ func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.S
 		return fmt.Errorf("print: %w", err)
 	}
 	if !report.OK {
-		return errDifferences
+		return app.ErrPrinted
 	}
 	return nil
 }
@@ -111,7 +108,7 @@ func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.
 		english.Plural(skus, "SKU", ""), english.Plural(lines, "order line", ""), english.Plural(ordered, "unit", ""),
 		supplied, oversold, english.Plural(differences, "difference", ""))
 	if differences > 0 {
-		return errDifferences
+		return app.ErrPrinted
 	}
 	return nil
 }

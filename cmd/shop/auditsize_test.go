@@ -56,7 +56,7 @@ func TestAudit_size(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, db, *auditOrders)
-			measure(t, exitDone, flags...)
+			measure(t, app.ExitDone, flags...)
 			// More differences than orders.
 			if _, err := db.DB().ExecContext(t.Context(), "UPDATE orders SET status = 'lost' WHERE status = 'paid'"); err != nil {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAudit_size(t *testing.T) {
 				Differences []struct{}
 				Truncated   bool
 			}
-			if err := json.Unmarshal(measure(t, exitFailed, append(flags, "--json")...), &report); err != nil {
+			if err := json.Unmarshal(measure(t, app.ExitFailed, append(flags, "--json")...), &report); err != nil {
 				t.Fatal(err)
 			}
 			if len(report.Differences) != 1_000 || !report.Truncated {
@@ -185,7 +185,7 @@ func meter(args []string) (code int) {
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	if err := c.Run(); err != nil && c.ProcessState == nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitUsage
+		return app.ExitUsage
 	}
 	usage := reflect.ValueOf(c.ProcessState.SysUsage()).Elem() // a syscall.Rusage, which Windows has without Maxrss
 	fmt.Fprintln(os.Stderr, usage.FieldByName("Maxrss").Int()<<10)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"example.com/shop/internal/app"
 )
 
 // A test runs the commands of "Back up and restore" in docs/operations.md while the shop sells: the copy has the newest
@@ -23,7 +25,7 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := startShop(t, "--data", filepath.Join(dir, "data"))
 	ann := s.shown(t, "TOKEN=")
-	buy(s.url, "newest", ann).want(t, http.StatusCreated)
+	buy(s.url, "newest", ann).Want(t, http.StatusCreated)
 
 	said := shell(t, "cd "+dir+"\nln -s "+binary+" shop\n"+commands)
 	for _, want := range []string{"monday.db is a copy of the sqlite file", "1 order line, 1 unit ordered", " 0 differences"} {
@@ -37,8 +39,8 @@ func TestBackup(t *testing.T) {
 	}
 	restored := startShop(t, "--data", filepath.Join(dir, "restored"))
 	replay := buy(restored.url, "newest", ann)
-	replay.want(t, http.StatusCreated)
-	if replay.header.Get("Idempotent-Replayed") != "true" {
+	replay.Want(t, http.StatusCreated)
+	if replay.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("got a new order of the restored shop, want the old one")
 	}
 }
@@ -48,12 +50,12 @@ func TestBackup_all_or_nothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data, there := filepath.Join(dir, "data"), filepath.Join(dir, "there")
-	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3").want(t, exitDone)
+	shop(t, "seed", "--data", data, "--sku", "mug", "--units", "3").want(t, app.ExitDone)
 	if err := os.WriteFile(there, []byte("of old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shop(t, "backup", "--data", data, there).want(t, exitFailed, there+" is there already")
-	shop(t, "backup", "--data", there, filepath.Join(dir, "new")).want(t, exitFailed, "no shop in "+there)
+	shop(t, "backup", "--data", data, there).want(t, app.ExitFailed, there+" is there already")
+	shop(t, "backup", "--data", there, filepath.Join(dir, "new")).want(t, app.ExitFailed, "no shop in "+there)
 	said := shell(t, "shop backup --data "+data+" "+filepath.Join(dir, "first")+"; ulimit -f 200; shop backup --data "+data+" "+filepath.Join(dir, "cut")+" 2>&1 || true")
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if text, _ := os.ReadFile(there); err != nil || string(text) != "of old" || len(left) != 3 {

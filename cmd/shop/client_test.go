@@ -1,74 +1,25 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/testserver"
 )
 
-type answer struct {
-	status int
-	header http.Header
-	body   string
-	err    error
-}
+type answer = contract.Answer
 
-// send sends a request to the buyers' listener; lines are headers. Each call has a connection of its own, as buyers
-// have. An answer that is off the contract is an error.
+// send sends a request to the buyers' listener; lines are headers.
 func send(method, url, body string, lines ...string) answer {
-	return sendTo(contract.Buyers, method, url, body, lines...)
-}
-
-// sendTo is send for a listener of one's choice.
-func sendTo(listener contract.Listener, method, url, body string, lines ...string) answer {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return answer{err: err}
-	}
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Set(name, value)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	w, err := client.Do(r)
-	if err != nil {
-		return answer{err: err}
-	}
-	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	if err == nil {
-		err = checkContract(listener, r, w, text)
-	}
-	return answer{w.StatusCode, w.Header, string(text), err}
-}
-
-// checkContract returns what is not as openapi.yaml has it.
-func checkContract(listener contract.Listener, r *http.Request, w *http.Response, body []byte) error {
-	document, err := listener()
-	if err != nil {
-		return err
-	}
-	return document.Check(r, w.StatusCode, w.Header, body)
-}
-
-// want fails unless the request was answered with the status.
-func (a answer) want(t *testing.T, status int) {
-	t.Helper()
-	if a.err != nil || a.status != status {
-		t.Fatalf("got %d %s, %v; want status %d", a.status, a.body, a.err, status)
-	}
+	return contract.Send(contract.Buyers, method, url, body, lines...)
 }
 
 // buy orders one mug.
@@ -114,7 +65,7 @@ func holdUp(t *testing.T, addr, sku string, order func()) (release func()) {
 // stocked returns the flags of a MySQL with this many units of demo-mug.
 func stocked(t *testing.T, dsn string, units int) (flags []string) {
 	t.Helper()
-	shop(t, "migrate", "--mysql", dsn).want(t, exitDone, "up to date")
-	shop(t, "seed", "--mysql", dsn, "--sku", "demo-mug", "--units", fmt.Sprint(units)).want(t, exitDone, "demo-mug")
+	shop(t, "migrate", "--mysql", dsn).want(t, app.ExitDone, "up to date")
+	shop(t, "seed", "--mysql", dsn, "--sku", "demo-mug", "--units", fmt.Sprint(units)).want(t, app.ExitDone, "demo-mug")
 	return []string{"--mysql", dsn}
 }

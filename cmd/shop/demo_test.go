@@ -1,19 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+
+	"example.com/shop/internal/app"
 )
 
 // "A new SQLite file gets three demo SKUs to sell, unless it has others".
 func TestServe_demoSKUs(t *testing.T) {
 	t.Parallel()
 	seeded := t.TempDir()
-	shop(t, "seed", "--data", seeded, "--sku", "gone", "--units", "0", "--sku", "lamp", "--units", "3").want(t, exitDone)
+	shop(t, "seed", "--data", seeded, "--sku", "gone", "--units", "0", "--sku", "lamp", "--units", "3").want(t, app.ExitDone)
 	soldOut := t.TempDir()
-	shop(t, "seed", "--data", soldOut, "--sku", "gone", "--units", "0").want(t, exitDone)
+	shop(t, "seed", "--data", soldOut, "--sku", "gone", "--units", "0").want(t, app.ExitDone)
 	for name, c := range map[string]struct {
 		data, skus string
 	}{
@@ -25,13 +26,11 @@ func TestServe_demoSKUs(t *testing.T) {
 			t.Parallel()
 			s := startShop(t, "--data", c.data)
 			got := send(http.MethodGet, s.url+"/v1/skus", "")
-			got.want(t, http.StatusOK)
+			got.Want(t, http.StatusOK)
 			var list struct {
 				SKUs []struct{ SKU string } `json:"skus"`
 			}
-			if err := json.Unmarshal([]byte(got.body), &list); err != nil {
-				t.Fatal(err)
-			}
+			got.Decode(t, &list)
 			var names []string
 			for _, sku := range list.SKUs {
 				names = append(names, sku.SKU)

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"syscall"
 	"testing"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -34,7 +34,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 	}
 	other := startShop(t, args...)
 	bought := buy(other.url, "key-1", ann)
-	bought.want(t, http.StatusCreated)
+	bought.Want(t, http.StatusCreated)
 
 	end := func(by syscall.Signal) (last time.Duration) {
 		victim.signal(t, by)
@@ -57,14 +57,12 @@ func TestServe_killedWithJobs(t *testing.T) {
 		}
 	}
 	testserver.Until(t, "the order has expired", patience, func() bool {
-		read := send(http.MethodGet, other.url+bought.header.Get("Location"), "", ann)
-		read.want(t, http.StatusOK)
+		read := send(http.MethodGet, other.url+bought.Header.Get("Location"), "", ann)
+		read.Want(t, http.StatusOK)
 		var order struct{ Status string }
-		if err := json.Unmarshal([]byte(read.body), &order); err != nil {
-			t.Fatal(err)
-		}
+		read.Decode(t, &order)
 		return order.Status == "expired"
 	})
-	send(http.MethodPost, other.url+bought.header.Get("Location")+"/cancel", "", ann).want(t, http.StatusConflict)
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
+	send(http.MethodPost, other.url+bought.Header.Get("Location")+"/cancel", "", ann).Want(t, http.StatusConflict)
+	shop(t, "audit", "--data", data).want(t, app.ExitDone, "1 order line,", "0 differences")
 }

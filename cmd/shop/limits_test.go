@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"example.com/shop/internal/app"
 )
 
 // "0 for no limit." "--rate-limit is 20 and --max-open-orders 10 if not given."
@@ -25,11 +27,11 @@ func TestServe_maxOpenOrders(t *testing.T) {
 			for i := range more {
 				got := buy(s.url, fmt.Sprint("key-", i), ann)
 				if i < c.open {
-					got.want(t, http.StatusCreated)
+					got.Want(t, http.StatusCreated)
 					continue
 				}
-				got.want(t, http.StatusTooManyRequests)
-				if got.header.Get("Retry-After") == "" {
+				got.Want(t, http.StatusTooManyRequests)
+				if got.Header.Get("Retry-After") == "" {
 					t.Error("got no Retry-After, want one")
 				}
 			}
@@ -42,11 +44,11 @@ func TestSeed_limitPerBuyer(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	shop(t, "seed", "--data", data, "--sku", "demo-mug", "--units", "5", "--limit-per-buyer", "1").
-		want(t, exitDone, "demo-mug: 5 units at 1000 minor units of EUR, 1 for each buyer\n")
+		want(t, app.ExitDone, "demo-mug: 5 units at 1000 minor units of EUR, 1 for each buyer\n")
 	s := startShop(t, "--data", data)
 	ann := s.shown(t, "TOKEN=")
-	buy(s.url, "key-1", ann).want(t, http.StatusCreated)
-	buy(s.url, "key-2", ann).want(t, http.StatusConflict)
+	buy(s.url, "key-1", ann).Want(t, http.StatusCreated)
+	buy(s.url, "key-2", ann).Want(t, http.StatusConflict)
 }
 
 // "More get a 429."
@@ -56,11 +58,11 @@ func TestServe_rateLimit(t *testing.T) {
 	ann := as(t, "ann")
 	for range 1000 {
 		w := buy(s.url, "key-1", ann)
-		if w.status == http.StatusCreated {
+		if w.Status == http.StatusCreated {
 			continue
 		}
-		w.want(t, http.StatusTooManyRequests)
-		if after := w.header.Get("Retry-After"); after != "1" {
+		w.Want(t, http.StatusTooManyRequests)
+		if after := w.Header.Get("Retry-After"); after != "1" {
 			t.Errorf("got Retry-After %q, want 1", after)
 		}
 		return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -30,25 +32,30 @@ func TestServe_logsNoSecret(t *testing.T) {
 			token := mint(t, path)
 			signed := "Authorization: Bearer " + token
 
-			buy(shop.url, "geheim-key-1", signed).want(t, http.StatusCreated)
-			buy(shop.url, "geheim-key-1", signed).want(t, http.StatusCreated)
+			buy(shop.url, "geheim-key-1", signed).Want(t, http.StatusCreated)
+			buy(shop.url, "geheim-key-1", signed).Want(t, http.StatusCreated)
 			send(http.MethodPost, shop.url+"/v1/orders", `{"lines":[{"sku":"demo-mug","quantity":2}]}`,
-				signed, "Content-Type: application/json", "Idempotency-Key: geheim-key-1").want(t, http.StatusUnprocessableEntity)
-			buy(shop.url, "geheim-key-"+strings.Repeat("x", 255), signed).want(t, http.StatusBadRequest)
-			buy(shop.url, "geheim-key-2").want(t, http.StatusUnauthorized)
-			buy(shop.url, "geheim-key-2", signed+"x").want(t, http.StatusUnauthorized)
-			buy(shop.url, "geheim-key-2", "Authorization: Basic "+token).want(t, http.StatusUnauthorized)
+				signed, "Content-Type: application/json", "Idempotency-Key: geheim-key-1").Want(t, http.StatusUnprocessableEntity)
+			buy(shop.url, "geheim-key-"+strings.Repeat("x", 255), signed).Want(t, http.StatusBadRequest)
+			buy(shop.url, "geheim-key-2").Want(t, http.StatusUnauthorized)
+			buy(shop.url, "geheim-key-2", signed+"x").Want(t, http.StatusUnauthorized)
+			buy(shop.url, "geheim-key-2", "Authorization: Basic "+token).Want(t, http.StatusUnauthorized)
 			var twins sync.WaitGroup
 			for range 10 {
 				twins.Go(func() { buy(shop.url, "geheim-key-3", signed) })
 			}
 			twins.Wait()
 			locks.Close()
-			buy(shop.url, "geheim-key-4", signed).want(t, http.StatusCreated)
+			buy(shop.url, "geheim-key-4", signed).Want(t, http.StatusCreated)
 			shop.signal(t, syscall.SIGTERM)
 			shop.wait(t)
 
 			log := shop.stderr.String()
+			for line := range strings.Lines(log) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("got log line %s, want JSON", line)
+				}
+			}
 			for _, line := range []string{`"problem":"key-reused"`, `"problem":"key-invalid"`, `"problem":"no-token"`, `"problem":"bad-token"`, `"msg":"orders are sold without leases"`} {
 				if !strings.Contains(log, line) {
 					t.Errorf("got log %s, want %s in it", log, line)
@@ -70,6 +77,6 @@ func TestServe_logsNoSecret(t *testing.T) {
 func mint(t *testing.T, secretPath string) string {
 	t.Helper()
 	minted := shop(t, "token", "--buyer", "geheim-ann", "--token-secret-file", secretPath)
-	minted.want(t, exitDone)
+	minted.want(t, app.ExitDone)
 	return strings.TrimSpace(minted.stdout)
 }

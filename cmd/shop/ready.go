@@ -9,11 +9,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"example.com/shop/internal/app"
 )
 
 type readyCommand struct {
-	URL     string        `name:"url" default:"http://127.0.0.1:8080" help:"Where the shop is." env:"SHOP_URL"`
-	Timeout time.Duration `default:"5s" help:"How long to wait for its answer."`
+	URL string `name:"url" default:"http://127.0.0.1:8080" help:"Where the shop is." env:"SHOP_URL"`
 }
 
 func (readyCommand) Help() string {
@@ -27,17 +28,14 @@ Example:
 func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return usageError{fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL)}
-	}
-	if r.Timeout <= 0 {
-		return usageError{fmt.Errorf("--timeout %v: want more than 0", r.Timeout)}
+		return app.UsageError{Err: fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL)}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("readyz").String(), nil)
 	if err != nil {
-		return usageError{err}
+		return app.UsageError{Err: err}
 	}
 	// Without proxies: the check is of this instance.
-	client := &http.Client{Timeout: r.Timeout, Transport: &http.Transport{}}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/shop/internal/app"
 )
 
 // Serve refuses known demo secrets, one that would protect nothing, and to start on servers without; and says what to do.
@@ -18,23 +20,19 @@ func TestServe_secrets(t *testing.T) {
 		args      string
 		want      string
 	}{
-		"mysql":               {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"redis":               {nil, redis, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"both, operator":      {[]string{buyers}, mysql + " " + redis + " --operator-listen :0", "(umask 077; openssl rand -base64 32 > operator.token)"},
-		"demo secret":         {[]string{"SHOP_TOKEN_SECRET=lab-only"}, "", "want 32 random bytes"},
-		"demo token":          {[]string{"SHOP_OPERATOR_TOKEN=changeme"}, "", "want 32 random bytes"},
-		"short token":         {[]string{"SHOP_OPERATOR_TOKEN=s3cr3t"}, "", "want 32 random bytes"},
-		"token, no listener":  {[]string{buyers, operator}, redis, "operator-token: opens nothing"},
-		"one for both":        {[]string{buyers, "SHOP_OPERATOR_TOKEN=" + testSecret}, "", "want another one"},
-		"all read it":         {nil, "--token-secret-file " + readable, "mode 0644"},
-		"all read the token":  {nil, "--operator-token-file " + readable, "mode 0644"},
-		"two tokens":          {[]string{operator, "SHOP_OPERATOR_TOKEN_FILE=" + readable}, "", "want one secret, not both"},
-		"bad operator-listen": {[]string{operator}, "--operator-listen 8081", "operator-listen: "},
+		"mysql":              {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
+		"redis":              {nil, redis, "(umask 077; openssl rand -base64 32 > token.secret)"},
+		"both, operator":     {[]string{buyers}, mysql + " " + redis + " --operator-listen :0", "(umask 077; openssl rand -base64 32 > operator.token)"},
+		"demo secret":        {[]string{"SHOP_TOKEN_SECRET=lab-only"}, "", "want 32 random bytes"},
+		"short token":        {[]string{"SHOP_OPERATOR_TOKEN=s3cr3t"}, "", "want 32 random bytes"},
+		"all read it":        {nil, "--token-secret-file " + readable, "mode 0644"},
+		"all read the token": {nil, "--operator-token-file " + readable, "mode 0644"},
+		"two tokens":         {[]string{operator, "SHOP_OPERATOR_TOKEN_FILE=" + readable}, "", "want one secret, not both"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := shopWith(t, append(c.variables, "TMPDIR="+t.TempDir()), append([]string{"serve"}, strings.Fields(c.args)...)...)
-			r.want(t, exitUsage, c.want, "shop serve --help")
+			r.want(t, app.ExitUsage, c.want, "shop serve --help")
 			if strings.Contains(r.stderr, testSecret) || strings.Contains(r.stderr, testToken) {
 				t.Errorf("got %s, want no secret in it", r.stderr)
 			}
@@ -53,7 +51,7 @@ func TestServe_keptSecretOpen(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, exitFailed, "operator's token", "chmod 600")
+	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, app.ExitFailed, "operator-token", "chmod 600")
 }
 
 // "On this machine alone, at the port after the shop's, or at a free one if the shop is at one."

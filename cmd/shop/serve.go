@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"os"
-	"path/filepath"
-	"runtime/debug"
 	"strconv"
+	"time"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
@@ -44,84 +44,97 @@ The last one talks TLS with both servers: one with another certificate, or none,
 }
 
 // Run serves until ctx ends or the shop fails.
-func (s *serveCommand) Run(ctx context.Context, p *program) (err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory
-	}
+func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	s.Log = p.log
-	greeting := greeting{settings: &s.Settings}
-	if s.MySQL == "" && s.Data == "" {
-		if s.Data, err = os.MkdirTemp("", "shop-"); err != nil {
-			return fmt.Errorf("data folder: %w", err)
+	return app.Serve(ctx, &s.Settings, func(temporary bool) (app.Running, error) {
+		made, err := s.secrets()
+		if err != nil {
+			return nil, err
 		}
-		greeting.temporary = true
-		defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
-	}
-	if err := s.secrets(&greeting); err != nil {
-		return err
-	}
-	if err := s.Check(); err != nil {
-		return usageError{err}
-	}
-	if s.Data != "" {
-		if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
-			return err
+		if err := s.Check(); err != nil {
+			return nil, app.UsageError{Err: err}
 		}
-	}
-	shop, err := app.Start(ctx, s.Settings)
-	if err != nil {
-		return err
-	}
-	if !p.json { // a program that reads JSON has the line "shop is open" of the log
-		if err := greeting.print(p.stdout, shop); err != nil {
-			return errors.Join(err, shop.Shutdown(context.WithoutCancel(ctx)))
+		if s.Data != "" {
+			if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
+				return nil, err
+			}
 		}
-	}
-	select {
-	case <-ctx.Done():
-	case <-shop.Done():
-	}
-	if err := shop.Shutdown(context.WithoutCancel(ctx)); err != nil { // --drain limits it
-		return fmt.Errorf("close the shop: %w", err)
-	}
-	return shop.Err()
+		shop, err := app.Start(ctx, s.Settings)
+		if err != nil {
+			return nil, err
+		}
+		if !p.json { // a program that reads JSON has the line "shop is open" of the log
+			if _, err := io.WriteString(p.stdout, s.greeting(shop, temporary, made)); err != nil {
+				return nil, errors.Join(err, shop.Shutdown(context.WithoutCancel(ctx)))
+			}
+		}
+		return shop, nil
+	})
 }
 
-// secrets reads the given secrets, and creates those that a shop without servers lacks.
-func (s *serveCommand) secrets(g *greeting) (err error) {
-	if s.TokenSecret, err = readSecret("--token-secret-file", s.TokenSecretFile, "SHOP_TOKEN_SECRET"); err != nil {
-		return usageError{err}
-	}
-	if s.OperatorToken, err = readSecret("--operator-token-file", s.OperatorTokenFile, "SHOP_OPERATOR_TOKEN"); err != nil {
-		return usageError{err}
-	}
-	if s.PaymentsToken, err = readSecret("--payments-token-file", s.PaymentsTokenFile, "SHOP_PAYMENTS_TOKEN"); err != nil {
-		return usageError{err}
-	}
-	if s.MySQL != "" || s.Redis != "" {
-		return nil
-	}
-	if err := os.MkdirAll(s.Data, 0o750); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
-	if g.madeSecret = s.TokenSecret.IsZero(); g.madeSecret {
-		if s.TokenSecret, err = auth.KeptSecret(filepath.Join(s.Data, tokenSecretFile)); err != nil {
-			return fmt.Errorf("secret of buyers' tokens: %w", err)
+// secrets reads the given secrets, and makes the missing ones of a shop without servers. made is the part of the greeting
+// that shows tokens.
+func (s *serveCommand) secrets() (made string, err error) {
+	withoutServers := s.MySQL == "" && s.Redis == ""
+	if withoutServers {
+		if err := os.MkdirAll(s.Data, 0o750); err != nil {
+			return "", fmt.Errorf("data folder: %w", err)
 		}
-		s.BuyersPay = true
+		s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
 	}
-	if g.madeToken = s.OperatorToken.IsZero(); g.madeToken {
-		if s.OperatorToken, err = auth.KeptSecret(filepath.Join(s.Data, "operator.token")); err != nil {
-			return fmt.Errorf("operator's token: %w", err)
+	for _, c := range []struct {
+		secret            *auth.Secret
+		name, file, shown string
+	}{
+		{&s.OperatorToken, "operator-token", s.OperatorTokenFile, "OPERATOR"},
+		{&s.PaymentsToken, "payments-token", s.PaymentsTokenFile, "PAYMENTS"},
+		{&s.TokenSecret, "token-secret", s.TokenSecretFile, "TOKEN"},
+	} {
+		if *c.secret, err = readSecret(c.name, c.file); err != nil {
+			return "", app.UsageError{Err: err}
 		}
-	}
-	if g.madePayments = s.PaymentsToken.IsZero(); g.madePayments {
-		if s.PaymentsToken, err = auth.KeptSecret(filepath.Join(s.Data, "payments.token")); err != nil {
-			return fmt.Errorf("payment service's token: %w", err)
+		if !withoutServers || !c.secret.IsZero() {
+			continue
 		}
+		if *c.secret, err = auth.KeptSecret(keptSecret(s.Data, c.name)); err != nil {
+			return "", fmt.Errorf("%s: %w", c.name, err)
+		}
+		token := c.secret.Reveal()
+		if c.secret == &s.TokenSecret {
+			s.BuyersPay = true
+			if token, _, err = auth.New(s.TokenSecret).Mint("ann", 24*time.Hour); err != nil {
+				return "", err
+			}
+		}
+		made += fmt.Sprintf("  %s='%s'\n", c.shown, token)
 	}
-	return nil
+	return made, nil
+}
+
+// greeting is printed when the shop is open.
+func (s *serveCommand) greeting(shop *app.Shop, temporary bool, made string) string {
+	text := fmt.Sprintf("The shop is open at %s\n", shop.URL())
+	if operator := shop.OperatorAddr(); operator != "" {
+		text += fmt.Sprintf("The operator's API is at http://%s\n", operator)
+	} else {
+		text += "It has no operator's API: --operator-listen adds one, with metrics.\n"
+	}
+	switch {
+	case temporary:
+		text += fmt.Sprintf("Its data is in %s and is removed at the end.\n", s.Data)
+	case s.Data != "":
+		text += fmt.Sprintf("Its data is kept in %s\n", s.Data)
+	}
+	if s.Redis == "" {
+		text += "Its locks are in this process: a second shop on its data needs a --redis that both share.\n"
+	}
+	if made != "" {
+		text += "\nThe tokens of the operator, of a payment service and, for a day, of the buyer ann, as in the session of docs/api.md:\n" + made
+	}
+	if s.BuyersPay && !temporary { // by the secret in its folder
+		text += fmt.Sprintf("For other buyers: shop token --data %s --buyer NAME\n", s.Data)
+	}
+	return text + "\nStop it with Ctrl-C or SIGTERM.\n"
 }
 
 // nextPort returns the default of the operator's address: on this machine alone, at the port after the shop's, or at a

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/testserver"
 )
@@ -25,8 +26,8 @@ func TestServe_data(t *testing.T) {
 		t.Error(err)
 	}
 	s.signal(t, syscall.SIGINT)
-	if code := s.wait(t); code != exitDone {
-		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
+	if code := s.wait(t); code != app.ExitDone {
+		t.Errorf("got exit code %d, want %d\n%s", code, app.ExitDone, s.stderr)
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("got %v for %s, want it removed", err, folder)
@@ -35,7 +36,7 @@ func TestServe_data(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "new", "folder")
 	first := startShop(t, "--data", kept)
 	ann, operator := first.shown(t, "TOKEN="), first.shown(t, "OPERATOR=")
-	buy(first.url, "key-1", ann).want(t, http.StatusCreated)
+	buy(first.url, "key-1", ann).Want(t, http.StatusCreated)
 	for _, name := range []string{"token.secret", "operator.token"} {
 		if info, err := os.Stat(filepath.Join(kept, name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: got %v, %v; want mode 0600", name, info, err)
@@ -45,14 +46,14 @@ func TestServe_data(t *testing.T) {
 	first.wait(t)
 	again := startShop(t, "--data", kept)
 	replay := buy(again.url, "key-1", ann) // "with --data they stay good"
-	replay.want(t, http.StatusCreated)
-	sendTo(contract.Operator, http.MethodGet, again.operator+"/v1/audit", "", operator).want(t, http.StatusOK)
+	replay.Want(t, http.StatusCreated)
+	contract.Send(contract.Operator, http.MethodGet, again.operator+"/v1/audit", "", operator).Want(t, http.StatusOK)
 	bob := strings.TrimSpace(shop(t, "token", "--buyer", "bob", "--data", kept).stdout)
-	buy(again.url, "key-1", "Authorization: Bearer "+bob).want(t, http.StatusCreated)
-	if replay.header.Get("Idempotent-Replayed") != "true" {
+	buy(again.url, "key-1", "Authorization: Bearer "+bob).Want(t, http.StatusCreated)
+	if replay.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("got a new order after a restart, want the old one")
 	}
-	shop(t, "audit", "--data", kept).want(t, exitDone, "2 order lines,", "0 differences")
+	shop(t, "audit", "--data", kept).want(t, app.ExitDone, "2 order lines,", "0 differences")
 	for _, secret := range []string{ann, operator} {
 		if log := first.stderr.String() + again.stderr.String(); strings.Contains(log, strings.TrimPrefix(secret, "Authorization: Bearer ")) {
 			t.Errorf("got %s in the log %s", secret, log)
@@ -60,27 +61,29 @@ func TestServe_data(t *testing.T) {
 	}
 }
 
-// "SIGTERM ends an instance": readiness fails first, requests in progress finish, and the exit code is 0.
+// "SIGTERM ends an instance": readiness fails first, requests in progress finish, and the exit code is 0. A second signal at
+// once cuts nothing off: "timeout(1) sends one to the process and one to its group".
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	locks, data := lockServer(t), t.TempDir()
 	s := startShop(t, append(withSecret(t), "--data", data, "--redis", locks, "--lease-wait", "10s", "--drain-delay", "5s")...)
 	testserver.Until(t, "the shop is ready", patience, func() bool {
-		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusOK
+		return send(http.MethodGet, s.url+"/readyz", "").Status == http.StatusOK
 	})
 	order, ann := make(chan answer, 1), as(t, "ann")
 	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
-	s.signal(t, syscall.SIGTERM)
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCONT} { // so that both come at once
+		s.signal(t, signal)
+	}
 	testserver.Until(t, "readiness fails", 5*time.Second, func() bool {
-		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+		return send(http.MethodGet, s.url+"/readyz", "").Status == http.StatusServiceUnavailable
 	})
 	release()
-	got := <-order
-	got.want(t, http.StatusCreated)
-	if code := s.wait(t); code != exitDone {
-		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
+	(<-order).Want(t, http.StatusCreated)
+	if code := s.wait(t); code != app.ExitDone {
+		t.Errorf("got exit code %d, want %d\n%s", code, app.ExitDone, s.stderr)
 	}
-	shop(t, "audit", "--data", data).want(t, exitDone, "1 order line,", "0 differences")
+	shop(t, "audit", "--data", data).want(t, app.ExitDone, "1 order line,", "0 differences")
 }
 
 // "A second one kills the process".
@@ -89,7 +92,7 @@ func TestServe_secondSignal(t *testing.T) {
 	s := startShop(t, "--drain-delay", "1m")
 	s.signal(t, syscall.SIGTERM)
 	testserver.Until(t, "readiness fails", patience, func() bool {
-		return send(http.MethodGet, s.url+"/readyz", "").status == http.StatusServiceUnavailable
+		return send(http.MethodGet, s.url+"/readyz", "").Status == http.StatusServiceUnavailable
 	})
 	testserver.Until(t, "the next signal ends it", patience, func() bool {
 		s.signal(t, syscall.SIGTERM)
@@ -112,7 +115,7 @@ func TestServe_folderInUse(t *testing.T) {
 	refused := func(args ...string) {
 		t.Helper()
 		args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)
-		shop(t, args...).want(t, exitFailed, "another shop serves "+data, "--redis")
+		shop(t, args...).want(t, app.ExitFailed, "another shop serves "+data, "--redis")
 	}
 	first := startShop(t, "--data", data)
 	refused()
@@ -122,26 +125,6 @@ func TestServe_folderInUse(t *testing.T) {
 	startShop(t, append(withRedis, "--data", data)...)
 	startShop(t, append(withRedis, "--data", data)...)
 	refused()
-}
-
-// "timeout(1) sends one to the process and one to its group": no reason to cut anything off.
-func TestServe_doubledSignal(t *testing.T) {
-	t.Parallel()
-	locks := lockServer(t)
-	s := startShop(t, append(withSecret(t), "--redis", locks, "--lease-wait", "10s")...)
-	order, ann := make(chan answer, 1), as(t, "ann")
-	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
-	s.signal(t, syscall.SIGSTOP) // so that both come at once, however busy the machine
-	s.signal(t, syscall.SIGINT)
-	s.signal(t, syscall.SIGTERM)
-	s.signal(t, syscall.SIGCONT)
-	testserver.Until(t, "the shop closes", patience, func() bool { return s.stderr.Has("shop closes") })
-	release()
-	got := <-order
-	got.want(t, http.StatusCreated)
-	if code := s.wait(t); code != exitDone {
-		t.Errorf("got exit code %d, want %d\n%s", code, exitDone, s.stderr)
-	}
 }
 
 // Ctrl-C while a server is waited for is told as that and nothing more.
@@ -167,8 +150,8 @@ func TestServe_interruptedWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = c.Wait()
-			if code := c.ProcessState.ExitCode(); code != exitFailed {
-				t.Errorf("got exit code %d, want %d", code, exitFailed)
+			if code := c.ProcessState.ExitCode(); code != app.ExitFailed {
+				t.Errorf("got exit code %d, want %d", code, app.ExitFailed)
 			}
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if len(lines) != 2 || lines[1] != "shop: interrupted" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -20,22 +21,22 @@ func TestServe_servers(t *testing.T) {
 				return append(append([]string{command}, database...), more...)
 			}
 			secret, ann := withSecret(t), as(t, "ann")
-			shop(t, with("serve", slices.Concat(secret, []string{"--listen", "127.0.0.1:0"})...)...).want(t, exitFailed, "shop migrate")
-			shop(t, with("audit")...).want(t, exitFailed, "shop migrate")
-			shop(t, with("migrate")...).want(t, exitDone, "step")
-			shop(t, with("migrate")...).want(t, exitDone, "is up to date")
-			shop(t, with("seed", "--sku", "demo-mug", "--units", "2")...).want(t, exitDone, "demo-mug: 2 units")
+			shop(t, with("serve", slices.Concat(secret, []string{"--listen", "127.0.0.1:0"})...)...).want(t, app.ExitFailed, "shop migrate")
+			shop(t, with("audit")...).want(t, app.ExitFailed, "shop migrate")
+			shop(t, with("migrate")...).want(t, app.ExitDone, "step")
+			shop(t, with("migrate")...).want(t, app.ExitDone, "is up to date")
+			shop(t, with("seed", "--sku", "demo-mug", "--units", "2")...).want(t, app.ExitDone, "demo-mug: 2 units")
 
 			alone := startShop(t, slices.Concat(secret, database)...)
 			if told := alone.greeting(t); !strings.Contains(told, "--redis") || strings.Contains(told, "Its data") {
 				t.Errorf("got %s, want it to tell that its locks are its own", told)
 			}
-			buy(alone.url, "key-1", ann).want(t, 201)
+			buy(alone.url, "key-1", ann).Want(t, 201)
 			both := startShop(t, slices.Concat(secret, database, []string{"--redis", "redis://" + testserver.Redis(t) + "/0"})...)
-			buy(both.url, "key-1", ann).want(t, 201) // a replay
-			buy(both.url, "key-2", ann).want(t, 201)
-			buy(both.url, "key-3", ann).want(t, 409)
-			shop(t, with("audit")...).want(t, exitDone, "1 SKU, 2 order lines, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
+			buy(both.url, "key-1", ann).Want(t, 201) // a replay
+			buy(both.url, "key-2", ann).Want(t, 201)
+			buy(both.url, "key-3", ann).Want(t, 409)
+			shop(t, with("audit")...).want(t, app.ExitDone, "1 SKU, 2 order lines, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
 		})
 	}
 }
@@ -60,9 +61,9 @@ func TestCommands_refusedByServer(t *testing.T) {
 				for _, args := range []string{"migrate", "seed --sku cup --units 1", "audit"} {
 					command, _, _ := strings.Cut(args, " ")
 					text, wanted := texts[command]
-					code := exitFailed
+					code := app.ExitFailed
 					if !wanted {
-						code = exitDone
+						code = app.ExitDone
 					}
 					r := shop(t, append(strings.Fields(args), "--mysql", dsn)...)
 					r.want(t, code, text)
@@ -82,21 +83,21 @@ func TestCommands_refusedByServer(t *testing.T) {
 
 			serve := func(dsn, text string) {
 				t.Helper()
-				shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--mysql", dsn}, withSecret(t))...).want(t, exitFailed, text)
+				shop(t, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--mysql", dsn}, withSecret(t))...).want(t, app.ExitFailed, text)
 			}
 			serve("reader:secret@"+at, "INSERT command denied to user 'reader'")
 
 			serving := startShop(t, append(withSecret(t), database...)...)
 			ann := as(t, "ann")
-			buy(serving.url, "key-1", ann).want(t, http.StatusCreated)
+			buy(serving.url, "key-1", ann).Want(t, http.StatusCreated)
 			sql("SET GLOBAL read_only = 1")
 			const readOnly = "the database server is read-only"
 			refused(good, map[string]string{"migrate": readOnly, "seed": readOnly})
 			serve(good, "read-only option")
-			buy(serving.url, "key-2", ann).want(t, http.StatusServiceUnavailable)
+			buy(serving.url, "key-2", ann).Want(t, http.StatusServiceUnavailable)
 			testserver.Until(t, "the log says why", patience, func() bool { return serving.stderr.Has(readOnly) })
 			sql("SET GLOBAL read_only = 0")
-			testserver.Until(t, "sales go on", patience, func() bool { return buy(serving.url, "key-2", ann).status == http.StatusCreated })
+			testserver.Until(t, "sales go on", patience, func() bool { return buy(serving.url, "key-2", ann).Status == http.StatusCreated })
 
 			sql("ALTER TABLE " + schema + ".orders CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 			changed := all("table orders is not as the shop makes it: column id: want VARCHAR(36) NOT NULL PRIMARY KEY, got VARCHAR(36) NOT NULL PRIMARY KEY, compared not byte by byte but by utf8mb4_general_ci")

@@ -32,7 +32,7 @@ func TestHelp_sellsOnly(t *testing.T) {
 	teaching := regexp.MustCompile(`(?i)\b(teach\w*|lab|lesson\w*|learn\w*|tapes?|recording\w*|think\w*|redlock|zookeeper)\b`)
 	for _, command := range []string{"", "serve", "migrate", "seed", "audit", "backup", "token", "ready"} {
 		r := shop(t, append(strings.Fields(command), "--help")...)
-		r.want(t, exitDone)
+		r.want(t, app.ExitDone)
 		if found := teaching.FindAllString(r.stdout, -1); found != nil {
 			t.Errorf("shop %s --help: got %q", command, found)
 		}
@@ -47,6 +47,6 @@ func TestStrategies(t *testing.T) {
 		t.Errorf("got %q, default %s, want %s", names, app.Default().Strategy, want)
 	}
 	for _, wrong := range []string{"none", "mutex", "short-lease", "redlock", "zookeeper", "Lanes", "Batch"} {
-		shop(t, "serve", "--strategy", wrong).want(t, exitUsage, `"lanes","batch","redis","conditional","optimistic","for-update"`)
+		shop(t, "serve", "--strategy", wrong).want(t, app.ExitUsage, `"lanes","batch","redis","conditional","optimistic","for-update"`)
 	}
 }

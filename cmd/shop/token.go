@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/order"
 )
-
-// tokenSecretFile is the file in the data folder in which a shop without servers keeps its own secret.
-const tokenSecretFile = "token.secret"
 
 type tokenCommand struct {
 	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'. Can be given again."`
@@ -50,18 +48,18 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 		err = errors.New("there is no secret: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET")
 	}
 	if err != nil {
-		return usageError{err}
+		return app.UsageError{Err: err}
 	}
 	var lines strings.Builder
 	var expires time.Time
 	tokens := auth.New(secret)
 	for _, buyer := range c.Buyers {
 		if err := order.CheckBuyer(buyer); err != nil {
-			return usageError{err}
+			return app.UsageError{Err: err}
 		}
 		token, until, err := tokens.Mint(buyer, c.TTL)
 		if err != nil { // of --ttl
-			return usageError{err}
+			return app.UsageError{Err: err}
 		}
 		lines.WriteString(token + "\n")
 		expires = until
@@ -75,17 +73,23 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 
 func (c *tokenCommand) secret() (auth.Secret, error) {
 	if c.Data == "" {
-		return readSecret("--token-secret-file", c.TokenSecretFile, "SHOP_TOKEN_SECRET")
+		return readSecret("token-secret", c.TokenSecretFile)
 	}
 	if _, err := os.Stat(c.Data); err != nil {
 		return auth.Secret{}, fmt.Errorf("no shop in %s: %w; check --data", c.Data, err)
 	}
-	return auth.ReadSecretFile(filepath.Join(c.Data, tokenSecretFile))
+	return auth.ReadSecretFile(keptSecret(c.Data, "token-secret"))
+}
+
+// keptSecret is the file in the data folder in which a shop without servers keeps a secret of its own, such as token.secret.
+func keptSecret(data, name string) string {
+	return filepath.Join(data, strings.ReplaceAll(name, "-", "."))
 }
 
 // readSecret returns the secret in a file or an environment variable; the zero Secret if neither is set. There is no
 // flag for the secret itself, because all users of the machine can see command lines in the list of processes.
-func readSecret(flag, file, variable string) (secret auth.Secret, err error) {
+func readSecret(name, file string) (secret auth.Secret, err error) {
+	variable := "SHOP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	text := os.Getenv(variable)
 	switch {
 	case file != "" && text != "":
@@ -96,7 +100,7 @@ func readSecret(flag, file, variable string) (secret auth.Secret, err error) {
 		secret, err = auth.NewSecret(text)
 	}
 	if err != nil {
-		return secret, fmt.Errorf("%s (%s_FILE) or %[2]s: %w", flag, variable, err)
+		return secret, fmt.Errorf("--%s-file (%s_FILE) or %[2]s: %w", name, variable, err)
 	}
 	return secret, nil
 }

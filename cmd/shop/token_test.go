@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
 )
 
@@ -58,7 +59,7 @@ func TestToken(t *testing.T) {
 		"file by variable": shopWith(t, []string{"SHOP_TOKEN_SECRET_FILE=" + path}, "token", "--buyer", "ann", "--ttl", "720h"),
 		"variable":         shopWith(t, []string{"SHOP_TOKEN_SECRET=" + testSecret}, "token", "--buyer", "ann", "--ttl", "10s"),
 	} {
-		r.want(t, exitDone, "tokens minted", "buyers=1", "good_until=")
+		r.want(t, app.ExitDone, "tokens minted", "buyers=1", "good_until=")
 		token, alone := strings.CutSuffix(r.stdout, "\n")
 		if buyer, err := tokens.Verify(token); buyer != "ann" || err != nil || !alone {
 			t.Errorf("%s: got %q, which is %q, %v; want a token of ann", name, r.stdout, buyer, err)
@@ -68,7 +69,7 @@ func TestToken(t *testing.T) {
 		}
 	}
 	r := shop(t, "token", "--buyer", "bob", "--buyer=ann", "--token-secret-file", path)
-	r.want(t, exitDone, "buyers=2")
+	r.want(t, app.ExitDone, "buyers=2")
 	var buyers []string
 	for token := range strings.Lines(r.stdout) {
 		buyer, err := tokens.Verify(strings.TrimSuffix(token, "\n"))
@@ -108,12 +109,12 @@ func TestToken_usage(t *testing.T) {
 				variables = []string{c.variable}
 			}
 			r := shopWith(t, variables, append([]string{"token"}, c.args...)...)
-			r.want(t, exitUsage, c.want, "shop token --help")
+			r.want(t, app.ExitUsage, c.want, "shop token --help")
 			if r.stdout != "" || strings.Contains(r.stderr, testSecret) {
 				t.Errorf("got %s%s, want no token and no secret", r.stdout, r.stderr)
 			}
 		})
 	}
 	two := []string{good, "SHOP_TOKEN_SECRET_FILE=" + path}
-	shopWith(t, two, "token", "--buyer", "ann").want(t, exitUsage, "want one secret, not both")
+	shopWith(t, two, "token", "--buyer", "ann").want(t, app.ExitUsage, "want one secret, not both")
 }

@@ -1,16 +1,14 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -25,6 +23,30 @@ import (
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
+
+// Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one, as internal/lab does.
+type Hooks struct {
+	// Identify returns the buyer that sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and
+	// takes passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
+	Identify func(*http.Request) (buyer string, err error)
+
+	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // what makes a pool of connections
+	Redis    redis.Hook                                                               // of each client
+	Observer func(lock.Observer) lock.Observer                                        // of each locker
+	Store    func(order.Store) order.Store
+	Locker   func(strategy.Locker) strategy.Locker
+	Batch    func(batch.Config) batch.Config
+	Orders   func(httpapi.Orders) httpapi.Orders
+	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
+
+	// Strategy returns the strategy to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API
+	// are open.
+	Strategy func(context.Context, Parts) (order.Strategy, error)
+
+	// Alone says that the Redis belongs to this process, also where Settings.Redis does not name it yet: the strategy redis is
+	// allowed, rate limits stay in the process, and no second shop may serve the data folder.
+	Alone bool
+}
 
 // components are the parts of a running shop, in the order in which they are opened. Each shop has its own, also if
 // several run in one process.
@@ -167,6 +189,31 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	return nil
 }
 
+// Parts are the open parts of a shop that is about to serve. The shop closes them.
+type Parts struct {
+	Settings
+	Database *store.Store
+	Redis    redis.UniversalClient // nil without Settings.Redis
+	Shop     strategy.Shop
+	Seller   *batch.Seller   // under leases, unless the strategy is batch
+	Locker   strategy.Locker // the one that the instances share
+
+	components *components
+}
+
+// NewLocker opens a locker with metrics under its name.
+func (p Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
+	return p.components.newLocker(p.Settings, name, b)
+}
+
+// OpenRedis returns a client of a further Redis that has answered.
+func (p Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
+	return p.components.openRedis(ctx, p.Settings, address)
+}
+
+// OnClose registers what is to be closed with the shop, before what was opened earlier.
+func (p Parts) OnClose(name string, shut func() error) { p.components.onClose(name, shut) }
+
 // NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
 func (p Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 	c := p.components
@@ -214,19 +261,29 @@ func (c *components) close() error {
 	return errors.Join(errs...)
 }
 
-// handler returns the buyers' API.
-func (c *components) handler(s Settings, draining func() bool) http.Handler {
+// handlers returns the buyers' API and the operator's.
+func (c *components) handlers(s Settings, draining func() bool) (buyers, operator http.Handler) {
 	config := httpapi.Config{
-		Orders:      c.orders,
-		Stock:       c.database,
-		Checks:      []httpapi.Check{c.check("database", false, c.database.Writable)},
-		Draining:    draining,
-		Identify:    s.Hooks.Identify,
-		BuyersPay:   s.BuyersPay,
-		MaxInFlight: s.MaxInFlight,
-		Timeout:     s.requestTimeout(),
-		Log:         c.log,
-		Observer:    c.metrics,
+		Orders:   c.orders,
+		Payments: c.orders,
+		Records:  c.database,
+		Stock:    c.database,
+
+		Identify:      s.Hooks.Identify,
+		OperatorToken: s.OperatorToken,
+		PaymentsToken: s.PaymentsToken,
+		BuyersPay:     s.BuyersPay,
+
+		Checks:   []httpapi.Check{c.check("database", false, c.database.Writable)},
+		Draining: draining,
+
+		MaxInFlight:     s.MaxInFlight,
+		Timeout:         s.requestTimeout(),
+		OperatorTimeout: operatorTimeout,
+
+		Log:      c.log,
+		Observer: c.metrics,
+		Metrics:  c.metrics.Handler(),
 	}
 	if s.Redis != "" {
 		config.Checks = append(config.Checks, c.check("redis", s.Strategy != "redis", leaseCheck(c.leases, s.Redis)))
@@ -253,11 +310,11 @@ func (c *components) handler(s Settings, draining func() bool) http.Handler {
 	if wrap := s.Hooks.Orders; wrap != nil {
 		config.Orders = wrap(config.Orders)
 	}
-	buyers := httpapi.New(config)
+	buyers, operator = httpapi.New(config), httpapi.NewOperator(config)
 	if wrap := s.Hooks.Handler; wrap != nil {
-		return wrap(buyers, c.operator(s))
+		buyers = wrap(buyers, operator)
 	}
-	return buyers
+	return buyers, operator
 }
 
 // leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.
@@ -284,46 +341,4 @@ func (c *components) check(server string, optional bool, try func(context.Contex
 		outage.Note(ctx, err)
 		return err
 	}}
-}
-
-// operator returns the operator's API.
-func (c *components) operator(s Settings) http.Handler {
-	return httpapi.NewOperator(httpapi.OperatorConfig{
-		Token:   s.OperatorToken,
-		Stock:   c.database,
-		Records: c.database,
-		Metrics: c.metrics.Handler(),
-
-		PaymentsToken:  s.PaymentsToken,
-		Payments:       c.orders,
-		PaymentTimeout: s.requestTimeout(),
-
-		Timeout:  operatorTimeout,
-		Log:      c.log,
-		Observer: c.metrics,
-		Refused:  c.metrics.RefusedOperator,
-	})
-}
-
-// ThisBuild returns the version and commit of the running program; empty if unknown: `go run` records no commit. The
-// version ends in "+dirty" if files were changed.
-func ThisBuild() (b observe.Build) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	b.Version = info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			b.Commit = s.Value
-		}
-	}
-	return b
-}
-
-// Version is what the program's --version prints.
-func Version(program string) string {
-	build := ThisBuild()
-	return fmt.Sprintf("%s %s, commit %s, %s %s/%s",
-		program, cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,9 +1,9 @@
 package app_test
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
@@ -11,8 +11,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "An instance on which a job fails leaves the job to others": orders
-// expire although it reaches Redis.
+// "An instance on which a job fails leaves the job to others": orders expire although it reaches Redis. "Each job reports in
+// the log and in the metrics what it did", also where it fails.
 func TestShop_expires_databaseLost(t *testing.T) {
 	t.Parallel()
 	well, lost := embedded(t, 5), embedded(t, 1)
@@ -21,7 +21,7 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	first, second := &testserver.LogBuffer{}, &testserver.LogBuffer{}
 	lost.Log, well.Log = slog.New(slog.NewTextHandler(first, nil)), slog.New(slog.NewTextHandler(second, nil))
 	const runs = `msg="job runs here" job=expiry`
-	start(t, lost)
+	broken := start(t, lost)
 	testserver.Until(t, "the first instance has the job", patience, func() bool { return first.Has(runs) })
 	shop := start(t, well)
 	change(t, lost, "ALTER TABLE orders RENAME TO gone") // the job fails from now on
@@ -30,31 +30,28 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	if !first.Has(`level=WARN msg="job fails here" job=expiry errors=1`) {
 		t.Errorf("got log %s, want the run that failed", first)
 	}
+	failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`)
+	if metrics := scrape(t, broken); !failed.MatchString(metrics) {
+		t.Errorf("got metrics\n%s\nwant a line like %s", metrics, failed)
+	}
 }
 
 // wantExpired buys and does not pay.
 func wantExpired(t *testing.T, shop *app.Shop, key string) {
 	t.Helper()
-	w := buy(t, shop, key).want(t, http.StatusCreated)
+	w := buy(t, shop, key).Want(t, http.StatusCreated)
 	var order struct{ ID, Status string }
-	decodeAnswer(t, w, &order)
+	w.Decode(t, &order)
 	testserver.Until(t, "the order has expired", 10*time.Second, func() bool {
-		w = call(t, http.MethodGet, shop.URL()+"/v1/orders/"+order.ID, "").want(t, http.StatusOK)
-		decodeAnswer(t, w, &order)
+		w = call(t, http.MethodGet, shop.URL()+"/v1/orders/"+order.ID, "").Want(t, http.StatusOK)
+		w.Decode(t, &order)
 		return order.Status == "expired"
 	})
-	call(t, http.MethodPost, shop.URL()+"/v1/orders/"+order.ID+"/pay", "").want(t, http.StatusConflict)
-	w = call(t, http.MethodGet, shop.URL()+"/v1/skus/mug", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, shop.URL()+"/v1/orders/"+order.ID+"/pay", "").Want(t, http.StatusConflict)
+	w = call(t, http.MethodGet, shop.URL()+"/v1/skus/mug", "").Want(t, http.StatusOK)
 	var level struct{ Available, Reserved int64 }
-	decodeAnswer(t, w, &level)
+	w.Decode(t, &level)
 	if level.Available != 5 || level.Reserved != 0 {
-		t.Errorf("got %s, want all 5 available", w.body)
-	}
-}
-
-func decodeAnswer(t *testing.T, w answer, v any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(w.body), v); err != nil {
-		t.Fatalf("%s: %v", w.body, err)
+		t.Errorf("got %s, want all 5 available", w.Body)
 	}
 }

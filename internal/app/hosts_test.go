@@ -30,15 +30,15 @@ func TestShop_mysqlGroup(t *testing.T) {
 	first := group.Servers[0]
 	wantGrant(t, s, first)
 	shop := start(t, s)
-	buy(t, shop, "key-1").want(t, http.StatusCreated)
+	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 
 	testserver.Must(t, first.SQL(t.Context(), "SELECT group_replication_set_as_primary((SELECT MEMBER_ID FROM performance_schema.replication_group_members WHERE MEMBER_ROLE <> 'PRIMARY' LIMIT 1))"))
 	primary, err := group.Primary(t.Context())
 	testserver.Must(t, err)
-	testserver.Until(t, "sales go on", failoverLimit, func() bool { return buy(t, shop, "key-2").status == http.StatusCreated })
+	testserver.Until(t, "sales go on", failoverLimit, func() bool { return buy(t, shop, "key-2").Status == http.StatusCreated })
 	wantAudit(t, shop, 2)
-	if a := call(t, http.MethodGet, shop.URL()+"/readyz", ""); primary == first || !strings.Contains(a.body, fmt.Sprintf(`"primary":%q`, primary.Addr())) {
-		t.Errorf("got %s, want another primary than %s: %s", a.body, first, primary)
+	if a := call(t, http.MethodGet, shop.URL()+"/readyz", ""); primary == first || !strings.Contains(a.Body, fmt.Sprintf(`"primary":%q`, primary.Addr())) {
+		t.Errorf("got %s, want another primary than %s: %s", a.Body, first, primary)
 	}
 	if metrics := scrape(t, shop); !regexp.MustCompile(`\nshop_database_primary_changes_total [1-9]\n`).MatchString(metrics) ||
 		!strings.Contains(metrics, fmt.Sprintf("\nshop_database_primary{host=%q} 1\n", primary.Addr())) {
@@ -87,7 +87,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	go func() { waiting <- call(t, http.MethodGet, shop.URL()+"/v1/skus/pen", "") }()
 	testserver.Until(t, "/readyz says why", failoverLimit, func() bool {
 		a := call(t, http.MethodGet, shop.URL()+"/readyz", "")
-		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, primary.Addr()+": it has no majority: it reaches 1 of ")
+		return a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, primary.Addr()+": it has no majority: it reaches 1 of ")
 	})
 	began := time.Now()
 	for range readers {
@@ -100,8 +100,8 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 		answers = append(answers, <-waiting)
 	}
 	for _, a := range answers {
-		if a.want(t, http.StatusServiceUnavailable); !strings.Contains(a.body, `"retry_safe":true`) {
-			t.Errorf("got %s, want an answer that may be repeated", a.body)
+		if a.Want(t, http.StatusServiceUnavailable); !strings.Contains(a.Body, `"retry_safe":true`) {
+			t.Errorf("got %s, want an answer that may be repeated", a.Body)
 		}
 	}
 	if took := time.Since(began); took > 30*time.Second { // the deadline of a request is later
@@ -132,7 +132,7 @@ func TestShop_redisCluster(t *testing.T) {
 			shop := start(t, s)
 			untilReady(t, shop)
 			for n := range 5 { // their buyers' keys are in different slots
-				buy(t, shop, "key", as(t, fmt.Sprintf("buyer-%d", n))).want(t, http.StatusCreated)
+				buy(t, shop, "key", as(t, fmt.Sprintf("buyer-%d", n))).Want(t, http.StatusCreated)
 			}
 		})
 	}

@@ -196,8 +196,7 @@ func (r *runner) loop(ctx context.Context) {
 func (r *runner) lead(lease *lock.Lease) (failed bool) {
 	defer lease.Release() //nolint:errcheck // the locker retries it in the background
 	r.log.Info("job runs here")
-	r.metrics.Leads(true)
-	defer r.metrics.Leads(false)
+	defer r.metrics.Left()
 	for ctx := lease.Context(); ctx.Err() == nil; _ = order.Pause(ctx, r.every) {
 		began := time.Now()
 		items, err := r.run(ctx)

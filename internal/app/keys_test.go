@@ -15,12 +15,12 @@ import (
 func TestShop_purgesKeys(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
-	s.KeepKeys = time.Hour
+	s.KeepKeys, s.ReconcileAt = time.Hour, "off"
 	first := start(t, s)
 	var orders [3]struct{ ID string }
 	for i, key := range []string{"old", "young"} {
-		w := buy(t, first, key).want(t, http.StatusCreated)
-		decodeAnswer(t, w, &orders[i])
+		w := buy(t, first, key).Want(t, http.StatusCreated)
+		w.Decode(t, &orders[i])
 	}
 	if err := first.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
@@ -33,15 +33,18 @@ func TestShop_purgesKeys(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	again := start(t, s)
 	testserver.Until(t, "keys are purged", patience, func() bool { return log.Has(`msg="job ran" job=keys items=1`) })
-	w := buy(t, again, "old").want(t, http.StatusCreated)
-	decodeAnswer(t, w, &orders[2])
+	w := buy(t, again, "old").Want(t, http.StatusCreated)
+	w.Decode(t, &orders[2])
 	if orders[2].ID == orders[0].ID {
 		t.Error("a purged key was replayed")
 	}
-	w = buy(t, again, "young").want(t, http.StatusCreated)
-	decodeAnswer(t, w, &orders[2])
+	w = buy(t, again, "young").Want(t, http.StatusCreated)
+	w.Decode(t, &orders[2])
 	if orders[2].ID != orders[1].ID {
 		t.Error("a young key made a new order")
 	}
 	wantAudit(t, again, 3)
+	if log.Has("job=reconcile") {
+		t.Errorf("got log %s, want no nightly audit", log)
+	}
 }

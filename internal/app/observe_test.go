@@ -88,7 +88,7 @@ func TestDashboard(t *testing.T) {
 	s.PayWithin, s.SweepEvery = 10*time.Second, 100*time.Millisecond
 	shop := start(t, s)
 	prometheus := startPrometheus(t, shop)
-	operate(t, shop, http.MethodPost, "/v1/skus", `{"sku":"rare","units":1,"price":{"minor":100,"currency":"EUR"}}`).want(t, http.StatusCreated)
+	operate(shop, http.MethodPost, "/v1/skus", `{"sku":"rare","units":1,"price":{"minor":100,"currency":"EUR"}}`).Want(t, http.StatusCreated)
 
 	empty, rounds := panels(t), 0
 	defer func() {
@@ -121,17 +121,17 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 	key := func(name string) string { return fmt.Sprintf("%s-%d", name, round) }
 	placed := func(name string, lines ...string) (url string) {
 		var order struct{ ID string }
-		decodeAnswer(t, buy(t, shop, key(name), lines...).want(t, http.StatusCreated), &order)
+		buy(t, shop, key(name), lines...).Want(t, http.StatusCreated).Decode(t, &order)
 		return shop.URL() + "/v1/orders/" + order.ID
 	}
 	placed("expires")
 	placed("expires") // a replay
-	call(t, http.MethodPost, placed("paid")+"/pay", "").want(t, http.StatusOK)
+	call(t, http.MethodPost, placed("paid")+"/pay", "").Want(t, http.StatusOK)
 	cancelled := placed("cancelled")
-	call(t, http.MethodPost, cancelled+"/cancel", "").want(t, http.StatusOK)
-	call(t, http.MethodPost, cancelled+"/pay", "").want(t, http.StatusConflict)
+	call(t, http.MethodPost, cancelled+"/cancel", "").Want(t, http.StatusOK)
+	call(t, http.MethodPost, cancelled+"/pay", "").Want(t, http.StatusConflict)
 	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
-		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).want(t, http.StatusConflict)
+		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).Want(t, http.StatusConflict)
 }
 
 // panels returns the queries of the dashboard by panel.

@@ -35,7 +35,7 @@ func TestShop_operator(t *testing.T) {
 	s.DrainDelay = time.Minute
 	shop := start(t, s)
 	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
-	buy(t, shop, "key-1", as(t, "ann")).want(t, http.StatusCreated)
+	buy(t, shop, "key-1", as(t, "ann")).Want(t, http.StatusCreated)
 	for _, c := range []struct {
 		listener    contract.Listener
 		url, header string
@@ -49,25 +49,24 @@ func TestShop_operator(t *testing.T) {
 		{contract.Buyers, public + "/v1/audit", asOperator, http.StatusNotFound},
 		{contract.Buyers, public + "/v1/orders", asOperator, http.StatusUnauthorized},
 	} {
-		callAt(t, c.listener, http.MethodGet, c.url, "", c.header).want(t, c.want)
+		contract.Send(c.listener, http.MethodGet, c.url, "", c.header).Want(t, c.want)
 	}
-	w := callAt(t, contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1").want(t, http.StatusCreated)
-	if !strings.Contains(w.body, `"supplied":7,"available":6,"reserved":1`) {
-		t.Errorf("got %s, want 7 supplied, one of them reserved", w.body)
+	w := contract.Send(contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1").Want(t, http.StatusCreated)
+	if !strings.Contains(w.Body, `"supplied":7,"available":6,"reserved":1`) {
+		t.Errorf("got %s, want 7 supplied, one of them reserved", w.Body)
 	}
-	w = callAt(t, contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator).want(t, http.StatusOK)
-	if !strings.Contains(w.body, `"ok":true`) {
-		t.Errorf("got audit %s, want ok", w.body)
+	w = contract.Send(contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator).Want(t, http.StatusOK)
+	if !strings.Contains(w.Body, `"ok":true`) {
+		t.Errorf("got audit %s, want ok", w.Body)
 	}
 
 	ctx, cut := context.WithCancel(t.Context())
 	closed := make(chan error, 1)
 	go func() { closed <- shop.Shutdown(ctx) }()
 	testserver.Until(t, "readiness fails", 10*time.Second, func() bool {
-		return call(t, http.MethodGet, public+"/readyz", "").status == http.StatusServiceUnavailable
+		return call(t, http.MethodGet, public+"/readyz", "").Status == http.StatusServiceUnavailable
 	})
-	callAt(t, contract.Operator, http.MethodGet, operator+"/healthz", "").want(t, http.StatusOK)
-	http.DefaultClient.CloseIdleConnections()
+	contract.Send(contract.Operator, http.MethodGet, operator+"/healthz", "").Want(t, http.StatusOK)
 	cut()
 	if err := <-closed; err != nil && !errors.Is(err, context.Canceled) { // a connection may have been about to close
 		t.Errorf("got %v, want nil or that the rest was cut off", err)
@@ -82,11 +81,11 @@ func TestShutdown_profile(t *testing.T) {
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
-		callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
+		contract.Send(contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
 	}()
 	testserver.Until(t, "a profile is made", 10*time.Second, func() bool {
-		w := callAt(t, contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
-		return strings.Contains(w.body, "serveDeltaProfile")
+		w := contract.Send(contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
+		return strings.Contains(w.Body, "serveDeltaProfile")
 	})
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want nil", err)

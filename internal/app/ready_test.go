@@ -22,8 +22,8 @@ func untilUnready(t *testing.T, shop *app.Shop, server, addr, reason string) {
 	t.Helper()
 	testserver.Until(t, "/readyz says "+reason, 30*time.Second, func() bool {
 		a := call(t, http.MethodGet, shop.URL()+"/readyz", "")
-		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, `"failing":["`+server+`"]`) &&
-			strings.Contains(a.body, addr) && strings.Contains(a.body, reason)
+		return a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, `"failing":["`+server+`"]`) &&
+			strings.Contains(a.Body, addr) && strings.Contains(a.Body, reason)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestReadyz_database(t *testing.T) {
 			}
 			shop := start(t, s)
 			untilReady(t, shop)
-			buy(t, shop, "key-1", as(t, "ann")).want(t, http.StatusCreated)
+			buy(t, shop, "key-1", as(t, "ann")).Want(t, http.StatusCreated)
 			sql("SET GLOBAL " + c.readOnly + " = 1")
 			untilUnready(t, shop, "database", server.Addr(), "read-only")
 			sql("SET GLOBAL "+c.readOnly+" = 0", "SET GLOBAL read_only = 0") // super_read_only has set both
@@ -100,7 +100,7 @@ func TestReadyz_redis(t *testing.T) {
 		}
 	}
 	untilReady(t, shop)
-	buy(t, shop, "key-1").want(t, http.StatusCreated)
+	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 }
 
 // "Sales do not depend on Redis": orders are placed while it is silent, and while it is gone. When it is back, they have
@@ -140,15 +140,15 @@ func TestShop_withoutRedis(t *testing.T) {
 			says := func(answer string) {
 				t.Helper()
 				testserver.Until(t, "/readyz says "+answer, patience, func() bool {
-					return call(t, http.MethodGet, shop.URL()+"/readyz", "").want(t, http.StatusOK).body == answer+"\n"
+					return call(t, http.MethodGet, shop.URL()+"/readyz", "").Want(t, http.StatusOK).Body == answer+"\n"
 				})
 			}
 			says(`{"status":"ready"}`)
-			buy(t, shop, "before").want(t, http.StatusCreated)
+			buy(t, shop, "before").Want(t, http.StatusCreated)
 
 			c.fault(t, b)
 			for i := range 3 {
-				buy(t, shop, fmt.Sprint("without-", i)).want(t, http.StatusCreated)
+				buy(t, shop, fmt.Sprint("without-", i)).Want(t, http.StatusCreated)
 			}
 			says(`{"status":"ready","without":["redis"]}`)
 			if metrics := scrape(t, shop); !strings.Contains(metrics, "\nshop_unleased_batches_total 3\n") || !log.Has(`msg="orders are sold without leases" errors=1`) {
@@ -164,7 +164,7 @@ func TestShop_withoutRedis(t *testing.T) {
 			orders := int64(4)
 			testserver.Until(t, "orders have leases", patience, func() bool {
 				orders++
-				buy(t, shop, fmt.Sprint("after-", orders)).want(t, http.StatusCreated)
+				buy(t, shop, fmt.Sprint("after-", orders)).Want(t, http.StatusCreated)
 				all := fences(t, shop)
 				return all[len(all)-1] > 0
 			})
@@ -186,7 +186,7 @@ func fences(t *testing.T, shop *app.Shop) (all []int64) {
 			Fence int64
 		}
 	}
-	decodeAnswer(t, operate(t, shop, http.MethodGet, "/v1/skus/mug/movements?limit=100", "").want(t, http.StatusOK), &ledger)
+	operate(shop, http.MethodGet, "/v1/skus/mug/movements?limit=100", "").Want(t, http.StatusOK).Decode(t, &ledger)
 	for _, m := range ledger.Movements {
 		if m.Kind == "reserve" {
 			all = append(all, m.Fence)
@@ -210,16 +210,16 @@ func TestRedisRights(t *testing.T) {
 	shop := start(t, s)
 	untilReady(t, shop)
 
-	lease := takeLease(t, s, "sku:mug")
+	lease, _ := takeLease(t, s, "sku:mug")
 	sold := make(chan answer, 1)
 	go func() { sold <- buy(t, shop, "key-1", as(t, "ann")) }()
 	testserver.Until(t, "the order is in line", patience, func() bool { return admin.ZCard(t.Context(), "lock:{sku:mug}:line").Val() == 1 })
 	testserver.Must(t, lease.Release())
-	(<-sold).want(t, http.StatusCreated)
+	(<-sold).Want(t, http.StatusCreated)
 	// As if Redis' clock had stepped back: the bucket would be full in 2050, and begins anew.
 	testserver.Must(t, admin.Set(t.Context(), "rate:buyer:ann", 1_041_379_200, 0).Err())
-	buy(t, shop, "key-2", as(t, "ann")).want(t, http.StatusCreated)
-	buy(t, shop, "key-3", as(t, "ann")).want(t, http.StatusCreated)
+	buy(t, shop, "key-2", as(t, "ann")).Want(t, http.StatusCreated)
+	buy(t, shop, "key-3", as(t, "ann")).Want(t, http.StatusCreated)
 	testserver.Must(t, shop.Shutdown(t.Context()))
 
 	wantNothingRefused(t, admin)

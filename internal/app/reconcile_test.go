@@ -70,23 +70,6 @@ func TestShop_reconciles(t *testing.T) {
 	await(book, ran+`" job=reconcile`)
 }
 
-// "or off".
-func TestShop_reconcilesNever(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, 5)
-	s.ReconcileAt = "off"
-	book := &testserver.LogBuffer{}
-	s.Log = slog.New(slog.NewTextHandler(book, nil))
-	shop := start(t, s)
-	testserver.Until(t, "expiry runs", 30*time.Second, func() bool { return book.Has("job=expiry") })
-	if err := shop.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if book.Has("job=reconcile") {
-		t.Error("it runs")
-	}
-}
-
 // change does something behind the shop's back.
 func change(t *testing.T, s app.Settings, statement string) {
 	t.Helper()

@@ -60,30 +60,30 @@ func wantLife(t *testing.T, database *testserver.Server, dsn string) {
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	operator := func(method, path, body string) answer {
-		return callAt(t, contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1")
+		return contract.Send(contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1")
 	}
-	operator(http.MethodPost, "/v1/skus", `{"sku":"cup","units":5,"price":{"minor":100,"currency":"EUR"}}`).want(t, http.StatusCreated)
+	operator(http.MethodPost, "/v1/skus", `{"sku":"cup","units":5,"price":{"minor":100,"currency":"EUR"}}`).Want(t, http.StatusCreated)
 	buyer := func(path, key, body string) answer {
 		return call(t, http.MethodPost, shop.URL()+path, body, as(t, "ann"), "Content-Type: application/json", "Idempotency-Key: "+key)
 	}
 	var order struct{ ID string }
 	const cart = `{"lines":[{"sku":"cup","quantity":2},{"sku":"mug","quantity":1}]}`
-	decodeAnswer(t, buyer("/v1/orders", "cart", cart).want(t, http.StatusCreated), &order)
-	buyer("/v1/orders", "cart", cart).want(t, http.StatusCreated) // a replay
-	buyer("/v1/orders/"+order.ID+"/cancel", "cancel", "").want(t, http.StatusOK)
-	w := operator(http.MethodPost, "/v1/skus/mug/movements", `{"kind":"supply","units":2}`).want(t, http.StatusCreated)
-	if !strings.Contains(w.body, `"supplied":7,"available":7,"reserved":0`) {
-		t.Errorf("got %s, want 7 available", w.body)
+	buyer("/v1/orders", "cart", cart).Want(t, http.StatusCreated).Decode(t, &order)
+	buyer("/v1/orders", "cart", cart).Want(t, http.StatusCreated) // a replay
+	buyer("/v1/orders/"+order.ID+"/cancel", "cancel", "").Want(t, http.StatusOK)
+	w := operator(http.MethodPost, "/v1/skus/mug/movements", `{"kind":"supply","units":2}`).Want(t, http.StatusCreated)
+	if !strings.Contains(w.Body, `"supplied":7,"available":7,"reserved":0`) {
+		t.Errorf("got %s, want 7 available", w.Body)
 	}
 	testserver.Until(t, "keys are purged", 30*time.Second, func() bool { return log.Has(`msg="job ran" job=keys items=1`) })
-	if w := operator(http.MethodGet, "/v1/audit", "").want(t, http.StatusOK); !strings.Contains(w.body, `"ok":true`) {
-		t.Errorf("got audit %s, want ok", w.body)
+	if w := operator(http.MethodGet, "/v1/audit", "").Want(t, http.StatusOK); !strings.Contains(w.Body, `"ok":true`) {
+		t.Errorf("got audit %s, want ok", w.Body)
 	}
 	testserver.Must(t, database.SQL(t.Context(),
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE", "SET autocommit = 1, sql_safe_updates = 0", "USE "+schema,
 		"UPDATE skus SET sold = 1", "DELETE FROM order_lines"))
-	w = operator(http.MethodGet, "/v1/audit", "").want(t, http.StatusOK)
-	if got := strings.Count(w.body, `"invariant"`); got != 11 {
-		t.Errorf("got %d differences, want 11: %s", got, w.body)
+	w = operator(http.MethodGet, "/v1/audit", "").Want(t, http.StatusOK)
+	if got := strings.Count(w.Body, `"invariant"`); got != 11 {
+		t.Errorf("got %d differences, want 11: %s", got, w.Body)
 	}
 }

@@ -1,15 +1,21 @@
 package app
 
 import (
-	"io"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/observe"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
 )
 
 // DatabaseSettings choose the database. The tags make them flags and environment variables of a command line.
@@ -23,21 +29,6 @@ type DatabaseSettings struct {
 
 	// Log is the logger; nil for none. Lines of a request get its id.
 	Log *slog.Logger `kong:"-"`
-}
-
-// LogSettings choose how and what a program logs.
-type LogSettings struct {
-	LogFormat string     `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
-	LogLevel  slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
-}
-
-// Logger returns a logger that writes to w.
-func (s LogSettings) Logger(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: s.LogLevel}
-	if s.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // Settings say how a shop runs. Start from Default and change what differs.
@@ -124,4 +115,110 @@ func (s DatabaseSettings) log() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(observe.NewHandler(s.Log.Handler()))
+}
+
+// Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server.
+func (s Settings) Check() error {
+	c := checks{s.DatabaseSettings.Check(), CheckAddress("listen", s.Listen), strategy.Check(s.Strategy)}
+	if s.OperatorListen != "" {
+		c = append(c, CheckAddress("operator-listen", s.OperatorListen))
+	}
+	if s.Redis != "" {
+		_, address := readRedis(s.Redis)
+		_, files := s.redisTLS().config()
+		c = append(c, address, files)
+	}
+	_, reconcile := parseDaily(s.ReconcileAt)
+	c = append(c, reconcile,
+		within("lock-ttl", s.LockTTL, 100*time.Millisecond, 10*time.Minute),
+		within("lock-wait", s.LockWait, s.LockTTL+time.Second, 15*time.Minute), // or an order gives up before a crashed holder's lease ends
+		within("lease-wait", s.LeaseWait, time.Millisecond, 10*time.Second),
+		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
+		within("pay-extension", s.PayExtension, time.Second, 24*time.Hour),
+		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
+		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
+		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
+		within("rate-limit", limit(s.RateLimit, rateLimit), 0, 100_000),
+		within("max-open-orders", limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // each order counts them
+		within("max-in-flight", s.MaxInFlight, 1, 100_000),
+	)
+	c.refuse(s.LockTTL%time.Millisecond != 0, "lock-ttl: %v: want whole milliseconds", s.LockTTL) // stores of locks count in them
+	c.refuse(s.Redis == "" && s.redisTLS().given(), "redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
+	c.refuse(s.Strategy == "redis" && s.Redis == "" && !s.Hooks.Alone, "strategy: redis: needs a Redis: add --redis")
+	c.refuse(s.Strategy == "for-update" && s.MySQL == "", "strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time, and no rows to lock")
+	return errors.Join(append(c, s.checkSecrets())...)
+}
+
+// Check is Settings.Check for commands that need only the database.
+func (s DatabaseSettings) Check() error {
+	c := checks{within("start-timeout", s.StartTimeout, time.Millisecond, 15*time.Minute)}
+	c.refuse(s.MySQL != "" && s.Data != "", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one database, not both")
+	c.refuse(s.MySQL == "" && s.Data == "", "which database? Add --mysql DSN or --data DIR")
+	c.refuse(s.MySQL == "" && s.mysqlTLS().given(), "mysql-ca, mysql-cert, mysql-key: are for a MySQL, and none is named")
+	if s.MySQL != "" && s.Data == "" {
+		_, dsn := MySQLAddress(s.MySQL)
+		_, files := s.mysqlTLS().config()
+		c = append(c, dsn, files)
+	}
+	return errors.Join(c...)
+}
+
+// The password of the servers in docker-compose.yml, and the operator's token there. They are published, so production
+// must not use them.
+const (
+	publishedPassword = "lab-only"
+	publishedToken    = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
+)
+
+// checkSecrets requires an operator's token for the operator's API, and refuses one without it; unless hooks take their
+// place, it also requires the secret of buyers' tokens and refuses secrets that are published.
+func (s Settings) checkSecrets() error {
+	var c checks
+	listens, operator, payments := s.OperatorListen != "", !s.OperatorToken.IsZero(), !s.PaymentsToken.IsZero()
+	c.refuse(!listens && (operator || payments) && s.Hooks.Handler == nil,
+		"operator-token, payments-token: open nothing without the operator's API, where payments are taken: add --operator-listen 127.0.0.1:8081, or leave out their files and SHOP_OPERATOR_TOKEN, SHOP_PAYMENTS_TOKEN")
+	c.refuse(listens && !operator, "operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; shop serve also reads the file, by --operator-token-file operator.token")
+	c.refuse(operator && s.OperatorToken == s.TokenSecret, "operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
+	c.refuse(payments && (s.PaymentsToken == s.OperatorToken || s.PaymentsToken == s.TokenSecret),
+		"payments-token: is also the operator's token or the secret of buyers' tokens: want one that opens payments alone")
+	if s.Hooks.Identify != nil {
+		return errors.Join(c...)
+	}
+	// Addresses that cannot be parsed are reported by the other checks.
+	const published = "%s: its password is %q, which docker-compose.yml publishes; set another"
+	dsn, err := store.ReadDSN(s.MySQL)
+	c.refuse(err == nil && dsn[0].Passwd == publishedPassword, published, "mysql", publishedPassword) // all hosts have the same
+	redis, err := readRedis(s.Redis)
+	c.refuse(err == nil && slices.Contains(redis.passwords, publishedPassword), published, "redis", publishedPassword)
+	c.refuse(s.OperatorToken.Is(publishedToken), "operator-token: is the one that docker-compose.yml publishes; set another")
+	c.refuse(s.TokenSecret.IsZero(), "token-secret: is missing, and buyers are known by what it signs; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; the same for all instances")
+	return errors.Join(c...)
+}
+
+// checks are the errors of settings, nil for what is right.
+type checks []error
+
+func (c *checks) refuse(wrong bool, format string, a ...any) {
+	if wrong {
+		*c = append(*c, fmt.Errorf(format, a...))
+	}
+}
+
+func within[T int | time.Duration](name string, value, low, high T) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s: %v: want %v to %v", name, value, low, high)
+	}
+	return nil
+}
+
+// CheckAddress returns an error with the name of the flag unless addr is host:port.
+func CheckAddress(name, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q: want host:port such as 127.0.0.1:8080 or :8080", name, addr)
+	}
+	return nil
 }

@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,14 +28,8 @@ func TestMain(m *testing.M) {
 func embedded(t *testing.T, units int64) app.Settings {
 	t.Helper()
 	addrs, stop, err := lab.StartEmbedded(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	testserver.Must(t, err)
+	t.Cleanup(func() { testserver.Must(t, stop()) })
 	s := app.Default()
 	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), addrs[0]
 	s.TokenSecret = secret(t, tokenSecret)
@@ -50,107 +42,60 @@ func embedded(t *testing.T, units int64) app.Settings {
 func supply(t *testing.T, s app.Settings, units int64) {
 	t.Helper()
 	database, err := app.OpenDatabase(t.Context(), s.DatabaseSettings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	defer database.Close()
-	if _, err := database.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = database.Migrate(t.Context())
+	testserver.Must(t, err)
 	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, units, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := database.Create(t.Context(), sku); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
+	testserver.Must(t, database.Create(t.Context(), sku))
 }
 
 // start starts a shop and shuts it down at the end, unless the test did.
 func start(t *testing.T, s app.Settings) *app.Shop {
 	t.Helper()
 	shop, err := app.Start(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		_ = shop.Shutdown(context.Background())
-	})
+	testserver.Must(t, err)
+	t.Cleanup(func() { _ = shop.Shutdown(context.Background()) })
 	return shop
 }
 
-type answer struct {
-	status int
-	body   string
-	err    error
-}
+type answer = contract.Answer
 
-// want fails the test unless the request was answered with the status.
-func (a answer) want(t *testing.T, status int) answer {
-	t.Helper()
-	if a.err != nil || a.status != status {
-		t.Fatalf("got %d %s, %v; want status %d", a.status, a.body, a.err, status)
-	}
-	return a
-}
-
-// call sends a request to the buyers' listener, below /v1/orders with ann's token; lines are headers. An answer that is not
-// as openapi.yaml has it fails the test. It may be used by many goroutines.
+// call sends a request to the buyers' listener, below /v1/orders with ann's token; lines are headers.
 func call(t *testing.T, method, url, body string, lines ...string) answer {
 	t.Helper()
 	if strings.Contains(url, "/v1/orders") {
 		lines = append([]string{as(t, "ann")}, lines...)
 	}
-	return callAt(t, contract.Buyers, method, url, body, lines...)
+	return contract.Send(contract.Buyers, method, url, body, lines...)
 }
 
 // operate sends a request to the operator's listener, with the token.
-func operate(t *testing.T, shop *app.Shop, method, path, body string) answer {
-	t.Helper()
-	return callAt(t, contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, asOperator, "Content-Type: application/json")
+func operate(shop *app.Shop, method, path, body string, lines ...string) answer {
+	lines = append([]string{asOperator, asJSON}, lines...)
+	return contract.Send(contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, lines...)
 }
 
-// callAt is call for a listener of one's choice.
-func callAt(t *testing.T, listener contract.Listener, method, url, body string, lines ...string) answer {
-	t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
-	if err != nil {
-		return answer{err: err}
-	}
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Set(name, value)
-	}
-	client := &http.Client{Transport: contract.Transport(t, listener, http.DefaultTransport)}
-	w, err := client.Do(r)
-	if err != nil {
-		return answer{err: err}
-	}
-	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	return answer{w.StatusCode, string(text), err}
-}
+const asJSON = "Content-Type: application/json"
 
 func buy(t *testing.T, shop *app.Shop, key string, lines ...string) answer {
 	t.Helper()
-	lines = append(lines, "Content-Type: application/json", "Idempotency-Key: "+key)
+	lines = append(lines, asJSON, "Idempotency-Key: "+key)
 	return call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"mug","quantity":1}]}`, lines...)
 }
 
 // wantAudit fails unless the accounts agree and this many orders are in them.
 func wantAudit(t *testing.T, shop *app.Shop, orders int64) {
 	t.Helper()
-	w := operate(t, shop, http.MethodGet, "/v1/audit", "").want(t, http.StatusOK)
 	var got struct {
 		OK   bool
 		SKUs []struct{ Orders int64 }
 	}
-	if err := json.Unmarshal([]byte(w.body), &got); err != nil {
-		t.Fatal(err)
-	}
+	w := operate(shop, http.MethodGet, "/v1/audit", "").Want(t, http.StatusOK)
+	w.Decode(t, &got)
 	if !got.OK || len(got.SKUs) != 1 || got.SKUs[0].Orders != orders {
-		t.Errorf("got audit %s, want ok and %d orders", w.body, orders)
+		t.Errorf("got audit %s, want ok and %d orders", w.Body, orders)
 	}
 }
 
@@ -159,33 +104,25 @@ func wantAudit(t *testing.T, shop *app.Shop, orders int64) {
 func untilReady(t *testing.T, shop *app.Shop) {
 	t.Helper()
 	testserver.Until(t, "the shop is ready", 30*time.Second, func() bool {
-		return call(t, http.MethodGet, shop.URL()+"/readyz", "").status == http.StatusOK
+		return call(t, http.MethodGet, shop.URL()+"/readyz", "").Status == http.StatusOK
 	})
 }
 
-// untilWaits returns once an order waits for the lease of its SKU, which another instance has.
-func untilWaits(t *testing.T, shop *app.Shop) {
-	t.Helper()
-	testserver.Until(t, "an order waits for its lease", patience, func() bool {
-		return strings.Contains(scrape(t, shop), `shop_lock_contended_total{kind="sku",lock="redis"} 1`)
-	})
-}
-
-// takeLease is another instance, that has the lease of a key and keeps it.
-func takeLease(t *testing.T, s app.Settings, key string) *lock.Lease {
+// takeLease is another instance, which takes the lease of a key. waited returns once an order of the shop waits for it.
+func takeLease(t *testing.T, s app.Settings, key string) (lease *lock.Lease, waited func()) {
 	t.Helper()
 	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(s.Redis, "redis://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	locker := lock.New(lock.NewRedis(client), lock.Options{TTL: s.LockTTL})
 	t.Cleanup(func() { _ = locker.Close() })
-	lease, err := locker.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
+	lease, err = locker.TryAcquire(t.Context(), key)
+	testserver.Must(t, err)
+	return lease, func() {
+		testserver.Until(t, "an order waits for its lease", patience, func() bool {
+			return strings.Contains(client.Get(t.Context(), "lock:{"+key+"}").Val(), "*") // see redis_acquire.lua
+		})
 	}
-	return lease
 }

@@ -58,15 +58,14 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	return shop, nil
 }
 
-// listen opens the listener of the buyers' API and, if it has an address, that of the operator's.
+// listen opens the listener of the buyers' API and, if it has an address, the operator's.
 func (s *Shop) listen(ctx context.Context) (err error) {
-	handler := s.components.handler(s.settings, s.draining.Load)
-	s.buyers, err = newServer(ctx, "listen", s.settings.Listen, handler, s.settings.requestTimeout(), s.log)
+	buyers, operator := s.components.handlers(s.settings, s.draining.Load)
+	s.buyers, err = newServer(ctx, "listen", s.settings.Listen, buyers, s.settings.requestTimeout(), s.log)
 	if err != nil || s.settings.OperatorListen == "" {
 		return err
 	}
-	handler = s.components.operator(s.settings)
-	s.operator, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, handler, operatorTimeout, s.log)
+	s.operator, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, operator, operatorTimeout, s.log)
 	if err != nil {
 		return errors.Join(err, s.buyers.listener.Close())
 	}

@@ -48,7 +48,7 @@ func TestShop_databaseAway(t *testing.T) {
 				if took := time.Since(began); took > 15*time.Second {
 					t.Errorf("the answer took %v, want about 2s at most", took)
 				}
-				return w.status == http.StatusServiceUnavailable && strings.Contains(w.body, `"failing":["database"]`)
+				return w.Status == http.StatusServiceUnavailable && strings.Contains(w.Body, `"failing":["database"]`)
 			})
 			comeBack()
 			untilReady(t, shop)

@@ -13,10 +13,10 @@ func TestShutdown_cutsOff(t *testing.T) {
 	s := embedded(t, 5)
 	s.Drain, s.LeaseWait = 50*time.Millisecond, 10*time.Second
 	shop := start(t, s)
-	lease := takeLease(t, s, "sku:mug")
+	lease, waited := takeLease(t, s, "sku:mug")
 	order := make(chan answer, 1)
 	go func() { order <- buy(t, shop, "in-flight") }()
-	untilWaits(t, shop)
+	waited()
 
 	err := shop.Shutdown(t.Context())
 	if err == nil {
@@ -25,13 +25,13 @@ func TestShutdown_cutsOff(t *testing.T) {
 	if again := shop.Shutdown(t.Context()); fmt.Sprint(again) != fmt.Sprint(err) {
 		t.Errorf("got %v from a second Shutdown, want %v", again, err)
 	}
-	if w := <-order; w.status != 0 {
-		t.Errorf("got %d %s for the order, want none", w.status, w.body)
+	if w := <-order; w.Status != 0 {
+		t.Errorf("got %d %s for the order, want none", w.Status, w.Body)
 	}
 	if err := lease.Release(); err != nil {
 		t.Fatal(err)
 	}
 	second := start(t, s)
 	wantAudit(t, second, 0)
-	buy(t, second, "in-flight").want(t, http.StatusCreated)
+	buy(t, second, "in-flight").Want(t, http.StatusCreated)
 }

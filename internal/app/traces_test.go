@@ -43,7 +43,7 @@ func TestShop_traces(t *testing.T) {
 			for _, job := range []string{"expiry", "keys", "reconcile"} {
 				testserver.Until(t, job+" runs", patience, func() bool { return log.Has("job runs here\" job=" + job) })
 			}
-			buy(t, shop, "geheim-key-1", parent, as(t, "geheim-ann")).want(t, http.StatusCreated)
+			buy(t, shop, "geheim-key-1", parent, as(t, "geheim-ann")).Want(t, http.StatusCreated)
 			untilReady(t, shop)
 			if err := shop.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)
@@ -88,12 +88,12 @@ func TestShop_tracesOfBatch(t *testing.T) {
 	s.Redis, s.LeaseWait = miniredis.RunT(t).Addr(), 10*time.Second
 	got := startCollector(t)
 	shop := start(t, s)
-	lease := takeLease(t, s, "sku:mug")
+	lease, waited := takeLease(t, s, "sku:mug")
 	var buyers sync.WaitGroup
 	for i := range 4 {
-		buyers.Go(func() { buy(t, shop, "key-1", as(t, fmt.Sprint("buyer-", i))).want(t, http.StatusCreated) })
+		buyers.Go(func() { buy(t, shop, "key-1", as(t, fmt.Sprint("buyer-", i))).Want(t, http.StatusCreated) })
 		if i == 0 {
-			untilWaits(t, shop)
+			waited()
 		}
 		queued := fmt.Sprintf("shop_queue_length{queue=\"lanes\"} %d\n", i) // behind the first, which waits for the lease
 		testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), queued) })
@@ -135,7 +135,7 @@ func onMySQL(t *testing.T, s app.Settings) app.Settings {
 func TestShop_noCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedPort)
 	shop := start(t, embedded(t, 5))
-	buy(t, shop, "key-1").want(t, http.StatusCreated)
+	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want a shop that ends well", err)
 	}

@@ -62,34 +62,40 @@ type Observer interface {
 	Order(action, outcome string)
 }
 
-// Config is what the buyers' API needs: Orders, Stock and Log; the zero value of everything else switches it off.
+// Config is what both APIs need. Everything but Orders, Stock, Log and one of Buyers and Identify may be left out, which
+// switches it off.
 type Config struct {
-	Orders Orders
-	Stock  Stock
+	Orders   Orders
+	Payments Payments
+	Records  PaymentRecords
+	Stock    Stock
+
+	// Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a token of Buyers.
+	Buyers   *auth.Tokens
+	Identify func(*http.Request) (buyer string, err error)
+
+	OperatorToken auth.Secret
+	PaymentsToken auth.Secret // which a payment service shows
+	BuyersPay     bool        // on their own word
 
 	Checks   []Check
 	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
 	Draining func() bool          // true once the shop shuts down
 
-	// One of the two is needed. Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a
-	// token of Buyers.
-	Buyers   *auth.Tokens
-	Identify func(*http.Request) (buyer string, err error)
+	Limiter         *Limiter      // of what one buyer asks for
+	MaxInFlight     int           // requests below /v1/ of the buyers' API at a time
+	Timeout         time.Duration // of a request below /v1/
+	OperatorTimeout time.Duration // of one that shows the operator's token
 
-	BuyersPay bool // on their own word
-
-	Limiter     *Limiter      // of what one buyer asks for
-	MaxInFlight int           // requests below /v1/ at a time
-	Timeout     time.Duration // of a request below /v1/
-
-	Log      *slog.Logger // gets a line for each request
-	Observer Observer
-	Trace    gin.HandlerFunc // middleware around all handlers
+	Log      *slog.Logger    // gets a line for each request
+	Observer Observer        // of what buyers and payment services ask for
+	Trace    gin.HandlerFunc // middleware around all handlers of the buyers' API
+	Metrics  http.Handler    // of GET /metrics
 }
 
 // New returns the handler of the buyers' API.
 func New(c Config) http.Handler {
-	a := &api{Config: c, ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
+	a := &api{Config: c, errors: errorTable(), ready: readiness{checks: c.Checks, turn: make(chan struct{}, 1)}}
 	inPages := []string{"cursor", "limit"}
 	return a.engine(anyone, []route{
 		{"POST", "/v1/orders", buyer, "place", a.placeOrder, nil},
@@ -105,27 +111,10 @@ func New(c Config) http.Handler {
 	})
 }
 
-// OperatorConfig is what the operator's API needs.
-type OperatorConfig struct {
-	Token   auth.Secret // the operator's token
-	Stock   Stock
-	Records PaymentRecords
-	Metrics http.Handler // of GET /metrics
-
-	// A payment service shows PaymentsToken, to call Payments; the zero Secret lets none in. PaymentTimeout is of its requests.
-	PaymentsToken  auth.Secret
-	Payments       Payments
-	PaymentTimeout time.Duration
-
-	Timeout  time.Duration // of any other request below /v1/; 0 means none
-	Log      *slog.Logger
-	Observer Observer // of the payment service's requests; nil for none
-	Refused  func()   // called for each request without the right token; nil for none
-}
-
 // NewOperator returns the handler of the operator's API, for a listener of its own.
-func NewOperator(c OperatorConfig) http.Handler {
-	a := &api{Config: Config{Stock: c.Stock, Timeout: c.Timeout, Log: c.Log, Observer: c.Observer}, operator: c}
+func NewOperator(c Config) http.Handler {
+	c.MaxInFlight, c.Trace = 0, nil
+	a := &api{Config: c, errors: errorTable()}
 	return a.engine(operator, []route{
 		{"POST", "/v1/skus", operator, "", a.createSKU, nil},
 		{"PATCH", "/v1/skus/:sku", operator, "", a.changeSKU, nil},
@@ -147,9 +136,9 @@ func NewOperator(c OperatorConfig) http.Handler {
 // api answers the requests of one listener.
 type api struct {
 	Config
+	others   caller // who may ask for what is not there
 	errors   []row
-	operator OperatorConfig // on the operator's listener
-	inFlight atomic.Int64   // requests below /v1/ that run or wait
+	inFlight atomic.Int64 // requests below /v1/ that run or wait
 	ready    readiness
 }
 
@@ -166,7 +155,7 @@ type route struct {
 // engine serves these routes, each GET also as HEAD, and answers any other request with a problem, after the same
 // checks as a route for this caller.
 func (a *api) engine(others caller, routes []route) http.Handler {
-	a.errors = errorTable()
+	a.others = others
 	gin.SetMode(gin.ReleaseMode) // before New, which prints in any other mode
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true

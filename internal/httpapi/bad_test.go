@@ -16,20 +16,15 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/stock"
 )
 
-// refusing is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another currency; its requests
-// must be refused and change no row.
-type refusing struct {
-	*shop
-	asked http.Handler
-	anns  string // id of an order
-	rows  map[string][]string
-}
-
-func newRefusing(t *testing.T, s *shop) *refusing {
+// stocked is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another currency. anns is the id of the
+// order.
+func stocked(t *testing.T, change func(*httpapi.Config)) (s *shop, anns string) {
 	t.Helper()
+	s = newShop(t, change)
 	s.supply(t, "mug", 5)
 	s.supply(t, "hat", 0)
 	s.supplyAt(t, stock.Money{Minor: 1, Currency: "USD"}, "pen", 5)
@@ -37,56 +32,32 @@ func newRefusing(t *testing.T, s *shop) *refusing {
 	if s.config.Buyers != nil {
 		ann = shows(t, shopSecret, "ann")
 	}
-	anns := strings.TrimPrefix(s.place(t, "anns-key", "1", ann), "/v1/orders/")
-	return &refusing{shop: s, asked: s.handler, anns: anns, rows: s.rows(t)}
+	return s, strings.TrimPrefix(s.place(t, "anns-key", "1", ann), "/v1/orders/")
 }
 
-func newRefusingOperator(t *testing.T) *refusing {
+// wantUnchanged fails unless the shop has these rows.
+func (s *shop) wantUnchanged(t *testing.T, rows map[string][]string) {
 	t.Helper()
-	r := newRefusing(t, newShop(t, withTokens(t)))
-	wantStatus(t, r.operate(t, "POST "+movesOfMug, moreMugs, "Idempotency-Key: used-key"), http.StatusCreated)
-	r.asked, r.rows = r.operator, r.shop.rows(t)
-	return r
+	if diff := cmp.Diff(rows, s.rows(t)); diff != "" {
+		t.Errorf("rows changed:\n%s", diff)
+	}
 }
 
-// refuse sends a bad request and checks all that is promised of its answer. In the call, ANN stands for the id of ann's
-// order.
-func (s *refusing) refuse(t *testing.T, want, call, body string, headers ...string) {
+// wantFinal fails unless the answer is the problem, such as "400 malformed", and says that a repeat would not help.
+func wantFinal(t *testing.T, w *httptest.ResponseRecorder, problem string) {
 	t.Helper()
-	name := fmt.Sprintf("%.60s %.80q %.80q", call, body, headers)
-	w := s.callOn(t, s.asked, strings.ReplaceAll(call, "ANN", s.anns), body, headers...)
-	if got := fmt.Sprint(w.Code); got != want[:3] {
-		t.Errorf("%s: got %s %s, want %s", name, got, w.Body, want)
-		return
-	}
-	p := wantProblem(t, w, want)
-	detail := fmt.Sprint(p["detail"])
-	if p["retry_safe"] != false || len(detail) > 500 {
-		t.Errorf("%s: got %v, want no retry_safe and a short detail", name, p)
-	}
-	if allow := w.Header().Get("Allow"); (allow != "") != (w.Code == http.StatusMethodNotAllowed) {
-		t.Errorf("%s: got Allow %q with status %d, want one with 405 alone", name, allow, w.Code)
-	}
-	realm := `Bearer realm="shop"`
-	if s.asked == s.operator {
-		realm = `Bearer realm="shop operator"`
-	}
-	challenge := map[string]string{"401 no-token": realm, "401 bad-token": realm + `, error="invalid_token"`}[want]
-	if got := w.Header().Get("WWW-Authenticate"); got != challenge {
-		t.Errorf("%s: got WWW-Authenticate %q, want %q", name, got, challenge)
-	}
-	if diff := cmp.Diff(s.rows, s.shop.rows(t)); diff != "" {
-		t.Errorf("%s: rows changed:\n%s", name, diff)
-		s.rows = s.shop.rows(t)
+	if p := wantProblem(t, w, problem); p["retry_safe"] != false {
+		t.Errorf("got %v, want no retry_safe", p)
 	}
 }
 
 func times(text string, n int) string { return strings.Repeat(text, n) }
 
 // "Bad input never is a 5xx": each has its 4xx, as openapi.yaml has it, and changes no row.
-func TestBadBodies(t *testing.T) {
+func TestBadBodies(t *testing.T) { //nolint:tparallel // the rows are compared after all of them
 	t.Parallel()
-	s := newRefusing(t, newShop(t, nil))
+	s, _ := stocked(t, nil)
+	rows := s.rows(t)
 	table := map[string][]string{
 		"400 malformed": {
 			"", " \n\t", "sku=mug&quantity=1", "<order/>", `{"lines":[{"sku":"mug","quan`, `{"lines":[]`, goodOrder + "x", goodOrder + "}",
@@ -128,9 +99,12 @@ func TestBadBodies(t *testing.T) {
 	}
 	for want, bodies := range table {
 		for _, body := range bodies {
-			s.refuse(t, want, "POST /v1/orders", body, asJSON, withKey)
+			t.Run(fmt.Sprintf("%s %.60q", want, body), func(t *testing.T) {
+				wantFinal(t, s.call(t, "POST /v1/orders", body, asJSON, withKey), want)
+			})
 		}
 	}
+	s.wantUnchanged(t, rows)
 }
 
 // FuzzPlaceOrder_body: "Bad input never is a 5xx", and what was sold is what the body says, read by another reader.
@@ -198,11 +172,12 @@ func TestBrokenBody(t *testing.T) {
 }
 
 // Headers of a good order.
-func TestBadHeaders(t *testing.T) {
+func TestBadHeaders(t *testing.T) { //nolint:tparallel // the rows are compared after all of them
 	t.Parallel()
 	const media = "Content-Type: "
-	s := newRefusing(t, newShop(t, nil))
-	for want, rows := range map[string][][]string{
+	s, _ := stocked(t, nil)
+	rows := s.rows(t)
+	for want, table := range map[string][][]string{
 		"400 key-missing": {{asJSON}, {asJSON, "Idempotency-Key: "}},
 		"400 key-invalid": {
 			{asJSON, "Idempotency-Key: " + times("k", 256)}, {asJSON, "Idempotency-Key: " + times("k", 100_000)}, {asJSON, "Idempotency-Key: a\tb"},
@@ -225,16 +200,20 @@ func TestBadHeaders(t *testing.T) {
 			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, media + "text/plain"}, {withKey, asJSON, asJSON},
 		},
 	} {
-		for _, headers := range rows {
-			s.refuse(t, want, "POST /v1/orders", goodOrder, headers...)
+		for _, headers := range table {
+			t.Run(fmt.Sprintf("%s %.80q", want, headers), func(t *testing.T) {
+				wantFinal(t, s.call(t, "POST /v1/orders", goodOrder, headers...), want)
+			})
 		}
 	}
+	s.wantUnchanged(t, rows)
 }
 
-// URLs come without a body; the buyer is guest. Each path is also asked with each method that it does not take.
-func TestBadURLs(t *testing.T) {
+// URLs come without a body; the buyer is guest. In a path ANN stands for the id of ann's order.
+func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared after all of them
 	t.Parallel()
-	s := newRefusing(t, newShop(t, nil))
+	s, anns := stocked(t, nil)
+	rows := s.rows(t)
 	table := map[string][]string{
 		"404 not-found": {
 			"GET /", "GET /v2/orders", "GET /v1/skus/", "POST /v1/order", "GET //v1/skus", "GET /v1//skus", "GET /v1/skus/../audit", "GET /./v1/skus", "GET /v1/skus%2F",
@@ -266,33 +245,48 @@ func TestBadURLs(t *testing.T) {
 	}
 	for want, calls := range table {
 		for _, call := range calls {
-			s.refuse(t, want, call, "")
+			t.Run(fmt.Sprintf("%s %.80s", want, call), func(t *testing.T) {
+				wantFinal(t, s.call(t, strings.ReplaceAll(call, "ANN", anns), ""), want)
+			})
 		}
 	}
-	s.refuseMethods(t)
+	s.wantUnchanged(t, rows)
 }
 
-// refuseMethods asks for each path with each method that it does not take.
-func (s *refusing) refuseMethods(t *testing.T) {
-	taken := map[string]string{}
-	for _, route := range s.asked.(*gin.Engine).Routes() {
-		taken[route.Path] += " " + route.Method + " "
-	}
-	for path, methods := range taken {
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "SELL", "get"} {
-			if !strings.Contains(methods, " "+method+" ") {
-				target := strings.NewReplacer(":id", "ANN", ":sku", "mug", ":profile", "heap").Replace(path)
-				s.refuse(t, "405 method-not-allowed", method+" "+target, "", asOperator)
+// Each path of both listeners is asked with each method that it does not take. The answer lists what it takes.
+func TestBadMethods(t *testing.T) {
+	t.Parallel()
+	s, anns := stocked(t, nil)
+	rows := s.rows(t)
+	for _, listener := range []http.Handler{s.handler, s.operator} {
+		taken := map[string][]string{}
+		for _, route := range listener.(*gin.Engine).Routes() {
+			taken[route.Path] = append(taken[route.Path], route.Method)
+		}
+		for path, methods := range taken {
+			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "SELL", "get"} {
+				if slices.Contains(methods, method) {
+					continue
+				}
+				call := method + " " + strings.NewReplacer(":id", anns, ":sku", "mug", ":profile", "heap").Replace(path)
+				w := s.callOn(t, listener, call, "", asOperator)
+				wantFinal(t, w, "405 method-not-allowed")
+				allowed := strings.Split(w.Header().Get("Allow"), ", ")
+				if slices.Sort(allowed); !slices.Equal(allowed, slices.Sorted(slices.Values(methods))) {
+					t.Errorf("%s: got Allow %v, want %v", call, allowed, methods)
+				}
 			}
 		}
 	}
+	s.wantUnchanged(t, rows)
 }
 
 // Tokens come with requests to buy, look, pay and cancel. "Without a good one it is a 401 that reads nothing else of
 // the request", and Shop-Buyer counts for nothing.
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
-	s := newRefusing(t, newShop(t, withTokens(t)))
+	s, anns := stocked(t, withTokens(t))
+	rows := s.rows(t)
 	signed := func(name string, value any) string {
 		now := time.Now().Unix()
 		claims := jwt.MapClaims{"sub": "ann", "aud": "shop:buyer", "iat": now, "nbf": now, "exp": now + 3600}
@@ -304,7 +298,10 @@ func TestBadTokens(t *testing.T) {
 		return "Authorization: Bearer " + text
 	}
 	good := shows(t, shopSecret, "ann")
-	for want, rows := range map[string][][]string{
+	challenges := map[string]string{
+		"401 no-token": `Bearer realm="shop"`, "401 bad-token": `Bearer realm="shop", error="invalid_token"`,
+	}
+	for want, table := range map[string][][]string{
 		"401 no-token": {
 			nil, {"Shop-Buyer: ann"}, {"Authorization: "}, {"Authorization: Bearer"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="},
 			{strings.Replace(good, "Bearer ", "", 1)}, {"Cookie: token=" + good[22:]},
@@ -315,21 +312,31 @@ func TestBadTokens(t *testing.T) {
 			{signed("sub", "")}, {signed("sub", 1)}, {signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {shows(t, shopSecret, "a b")}, {asOperator},
 		},
 	} {
-		for _, headers := range rows {
+		for _, headers := range table {
 			for _, call := range []string{"POST /v1/orders", "GET /v1/orders", "GET /v1/orders/ANN?x", "POST /v1/orders/ANN/pay", "POST /v1/orders/no-uuid/cancel"} {
-				s.refuse(t, want, call, "no JSON", headers...)
+				w := s.call(t, strings.ReplaceAll(call, "ANN", anns), "no JSON", headers...)
+				wantFinal(t, w, want)
+				if got := w.Header().Get("WWW-Authenticate"); got != challenges[want] {
+					t.Errorf("%.80q: got WWW-Authenticate %q, want %q", headers, got, challenges[want])
+				}
 			}
 		}
 	}
+	s.wantUnchanged(t, rows)
 }
 
 // The operator's API, whose deliveries and SKUs may also be bad.
 func TestBadRequests_operator(t *testing.T) {
 	t.Parallel()
-	s := newRefusingOperator(t)
+	const used = "Idempotency-Key: used-key"
+	s, _ := stocked(t, withTokens(t))
+	wantStatus(t, s.operate(t, "POST "+movesOfMug, moreMugs, used), http.StatusCreated)
+	rows := s.rows(t)
 	refuse := func(want, call, body string, headers ...string) {
 		t.Helper()
-		s.refuse(t, want, call, body, append(slices.Clone(headers), asOperator)...)
+		t.Run(fmt.Sprintf("%s %.60s %.60q", want, call, body), func(t *testing.T) {
+			wantFinal(t, s.callOn(t, s.operator, call, body, append([]string{asOperator}, headers...)...), want)
+		})
 	}
 	const price = `"price":{"minor":1250,"currency":"EUR"}`
 	bodies := map[string]map[string][]string{
@@ -362,7 +369,6 @@ func TestBadRequests_operator(t *testing.T) {
 		refuse("415 media-type", call, newSKU, withKey)
 		refuse("400 malformed", call+"?dry_run=1", newSKU, withKey, asJSON)
 	}
-	const used = "Idempotency-Key: used-key"
 	refuse("400 key-missing", "POST "+movesOfMug, moreMugs, asJSON)
 	refuse("400 key-invalid", "POST "+movesOfMug, moreMugs, asJSON, "Idempotency-Key: ключ")
 	refuse("400 malformed", "POST "+movesOfMug, moreMugs, asJSON, withKey, withKey)
@@ -383,25 +389,34 @@ func TestBadRequests_operator(t *testing.T) {
 			refuse(want, call, "")
 		}
 	}
-	s.refuseMethods(t)
+	s.wantUnchanged(t, rows)
 }
 
 // "Every request to the operator's part but GET /healthz shows the operator's token, or is a 401", whatever the path.
 func TestBadTokens_operator(t *testing.T) {
 	t.Parallel()
-	s := newRefusingOperator(t)
-	for want, rows := range map[string][][]string{
+	s, _ := stocked(t, withTokens(t))
+	rows := s.rows(t)
+	challenges := map[string]string{
+		"401 no-token": `Bearer realm="shop operator"`, "401 bad-token": `Bearer realm="shop operator", error="invalid_token"`,
+	}
+	for want, table := range map[string][][]string{
 		"401 no-token":  {nil, {"Authorization: Basic b3BlcmF0b3I6"}, {"Authorization: " + operatorToken}},
 		"401 bad-token": {{asOperator, asOperator}, {asOperator[:len(asOperator)-1]}, {asOperator + "x"}, {shows(t, shopSecret, "operator")}, {"Authorization: Bearer " + shopSecret}},
 	} {
-		for _, headers := range rows {
+		for _, headers := range table {
 			for _, call := range []string{
 				"POST /v1/skus", "PATCH /v1/skus/mug", "POST " + movesOfMug, "GET /metrics", "GET /debug/pprof/heap", "HEAD /v1/audit", "GET /nowhere", "PUT /v1/audit", "POST /healthz",
 			} {
-				s.refuse(t, want, call, moreMugs, append([]string{asJSON, withKey}, headers...)...)
+				w := s.callOn(t, s.operator, call, moreMugs, append([]string{asJSON, withKey}, headers...)...)
+				if got := w.Header(); got.Get("WWW-Authenticate") != challenges[want] || got.Get("Allow") != "" {
+					t.Errorf("%s %.80q: got header %v, want the challenge %s and no Allow", call, headers, got, challenges[want])
+				}
+				wantFinal(t, w, want)
 			}
 		}
 	}
+	s.wantUnchanged(t, rows)
 }
 
 // "its detail is made for people"

@@ -125,7 +125,7 @@ func document(c *call) (int, any, error) {
 
 // metrics answers GET /metrics.
 func (a *api) metrics(c *call) (int, any, error) {
-	a.operator.Metrics.ServeHTTP(c.Writer, c.Request)
+	a.Metrics.ServeHTTP(c.Writer, c.Request)
 	return 0, nil, nil
 }
 

@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // placeOrder answers POST /v1/orders.
@@ -78,4 +81,90 @@ func (a *api) listOrders(c *call) (int, any, error) {
 		return a.Orders.Orders(ctx, c.buyer, before, limit)
 	}
 	return page(c, "orders", validID, find, func(o order.Order) (string, any) { return o.ID, o })
+}
+
+// takePayment answers POST /v1/orders/{id}/pay of a payment service. Its idempotency key is the id of the payment.
+func (a *api) takePayment(c *call) (int, any, error) {
+	var body struct {
+		PaymentID string      `json:"payment_id"`
+		Amount    stock.Money `json:"amount"`
+	}
+	body.Amount.Minor = -1 // so that a missing amount is refused; 0 is one
+	if err := decode(c, &body); err != nil {
+		return 0, nil, err
+	}
+	c.payment = fmt.Sprintf("%.255s", body.PaymentID) // it may be invalid, and the log has it
+	ended, err := a.Payments.TakePayment(c.Request.Context(), order.Payment{
+		ID: body.PaymentID, OrderID: c.Param("id"), Amount: body.Amount,
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	c.outcome = "paid"
+	if !ended.First {
+		c.outcome = "replayed"
+		c.Header(headerReplayed, "true")
+	}
+	return http.StatusOK, ended.Order, nil
+}
+
+// paymentFailed answers POST /v1/orders/{id}/payment-failed.
+func (a *api) paymentFailed(c *call) (int, any, error) {
+	var body struct {
+		Release bool `json:"release"`
+	}
+	if err := decode(c, &body); err != nil {
+		return 0, nil, err
+	}
+	c.outcome = "noted"
+	now, err := a.Payments.PaymentFailed(c.Request.Context(), c.Param("id"), body.Release)
+	return http.StatusOK, now, err
+}
+
+// extendOrder answers POST /v1/orders/{id}/extend.
+func (a *api) extendOrder(c *call) (int, any, error) {
+	if err := decode(c, new(noBody)); err != nil {
+		return 0, nil, err
+	}
+	c.outcome = "extended"
+	now, err := a.Payments.Extend(c.Request.Context(), c.Param("id"))
+	return http.StatusOK, now, err
+}
+
+// paymentRefunded answers POST /v1/payments/{payment}/refunded.
+func (a *api) paymentRefunded(c *call) (int, any, error) {
+	if err := decode(c, new(noBody)); err != nil {
+		return 0, nil, err
+	}
+	c.payment, c.outcome = c.Param("payment"), "refunded"
+	p, err := a.Records.Refunded(c.Request.Context(), c.payment)
+	return http.StatusOK, paymentToJSON(p), err
+}
+
+// listPayments answers GET /v1/payments, by their ids.
+func (a *api) listPayments(c *call) (int, any, error) {
+	refused := c.Query("refused")
+	if refused != "" && refused != "true" {
+		return 0, nil, fmt.Errorf("%w: refused %.20q: want true, or leave it out for all payments", ErrMalformed, refused)
+	}
+	find := func(ctx context.Context, after string, limit int) ([]order.Payment, error) {
+		return a.Records.Payments(ctx, refused == "true", after, limit)
+	}
+	valid := func(id string) bool { return order.CheckPaymentID(id) == nil }
+	return page(c, "payments", valid, find, func(p order.Payment) (string, any) { return p.ID, paymentToJSON(p) })
+}
+
+type paymentJSON struct {
+	PaymentID  string      `json:"payment_id"`
+	OrderID    string      `json:"order_id"`
+	Amount     stock.Money `json:"amount"`
+	Refusal    string      `json:"refusal,omitempty"` // the last part of the problem's type; absent if it paid the order
+	CreatedAt  time.Time   `json:"created_at"`        // UTC
+	RefundedAt time.Time   `json:"refunded_at,omitzero"`
+}
+
+func paymentToJSON(p order.Payment) paymentJSON {
+	return paymentJSON{
+		PaymentID: p.ID, OrderID: p.OrderID, Amount: p.Amount, Refusal: p.Refusal, CreatedAt: p.RecordedAt, RefundedAt: p.RefundedAt,
+	}
 }

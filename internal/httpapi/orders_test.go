@@ -155,7 +155,7 @@ func TestReplay(t *testing.T) {
 			}
 			ended := fromAll(t, instances, end)
 			wantLife(t, ended, status)
-			storetest.Exec(t, s.stock, "UPDATE skus SET price_minor = price_minor + 1")
+			storetest.Exec(t, s.db, "UPDATE skus SET price_minor = price_minor + 1")
 			for _, s := range instances {
 				wantReplay(t, placed, place(s))
 				wantReplay(t, ended, end(s))
@@ -165,7 +165,7 @@ func TestReplay(t *testing.T) {
 		wantStatus(t, placed, http.StatusCreated)
 		for now := (time.Time{}); now.Before(unmarshal[orderShown](t, placed).ExpiresAt); {
 			var err error
-			if now, err = s.stock.Now(t.Context()); err != nil {
+			if now, err = s.db.Now(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -210,7 +210,7 @@ func TestEndOrder(t *testing.T) {
 		}
 	}
 	late := s.place(t, "late", "2")
-	storetest.Exec(t, s.stock, "UPDATE orders SET expires_at = '2020-01-01 00:00:00.000000' WHERE status = 'pending'")
+	storetest.Exec(t, s.db, "UPDATE orders SET expires_at = '2020-01-01 00:00:00.000000' WHERE status = 'pending'")
 	for _, how := range []string{"/pay", "/cancel", "/pay"} {
 		w := s.call(t, "POST "+late+how, "")
 		wantRefusal(t, w, "order-expired", string(order.Expired))

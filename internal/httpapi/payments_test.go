@@ -28,10 +28,10 @@ func payment(id string, minor int) string {
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	var seen witness
-	s := newShop(t, nil)
-	s.operator = newOperator(t, s, func(c *httpapi.OperatorConfig) { c.Observer = &seen })
+	s := newShop(t, func(c *httpapi.Config) { c.Observer = &seen })
 	s.supply(t, "mug", 10)
 	path, other := s.place(t, "key-1", "1"), s.place(t, "key-2", "1")
+	seen.take()
 
 	wantProblem(t, s.provide(t, "POST "+path+"/pay", payment("pi_1", 1249)), "409 amount-mismatch")
 	first := s.provide(t, "POST "+path+"/pay", payment("pi_2", 1250))
@@ -139,11 +139,11 @@ func TestPayments_tokens(t *testing.T) {
 	s := newShop(t, func(c *httpapi.Config) { c.BuyersPay = false })
 	s.supply(t, "mug", 10)
 	path := s.place(t, "key-1", "1")
-	without := newOperator(t, s, func(c *httpapi.OperatorConfig) { c.PaymentsToken = secret(t, shopSecret) })
+	another := newShop(t, func(c *httpapi.Config) { c.PaymentsToken = secret(t, shopSecret) })
 	for _, call := range []string{path + "/pay", path + "/payment-failed", path + "/extend", "/v1/payments/pi_1/refunded"} {
 		wantProblem(t, s.operate(t, "POST "+call, payment("pi_1", 1250)), "401 bad-token")
 		wantProblem(t, s.callOn(t, s.operator, "POST "+call, payment("pi_1", 1250)), "401 no-token")
-		wantProblem(t, s.callOn(t, without, "POST "+call, payment("pi_1", 1250), asProvider), "401 bad-token")
+		wantProblem(t, another.provide(t, "POST "+call, payment("pi_1", 1250)), "401 bad-token")
 	}
 	for _, call := range []string{"GET /v1/payments", "POST /v1/skus", "GET /v1/audit", "GET /metrics", "GET /nowhere"} {
 		wantProblem(t, s.provide(t, call, newSKU), "401 bad-token")

@@ -4,21 +4,32 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
+	"mime"
 	"net/http"
+	"net/url"
+	"os"
+	"reflect"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	strictjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 const (
@@ -80,8 +91,8 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		c.Header("X-Content-Type-Options", "nosniff")
 		ctx := observe.WithRequest(c.Request.Context(), id)
 		timeout := a.Timeout
-		if r.caller == provider {
-			timeout = a.operator.PaymentTimeout
+		if r.caller == operator {
+			timeout = a.OperatorTimeout
 		}
 		if timeout > 0 && c.inAPI() { // ends before the server's write timeout, so that the answer can be written
 			var cancel context.CancelFunc
@@ -103,17 +114,6 @@ func (a *api) serve(r route) gin.HandlerFunc {
 			c.answer(status, "application/json; charset=utf-8", body)
 		}
 	}
-}
-
-// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles, which
-// may have other parameters.
-func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
-
-// answer writes JSON. Encoding fails only if the client is gone.
-func (c *call) answer(status int, contentType string, body any) {
-	c.Header("Content-Type", contentType)
-	c.Status(status)
-	_ = json.NewEncoder(c.Writer).Encode(body)
 }
 
 // reads bound the reads of one route, so that they leave room for orders and for the other reads.
@@ -190,17 +190,18 @@ const (
 	provider // a payment service, which speaks for the payment provider
 )
 
+// realm is where the tokens of a caller are good; empty if it needs none.
+func (c caller) realm() string {
+	return [...]string{buyer: "shop", operator: "shop operator", provider: "shop payments"}[c]
+}
+
 // identify sets the buyer, or refuses a request without the right token (RFC 6750).
 func (a *api) identify(c *call) (err error) {
-	realm := `Bearer realm="shop"`
+	realm := c.route.caller.realm()
 	switch {
-	case c.route.caller == operator:
-		realm = `Bearer realm="shop operator"`
-	case c.route.caller == provider:
-		realm = `Bearer realm="shop payments"`
-	case c.route.caller != buyer:
+	case realm == "":
 		return nil
-	case a.Identify != nil:
+	case c.route.caller == buyer && a.Identify != nil:
 		if c.buyer, err = a.Identify(c.Request); err != nil {
 			return err
 		}
@@ -219,32 +220,139 @@ func (a *api) identify(c *call) (err error) {
 		if err == nil && order.CheckBuyer(c.buyer) != nil {
 			err = fmt.Errorf("%w: its sub is no buyer's name", auth.ErrToken)
 		}
-	case c.route.caller == provider && !a.operator.PaymentsToken.Is(token):
+	case c.route.caller == provider && !a.PaymentsToken.Is(token):
 		err = fmt.Errorf("%w: it is not the payment service's", auth.ErrToken)
-	case c.route.caller == operator && !a.operator.Token.Is(token):
+	case c.route.caller == operator && !a.OperatorToken.Is(token):
 		err = fmt.Errorf("%w: it is not the operator's", auth.ErrToken)
 	}
 	if err == nil {
 		return nil
 	}
+	challenge := fmt.Sprintf("Bearer realm=%q", realm)
 	if shown {
-		realm += `, error="invalid_token"`
+		challenge += `, error="invalid_token"`
 	}
-	c.Header("WWW-Authenticate", realm)
+	c.Header("WWW-Authenticate", challenge)
 	if c.route.caller != buyer {
 		c.Writer.Header().Del("Allow") // set by gin; it would reveal the routes
-		if a.operator.Refused != nil {
-			a.operator.Refused()
-		}
 	}
 	return err
+}
+
+// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles, which
+// may have other parameters.
+func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
+
+// checkURL refuses impossible names of SKUs and ids of orders, query parameters other than the route's, and repeated
+// ones: a mistyped filter must not be ignored.
+func checkURL(c *call) error {
+	for _, p := range c.Params {
+		switch {
+		case p.Key == "sku" && !stock.ValidName(p.Value):
+			return errNoSKU
+		case p.Key == "id" && !validID(p.Value):
+			return fmt.Errorf("order %.40q: %w", p.Value, order.ErrNotFound)
+		case p.Key == "payment" && order.CheckPaymentID(p.Value) != nil:
+			return order.ErrNoPayment
+		}
+	}
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return fmt.Errorf("%w: the query of the URL cannot be read", ErrMalformed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(c.route.query, name):
+			taken := cmp.Or(strings.Join(c.route.query, ", "), "none")
+			return fmt.Errorf("%w: parameter %.40q: this call takes %s", ErrMalformed, name, taken)
+		case len(values[name]) > 1:
+			return fmt.Errorf("%w: parameter %s comes %d times", ErrMalformed, name, len(values[name]))
+		}
+	}
+	return nil
+}
+
+// validID accepts only the canonical form of a UUID, since a database may compare strings less strictly.
+func validID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
+}
+
+// maxBody is how many bytes a request's body may have.
+const maxBody = 64 << 10
+
+// noBody is decoded by calls without a body. Some clients send an empty object, which is allowed.
+type noBody struct{}
+
+// decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one object, no unknown or
+// repeated field, no null.
+func decode(c *call, v any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	_, mayBeEmpty := v.(*noBody)
+	switch {
+	case tooLarge:
+		return fmt.Errorf("%w: at most %d bytes are allowed", errTooLarge, maxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlowBody
+	case err != nil:
+		return fmt.Errorf("%w: the body ends too early", ErrMalformed)
+	case mayBeEmpty && len(body) == 0:
+		return nil
+	}
+	kind, parameters, err := mime.ParseMediaType(c.value("Content-Type"))
+	charset := strings.ToLower(cmp.Or(parameters["charset"], "utf-8"))
+	coding := cmp.Or(c.value("Content-Encoding"), "identity")
+	if err != nil || kind != "application/json" || charset != "utf-8" && charset != "utf8" || coding != "identity" {
+		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
+	}
+	if err := strictjson.Unmarshal(body, v, strictly); err != nil {
+		return fmt.Errorf("%w: body: %s", ErrMalformed, explain(err))
+	}
+	return nil
+}
+
+// strictly adds to what json refuses anyway, such as a field that comes twice, "SKU" for "sku" and bad UTF-8: unknown
+// fields, and null at any depth.
+var strictly = strictjson.JoinOptions( //nolint:gochecknoglobals // a constant
+	strictjson.RejectUnknownMembers(true),
+	strictjson.WithUnmarshalers(strictjson.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
+		if d.PeekKind() == jsontext.KindNull {
+			return errNull
+		}
+		return errors.ErrUnsupported // go on as without this function
+	})),
+)
+
+var errNull = errors.New("null is not allowed; leave the field out")
+
+// explain says what is wrong without naming types of this program.
+func explain(err error) string {
+	if wrong, ok := errors.AsType[*strictjson.SemanticError](err); ok {
+		if wrong.GoType.Kind() == reflect.Int64 && !errors.Is(err, errNull) {
+			wrong.Err = errors.New("want a whole number")
+		}
+		wrong.GoType = nil
+	}
+	_, text, _ := strings.Cut(err.Error(), ": ") // behind the package's name
+	if action, ok := strings.CutPrefix(text, "unable to "); ok {
+		text = "cannot " + action // the package says one or the other, by process
+	}
+	return fmt.Sprintf("%.200s", text)
+}
+
+// answer writes JSON. Encoding fails only if the client is gone.
+func (c *call) answer(status int, contentType string, body any) {
+	c.Header("Content-Type", contentType)
+	c.Status(status)
+	_ = json.NewEncoder(c.Writer).Encode(body)
 }
 
 // report counts the answer and writes the request's line of the log: at level info for changes, debug for reads,
 // refusals and problems of overload, warning or error for other faults of the shop.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
-	if a.Observer != nil && (c.route.caller == provider || a.Orders != nil) { // what the operator does is not counted
+	if a.Observer != nil && (a.others != operator || c.route.caller == provider) { // what the operator does is not counted
 		a.Observer.Request(method, path, status, took)
 		if c.route.action != "" {
 			a.Observer.Order(c.route.action, cmp.Or(c.failure.slug, c.outcome))

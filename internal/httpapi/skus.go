@@ -2,9 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -173,4 +178,46 @@ func Audit(ctx context.Context, books Stock, sku string) (AuditReport, error) {
 	})
 	r.OK = len(r.Differences) == 0
 	return r, err
+}
+
+const (
+	defaultPage = 50 // items
+	maxPage     = 100
+)
+
+// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor is the list's
+// name and the key of the last item shown: a cursor of one list is refused by every other. page finds one item more
+// than it shows, to know whether there is a next page.
+func page[T any](c *call, list string, valid func(key string) bool,
+	find func(ctx context.Context, after string, limit int) ([]T, error), toJSON func(T) (key string, item any),
+) (status int, body any, err error) {
+	limit, after := defaultPage, ""
+	if text := c.Query("limit"); text != "" {
+		limit, err = strconv.Atoi(text)
+		if err != nil || limit < 1 || limit > maxPage {
+			return 0, nil, fmt.Errorf("%w: limit %.20q: want 1 to %d", ErrMalformed, text, maxPage)
+		}
+	}
+	if text := c.Query("cursor"); text != "" {
+		plain, err := base64.RawURLEncoding.Strict().DecodeString(text)
+		name, key, _ := strings.Cut(string(plain), ":")
+		if err != nil || name != list || !valid(key) {
+			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", ErrMalformed)
+		}
+		after = key
+	}
+	found, err := find(c.Request.Context(), after, limit+1)
+	if err != nil {
+		return 0, nil, err
+	}
+	shown := make([]any, min(limit, len(found)))
+	last := ""
+	for i := range shown {
+		last, shown[i] = toJSON(found[i])
+	}
+	answer := gin.H{list: shown}
+	if len(found) > limit {
+		answer["next_cursor"] = base64.RawURLEncoding.EncodeToString([]byte(list + ":" + last))
+	}
+	return http.StatusOK, answer, nil
 }

@@ -302,17 +302,20 @@ func (r *Recorder) ZooKeeper(command, path, answer string) {
 // randomName matches that of an owner, by rand.Text.
 var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
-// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next, whose
-// functions are all set.
+// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next.
 func (r *Recorder) Lock(next lock.Observer) lock.Observer {
 	o := next
 	o.Contended = func(key string) {
 		r.note(key, stepContended, "held by another")
-		next.Contended(key)
+		if next.Contended != nil {
+			next.Contended(key)
+		}
 	}
 	o.Lost = func(key string, cause error) {
 		r.note(key, "lock-lost", "")
-		next.Lost(key, cause)
+		if next.Lost != nil {
+			next.Lost(key, cause)
+		}
 	}
 	return o
 }

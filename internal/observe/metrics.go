@@ -1,9 +1,12 @@
 package observe
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/lock"
 )
 
 // namespace is the prefix of the names of the shop's own metrics.
@@ -20,16 +25,13 @@ const namespace = "shop"
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests, orders *prometheus.CounterVec
-	duration         *prometheus.HistogramVec
+	requests, orders, jobRuns, jobItems, acquisitions, lost *prometheus.CounterVec
 
-	jobRuns, jobItems                 *prometheus.CounterVec
-	jobLeader, jobLag, jobLastSuccess *prometheus.GaugeVec
+	duration, lockWait, lockHold *prometheus.HistogramVec
+	jobLag, jobLastSuccess       *prometheus.GaugeVec
 
-	locks           locks
-	batches         prometheus.Observer
-	unleased        prometheus.Counter
-	operatorRefused prometheus.Counter
+	batches  prometheus.Observer
+	unleased prometheus.Counter
 }
 
 // Build is the version and commit of a program.
@@ -51,15 +53,16 @@ func NewMetrics(b Build) *Metrics {
 			latency(), "method", "route"),
 		orders: with.counter("orders_total", "Requests to change an order or its payment, by what was asked for and what became of it: placed, paid, cancelled, "+
 			"noted, extended, refunded, replayed, or the last part of the problem's type.", "action", "outcome"),
-		jobRuns:         with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
-		jobItems:        with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
-		jobLeader:       with.gauge("job_leader", "1 if this instance runs the job, 0 if it stands by.", "job"),
-		jobLag:          with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due, or, for refunds, how long the oldest refused payment has waited for its refund; only on the instance that runs the job.", "job"),
-		jobLastSuccess:  with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
-		locks:           newLocks(with),
-		batches:         with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
-		unleased:        with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
-		operatorRefused: with.counter("operator_refused_total", "Requests to the operator's API without the right token.").WithLabelValues(),
+		jobRuns:        with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
+		jobItems:       with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
+		jobLag:         with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due, or, for refunds, how long the oldest refused payment has waited for its refund; only on the instance that runs the job.", "job"),
+		jobLastSuccess: with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
+		acquisitions:   with.counter("lock_acquisitions_total", "Ends of the wait for a lease.", "lock", "kind", "result"),
+		lost:           with.counter("lock_lost_total", "Leases that ended before they were given back.", "lock", "kind"),
+		lockWait:       with.histogram("lock_wait_seconds", "How long callers waited for a lease, with or without success.", latency(), "lock", "kind"),
+		lockHold:       with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
+		batches:        with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		unleased:       with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
 	}
 }
 
@@ -115,8 +118,46 @@ func (m *Metrics) Leases(err error) {
 	}
 }
 
-// RefusedOperator counts a request to the operator's API without the right token.
-func (m *Metrics) RefusedOperator() { m.operatorRefused.Inc() }
+// Lock returns the observer of a locker with this name.
+func (m *Metrics) Lock(name string) lock.Observer {
+	for _, kind := range []string{"sku", "job", "other"} {
+		m.lost.WithLabelValues(name, kind) // starts at 0, so that an alert notices the first
+	}
+	return lock.Observer{
+		Waited: func(key string, d time.Duration, err error) {
+			m.lockWait.WithLabelValues(name, kind(key)).Observe(d.Seconds())
+			m.acquisitions.WithLabelValues(name, kind(key), waitResult(err)).Inc()
+		},
+		Held: func(key string, d time.Duration) { m.lockHold.WithLabelValues(name, kind(key)).Observe(d.Seconds()) },
+		Lost: func(key string, _ error) { m.lost.WithLabelValues(name, kind(key)).Inc() },
+	}
+}
+
+// kind is the part of a key before the colon, or "other" for a key that is not of this shop. It keeps the leases of
+// jobs, which are held for hours, apart from those of orders.
+func kind(key string) string {
+	prefix, _, _ := strings.Cut(key, ":")
+	if prefix == "sku" || prefix == "job" {
+		return prefix
+	}
+	return "other"
+}
+
+func waitResult(err error) string {
+	switch {
+	case err == nil:
+		return "acquired"
+	case errors.Is(err, lock.ErrQueueFull):
+		return "queue-full"
+	case errors.Is(err, lock.ErrNoAnswer):
+		return "no-answer"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "gave-up" // the caller did
+	case errors.Is(err, lock.ErrTimeout):
+		return "timeout"
+	}
+	return "refused"
+}
 
 // Database observes the pool of connections to the database. Call it once.
 func (m *Metrics) Database(conns *sql.DB) {
@@ -193,32 +234,19 @@ func (m *Metrics) Job(name string) *Job {
 	return &Job{m, name}
 }
 
-// Leads records whether this instance runs the job from now on.
-func (j *Job) Leads(leads bool) {
-	leader := j.metrics.jobLeader.WithLabelValues(j.name)
-	leader.Set(0)
-	j.metrics.jobLag.DeleteLabelValues(j.name)
-	if leads {
-		leader.Set(1)
-	}
-}
-
 // Lags records for how long the oldest item that waits for the job has been due.
 func (j *Job) Lags(d time.Duration) { j.metrics.jobLag.WithLabelValues(j.name).Set(d.Seconds()) }
 
+// Left records that this instance does not run the job any more, and so does not know its lag.
+func (j *Job) Left() { j.metrics.jobLag.DeleteLabelValues(j.name) }
+
 // Ran counts a run, and the items that it dealt with even if it failed in the end.
 func (j *Job) Ran(items int, err error) {
-	j.metrics.jobRuns.WithLabelValues(j.name, result(err)).Inc()
 	j.metrics.jobItems.WithLabelValues(j.name).Add(float64(items))
-	if err == nil {
-		j.metrics.jobLastSuccess.WithLabelValues(j.name).SetToCurrentTime()
-	}
-}
-
-// result is the label of a renewal or a job's run.
-func result(err error) string {
 	if err != nil {
-		return "failed"
+		j.metrics.jobRuns.WithLabelValues(j.name, "failed").Inc()
+		return
 	}
-	return "ok"
+	j.metrics.jobRuns.WithLabelValues(j.name, "ok").Inc()
+	j.metrics.jobLastSuccess.WithLabelValues(j.name).SetToCurrentTime()
 }

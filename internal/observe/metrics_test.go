@@ -70,13 +70,9 @@ func TestMetrics_results(t *testing.T) {
 	for _, err := range []error{nil, lock.ErrTimeout, lock.ErrQueueFull, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrClosed} {
 		o.Waited("sku:mug", time.Millisecond, err)
 	}
-	o.Contended("sku:mug")
-	o.HandedOver("sku:mug")
-	o.Renewed("sku:mug", time.Millisecond, lock.ErrLost)
 	o.Lost("sku:mug", lock.ErrLost)
 	o.Lost("whatever", lock.ErrLost)
 	job := m.Job("expiry")
-	job.Leads(true)
 	job.Ran(3, nil)
 	job.Ran(1, errors.New("broken"))
 	m.Batch(3)
@@ -88,15 +84,11 @@ func TestMetrics_results(t *testing.T) {
 		wantLines(t, text, `shop_lock_acquisitions_total{kind="sku",lock="redis",result="`+r+`"} 1`)
 	}
 	wantLines(t, text,
-		`shop_lock_contended_total{kind="sku",lock="redis"} 1`,
-		`shop_lock_handovers_total{kind="sku",lock="redis"} 1`,
-		`shop_lock_renewals_total{kind="sku",lock="redis",result="failed"} 1`,
 		`shop_lock_lost_total{kind="sku",lock="redis"} 1`,
 		`shop_lock_lost_total{kind="other",lock="redis"} 1`,
 		`shop_job_runs_total{job="expiry",result="ok"} 1`,
 		`shop_job_runs_total{job="expiry",result="failed"} 1`,
 		`shop_job_items_total{job="expiry"} 4`,
-		`shop_job_leader{job="expiry"} 1`,
 		`shop_batch_orders_bucket{le="4"} 1`,
 		`shop_batch_orders_count 2`,
 		`shop_batch_orders_sum 103`,
@@ -109,9 +101,8 @@ func TestMetrics_results(t *testing.T) {
 	job.Lags(1500 * time.Millisecond)
 	text, _ = scrape(t, m)
 	wantLines(t, text, `shop_job_lag_seconds{job="expiry"} 1.5`)
-	job.Leads(false)
+	job.Left()
 	text, _ = scrape(t, m)
-	wantLines(t, text, `shop_job_leader{job="expiry"} 0`)
 	if strings.Contains(text, "shop_job_lag_seconds{") {
 		t.Error("the lag of a job that runs elsewhere is still there")
 	}

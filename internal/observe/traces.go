@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -68,10 +67,8 @@ func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	switch {
 	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), kind == "none", kind == "" && variable == "":
 		return nil, nil
-	case kind == "console":
-		return stdouttrace.New()
 	case kind != "" && kind != "otlp":
-		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp, console or none", kind)
+		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp or none", kind)
 	}
 	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	if protocol != "http/protobuf" {

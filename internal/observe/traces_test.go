@@ -23,7 +23,6 @@ func TestStartTraces(t *testing.T) {
 		"endpoint of traces":         {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true, ""},
 		"another endpoint":           {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": endpoint}, false, ""},
 		"exporter":                   {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: want"},
-		"console":                    {map[string]string{"OTEL_TRACES_EXPORTER": "console"}, true, ""},
 		"none, whatever the rest":    {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
 		"disabled":                   {map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false, ""},
 		"protocol of traces":         {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, true, ""},

@@ -9,7 +9,7 @@ package contract
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -147,32 +148,56 @@ func match(template, path string) bool {
 	}) && (parts[len(parts)-1] != "" || wanted[len(wanted)-1] == "")
 }
 
-// Transport sends requests by next to a listener and fails the test on each answer that is off the contract. It may be
-// used by many goroutines at once, until the test ends.
-func Transport(t testing.TB, to Listener, next http.RoundTripper) http.RoundTripper {
-	t.Helper()
-	c, err := to()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return transport(func(r *http.Request) (*http.Response, error) {
-		answer, err := next.RoundTrip(r)
-		if err != nil {
-			return answer, err
-		}
-		body, err := io.ReadAll(answer.Body)
-		if err = errors.Join(err, answer.Body.Close()); err != nil {
-			return nil, fmt.Errorf("read answer: %w", err)
-		}
-		answer.Body = io.NopCloser(bytes.NewReader(body))
-		if err := c.Check(r, answer.StatusCode, answer.Header, body); err != nil {
-			t.Errorf("off the contract: %v", err)
-		}
-		return answer, nil
-	})
+// Answer is what a listener answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+	Err    error // there was no answer, or it is off the contract
 }
 
-type transport func(*http.Request) (*http.Response, error)
+// Send sends a request to a listener, over a connection of its own, and checks the answer. headers are "Name: value" lines.
+func Send(to Listener, method, url, body string, headers ...string) Answer {
+	c, err := to()
+	if err != nil {
+		return Answer{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return Answer{Err: err}
+	}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	w, err := client.Do(r)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err == nil {
+		err = c.Check(r, w.StatusCode, w.Header, text)
+	}
+	return Answer{w.StatusCode, w.Header, string(text), err}
+}
 
-// RoundTrip returns the answer with its body read.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+// Want fails the test unless the answer has the status.
+func (a Answer) Want(t testing.TB, status int) Answer {
+	t.Helper()
+	if a.Err != nil || a.Status != status {
+		t.Fatalf("got %d %s, %v; want status %d", a.Status, a.Body, a.Err, status)
+	}
+	return a
+}
+
+// Decode reads the body, JSON, into v.
+func (a Answer) Decode(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.Body), v); err != nil {
+		t.Fatalf("%s: %v", a.Body, err)
+	}
+}

@@ -4,18 +4,115 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/store"
 )
+
+// OpenDatabase waits until the database answers or ctx or s.StartTimeout ends.
+func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error) {
+	return openStore(ctx, s, store.Options{})
+}
+
+func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
+	defer cancel()
+	if s.MySQL == "" {
+		return store.SQLite(ctx, DatabaseFile(s.Data), o)
+	}
+	address, err := MySQLAddress(s.MySQL)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS, err = s.mysqlTLS().config(); err != nil {
+		return nil, err
+	}
+	defer s.Announce("mysql at " + address)()
+	db, err := store.MySQL(ctx, s.MySQL, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL; TLS: --mysql-ca, SHOP_MYSQL_CA)", err)
+	}
+	return db, nil
+}
+
+// Prepare migrates a SQLite file, and refuses a server whose schema is old or not the shop's: other instances use that
+// server, so the operator runs `shop migrate`.
+func Prepare(ctx context.Context, db *store.Store) error {
+	if db.IsSQLite() {
+		if _, err := db.Migrate(ctx); err != nil {
+			return fmt.Errorf("%s: %w", db.Name(), err)
+		}
+		return nil
+	}
+	return UpToDate(ctx, db)
+}
+
+// UpToDate returns an error if the database's schema is old or not the shop's.
+func UpToDate(ctx context.Context, db *store.Store) error {
+	pending, err := db.Pending(ctx)
+	if err == nil && pending {
+		err = errors.New("its schema is not up to date: run `shop migrate` on it first")
+	}
+	if err == nil {
+		err = db.CheckSchema(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", db.Name(), err)
+	}
+	return nil
+}
+
+// MySQLAddress returns the host:port/database of a DSN, without user and password; several hosts with commas.
+func MySQLAddress(dsn string) (string, error) {
+	configs, err := store.ReadDSN(dsn)
+	if err != nil {
+		return "", fmt.Errorf("mysql: %w", err)
+	}
+	var hosts []string
+	for _, c := range configs {
+		hosts = append(hosts, c.Addr)
+	}
+	return strings.Join(hosts, ",") + "/" + configs[0].DBName, nil
+}
+
+// Announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls
+// over when the wait has ended.
+func (s DatabaseSettings) Announce(server string) (over func()) {
+	t := time.AfterFunc(200*time.Millisecond, func() {
+		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
+	})
+	return func() { t.Stop() }
+}
+
+// keepFolder refuses a second shop on a folder if the locks and rate limits of one of the two are in its process, until the
+// first has called release or its process has ended.
+func keepFolder(data string, shared bool) (release func() error, err error) {
+	file := flock.New(filepath.Join(data, "serving"), flock.SetPermissions(0o600))
+	try := file.TryLock
+	if shared {
+		try = file.TryRLock
+	}
+	switch ok, err := try(); {
+	case err != nil:
+		return nil, fmt.Errorf("data folder: %w", err)
+	case !ok:
+		return nil, fmt.Errorf("another shop serves %s, and one of the two has locks of its own: give both one --redis, or stop it", data)
+	}
+	return file.Close, nil
+}
 
 // RedisAddress returns the host:port of an address or URL, without user and password; of several servers with commas.
 func RedisAddress(address string) (string, error) {
@@ -82,48 +179,39 @@ func readRedis(address string) (*redisServers, error) {
 }
 
 func oneRedis(o *redis.Options) *redisServers {
-	o.ContextTimeoutEnabled = true
-	o.DisableIdentity = true                                                                       // Redis 7.0 has no right for CLIENT SETINFO alone
+	o.ContextTimeoutEnabled, o.DisableIdentity = true, true                                        // Redis 7.0 has no right for CLIENT SETINFO alone
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
-	return &redisServers{
-		addrs: []string{o.Addr}, tls: &o.TLSConfig, passwords: []string{o.Password},
-		open: func(retries bool) redis.UniversalClient {
-			o := *o
-			if !retries {
-				o.MaxRetries, o.DialerRetries = -1, 1
-			}
-			return redis.NewClient(&o)
-		},
-	}
+	return &redisServers{[]string{o.Addr}, &o.TLSConfig, []string{o.Password}, func(retries bool) redis.UniversalClient {
+		o := *o
+		if !retries {
+			o.MaxRetries, o.DialerRetries = -1, 1
+		}
+		return redis.NewClient(&o)
+	}}
 }
 
 func sentinelRedis(o *redis.FailoverOptions) *redisServers {
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	return &redisServers{
-		addrs: o.SentinelAddrs, tls: &o.TLSConfig, passwords: []string{o.Password, o.SentinelPassword},
-		open: func(retries bool) redis.UniversalClient {
-			o := *o
-			if !retries {
-				o.MaxRetries, o.DialerRetries = -1, 1
-			}
-			return redis.NewFailoverClient(&o)
-		},
-	}
+	passwords := []string{o.Password, o.SentinelPassword}
+	return &redisServers{o.SentinelAddrs, &o.TLSConfig, passwords, func(retries bool) redis.UniversalClient {
+		o := *o
+		if !retries {
+			o.MaxRetries, o.DialerRetries = -1, 1
+		}
+		return redis.NewFailoverClient(&o)
+	}}
 }
 
 func clusterRedis(o *redis.ClusterOptions) *redisServers {
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
-	return &redisServers{
-		addrs: o.Addrs, tls: &o.TLSConfig, passwords: []string{o.Password},
-		open: func(retries bool) redis.UniversalClient {
-			o := *o
-			if !retries {
-				o.MaxRetries, o.DialerRetries = -1, 1
-			}
-			return redis.NewClusterClient(&o)
-		},
-	}
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &redisServers{o.Addrs, &o.TLSConfig, []string{o.Password}, func(retries bool) redis.UniversalClient {
+		o := *o
+		if !retries {
+			o.MaxRetries, o.DialerRetries = -1, 1
+		}
+		return redis.NewClusterClient(&o)
+	}}
 }
 
 // checkRedis is the rules for all forms.
@@ -209,4 +297,62 @@ func permanent(err error) bool {
 	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
 		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
 		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
+}
+
+// tlsFiles are the PEM files for the TLS connections to one server.
+type tlsFiles struct {
+	flag      string // prefix of the names of its flags
+	ca        string // certificates of the CAs that may sign the server's; empty for the system's
+	cert, key string // the client's own certificate, for servers that ask for one
+}
+
+func (s DatabaseSettings) mysqlTLS() tlsFiles {
+	return tlsFiles{"mysql", s.MySQLCA, s.MySQLCert, s.MySQLKey}
+}
+func (s Settings) redisTLS() tlsFiles { return tlsFiles{"redis", s.RedisCA, s.RedisCert, s.RedisKey} }
+
+// given reports whether any file is set, which requires TLS.
+func (f tlsFiles) given() bool { return f.ca != "" || f.cert != "" || f.key != "" }
+
+// config reads the files; nil if none is set. The server's certificate and host name are always verified. Errors name
+// the flag and the file, and never show a key.
+func (f tlsFiles) config() (*tls.Config, error) {
+	if !f.given() {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		text, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("%s-ca: %w", f.flag, err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s-ca: %s: want certificates in PEM, -----BEGIN CERTIFICATE-----", f.flag, f.ca)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, fmt.Errorf("%s-cert, %[1]s-key: want both files or none", f.flag)
+	}
+	if f.cert != "" {
+		own, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("%[1]s-cert %[2]s, %[1]s-key %[3]s: %[4]w", f.flag, f.cert, f.key, err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	return config, nil
+}
+
+// refusedTLS reports a permanent error of TLS: the server does not speak it, its certificate cannot be verified, or it
+// ended the handshake.
+func refusedTLS(err error) bool {
+	var (
+		plaintext tls.RecordHeaderError
+		untrusted *tls.CertificateVerificationError
+		alert     tls.AlertError
+		remote    *net.OpError // a server's alert after the handshake of TLS 1.3
+	)
+	return errors.As(err, &plaintext) || errors.As(err, &untrusted) || errors.As(err, &alert) ||
+		errors.As(err, &remote) && remote.Op == "remote error"
 }

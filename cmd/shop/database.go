@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -12,7 +14,56 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 )
+
+// openDatabase opens the database of a command. With create it creates the data folder; without, a folder without a
+// shop is an error.
+func openDatabase(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
+	if err := s.Check(); err != nil {
+		return nil, app.UsageError{Err: err}
+	}
+	switch {
+	case s.Data == "":
+	case create:
+		if err := os.MkdirAll(s.Data, 0o750); err != nil {
+			return nil, fmt.Errorf("data folder: %w", err)
+		}
+	default:
+		if _, err := os.Stat(app.DatabaseFile(s.Data)); err != nil {
+			return nil, fmt.Errorf("no shop in %s: %w; check --data", s.Data, err)
+		}
+	}
+	return app.OpenDatabase(ctx, s)
+}
+
+type migrateCommand struct {
+	app.DatabaseSettings `embed:""`
+}
+
+func (migrateCommand) Help() string {
+	return `Run it once before the first "shop serve --mysql", and after each update. Running it again is safe, also
+after it was killed. On a server, Ctrl-C waits until it is done; a second one kills it.
+
+Example:
+  shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'
+  shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the one that takes writes`
+}
+
+func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
+	m.Log = p.log
+	database, err := openDatabase(ctx, true, m.DatabaseSettings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	applied, err := database.Migrate(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", database.Name(), err)
+	}
+	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
+	return nil
+}
 
 type seedCommand struct {
 	SKU                  []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU; repeat it, each with its --units."`
@@ -35,7 +86,7 @@ Examples:
 func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	skus, err := s.skus(time.Now())
 	if err != nil {
-		return usageError{err}
+		return app.UsageError{Err: err}
 	}
 	s.Log = p.log
 	database, err := openDatabase(ctx, true, s.DatabaseSettings)
@@ -108,5 +159,38 @@ func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
 	if err := database.Create(ctx, skus...); err != nil && !errors.Is(err, order.ErrExists) {
 		return err
 	}
+	return nil
+}
+
+type backupCommand struct {
+	To   string `arg:"" name:"file" help:"File to write, which must not exist yet."`
+	Data string `required:"" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of the shop whose database is copied."`
+}
+
+func (backupCommand) Help() string {
+	return `The copy has all orders up to one moment. The shop may go on selling meanwhile, or be stopped. FILE is there when it is whole and on disk, with mode 0600, or not at all, and nothing is overwritten. Copying shop.db itself loses the newest orders, which are in shop.db-wal.
+
+To restore, put the copy into an empty folder as shop.db, with token.secret and operator.token of the old one: docs/operations.md shows how. For a MySQL use its own tools, such as mysqldump --single-transaction.
+
+Example:
+  shop backup --data ./data monday.db`
+}
+
+func (b *backupCommand) Run(ctx context.Context, p *program) (err error) {
+	settings := app.Default().DatabaseSettings
+	settings.Data, settings.Log = b.Data, p.log
+	database, err := openDatabase(ctx, false, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	err = database.BackUp(ctx, b.To)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("backup: %s is there already, and nothing is overwritten: name another file", b.To)
+	}
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	fmt.Fprintf(p.stdout, "%s is a copy of the %s\n", b.To, database.Name())
 	return nil
 }

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9/logging"
+
+	"example.com/shop/internal/observe"
+)
+
+// Exit codes of Main.
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// UsageError is a mistake on the command line or in the environment.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the mistake.
+func (e UsageError) Unwrap() error { return e.Err }
+
+// ErrPrinted means that a command has failed and printed why.
+var ErrPrinted = errors.New("failed")
+
+// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. A second one kills the process, but not within
+// 100 ms: timeout(1) sends one to the process and one to its group.
+func UntilSignal() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(100 * time.Millisecond)
+		stop()
+	})
+	return ctx
+}
+
+// Main parses the command line and the environment of a program into line, a struct for kong, calls run, and returns the
+// exit code. It prints errors to standard error. A Run method of a command gets ctx. Empty variables are ignored, as
+// compose files leave them.
+func Main(ctx context.Context, name, about string, args []string, line any, run func(*kong.Context) error) (code int) {
+	logging.Disable() // go-redis logs by a logger of the whole process, and returns the errors that it logs
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
+			_ = os.Unsetenv(name)
+		}
+	}
+	printed := false // by --help or --version, which end here
+	parser := kong.Must(line, kong.Name(name), kong.Description(about),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(int) { printed = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": version(name)})
+	parsed, err := parser.Parse(args)
+	if printed {
+		return ExitDone
+	}
+	if err == nil {
+		err = RefuseEmpty(parsed)
+	}
+	if err != nil {
+		err = UsageError{Err: err}
+	} else {
+		err = run(parsed)
+	}
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, new(UsageError)):
+		fmt.Fprintf(os.Stderr, "%s: %v\nSee `%s --help`.\n", name, err, selected(err, parsed, name))
+		return ExitUsage
+	case errors.Is(err, ErrPrinted):
+		return ExitFailed
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	return ExitFailed
+}
+
+// RefuseEmpty refuses an empty value on the command line: otherwise, a script whose variable is not set could start a
+// shop that shares no locks with the others.
+func RefuseEmpty(parsed *kong.Context) error {
+	for _, path := range parsed.Path {
+		value := path.Positional
+		if path.Flag != nil {
+			value = path.Flag.Value
+		}
+		if value == nil {
+			continue
+		}
+		list, several := value.Target.Interface().([]string)
+		if value.Target.Kind() == reflect.String && value.Target.Len() == 0 || several && (len(list) == 0 || slices.Contains(list, "")) {
+			return fmt.Errorf("%s: is empty: want a value, or leave it out", value.ShortSummary())
+		}
+	}
+	return nil
+}
+
+// selected returns the program's name and the command, also if the rest of the command line is wrong.
+func selected(err error, parsed *kong.Context, name string) string {
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
+		parsed = wrong.Context
+	}
+	if parsed != nil && parsed.Selected() != nil {
+		return parsed.Selected().FullPath()
+	}
+	return name
+}
+
+// Running is a shop that was started.
+type Running interface {
+	Done() <-chan struct{}
+	Err() error
+	Shutdown(ctx context.Context) error
+}
+
+// Serve starts a shop and serves until ctx ends or the shop fails. A shop without a database gets a temporary data folder,
+// which is removed at the end.
+func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running, error)) (err error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory
+	}
+	temporary := s.MySQL == "" && s.Data == ""
+	if temporary {
+		if s.Data, err = os.MkdirTemp("", "shop-"); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
+	}
+	shop, err := start(temporary)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-shop.Done():
+	}
+	if err := shop.Shutdown(context.WithoutCancel(ctx)); err != nil { // --drain limits it
+		return fmt.Errorf("close the shop: %w", err)
+	}
+	return shop.Err()
+}
+
+// LogSettings choose how and what a program logs.
+type LogSettings struct {
+	LogFormat string     `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
+	LogLevel  slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+}
+
+// Logger returns a logger that writes to w.
+func (s LogSettings) Logger(w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// ThisBuild returns the version and commit of the running program; empty if unknown: `go run` records no commit. The
+// version ends in "+dirty" if files were changed.
+func ThisBuild() (b observe.Build) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Version = info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Commit = s.Value
+		}
+	}
+	return b
+}
+
+// version is what the program's --version prints.
+func version(program string) string {
+	build := ThisBuild()
+	return fmt.Sprintf("%s %s, commit %s, %s %s/%s",
+		program, cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
