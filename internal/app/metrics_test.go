@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/testserver"
 )
 
@@ -22,8 +21,7 @@ const patience = 30 * time.Second
 // scrape asks as Prometheus does, on the operator's listener.
 func scrape(t *testing.T, shop *app.Shop) string {
 	t.Helper()
-	w := contract.Send(contract.Operator, http.MethodGet, "http://"+shop.OperatorAddr()+"/metrics", "", asOperator).Want(t, http.StatusOK)
-	return w.Body
+	return operate(shop, http.MethodGet, "/metrics", "").Want(t, http.StatusOK).Body
 }
 
 // What a small run leaves in the metrics, through the real API.

@@ -35,7 +35,6 @@ func TestShop_operator(t *testing.T) {
 	s.DrainDelay = time.Minute
 	shop := start(t, s)
 	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
-	buy(t, shop, "key-1", as(t, "ann")).Want(t, http.StatusCreated)
 	for _, c := range []struct {
 		listener    contract.Listener
 		url, header string
@@ -51,15 +50,6 @@ func TestShop_operator(t *testing.T) {
 	} {
 		contract.Send(c.listener, http.MethodGet, c.url, "", c.header).Want(t, c.want)
 	}
-	w := contract.Send(contract.Operator, http.MethodPost, operator+"/v1/skus/mug/movements", `{"kind":"supply","units":2}`, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1").Want(t, http.StatusCreated)
-	if !strings.Contains(w.Body, `"supplied":7,"available":6,"reserved":1`) {
-		t.Errorf("got %s, want 7 supplied, one of them reserved", w.Body)
-	}
-	w = contract.Send(contract.Operator, http.MethodGet, operator+"/v1/audit", "", asOperator).Want(t, http.StatusOK)
-	if !strings.Contains(w.Body, `"ok":true`) {
-		t.Errorf("got audit %s, want ok", w.Body)
-	}
-
 	ctx, cut := context.WithCancel(t.Context())
 	closed := make(chan error, 1)
 	go func() { closed <- shop.Shutdown(ctx) }()
@@ -77,15 +67,13 @@ func TestShop_operator(t *testing.T) {
 func TestShutdown_profile(t *testing.T) {
 	t.Parallel()
 	shop := start(t, embedded(t, 5))
-	operator := "http://" + shop.OperatorAddr()
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
-		contract.Send(contract.Operator, http.MethodGet, operator+"/debug/pprof/allocs?seconds=200", "", asOperator)
+		operate(shop, http.MethodGet, "/debug/pprof/allocs?seconds=200", "")
 	}()
 	testserver.Until(t, "a profile is made", 10*time.Second, func() bool {
-		w := contract.Send(contract.Operator, http.MethodGet, operator+"/debug/pprof/goroutine?debug=2", "", asOperator)
-		return strings.Contains(w.Body, "serveDeltaProfile")
+		return strings.Contains(operate(shop, http.MethodGet, "/debug/pprof/goroutine?debug=2", "").Body, "serveDeltaProfile")
 	})
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want nil", err)

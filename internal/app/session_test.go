@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/testserver"
 )
 
@@ -60,7 +59,7 @@ func wantLife(t *testing.T, database *testserver.Server, dsn string) {
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	shop := start(t, s)
 	operator := func(method, path, body string) answer {
-		return contract.Send(contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, asOperator, "Content-Type: application/json", "Idempotency-Key: key-1")
+		return operate(shop, method, path, body, "Idempotency-Key: key-1")
 	}
 	operator(http.MethodPost, "/v1/skus", `{"sku":"cup","units":5,"price":{"minor":100,"currency":"EUR"}}`).Want(t, http.StatusCreated)
 	buyer := func(path, key, body string) answer {
