@@ -189,16 +189,9 @@ func (s *Server) join(ctx context.Context, begin bool) error {
 type MySQLReplicas struct{ *Ensemble }
 
 // OpenMySQLReplicas starts the two, and returns when they are connected. The source acknowledges a commit before the
-// replica has it: always, or with semiSync where the replica takes more than 100 ms to confirm that it has received it.
-func OpenMySQLReplicas(ctx context.Context, semiSync bool) (r *MySQLReplicas, err error) {
-	_, err = openEnsemble(ctx, 2, func(i int, network string) kind {
-		k := replicaKind(i, network)
-		if semiSync {
-			k.command = append(k.command, "--plugin-load-add=semisync_source.so;semisync_replica.so",
-				"--loose-rpl-semi-sync-source-enabled=ON", "--loose-rpl-semi-sync-replica-enabled=ON", "--loose-rpl-semi-sync-source-timeout=100")
-		}
-		return k
-	}, func(e *Ensemble) error {
+// replica has it.
+func OpenMySQLReplicas(ctx context.Context) (r *MySQLReplicas, err error) {
+	_, err = openEnsemble(ctx, 2, replicaKind, func(e *Ensemble) error {
 		r = &MySQLReplicas{e}
 		source, replica := r.Servers[0], r.Servers[1]
 		if err := errors.Join(source.prepare(ctx), replica.prepare(ctx,

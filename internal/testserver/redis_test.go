@@ -2,7 +2,6 @@ package testserver_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,19 +27,5 @@ func TestRedisSentinel(t *testing.T) {
 		}
 		testserver.Must(t, rdb.Close())
 		testserver.Must(t, g.Restore(t.Context()))
-	}
-}
-
-func TestRedisClock(t *testing.T) {
-	t.Parallel()
-	s := testserver.Start(t, testserver.OpenRedisClock)
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	t.Cleanup(func() { _ = rdb.Close() })
-	for _, offset := range []time.Duration{0, time.Hour, -time.Hour, 0} {
-		testserver.Must(t, s.SetClock(t.Context(), offset))
-		now, err := rdb.Time(t.Context()).Result()
-		if off := time.Until(now) - offset; err != nil || off.Abs() > time.Minute {
-			t.Errorf("with %v got %v, %v", offset, now, err)
-		}
 	}
 }

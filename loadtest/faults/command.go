@@ -40,7 +40,7 @@ type Command struct {
 	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
 	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control always has up to 200."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
-	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL, Redis and ZooKeeper in containers. kill-primary always uses containers."`
+	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL and Redis in containers. kill-primary always uses containers."`
 	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`
 	JSON    string   `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr. Histories with violations have all of their requests."`
 	HTML    string   `name:"html" placeholder:"FILE" help:"Write timelines as one HTML file too: of each fault's first history, and of all with violations."`

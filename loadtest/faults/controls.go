@@ -3,19 +3,16 @@ package faults
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"example.com/shop/internal/testserver/overlay"
 	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/stats"
@@ -53,8 +50,6 @@ func allControls() []control {
 	return []control{
 		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
 			about: "an asynchronous replica takes over from a killed MySQL"},
-		{name: "semi-sync-past-timeout", on: system.SemiSync, fault: "replica-promoted",
-			about: "a semi-synchronous replica takes over from a killed MySQL that has not waited for it"},
 		{name: "commits-not-flushed", on: system.MySQL, fault: "mysql-killed-unflushed",
 			about: "MySQL acknowledges commits before they are on disk, and is killed"},
 
@@ -247,35 +242,22 @@ func movableClock() []edit {
 	return []edit{{"time/time.go", now, now + "\tsec += ahead\n"}, {"time/zoneinfo_unix.go", local, read + local}}
 }
 
-// writeOverlay writes changed copies of source files, and the file for go build -overlay that names them.
-func writeOverlay(ctx context.Context, dir string, edits []edit) (overlay string, err error) {
-	changed := map[string]string{}
+// change makes the edits in copies of the source files. It returns the list of these for go build -overlay.
+func change(ctx context.Context, dir string, edits []edit) (list string, err error) {
+	found, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the sources: %w", err)
+	}
+	module, goroot, _ := strings.Cut(strings.TrimSpace(string(found)), "\n")
+	var changed overlay.Overlay
 	for _, e := range edits {
-		folder, name := path.Split(strings.Replace(e.file, "internal/", "example.com/shop/internal/", 1))
-		found, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", path.Clean(folder)).Output() //nolint:gosec // of the table
-		if err != nil {
-			return "", fmt.Errorf("find the source of %s: %w", folder, err)
+		file := filepath.Join(filepath.Dir(module), e.file)
+		if strings.HasPrefix(e.file, "time/") {
+			file = filepath.Join(goroot, "src", e.file)
 		}
-		file := filepath.Join(strings.TrimSpace(string(found)), name)
-		text, again := changed[file]
-		if !again {
-			read, err := os.ReadFile(file) //nolint:gosec // of the table
-			if err != nil {
-				return "", err
-			}
-			text = string(read)
+		if err := changed.Edit(file, e.old, e.new); err != nil {
+			return "", err
 		}
-		if n := strings.Count(text, e.old); n != 1 {
-			return "", fmt.Errorf("%s has %q %d times, want once", e.file, e.old, n)
-		}
-		changed[file] = strings.Replace(text, e.old, e.new, 1)
 	}
-	replace := map[string]string{}
-	for file, text := range changed {
-		replace[file] = filepath.Join(dir, fmt.Sprint(len(replace), filepath.Ext(file)))
-		err = errors.Join(err, os.WriteFile(replace[file], []byte(text), 0o600))
-	}
-	overlay = filepath.Join(dir, "overlay.json")
-	text, _ := json.Marshal(map[string]any{"Replace": replace}) // strings alone
-	return overlay, errors.Join(err, os.WriteFile(overlay, text, 0o600))
+	return changed.Write(dir)
 }

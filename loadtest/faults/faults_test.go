@@ -129,7 +129,7 @@ func TestCommand_controlNotFound(t *testing.T) {
 func TestControls_apply(t *testing.T) {
 	t.Parallel()
 	for _, c := range append(allControls(), control{name: "clocks", edits: movableClock(), fault: "clocks-apart"}) {
-		if _, err := writeOverlay(t.Context(), t.TempDir(), c.edits); err != nil {
+		if _, err := change(t.Context(), t.TempDir(), c.edits); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if _, ok := fault.Named(c.fault); !ok {
@@ -140,7 +140,7 @@ func TestControls_apply(t *testing.T) {
 	for _, c := range allControls() {
 		edits = append(edits, c.edits...)
 	}
-	overlay, err := writeOverlay(t.Context(), t.TempDir(), edits)
+	overlay, err := change(t.Context(), t.TempDir(), edits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (r *runner) build(ctx context.Context, v variant) error {
 	if len(edits) == 0 {
 		return child.Build(ctx, "", program, r.program.File)
 	}
-	overlay, err := writeOverlay(ctx, dir, edits)
+	overlay, err := change(ctx, dir, edits)
 	if err != nil {
 		return err
 	}

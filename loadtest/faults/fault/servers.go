@@ -48,10 +48,6 @@ func fillRedis(ctx context.Context, t *Target) error {
 
 func restartRedis(ctx context.Context, t *Target) error { return restart(ctx, t, t.Redis) }
 
-func restartNode(ctx context.Context, t *Target) error {
-	return restart(ctx, t, t.Redlock[t.Dice.IntN(len(t.Redlock))])
-}
-
 func killMySQL(ctx context.Context, t *Target) error { return restart(ctx, t, t.MySQL[0]) }
 
 // killUnflushed kills a MySQL that flushes its logs once a second, not at each commit. The restart ends these settings.
@@ -70,16 +66,6 @@ func restart(ctx context.Context, t *Target, s *system.Server) error {
 	}
 	t.wait(ctx, 0, 500*time.Millisecond)
 	return s.Start(ctx)
-}
-
-func moveRedisClock(ctx context.Context, t *Target) error {
-	for _, offset := range []time.Duration{time.Hour, 0, -time.Hour, 0} {
-		if err := t.Redis.SetClock(ctx, offset); err != nil {
-			return err
-		}
-		t.wait(ctx, 50*time.Millisecond, pastTTL)
-	}
-	return nil
 }
 
 // failOver cuts the replicas off, so that they lack the leases that the master grants from then on, and kills the master.
@@ -119,9 +105,8 @@ func everyRedis(t *Target) (links []*testserver.Link) {
 	}
 	return links
 }
-func oneRedis(t *Target) []*testserver.Link     { return []*testserver.Link{t.victim().Redis} }
-func oneMySQL(t *Target) []*testserver.Link     { return t.victim().SQL }
-func oneZooKeeper(t *Target) []*testserver.Link { return []*testserver.Link{t.victim().ZooKeeper} }
+func oneRedis(t *Target) []*testserver.Link { return []*testserver.Link{t.victim().Redis} }
+func oneMySQL(t *Target) []*testserver.Link { return t.victim().SQL }
 
 func silence(choose func(*Target) []*testserver.Link, requests, answers bool, least time.Duration) func(context.Context, *Target) error {
 	return func(ctx context.Context, t *Target) error {

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	pastTTL     = system.LockTTL + 300*time.Millisecond   // longer than a lease lasts after its last renewal
-	pastWait    = 2500 * time.Millisecond                 // longer than any shop by lanes may take to answer
-	pastSession = 3*system.LockTTL + 300*time.Millisecond // longer than ZooKeeper keeps a shop's session without it
+	pastTTL  = system.LockTTL + 300*time.Millisecond // longer than a lease lasts after its last renewal
+	pastWait = 2500 * time.Millisecond               // longer than any shop by lanes may take to answer
 )
 
 func nothing(ctx context.Context, t *Target) error {

@@ -5,6 +5,7 @@ package fault
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -71,8 +72,6 @@ func All() []Fault {
 			About: "FLUSHALL, several times: all leases and fences are gone"},
 		{Name: "redis-restarted", On: system.Embedded, Break: restartRedis, LockAlone: true,
 			About: "Redis is killed and starts empty"},
-		{Name: "redis-clock", On: system.Clock, Break: moveRedisClock, LockAlone: true,
-			About: "Redis' clock jumps an hour ahead, back, an hour behind and back"},
 		{Name: "redis-silent", On: system.Embedded, Break: silence(everyRedis, true, true, pastWait), LockAlone: true,
 			About: "Redis answers no shop for longer than leases last"},
 		{Name: "redis-full", On: system.MySQL, Break: fillRedis, LockAlone: true,
@@ -89,10 +88,6 @@ func All() []Fault {
 			About: "one shop's commands arrive at Redis, whose answers do not"},
 		{Name: "redis-slow", On: system.Embedded, Break: delay(oneRedis), LockAlone: true,
 			About: "Redis' answers to one shop are 5 s late"},
-		{Name: "redlock-node-restarted", On: system.Embedded, Break: restartNode, Strategies: []string{"redlock"},
-			About: "one of the five Redis of Redlock is killed and starts empty"},
-		{Name: "zookeeper-session-lost", On: system.ZooKeeper, Break: silence(oneZooKeeper, true, true, pastSession), Strategies: []string{"zookeeper"},
-			About: "one shop is cut off from ZooKeeper until its session has expired"},
 
 		{Name: "mysql-cut-off", On: system.MySQL, Break: silence(oneMySQL, true, true, pastTTL),
 			About: "one shop is cut off from MySQL"},
@@ -137,10 +132,10 @@ func All() []Fault {
 
 // Named returns the fault of this name.
 func Named(name string) (f Fault, ok bool) {
-	for _, f := range All() {
-		if f.Name == name {
-			return f, true
-		}
+	all := All()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
+	if i < 0 {
+		return f, false
 	}
-	return f, false
+	return all[i], true
 }

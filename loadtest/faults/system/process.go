@@ -25,9 +25,9 @@ const PayExtension = time.Second
 
 // Shop is an instance of the shop, in a process of its own.
 type Shop struct {
-	SQL              []*testserver.Link // to each database server; none to a SQLite file
-	Redis, ZooKeeper *testserver.Link   // nil for none
-	Clock            time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
+	SQL   []*testserver.Link // to each database server; none to a SQLite file
+	Redis *testserver.Link   // nil for Sentinels and a Cluster
+	Clock time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
 
 	name     string
 	program  Program

@@ -22,7 +22,6 @@ import (
 const Instances = 3
 
 const (
-	nodes      = 5 // of Redlock
 	readyLimit = time.Minute
 )
 
@@ -31,16 +30,13 @@ type Kind string
 
 // The kinds. All but Embedded run in containers, and have a Redis and what they are named after.
 const (
-	Embedded  Kind = "embedded"  // a SQLite file, and Redis' protocol in this process; for cmd/lab also five servers for Redlock
-	MySQL     Kind = "mysql"     // MySQL with durable commits; for cmd/lab also five Redis for Redlock
-	Disk      Kind = "disk"      // MySQL on a small disk
-	Clock     Kind = "clock"     // MySQL, and a Redis whose clock can be moved
-	Group     Kind = "group"     // three MySQL in a group
-	Replica   Kind = "replica"   // MySQL with an asynchronous replica, which may lose orders: a control
-	SemiSync  Kind = "semi-sync" // the same, semi-synchronous until a timeout: a control
-	Sentinel  Kind = "sentinel"  // MySQL, and a Redis with two replicas and three Sentinels
-	Cluster   Kind = "cluster"   // MySQL, and a Redis Cluster of three masters with a replica each
-	ZooKeeper Kind = "zookeeper" // MySQL and ZooKeeper
+	Embedded Kind = "embedded" // a SQLite file, and Redis' protocol in this process
+	MySQL    Kind = "mysql"    // MySQL with durable commits
+	Disk     Kind = "disk"     // MySQL on a small disk
+	Group    Kind = "group"    // three MySQL in a group
+	Replica  Kind = "replica"  // MySQL with an asynchronous replica, which may lose orders: a control
+	Sentinel Kind = "sentinel" // MySQL, and a Redis with two replicas and three Sentinels
+	Cluster  Kind = "cluster"  // MySQL, and a Redis Cluster of three masters with a replica each
 )
 
 // System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
@@ -50,7 +46,6 @@ type System struct {
 	DB         *sql.DB // past all that can be broken, but for the servers themselves
 	MySQL      []*Server
 	Redis      *Server
-	Redlock    []*Server
 	Group      *testserver.MySQLGroup
 	Replicas   *testserver.MySQLReplicas
 	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
@@ -71,7 +66,7 @@ func Open(ctx context.Context, kind Kind, program Program, patient bool) (s *Sys
 		}
 		s.Shops = append(s.Shops, shop)
 	}
-	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openZooKeeper, s.openDatabase, s.openShops, s.AwaitReady} {
+	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase, s.openShops, s.AwaitReady} {
 		if err = open(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", kind, err), s.Close())
 		}
@@ -124,12 +119,12 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 			s.Later(s.Group.Close)
 			servers = s.Group.Servers
 		}
-	case Replica, SemiSync:
-		if s.Replicas, err = testserver.OpenMySQLReplicas(ctx, s.Kind == SemiSync); err == nil {
+	case Replica:
+		if s.Replicas, err = testserver.OpenMySQLReplicas(ctx); err == nil {
 			s.Later(s.Replicas.Close)
 			servers = s.Replicas.Servers
 		}
-	case MySQL, Disk, Clock, Sentinel, Cluster, ZooKeeper:
+	case MySQL, Disk, Sentinel, Cluster:
 		open := testserver.OpenMySQL
 		if s.Kind == Disk {
 			open = testserver.OpenMySQLSmallDisk
@@ -192,28 +187,11 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	if s.Redis, err = s.startRedis(ctx); err != nil {
 		return err
 	}
-	if lab := s.Shops[0].program.Keys == nil; lab && (s.Kind == Embedded || s.Kind == MySQL) {
-		for range nodes {
-			node, err := s.startRedis(ctx)
-			if err != nil {
-				return err
-			}
-			s.Redlock = append(s.Redlock, node)
-		}
-	}
 	for _, shop := range s.Shops {
-		var addrs []string
-		for _, node := range s.Redlock {
-			link, err := s.link(ctx, node, false)
-			if err != nil {
-				return err
-			}
-			addrs = append(addrs, link.Addr)
-		}
 		if shop.Redis, err = s.link(ctx, s.Redis, false); err != nil {
 			return err
 		}
-		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr, "SHOP_REDLOCK="+strings.Join(addrs, ","))
+		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr)
 	}
 	return nil
 }
@@ -227,35 +205,12 @@ func (s *System) startRedis(ctx context.Context) (*Server, error) {
 		}
 		return server, err
 	}
-	open := testserver.OpenRedis
-	if s.Kind == Clock {
-		open = testserver.OpenRedisClock
-	}
-	server, err := open(ctx)
+	server, err := testserver.OpenRedis(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.Later(server.Close)
 	return newServer(server), nil
-}
-
-func (s *System) openZooKeeper(ctx context.Context) error {
-	if s.Kind != ZooKeeper {
-		return nil
-	}
-	server, err := testserver.OpenZooKeeper(ctx)
-	if err != nil {
-		return err
-	}
-	s.Later(server.Close)
-	zookeeper := newServer(server)
-	for _, shop := range s.Shops {
-		if shop.ZooKeeper, err = s.link(ctx, zookeeper, false); err != nil {
-			return err
-		}
-		shop.env = append(shop.env, "SHOP_ZOOKEEPER="+shop.ZooKeeper.Addr)
-	}
-	return nil
 }
 
 func (s *System) link(ctx context.Context, server *Server, sql bool) (*testserver.Link, error) {
