@@ -41,7 +41,7 @@ type edit struct{ file, old, new string }
 func allControls() []control {
 	const (
 		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
-		single, leases               = "internal/order/strategy/shop.go", "internal/order/batch/leases.go"
+		single, redis, leases        = "internal/order/strategy/shop.go", "internal/order/strategy/redis.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
 		payment, payments            = "internal/order/payment.go", "internal/store/payments.go"
 		sent                         = "done := db.Exec(statement, values...)\n"
@@ -55,10 +55,14 @@ func allControls() []control {
 
 		{name: "retry-without-key", on: system.Embedded, fault: "shop-killed", forgetKey: true,
 			about: "clients ask again with a new idempotency key"},
-		{name: "early-release", on: system.Embedded, fault: "shop-paused", strategies: []string{"release-before-commit"},
-			about: "the lock is released before the commit, and the UPDATE compares nothing"},
-		{name: "short-lease", on: system.Embedded, fault: "shop-paused", strategies: []string{"short-lease"},
-			about: "the lease is shorter than the work, and the UPDATE compares nothing"},
+		{name: "early-release", on: system.Embedded, fault: "shop-paused", strategies: []string{"redis"},
+			about: "the lock is released before the commit, and the UPDATE compares nothing",
+			edits: []edit{
+				{redis, "ctx = leases.Context() ", "_ = leases.Context() "},
+				{redis, "return RaisingFence(", "_ = leases.Release()\n\treturn RaisingFence("},
+				{redis, "stock.Fenced", "stock.Overwrite"},
+				{redis, "return s.InTime(leases)", "return nil"},
+			}},
 
 		{name: "fence-unchecked", on: system.Embedded, fault: "redis-flushed",
 			about: "the UPDATE does not compare the fence",

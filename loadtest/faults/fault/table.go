@@ -22,7 +22,7 @@ type Fault struct {
 	Break func(context.Context, *Target) error
 	About string
 
-	Strategies []string // by which clients buy; nil for lanes, redis and batch, one by each shop
+	Strategies []string // by which the shops sell, which take turns; nil for lanes, redis and batch
 	Buyers     int      // 0 for 14
 	Unnoticed  bool     // no request may fail or be repeated
 	MovesClock bool     // needs shops whose clocks can be moved

@@ -54,7 +54,6 @@ type Operation struct {
 	Kind     Kind              `json:"kind"`
 	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
 	Key      string            `json:"key,omitempty"`
-	Strategy string            `json:"strategy,omitempty"`
 	Lines    []shopclient.Line `json:"lines,omitempty"`
 	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended or looked at
 	Expires  time.Time         `json:"expires,omitzero"`   // of that order, as it was acknowledged
@@ -62,7 +61,7 @@ type Operation struct {
 	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has, or a provider says again what it said
 	Requests []Request         `json:"requests"`
 
-	PaymentID string           `json:"payment_id,omitempty"` // of a provider; empty where the buyer's own word counts
+	PaymentID string           `json:"payment_id,omitempty"` // of the provider
 	Amount    shopclient.Money `json:"amount,omitzero"`      // of that payment, or of an order, as it was acknowledged
 }
 
@@ -117,10 +116,10 @@ type History struct {
 	ClocksApart bool             `json:"clocks_apart"` // those of the shops
 	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
 	LockAlone   bool             `json:"lock_alone"`   // nothing but the lock, or a shop that holds leases, is broken; not on SQLite
-	Strategies  []string         `json:"strategies"`   // of the shops; nil where requests choose
+	Strategies  []string         `json:"strategies"`   // of the shops, which take turns
 	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
 	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
-	Refused     map[string]bool  `json:"-"`            // the ids of payments that the operator is to see refunded; nil in teaching shops
+	Refused     map[string]bool  `json:"-"`            // the ids of payments that the operator is to see refunded
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
 	Books       `json:"-"`
@@ -159,21 +158,16 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-// SoldSince returns when n sellers, a shop with a strategy each, had acknowledged an order of Deep that they were asked for
-// after that time; 0 if one has not.
+// SoldSince returns when n shops had acknowledged an order of Deep that they were asked for after that time; 0 if one has
+// not.
 func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	type seller struct {
-		shop     int
-		strategy string
-	}
-	first := map[seller]time.Duration{}
+	first := map[int]time.Duration{} // by shop
 	for _, o := range h.Operations {
 		if last := o.Last(); o.Outcome == Placed && !o.Replay && o.Units(h.SKUs.Deep) > 0 && last.Sent >= after {
-			by := seller{last.Shop, o.Strategy}
-			if earlier, sold := first[by]; !sold || last.Answered < earlier {
-				first[by] = last.Answered
+			if earlier, sold := first[last.Shop]; !sold || last.Answered < earlier {
+				first[last.Shop] = last.Answered
 			}
 		}
 	}
@@ -186,7 +180,7 @@ func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
 	return at
 }
 
-// End sorts the operations and counts the sales of n sellers, once all clients have ended.
+// End sorts the operations and counts the sales of n shops, once all clients have ended.
 func (h *History) End(n int) {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	var sales []time.Duration

@@ -31,18 +31,18 @@ type Shop struct {
 
 	name     string
 	program  Program
-	strategy string // by which it sells; empty: requests choose
+	strategy string // by which it sells
 	patient  bool
 	env      []string
 	process  *child.Process
 	at       atomic.Pointer[child.Process] // the process, while clients may use it
 }
 
-// Program is what an instance runs: cmd/shop, which sells by a strategy and wants tokens, or cmd/lab.
+// Program is cmd/shop as the instances run it.
 type Program struct {
 	File       string
-	Keys       *shopclient.Keys // of cmd/shop; nil for cmd/lab
-	Strategies []string         // of cmd/shop: the instances take turns
+	Keys       *shopclient.Keys
+	Strategies []string // the instances take turns
 }
 
 // ClockVariable is the environment variable with Clock, in seconds.
@@ -54,30 +54,21 @@ func (s *Shop) Client(conns *http.Client) *shopclient.Client {
 	if at == nil {
 		return nil
 	}
-	client := shopclient.New("http://"+at.Addr, conns)
-	if s.program.Keys == nil {
-		return client
-	}
-	return client.WithKeys(s.program.Keys, "http://"+at.Operator)
+	return shopclient.New("http://"+at.Addr, conns).WithKeys(s.program.Keys, "http://"+at.Operator)
 }
 
 // Start starts the process, and returns when it serves. Orders expire within a history, and a load balancer has time to see
 // that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--rate-limit=100000"}
+	env = append(env, s.program.Keys.Environ()...)
+	flags := []string{"--strategy=" + s.strategy, "--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
 	if s.patient {
 		flags = append(flags, "--drain-delay=2s")
 	} else {
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	if keys := s.program.Keys; keys == nil {
-		s.process, err = child.StartLab(ctx, Instances, s.program.File, env, append(flags, "--max-open-orders=1000")...)
-	} else {
-		env = append(env, keys.Environ()...)
-		flags = append(flags, "--strategy="+s.strategy, "--pay-extension="+PayExtension.String())
-		s.process, err = child.StartShop(ctx, Instances, s.program.File, env, flags...)
-	}
+	s.process, err = child.StartShop(ctx, Instances, s.program.File, env, flags...)
 	if err == nil {
 		s.at.Store(s.process)
 	}

@@ -60,11 +60,8 @@ type System struct {
 func Open(ctx context.Context, kind Kind, program Program, patient bool) (s *System, err error) {
 	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
 	for i := range Instances {
-		shop := &Shop{program: program, patient: patient, name: fmt.Sprint("shop ", i+1)}
-		if n := len(program.Strategies); n > 0 {
-			shop.strategy = program.Strategies[i%n]
-		}
-		s.Shops = append(s.Shops, shop)
+		strategy := program.Strategies[i%len(program.Strategies)]
+		s.Shops = append(s.Shops, &Shop{program: program, strategy: strategy, patient: patient, name: fmt.Sprint("shop ", i+1)})
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase, s.openShops, s.AwaitReady} {
 		if err = open(ctx); err != nil {

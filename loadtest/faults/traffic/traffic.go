@@ -44,13 +44,9 @@ func Supply(skus history.SKUs) map[string]int64 {
 type Traffic struct {
 	History    *history.History
 	Shops      []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
-	Buyers     int                                     // of Deep, Hot and Cold, besides those of Few and of each strategy
-	Strategies []string                                // that requests choose; "" where the shops do
+	Buyers     int                                     // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
 	Seed       uint64
 	Patient    bool
-
-	// Provider: a payment provider pays. Otherwise the buyer's own word counts, as in teaching shops.
-	Provider bool
 
 	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
 	ForgetKey bool
@@ -68,12 +64,7 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	works := slices.Concat(
 		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
 		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
-		[]func(*client){(*client).payLate, (*client).restock})
-	for _, strategy := range t.Strategies {
-		works = append(works, func(c *client) {
-			c.giveBack(c.buyBy(strategy, shopclient.Line{SKU: t.History.SKUs.Deep, Units: 1}))
-		})
-	}
+		[]func(*client){(*client).buyDeep, (*client).payLate, (*client).restock})
 	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -139,10 +130,10 @@ func (c *client) shop() {
 	case n == 5: // both at once: the order ends as one of them
 		var both sync.WaitGroup
 		both.Go(func() { c.pay(held) })
-		c.end(history.Cancel, held)
+		c.cancel(held)
 		both.Wait()
 	default:
-		c.end(history.Cancel, held)
+		c.cancel(held)
 	}
 	switch again {
 	case 1:
@@ -162,13 +153,18 @@ func (c *client) takeFew() {
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
+// buyDeep buys what is never sold out, and gives it back.
+func (c *client) buyDeep() {
+	c.giveBack(c.buy(shopclient.Line{SKU: c.History.SKUs.Deep, Units: 1}))
+}
+
 func (c *client) giveBack(o history.Operation) {
 	switch {
 	case o.Outcome != history.Placed:
-	case c.Provider && c.dice.IntN(4) == 0:
+	case c.dice.IntN(4) == 0:
 		c.insist(about(history.Release, o))
 	default:
-		c.end(history.Cancel, o)
+		c.cancel(o)
 	}
 }
 
@@ -186,7 +182,7 @@ func (c *client) payLate() {
 
 // extend lets some orders hold their units for longer. It reports whether the order could still be paid.
 func (c *client) extend(placed history.Operation) (held history.Operation, ok bool) {
-	if !c.Provider || c.dice.IntN(6) > 0 {
+	if c.dice.IntN(6) > 0 {
 		return placed, true
 	}
 	o := c.insist(about(history.Extend, placed))
@@ -197,10 +193,6 @@ func (c *client) extend(placed history.Operation) (held history.Operation, ok bo
 // pay pays for an order. A provider may also repeat itself, charge twice, take a wrong amount, or say that a payment has
 // failed. Its messages come in any order, and some at once.
 func (c *client) pay(o history.Operation) {
-	if !c.Provider {
-		c.end(history.Pay, o)
-		return
-	}
 	payment := about(history.Pay, o)
 	payment.PaymentID, payment.Amount = "pi-"+o.Key, o.Amount
 	messages := []history.Operation{payment}
@@ -259,13 +251,8 @@ func (c *client) restock() {
 	c.insist(history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}})
 }
 
-// buy buys by any of the strategies.
 func (c *client) buy(lines ...shopclient.Line) history.Operation {
-	return c.buyBy(c.Strategies[c.dice.IntN(len(c.Strategies))], lines...)
-}
-
-func (c *client) buyBy(strategy string, lines ...shopclient.Line) history.Operation {
-	return c.insist(history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines, Strategy: strategy})
+	return c.insist(history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines})
 }
 
 // replay sends the request for an order again.
@@ -274,11 +261,11 @@ func (c *client) replay(o history.Operation) {
 	c.insist(o)
 }
 
-// end pays or cancels an order, as its buyer.
-func (c *client) end(kind history.Kind, placed history.Operation) {
-	o := about(kind, placed)
+// cancel cancels an order, as its buyer.
+func (c *client) cancel(placed history.Operation) {
+	o := about(history.Cancel, placed)
 	if c.keys%2 == 0 { // the other half goes without
-		o.Key = string(kind) + "-" + placed.Key
+		o.Key = "cancel-" + placed.Key
 	}
 	c.insist(o)
 }
@@ -339,11 +326,8 @@ func (c *client) nextShop() (shop int, client *shopclient.Client) {
 func (c *client) ask(shop *shopclient.Client, o history.Operation) (shopclient.Answer, error) {
 	switch o.Kind {
 	case history.Buy:
-		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Strategy: o.Strategy, Think: -1})
+		return shop.Buy(c.asking, shopclient.Purchase{Buyer: o.Buyer, Key: o.Key, Lines: o.Lines, Think: -1})
 	case history.Pay:
-		if o.PaymentID == "" {
-			return shop.Pay(c.asking, o.Buyer, o.OrderID, o.Key)
-		}
 		return shop.TakePayment(c.asking, shopclient.Payment{ID: o.PaymentID, OrderID: o.OrderID, Amount: o.Amount})
 	case history.Cancel:
 		return shop.Cancel(c.asking, o.Buyer, o.OrderID, o.Key)
