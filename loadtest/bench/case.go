@@ -3,8 +3,7 @@ package bench
 import (
 	"fmt"
 
-	"example.com/shop/loadtest/child"
-	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 )
 
 // plenty is more than any round can sell.
@@ -63,26 +62,18 @@ type row struct {
 	name     string
 	strategy string           // by which shops sell; empty: nothing
 	shops    *fleet           // with the books; nil for nothing
-	procs    []*child.Process // that the buyers send their orders to
+	procs    []*shops.Process // that the buyers send their orders to
 	base     string           // the row that this one is compared with beyond the usual; empty: none
 
 	buyers int
 	rounds []round
 }
 
-// keys returns the keys of the row's shops; nil if they want no tokens.
-func (r *row) keys() *shopclient.Keys {
-	if r.shops == nil || !r.shops.wantsTokens(r.strategy) {
-		return nil
-	}
-	return r.shops.keys
-}
-
 // lineup returns the contestants of a case.
 func (r *run) lineup(c contest) []*row {
 	var all []*row
-	add := func(name, strategy string, shops *fleet, base string) {
-		all = append(all, &row{name: name, strategy: strategy, shops: shops, procs: shops.sellBy(strategy), base: base, buyers: c.buyers})
+	add := func(name, strategy string, f *fleet, base string) {
+		all = append(all, &row{name: name, strategy: strategy, shops: f, procs: f.procs[strategy], base: base, buyers: c.buyers})
 	}
 	for _, s := range r.Strategies {
 		if r.other == nil {

@@ -6,17 +6,19 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/go-sql-driver/mysql"
+	"github.com/shirou/gopsutil/v4/load"
 
 	"example.com/shop/loadtest/result"
 )
@@ -34,10 +36,8 @@ type Command struct {
 	Rounds     int           `default:"3" help:"Rounds of each case but grow, which has one: 1 to 1000."`
 	Time       time.Duration `default:"1.5s" help:"For each strategy in each round: 10ms to 1m. Before that, each buyer had an answer, and a fifth of this time has passed."`
 	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`
-	Latency    time.Duration `default:"0" help:"Time that each answer of MySQL and Redis takes on its way to the shops, as on a network: up to 1s. Needs --database mysql or mariadb."`
 	Shop       string        `placeholder:"PATH" help:"The shop to measure: a built program, or the folder of a checkout to build it from. Without it, that of this checkout."`
 	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own. The word group is the same shop on a MySQL group of three, in containers."`
-	JSON       string        `name:"json" placeholder:"FILE" help:"Write all rounds as JSON; '-' for stdout, the tables then go to stderr."`
 	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
 
 	Nothing bool `hidden:"" help:"Serve the handler that does nothing."`
@@ -63,14 +63,6 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--time %v: want 10ms to 1m", c.Time)
 	case c.Buyers < 0 || c.Buyers > 10_000:
 		return fmt.Errorf("--buyers %d: want 1 to 10000", c.Buyers)
-	case c.Latency < 0 || c.Latency > time.Second:
-		return fmt.Errorf("--latency %v: want 0s to 1s", c.Latency)
-	case c.Latency > 0 && c.Database == "sqlite":
-		return errors.New("--latency: SQLite is a file, to which no network leads: add --database mysql or --database mariadb")
-	case c.Latency > 0 && strings.Contains(c.Redis, "://"):
-		return errors.New("--latency: give --redis as host:port")
-	case c.Latency > 0 && isSocket(c.MySQL):
-		return errors.New("--latency: no network leads to a unix socket: give --mysql with a TCP address, user:password@tcp(host:3306)/database")
 	case c.MySQL != "" && c.Database == "sqlite":
 		return errors.New("--mysql names a server: add --database mysql or --database mariadb")
 	case c.Redis != "" && c.Against != "":
@@ -81,25 +73,13 @@ func (c *Command) Validate() error {
 	return nil
 }
 
-func isSocket(dsn string) bool {
-	c, err := mysql.ParseDSN(dsn)
-	return err == nil && c.Net == "unix"
-}
-
 // Run measures and prints the tables.
 func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	if c.Nothing {
 		return serveNothing(ctx, k.Stdout)
 	}
-	tables := k.Stdout
-	if c.JSON == "-" {
-		tables = k.Stderr
-	}
-	r, err := c.measure(ctx, tables, k.Stderr)
-	if len(r.cases) > 0 {
-		err = errors.Join(err, result.Save(c.JSON, k.Stdout, r.writeJSON))
-	}
-	if err == nil && slices.ContainsFunc(r.cases, contest.broken) {
+	held, err := c.measure(ctx, k.Stdout, k.Stderr)
+	if err == nil && slices.ContainsFunc(held, contest.broken) {
 		err = ErrBroken
 	}
 	return err
@@ -107,7 +87,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 
 // measure holds the cases, prints each, and stops what it has started. It returns the cases that were held also with an
 // error.
-func (c *Command) measure(ctx context.Context, out, log io.Writer) (held report, err error) {
+func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []contest, err error) {
 	dir, err := os.MkdirTemp("", "shop-bench-")
 	if err != nil {
 		return held, err
@@ -115,22 +95,22 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held report,
 	e := &environment{Command: c, dir: dir, say: func(line string) { fmt.Fprintln(log, line) }}
 	e.Later(func() error { return os.RemoveAll(dir) })
 	defer func() { err = errors.Join(err, e.Close()) }()
-	held = report{settings: c, began: time.Now(), machine: thisMachine()}
+	busy := "unknown" // before the run: of the last 1, 5 and 15 minutes
+	if l, err := load.Avg(); err == nil {
+		busy = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
+	}
 	r, err := newRun(ctx, e)
 	if err != nil {
 		return held, err
 	}
-	m := &held.machine
-	m.Durability = e.durable
-	if m.Database, m.Redis, err = e.versions(ctx, r.own.redis); err != nil {
+	database, cache, err := e.versions(ctx, r.own.redis)
+	if err != nil {
 		return held, err
 	}
-	fmt.Fprintf(out, "%s\ndatabase: %s, %s\nredis: %s\n", m, m.Database, m.Durability, m.Redis)
-	fmt.Fprintf(out, "each strategy on %d shop processes, for %v in each of %d rounds", instances, c.Time, c.Rounds)
-	if c.Latency > 0 {
-		fmt.Fprintf(out, "; latency of MySQL and Redis: %v", c.Latency)
-	}
-	fmt.Fprintln(out)
+	m := result.ThisMachine()
+	fmt.Fprintf(out, "%s, %d cores, %s/%s, %s; load before the run %s\n", cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, m.Go, busy)
+	fmt.Fprintf(out, "database: %s, %s\nredis: %s\n", database, e.durable, cache)
+	fmt.Fprintf(out, "each strategy on %d shop processes, for %v in each of %d rounds\n", instances, c.Time, c.Rounds)
 	for _, one := range allCases() {
 		if !slices.Contains(c.Cases, one.name) {
 			continue
@@ -140,7 +120,7 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held report,
 			return held, fmt.Errorf("%s: %w", one.name, err)
 		}
 		one.print(out)
-		held.cases = append(held.cases, one)
+		held = append(held, one)
 	}
 	return held, nil
 }

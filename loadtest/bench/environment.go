@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -111,63 +108,26 @@ func (e *environment) versions(ctx context.Context, redisAddr string) (database,
 		version, _, _ := strings.Cut(database, "-")
 		database = map[string]string{"mysql": "MySQL ", "mariadb": "MariaDB "}[e.Database] + version
 	}
-	cache = "Redis, version unknown"
 	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(redisAddr, "redis://"))
 	if err != nil { // it is of Sentinels or of a Cluster
-		return database, cache, nil
+		return database, "Redis, version unknown", nil
 	}
 	client := redis.NewClient(options)
 	defer func() { err = errors.Join(err, client.Close()) }()
 	return database, lab.RedisVersion(ctx, client), nil
 }
 
-// distant returns an address that leads to a server with the latency of the settings.
-func (e *environment) distant(ctx context.Context, server string) (addr string, err error) {
-	if e.Latency == 0 {
-		return server, nil
-	}
-	link, err := testserver.NewLink(ctx, false, func() string { return server })
-	if err != nil {
-		return "", err
-	}
-	e.Later(func() error { link.Close(); return nil })
-	link.Delay(e.Latency)
-	return link.Addr, nil
-}
-
-// fleet is shops of one checkout on one database and one Redis: for each strategy some that sell by it, or some in which
-// requests choose.
+// fleet is shops of one checkout on one database and one Redis.
 type fleet struct {
-	shop      string           // cmd/shop
-	lab       []string         // how a teaching shop is started
-	keys      *shopclient.Keys // nil: all are teaching shops
-	provider  bool             // those with keys take a payment provider's word, and not the buyers'
-	redis     string           // its address
+	shops.Program
+	redis     string // its address
 	variables []string
-	procs     map[string][]*child.Process // by strategy; "": teaching shops
-}
-
-// wantsTokens reports whether the strategy is one of those that cmd/shop has.
-func (f *fleet) wantsTokens(strategy string) bool {
-	return f.keys != nil && lab.InShop(strategy)
-}
-
-// sellBy returns the shops that sell by the strategy.
-func (f *fleet) sellBy(strategy string) []*child.Process {
-	if !f.wantsTokens(strategy) {
-		strategy = ""
-	}
-	return f.procs[strategy]
+	procs     map[string][]*shops.Process // by the strategy by which they sell
 }
 
 // client speaks to one of the shops that sell by the strategy.
 func (f *fleet) client(strategy string, conns *http.Client) *shopclient.Client {
-	at := f.sellBy(strategy)[0]
-	client := shopclient.New("http://"+at.Addr, conns)
-	if !f.wantsTokens(strategy) {
-		return client
-	}
-	return client.WithKeys(f.keys, "http://"+at.Operator)
+	return f.procs[strategy][0].Client(conns)
 }
 
 // onGroup is the name of the fleet whose database is a MySQL group of three.
@@ -175,122 +135,64 @@ const onGroup = "group"
 
 // startFleet starts the shops of a program: a file, or a folder to build it in. The fleet without a name has the
 // database that was given, the others a new one.
-func (e *environment) startFleet(ctx context.Context, name, program string) (*fleet, error) {
-	redisAddr, err := e.startRedis(ctx)
-	if err == nil {
-		redisAddr, err = e.distant(ctx, redisAddr)
+func (e *environment) startFleet(ctx context.Context, name, program string) (f *fleet, err error) {
+	f = &fleet{Program: shops.Program{File: program, Keys: shopclient.NewKeys()}, procs: map[string][]*shops.Process{}}
+	if info, err := os.Stat(program); err != nil || info.IsDir() {
+		e.say("building the shop, of " + cmp.Or(program, "this checkout"))
+		f.File = filepath.Join(e.dir, "shop"+name)
+		if err := shops.Build(ctx, program, "cmd/shop", f.File); err != nil {
+			return nil, err
+		}
 	}
+	if f.redis, err = e.startRedis(ctx); err != nil {
+		return nil, err
+	}
+	database, err := e.createDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{redis: redisAddr, variables: []string{"SHOP_REDIS=" + redisAddr}, procs: map[string][]*child.Process{}} // not flags: they may hold a password
-	if err := e.build(ctx, f, name, program); err != nil {
+	f.variables = []string{"SHOP_REDIS=" + f.redis, database} // not flags: they may hold a password
+	if err := f.Migrate(ctx, f.variables); err != nil {
 		return nil, err
-	}
-	if err := e.createDatabase(ctx, f, name); err != nil {
-		return nil, err
-	}
-	migrate := exec.CommandContext(ctx, f.shop, "migrate") //nolint:gosec // the user's choice
-	migrate.Env = child.Environ(f.variables)
-	if out, err := migrate.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("shop migrate: %w: %s", err, out)
 	}
 	for _, strategy := range e.Strategies {
-		if f.sellBy(strategy) != nil {
-			continue
-		}
-		var all []*child.Process
 		for range instances {
 			shop, err := e.startShop(ctx, f, strategy, instances)
 			if err != nil {
 				return nil, err
 			}
 			e.Later(shop.Stop)
-			all = append(all, shop)
-		}
-		if !f.wantsTokens(strategy) {
-			strategy = ""
-		}
-		f.procs[strategy] = all
-		if strategy != "" {
-			conns := shopclient.NewConnections(1, patience)
-			_, err := f.client(strategy, conns).Payments(ctx, true)
-			f.provider = err == nil // an older program has no payments
-			conns.CloseIdleConnections()
+			f.procs[strategy] = append(f.procs[strategy], shop)
 		}
 	}
 	return f, nil
 }
 
-// build makes the programs of a checkout, or takes a cmd/shop that is built. One without cmd/lab beside it is a teaching shop
-// by a flag.
-func (e *environment) build(ctx context.Context, f *fleet, name, program string) error {
-	if info, err := os.Stat(program); err == nil && !info.IsDir() {
-		f.shop = program
-		if err := exec.CommandContext(ctx, program, "serve", "--lab", "--help").Run(); err == nil {
-			f.lab = []string{program, "serve", "--lab"}
-			return nil
-		}
-		f.keys = shopclient.NewKeys()
-		return nil
-	}
-	e.say("building the shop, of " + cmp.Or(program, "this checkout"))
-	f.shop = filepath.Join(e.dir, "shop"+name)
-	if err := child.Build(ctx, program, "cmd/shop", f.shop); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(program, "cmd/lab")); err != nil && program != "" {
-		f.lab = []string{f.shop, "serve", "--lab"}
-		return nil
-	}
-	f.keys, f.lab = shopclient.NewKeys(), []string{filepath.Join(e.dir, "lab"+name)}
-	if !slices.ContainsFunc(e.Strategies, func(s string) bool { return !f.wantsTokens(s) }) {
-		return nil
-	}
-	return child.Build(ctx, program, "cmd/lab", f.lab[0])
-}
-
-func (e *environment) createDatabase(ctx context.Context, f *fleet, name string) error {
+// createDatabase returns the variable that names the database of a fleet.
+func (e *environment) createDatabase(ctx context.Context, name string) (variable string, err error) {
 	if e.db == nil {
 		dir := filepath.Join(e.dir, "data"+name)
-		f.variables = append(f.variables, "SHOP_DATA="+dir)
-		return os.Mkdir(dir, 0o700)
+		return "SHOP_DATA=" + dir, os.Mkdir(dir, 0o700)
 	}
 	if name == onGroup {
 		group, err := testserver.OpenMySQLGroup(ctx)
 		if err != nil {
-			return err
+			return "", err
 		}
 		e.Later(group.Close)
 		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
-		if err != nil {
-			return err
-		}
-		for _, server := range group.Servers {
-			addr, err := e.distant(ctx, server.Addr())
-			if err != nil {
-				return err
-			}
-			dsn = strings.Replace(dsn, server.Addr(), addr, 1)
-		}
-		f.variables = append(f.variables, "SHOP_MYSQL="+dsn)
-		return nil
+		return "SHOP_MYSQL=" + dsn, err
 	}
 	database := e.sql.Clone()
-	var err error
-	if database.Addr, err = e.distant(ctx, database.Addr); err != nil {
-		return err
-	}
 	if name != "" {
 		database.DBName += name + time.Now().UTC().Format("_150405")
 		if _, err := e.db.ExecContext(ctx, "CREATE DATABASE "+database.DBName); err != nil {
-			return err
+			return "", err
 		}
 		e.Later(func() error {
 			_, err := e.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+database.DBName)
 			return err
 		})
 	}
-	f.variables = append(f.variables, "SHOP_MYSQL="+database.FormatDSN())
-	return nil
+	return "SHOP_MYSQL=" + database.FormatDSN(), nil
 }

@@ -17,17 +17,17 @@ const patience = 2 * time.Minute
 // round is what came of a load. Processor time is a part of the machine's.
 type round struct {
 	crowd.Summary
-	Longest float64 `json:"longest_ms"`        // wait for any answer, also before the time that counts, in which buyers may starve
-	Problem string  `json:"problem,omitempty"` // why orders came to nothing; empty if none did
+	Longest float64 // wait in ms for any answer, also before the time that counts, in which buyers may starve
+	Problem string  // why orders came to nothing; empty if none did
 
 	// What the buyers know: units that they have ordered, and units of orders with an unknown outcome or to be cancelled.
-	Units     int64 `json:"units"`
-	Unsettled int64 `json:"unsettled"`
+	Units     int64
+	Unsettled int64
 
-	Client     float64 `json:"client"`
-	Shops      float64 `json:"shops"`
-	BuyerBytes int64   `json:"buyer_bytes,omitempty"` // grow: memory that each buyer took at the peak
-	Wrong      string  `json:"wrong,omitempty"`       // with the books
+	Client     float64
+	Shops      float64
+	BuyerBytes int64  // grow: memory that each buyer took at the peak
+	Wrong      string // with the books
 }
 
 // race lets a crowd buy: each buyer once at the same moment for a length of 0, and again and again for any other.
@@ -35,15 +35,15 @@ type round struct {
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
 func race(ctx context.Context, who *row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
-		Strategy: who.strategy, Think: -1, Keys: who.keys(), Buyers: who.buyers, Duration: length, Warm: length / 5, Timeout: patience,
+		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Warm: length / 5, Timeout: patience,
 		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Orders: maxOpen,
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},
 	}
 	for _, p := range who.procs {
 		r.Shops = append(r.Shops, "http://"+p.Addr)
-		if r.Keys != nil && who.shops.provider {
-			r.Operators = append(r.Operators, "http://"+p.Operator)
+		if who.shops != nil {
+			r.Keys, r.Operators = who.shops.Keys, append(r.Operators, "http://"+p.Operator)
 		}
 	}
 	log, err := r.Run(ctx)

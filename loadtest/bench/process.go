@@ -8,39 +8,30 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/shirou/gopsutil/v4/process"
 
-	"example.com/shop/loadtest/child"
+	"example.com/shop/loadtest/shops"
 )
 
-// startShop starts one of n shops of the fleet that stand beside each other: cmd/shop with tokens and the limits of buyers,
-// where it has the strategy, or else a teaching shop without.
-func (e *environment) startShop(ctx context.Context, f *fleet, strategy string, n int) (*child.Process, error) {
-	flags := append([]string{
-		"--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000", "--lock-wait=90s",
-	}, e.ShopFlag...)
-	if f.wantsTokens(strategy) {
-		flags = append(flags, "--strategy="+strategy, "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen))
-		return child.StartShop(ctx, n, f.shop, append(f.keys.Environ(), f.variables...), flags...)
-	}
-	if f.lab == nil {
-		return nil, fmt.Errorf("%s has no strategy %s: give --shop the folder of its checkout", f.shop, strategy)
-	}
-	return child.StartLab(ctx, n, f.lab[0], f.variables, append(slices.Clone(f.lab[1:]), flags...)...)
+// startShop starts one of n shops of the fleet that stand beside each other.
+func (e *environment) startShop(ctx context.Context, f *fleet, strategy string, n int) (*shops.Process, error) {
+	return f.Start(ctx, n, f.variables, append([]string{
+		"--strategy=" + strategy, "--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000",
+		"--lock-wait=90s", "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen),
+	}, e.ShopFlag...)...)
 }
 
 // startNothing starts one of n handlers that do nothing.
-func startNothing(ctx context.Context, n int) (*child.Process, error) {
+func startNothing(ctx context.Context, n int) (*shops.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return child.Start(ctx, n, []string{nothingReady}, self, nil, "bench", "--nothing")
+	return shops.Start(ctx, n, []string{nothingReady}, self, nil, "bench", "--nothing")
 }
 
 // cpu is the processor time that processes have used since their start; 0 where the system does not say.

@@ -1,85 +1,17 @@
 package bench
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/shirou/gopsutil/v4/host"
-	sysload "github.com/shirou/gopsutil/v4/load"
 
-	"example.com/shop/loadtest/crowd"
-	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
-
-// report is a run with its settings and all of its rounds.
-type report struct {
-	settings *Command
-	began    time.Time
-	machine  machine
-	cases    []contest
-}
-
-// machine is what the figures depend on.
-type machine struct {
-	result.Machine
-	Cores      int    `json:"cores"`
-	Kernel     string `json:"kernel"`
-	Load       string `json:"load_before"` // how busy it was: of the last 1, 5 and 15 minutes
-	Durability string `json:"durability"`  // what a commit of the database is worth
-}
-
-// thisMachine returns the machine as it is now, without servers.
-func thisMachine() machine {
-	m := machine{Machine: result.ThisMachine(), Cores: runtime.NumCPU(), Kernel: "unknown", Load: "unknown"}
-	if kernel, err := host.KernelVersion(); err == nil {
-		m.Kernel = kernel
-	}
-	if l, err := sysload.Avg(); err == nil {
-		m.Load = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
-	}
-	return m
-}
-
-func (m machine) String() string {
-	return fmt.Sprintf("%s, %d cores, %s/%s, kernel %s, %s; load before the run %s",
-		cmp.Or(m.CPUModel, "unknown processor"), m.Cores, m.OS, m.Arch, m.Kernel, m.Go, m.Load)
-}
-
-// writeJSON writes all for programs. Password and addresses of the servers are left out.
-func (r report) writeJSON(w io.Writer) error {
-	type object = map[string]any
-	var cases []object
-	for _, c := range r.cases {
-		var rows []object
-		for _, one := range c.rows {
-			rows = append(rows, object{"name": one.name, "strategy": one.strategy, "buyers": one.buyers, "rounds": one.rounds})
-		}
-		cases = append(cases, object{"name": c.name, "about": c.about, "rows": rows})
-	}
-	s := r.settings
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		Version  int       `json:"version"`
-		Started  time.Time `json:"started_at"`
-		Machine  machine   `json:"machine"`
-		Settings object    `json:"settings"`
-		Cases    []object  `json:"cases"`
-	}{1, r.began.UTC(), r.machine, object{
-		"database": s.Database, "strategies": s.Strategies, "cases": s.Cases, "rounds": s.Rounds, "seconds": s.Time.Seconds(),
-		"buyers": s.Buyers, "latency_ms": crowd.Milliseconds(s.Latency), "shops": instances, "against": s.Against,
-		"shop_flags": s.ShopFlag,
-	}, cases})
-}
 
 // broken reports whether a row disagrees with the books.
 func (c contest) broken() bool {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -23,7 +23,7 @@ type run struct {
 	name     string // begins the names of its SKUs
 	own      *fleet
 	other    *fleet           // nil without --against
-	handlers []*child.Process // that do nothing
+	handlers []*shops.Process // that do nothing
 	conns    *http.Client
 	loads    int // so far: makes names that are new
 }
@@ -143,7 +143,7 @@ func (r *run) grow(ctx context.Context, c *contest) error {
 // crowd lets all buyers come to a process that was started for this and that has answered a few orders, so that the
 // memory it gains is theirs.
 func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err error) {
-	var fresh *child.Process
+	var fresh *shops.Process
 	if who.shops == nil {
 		fresh, err = startNothing(ctx, 1)
 	} else {
@@ -153,7 +153,7 @@ func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err err
 		return round{}, err
 	}
 	defer func() { err = errors.Join(err, fresh.Stop()) }()
-	who.procs = []*child.Process{fresh}
+	who.procs = []*shops.Process{fresh}
 	first := who
 	first.buyers = 1
 	one, err = r.measure(ctx, &first, c, 100*time.Millisecond)
@@ -180,13 +180,13 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 	if err != nil {
 		return round{}, err
 	}
-	began, client, shops := time.Now(), cpu(os.Getpid()), cpu(pids...)
+	began, client, served := time.Now(), cpu(os.Getpid()), cpu(pids...)
 	if one, err = race(ctx, who, c, skus, length); err != nil {
 		return round{}, err
 	}
 	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
 	one.Client = (cpu(os.Getpid()) - client).Seconds() / machine
-	one.Shops = (cpu(pids...) - shops).Seconds() / machine
+	one.Shops = (cpu(pids...) - served).Seconds() / machine
 	if who.shops == nil {
 		return one, nil
 	}

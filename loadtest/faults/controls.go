@@ -15,6 +15,7 @@ import (
 	"example.com/shop/internal/testserver/overlay"
 	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -210,7 +211,7 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		return "", err
 	}
 	r.report("looking for " + wrong.name)
-	r.mistake, r.program = wrong, system.Program{}
+	r.mistake, r.program = wrong, shops.Program{}
 	f, ok := fault.Named(wrong.fault)
 	if !ok {
 		return "", fmt.Errorf("no fault %s", wrong.fault)

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/faults/checks"
 	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/faults/traffic"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 )
 
 const (
@@ -30,10 +30,10 @@ const (
 
 // runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
 type runner struct {
-	dir     string         // of programs
-	report  func(string)   // of progress
-	mistake control        // built into what is run; the zero value for none
-	program system.Program // that was built last
+	dir     string        // of programs
+	report  func(string)  // of progress
+	mistake control       // built into what is run; the zero value for none
+	program shops.Program // that was built last
 	system  *system.System
 	variant variant // of the program and the system
 	begun   int     // histories
@@ -79,13 +79,12 @@ func (r *runner) open(ctx context.Context, v variant) error {
 			return err
 		}
 	}
-	r.program.Strategies = strings.Split(v.strategies, ",")
 	r.variant = v
 	if r.system != nil {
 		return nil
 	}
 	r.report("starting three shops on " + string(v.on))
-	s, err := system.Open(ctx, v.on, r.program, v.patient)
+	s, err := system.Open(ctx, v.on, r.program, strings.Split(v.strategies, ","), v.patient)
 	r.system = s
 	return err
 }
@@ -99,15 +98,12 @@ func (r *runner) build(ctx context.Context, v variant) error {
 	if err != nil {
 		return err
 	}
-	r.program = system.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
-	if len(edits) == 0 {
-		return child.Build(ctx, "", "cmd/shop", r.program.File)
-	}
-	overlay, err := change(ctx, dir, edits)
+	changed, err := change(ctx, dir, edits)
 	if err != nil {
 		return err
 	}
-	return child.Build(ctx, "", "cmd/shop", r.program.File, "-overlay", overlay)
+	r.program = shops.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
+	return shops.Build(ctx, "", "cmd/shop", r.program.File, "-overlay", changed)
 }
 
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.

@@ -18,7 +18,6 @@ import (
 
 	teaching "example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -300,7 +299,7 @@ func TestUntilAvailable(t *testing.T) {
 // beside the other tests, whose plays would wait for its compiler.
 func TestPlayer_killed(t *testing.T) { //nolint:tparallel // see above
 	program := filepath.Join(t.TempDir(), "shop")
-	if err := child.Build(t.Context(), "", "cmd/lab", program); err != nil {
+	if err := shops.Build(t.Context(), "", "cmd/lab", program); err != nil {
 		t.Fatal(err)
 	}
 	player := newPlayer(t, shops.Instances{})
@@ -329,14 +328,14 @@ func playKilled(t *testing.T, program, name string) (played Position, err error)
 	conns := shopclient.NewConnections(2, answerTimeout)
 	s := &instances{oneWriter: true, ttl: patientTTL}
 	variables := []string{"SHOP_REDIS=" + addrs[0], "SHOP_DATA=" + t.TempDir()}
-	var processes []*child.Process
+	var processes []*shops.Process
 	for range 2 {
-		process, err := child.StartLab(t.Context(), 2, program, variables, "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--lease-wait="+patientTTL.String(), "--reconcile-at=off")
+		process, err := shops.Start(t.Context(), 2, []string{shops.Ready}, program, variables, "--listen=127.0.0.1:0", "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--lease-wait="+patientTTL.String(), "--reconcile-at=off")
 		if err != nil {
 			t.Fatal(err)
 		}
 		processes = append(processes, process)
-		s.clients = append(s.clients, shopclient.New("http://"+process.Addr, conns))
+		s.clients = append(s.clients, process.Client(conns))
 	}
 	defer func() {
 		conns.CloseIdleConnections()

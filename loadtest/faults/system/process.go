@@ -6,15 +6,14 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
-	"example.com/shop/loadtest/child"
 	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
 )
 
 // LockTTL is short, so that a fault that outlasts a lease does not take long. Patient shops have another one.
@@ -23,26 +22,20 @@ const LockTTL = 600 * time.Millisecond
 // PayExtension is how much longer an order holds its units once its hold is extended: the least that a shop takes.
 const PayExtension = time.Second
 
-// Shop is an instance of the shop, in a process of its own.
+// Shop is an instance of the shop, in a process of its own, which is nil after Stop. While it is killed or paused, clients still
+// try to reach it.
 type Shop struct {
 	SQL   []*testserver.Link // to each database server; none to a SQLite file
 	Redis *testserver.Link   // nil for Sentinels and a Cluster
 	Clock time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
 
 	name     string
-	program  Program
+	program  shops.Program
 	strategy string // by which it sells
 	patient  bool
 	env      []string
-	process  *child.Process
-	at       atomic.Pointer[child.Process] // the process, while clients may use it
-}
-
-// Program is cmd/shop as the instances run it.
-type Program struct {
-	File       string
-	Keys       *shopclient.Keys
-	Strategies []string // the instances take turns
+	at       atomic.Pointer[shops.Process] // the process, while clients may use it
+	*shops.Process
 }
 
 // ClockVariable is the environment variable with Clock, in seconds.
@@ -50,55 +43,43 @@ const ClockVariable = "FAULTS_CLOCK"
 
 // Client returns a client of the shop; nil while clients are to avoid it.
 func (s *Shop) Client(conns *http.Client) *shopclient.Client {
-	at := s.at.Load()
-	if at == nil {
-		return nil
+	if at := s.at.Load(); at != nil {
+		return at.Client(conns)
 	}
-	return shopclient.New("http://"+at.Addr, conns).WithKeys(s.program.Keys, "http://"+at.Operator)
+	return nil
 }
 
 // Start starts the process, and returns when it serves. Orders expire within a history, and a load balancer has time to see
 // that an instance is about to end.
 func (s *Shop) Start(ctx context.Context) (err error) {
 	env := append(slices.Clone(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	env = append(env, s.program.Keys.Environ()...)
 	flags := []string{"--strategy=" + s.strategy, "--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
 	if s.patient {
 		flags = append(flags, "--drain-delay=2s")
 	} else {
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	s.process, err = child.StartShop(ctx, Instances, s.program.File, env, flags...)
+	s.Process, err = s.program.Start(ctx, Instances, env, flags...)
 	if err == nil {
-		s.at.Store(s.process)
+		s.at.Store(s.Process)
 	}
 	return err
 }
 
-// Kill ends the process at once, as a crash does. Clients still try to reach it.
-func (s *Shop) Kill() error { return s.process.Kill() }
-
-// Pause stops the process, as a long collection of garbage or a moved virtual machine does.
-func (s *Shop) Pause() error { return s.process.Signal(syscall.SIGSTOP) }
-
-// Resume lets a paused process go on.
-func (s *Shop) Resume() error { return s.process.Signal(syscall.SIGCONT) }
-
 // Stop ends the process as an operator does. Clients avoid it as soon as it is not ready any more.
 func (s *Shop) Stop(ctx context.Context) error {
-	if s.process == nil {
+	if s.Process == nil {
 		return nil
 	}
-	_ = s.Resume() // else it would not end
 	ended := make(chan error, 1)
-	go func(p *child.Process) { ended <- p.Stop() }(s.process)
+	go func(p *shops.Process) { ended <- p.Stop() }(s.Process)
 	conns := shopclient.NewConnections(1, time.Second)
 	defer conns.CloseIdleConnections()
 	for c := s.Client(conns); c != nil && c.Ready(ctx) == nil; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.at.Store(nil)
-	s.process = nil
+	s.Process = nil
 	return <-ended
 }
 

@@ -55,12 +55,12 @@ type System struct {
 	shops.Undo
 }
 
-// Open starts shops of a program on servers of a kind. Patient ones keep the shop's own time limits, so that a busy machine
+// Open starts shops on servers of a kind. They take turns to sell by the strategies. Patient ones keep the shop's own time limits, so that a busy machine
 // breaks no lease.
-func Open(ctx context.Context, kind Kind, program Program, patient bool) (s *System, err error) {
+func Open(ctx context.Context, kind Kind, program shops.Program, strategies []string, patient bool) (s *System, err error) {
 	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
 	for i := range Instances {
-		strategy := program.Strategies[i%len(program.Strategies)]
+		strategy := strategies[i%len(strategies)]
 		s.Shops = append(s.Shops, &Shop{program: program, strategy: strategy, patient: patient, name: fmt.Sprint("shop ", i+1)})
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase, s.openShops, s.AwaitReady} {

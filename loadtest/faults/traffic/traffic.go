@@ -42,11 +42,11 @@ func Supply(skus history.SKUs) map[string]int64 {
 
 // Traffic is the clients of one history.
 type Traffic struct {
-	History    *history.History
-	Shops      []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
-	Buyers     int                                     // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
-	Seed       uint64
-	Patient    bool
+	History *history.History
+	Shops   []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
+	Buyers  int                                     // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
+	Seed    uint64
+	Patient bool
 
 	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
 	ForgetKey bool

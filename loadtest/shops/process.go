@@ -1,0 +1,163 @@
+package shops
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/shop/loadtest/shopclient"
+)
+
+const stopLimit = 20 * time.Second // then a process is killed
+
+// Build builds cmd/shop, cmd/lab or another program of a checkout, empty for this one, into a file of a folder that the
+// caller removes. The flags are of go build.
+func Build(ctx context.Context, checkout, program, file string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/" + program})
+	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
+	build.Dir = checkout
+	// An interrupted go may leave its temporary folder, and a killed one its compilers.
+	build.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(file))
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Program is a built cmd/shop. Its instances know the keys.
+type Program struct {
+	File string
+	*shopclient.Keys
+}
+
+// Migrate brings the database up to date. The variables name it.
+func (p Program) Migrate(ctx context.Context, variables []string) error {
+	migrate := exec.CommandContext(ctx, p.File, "migrate") //nolint:gosec // the user's choice
+	migrate.Env = environ(variables)
+	if out, err := migrate.CombinedOutput(); err != nil {
+		return fmt.Errorf("shop migrate: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Start starts one of n instances that share the processors, on free ports, and returns when it serves. Settings that hold a
+// password are for variables.
+func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
+	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
+	ready := []string{Ready, "The operator's API is at http://"}
+	process, err := Start(ctx, n, ready, p.File, append(p.Environ(), variables...), args...)
+	if err == nil {
+		process.keys = p.Keys
+	}
+	return process, err
+}
+
+// Ready begins the line by which a shop says where it serves.
+const Ready = "The shop is open at http://"
+
+// Process is a server in a process of its own, which can be measured, paused and killed.
+type Process struct {
+	*os.Process
+	Addr     string // where it says that it serves
+	Operator string // and where it serves the operator; empty for none
+
+	keys  *shopclient.Keys
+	ended chan struct{} // closed when it is gone
+}
+
+// Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
+// threads for it. It returns when the program has printed lines that begin with these texts, each followed by an address: the
+// first is Addr, the second Operator. The program shares this process's stderr, and its environment but for the variables of a
+// shop.
+func Start(ctx context.Context, n int, ready []string, program string, variables []string, args ...string) (*Process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
+	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Process: cmd.Process, ended: make(chan struct{})}
+	addrs := make(chan string, len(ready))
+	go func() {
+		defer close(p.ended)
+		next := 0
+		for lines := bufio.NewScanner(stdout); next < len(ready) && lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), ready[next]); ok {
+				addrs <- strings.TrimSpace(rest)
+				next++
+			}
+		}
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = cmd.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for _, to := range []*string{&p.Addr, &p.Operator}[:len(ready)] {
+		select {
+		case *to = <-addrs:
+		case <-p.ended:
+			return nil, fmt.Errorf("%s ended at its start: %v", cmd.Path, cmd.ProcessState)
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("%s is not ready: %w", cmd.Path, ctx.Err()), p.Kill())
+		}
+	}
+	return p, nil
+}
+
+// environ is the environment of a process: this one's without the variables of a shop, and these.
+func environ(variables []string) []string {
+	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
+	return append(own, variables...)
+}
+
+// Client returns a client of the shop, with its keys.
+func (p *Process) Client(conns *http.Client) *shopclient.Client {
+	client := shopclient.New("http://"+p.Addr, conns)
+	if p.keys == nil {
+		return client
+	}
+	return client.WithKeys(p.keys, "http://"+p.Operator)
+}
+
+// Pause stops the process, as a long collection of garbage or a moved virtual machine does.
+func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
+
+// Stop asks the process to end, by SIGTERM, and waits until it has. A paused one goes on before. One that has ended already,
+// as Ctrl-C ends a whole group, is as good.
+func (p *Process) Stop() error {
+	_, _ = p.Resume(), p.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopLimit):
+		return errors.Join(fmt.Errorf("process %d did not end within %v and was killed", p.Pid, stopLimit), p.Kill())
+	}
+}
+
+// Kill ends the process at once, and returns when it is gone.
+func (p *Process) Kill() error {
+	if err := p.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.ended
+	return nil
+}
