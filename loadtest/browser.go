@@ -66,7 +66,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			return player.Explore(ctx, strategy, bounds, func(int, int) {})
 		},
 		KillPrimary: func(ctx context.Context) ([]faults.Failover, error) {
-			return faults.KillPrimary(ctx, true, 1, func(string) {})
+			return faults.KillPrimary(ctx, 1, func(string) {})
 		},
 	}
 }

@@ -134,7 +134,7 @@ func TestDisagree(t *testing.T) {
 	}
 }
 
-// "Figures are medians over the rounds; ratios are taken within each round first", and what went wrong in any round
+// "Figures are medians over the rounds; ratios are taken within a round first", and what went wrong in any round
 // stands below the table.
 func TestContest_print(t *testing.T) {
 	t.Parallel()

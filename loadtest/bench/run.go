@@ -50,11 +50,6 @@ func newRun(ctx context.Context, e *environment) (r *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, strategy := range e.Strategies {
-		if err := r.try(ctx, strategy); err != nil {
-			return nil, fmt.Errorf("%s: %w", strategy, err)
-		}
-	}
 	for range instances {
 		handler, err := startNothing(ctx, instances)
 		if err != nil {
@@ -85,22 +80,6 @@ func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]stri
 		}
 	}
 	return skus, group.Wait()
-}
-
-// try buys one unit by a strategy. It finds out whether the shop has the servers for it.
-func (r *run) try(ctx context.Context, strategy string) error {
-	skus, err := r.newSKUs(ctx, r.own, 1, 1)
-	if err != nil {
-		return err
-	}
-	sku := skus[0]
-	answer, err := r.own.client(strategy, r.conns).Buy(ctx, shopclient.Purchase{
-		Buyer: sku, Key: sku, Strategy: strategy, Lines: []shopclient.Line{{SKU: sku, Units: 1}}, Think: -1,
-	})
-	if err == nil && answer.Order.ID == "" {
-		err = fmt.Errorf("a first order: answer %d: %v", answer.Status, answer.Problem)
-	}
-	return err
 }
 
 // hold runs a case.

@@ -41,7 +41,6 @@ type Command struct {
 	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control always has up to 200."`
 	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
 	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL and Redis in containers. kill-primary always uses containers."`
-	Compare bool     `help:"With kill-primary: sell on a MySQL with an asynchronous replica as well."`
 	JSON    string   `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr. Histories with violations have all of their requests."`
 	HTML    string   `name:"html" placeholder:"FILE" help:"Write timelines as one HTML file too: of each fault's first history, and of all with violations."`
 }
@@ -49,7 +48,7 @@ type Command struct {
 // About stands above the flags in the help.
 const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and ask again, and checks that nothing which was acknowledged is lost, no unit is sold twice, and no buyer is refused what is there.
 
-'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found. 'faults kill-primary' kills the primary of a MySQL group, in containers, and shows the buyers' receipts beside the rows of the new primary.`
+'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found. 'faults kill-primary' kills the primary of a MySQL group and of a MySQL with an asynchronous replica, in containers, and shows the buyers' receipts beside the rows of the new primary.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
@@ -62,7 +61,7 @@ Examples:
   go run ./loadtest faults primary-killed --servers docker --seed 7 --times 1
   go run ./loadtest faults controls                 are mistakes found? those that need no server
   go run ./loadtest faults controls fence-unchecked
-  go run ./loadtest faults kill-primary --compare   what a group keeps, and an asynchronous replica loses
+  go run ./loadtest faults kill-primary             what a group keeps, and an asynchronous replica loses
 
 Columns: recovery is the longer of two times until each of the three shops had sold again: from the
 healed fault, and from another server's takeover if there was one;
@@ -81,9 +80,6 @@ not be done, 2 if the flags make no sense.
 func (c *Command) Validate() error {
 	if c.Times < 1 || c.Times > 10_000 {
 		return fmt.Errorf("--times %d: want 1 to 10000", c.Times)
-	}
-	if c.Compare && !c.killsPrimary() {
-		return errors.New("--compare: goes with kill-primary")
 	}
 	faults, _, err := c.chosen()
 	if err == nil && faults == nil && c.JSON+c.HTML != "" {
@@ -137,7 +133,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	}
 	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
 	if c.killsPrimary() {
-		all, err := KillPrimary(ctx, c.Compare, c.Seed, progress)
+		all, err := KillPrimary(ctx, c.Seed, progress)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func TestCommand_embedded(t *testing.T) {
 func TestCommand_killPrimary(t *testing.T) {
 	testserver.NotUnderRace(t)
 	testserver.MySQL(t) // or there is no Docker
-	stdout, stderr, err := start(t, "kill-primary", "--compare")
+	stdout, stderr, err := start(t, "kill-primary")
 	if err != nil {
 		t.Fatalf("got %v\n%s\n%s", err, stdout, stderr)
 	}
@@ -155,7 +155,6 @@ func TestCommand_usage(t *testing.T) {
 		"--times 0: want 1 to 10000":             {"--times=0"},
 		`"shop-dead" is no fault; 'faults list'`: {"shop-dead"},
 		"mysql-killed needs servers: add":        {"mysql-killed"},
-		"--compare: goes with kill-primary":      {"shop-killed", "--compare"},
 		"--json and --html: go with faults":      {"list", "--json=-"},
 		"lock-wait-ignored needs servers: add":   {"controls", "lock-wait-ignored"},
 		`["no-such"] are controls, once each`:    {"controls", "no-such"},

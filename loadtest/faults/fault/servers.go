@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -154,21 +153,11 @@ func loseCommits(fate testserver.Fate) func(context.Context, *Target) error {
 	}
 }
 
-func killConnections(ctx context.Context, t *Target) error {
+func breakConnections(ctx context.Context, t *Target) error {
 	for range 3 {
-		var text []byte
-		row := t.DB.QueryRowContext(ctx, "SELECT COALESCE(JSON_ARRAYAGG(id), '[]') FROM information_schema.processlist WHERE db = 'shop' AND id <> CONNECTION_ID()")
-		if err := row.Scan(&text); err != nil {
-			return err
-		}
-		var ids []int64
-		if err := json.Unmarshal(text, &ids); err != nil {
-			return err
-		}
-		for _, id := range ids {
-			err := t.MySQL[0].SQL(ctx, fmt.Sprint("KILL ", id))
-			if err != nil && !strings.Contains(err.Error(), "Error 1094 ") { // it has ended by itself
-				return err
+		for _, shop := range t.Shops {
+			for _, link := range shop.SQL {
+				link.Cut(false)
 			}
 		}
 		t.wait(ctx, 50*time.Millisecond, 300*time.Millisecond)
