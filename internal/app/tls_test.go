@@ -30,11 +30,17 @@ func TestStart_redisTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
-		return testserver.Relay(t, plaintext, func(client, server net.Conn) {
+		return testserver.Listen(t, func(client net.Conn) {
 			secured := tls.Server(client, config)
-			testserver.BothWays(secured, server,
-				func() { _, _ = io.Copy(server, secured) },
-				func() { _, _ = io.Copy(secured, server) })
+			server, err := net.Dial("tcp", plaintext)
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(server, secured)
+				_ = server.Close()
+			}()
+			_, _ = io.Copy(secured, server)
 		})
 	}
 	strict := with(ca.Issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)

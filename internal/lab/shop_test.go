@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -163,20 +161,15 @@ func TestShop_withAllServers(t *testing.T) {
 // "waits until it has answered", also where that takes longer than a request may.
 func TestShop_lateZooKeeper(t *testing.T) {
 	t.Parallel()
-	server := testserver.ZooKeeper(t)
-	var first sync.Once
-	answers := make(chan struct{})
+	link, answers := testserver.LinkTo(t, testserver.ZooKeeper(t)), make(chan struct{})
 	s := embedded(t)
 	s.LockTTL = time.Second // and a request may take as long
-	s.ZooKeeper = testserver.Relay(t, server, func(client, server net.Conn) {
-		first.Do(func() { time.AfterFunc(2*s.LockTTL, func() { close(answers) }) })
-		<-answers
-		testserver.BothWays(client, server,
-			func() { _, _ = io.Copy(server, client) },
-			func() { _, _ = io.Copy(client, server) })
-	})
+	s.ZooKeeper = link.Addr
+	link.Silence(true, true)
+	time.AfterFunc(2*s.LockTTL, func() { link.Heal(); close(answers) })
 	shop := start(t, s)
 	shop.buy(t, http.StatusCreated, "key", "mug", 1, "Shop-Strategy: zookeeper")
+	<-answers
 }
 
 // "The answer to a new order, or to one that is sold out, has the steps in the header Shop-Trace."

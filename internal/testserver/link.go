@@ -27,6 +27,7 @@ type Link struct {
 	late              atomic.Pointer[func()] // waits before each answer
 	judge             atomic.Pointer[func(statement string) Fate]
 	heal              []func()
+	tap               atomic.Pointer[LogBuffer] // gets what clients send
 
 	mu      sync.Mutex
 	hanging []net.Conn
@@ -81,6 +82,15 @@ func LinkTo(t testing.TB, server string) *Link {
 	Must(t, err)
 	t.Cleanup(l.Close)
 	return l
+}
+
+// Wiretap is the address of a link to a server, and what clients send to it, as an eavesdropper sees it.
+func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
+	t.Helper()
+	l := LinkTo(t, server)
+	sent = new(LogBuffer)
+	l.tap.Store(sent)
+	return l.Addr, sent
 }
 
 // Close ends the link and all of its connections.
@@ -222,6 +232,9 @@ func (l *Link) carryRequests(c *connection) Fate {
 		packet, err := l.read(in)
 		if err != nil {
 			return Pass
+		}
+		if sent := l.tap.Load(); sent != nil {
+			_, _ = sent.Write(packet)
 		}
 		fate := Pass
 		if statement, ok := command(packet); ok && l.sql {

@@ -2,7 +2,6 @@ package testserver
 
 import (
 	"context"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -72,16 +71,4 @@ func BothWays(client, server net.Conn, requests, answers func()) {
 		})
 	}
 	both.Wait()
-}
-
-// Wiretap listens in front of a server, as Listen does, and keeps what clients send to it, as an eavesdropper would.
-func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
-	t.Helper()
-	sent = &LogBuffer{}
-	addr = Relay(t, server, func(client, server net.Conn) {
-		BothWays(client, server,
-			func() { _, _ = io.Copy(server, io.TeeReader(client, sent)) },
-			func() { _, _ = io.Copy(client, server) })
-	})
-	return addr, sent
 }

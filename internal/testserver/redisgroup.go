@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -125,7 +124,7 @@ const SentinelMaster = "main"
 var sentinelScript string
 
 // OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
-// replace a master that has been silent for half a minute, or sooner with FailOver. It returns when each Sentinel knows
+// replace a master that has been silent for half a minute. It returns when each Sentinel knows
 // all others.
 func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
@@ -138,8 +137,7 @@ func (g *RedisGroup) master(ctx context.Context, sentinel string) (addr string, 
 	return strings.Join(at, ":"), err
 }
 
-// CutReplicas keeps the replicas from their master, which refuses the name that they connect with. One whose link has been
-// down for ten seconds is not promoted any more.
+// CutReplicas keeps the replicas from their master, which refuses the name that they connect with.
 func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	master, err := g.master(ctx, g.Addrs[3])
 	for _, addr := range g.Addrs[:3] {
@@ -151,8 +149,8 @@ func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	return err
 }
 
-// FailOver kills the master, and until each Sentinel names another, one second of silence counts as a master's death. At all
-// other times it is 30 s, so that a pause of the machine causes no failover.
+// FailOver kills the master and has the Sentinels replace it, without waiting until they take it for dead: half a minute, so
+// that a pause of the machine causes no failover. It returns when each Sentinel names another.
 func (g *RedisGroup) FailOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -160,10 +158,10 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(g.KillNode(ctx, old), g.setDownAfter(ctx, time.Second)); err != nil {
+	if err := errors.Join(g.KillNode(ctx, old), askRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()); err != nil {
 		return err
 	}
-	err = poll(ctx, func(ctx context.Context) (err error) {
+	return poll(ctx, func(ctx context.Context) (err error) {
 		for _, sentinel := range g.Addrs[3:] {
 			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
 				err = fmt.Errorf("the Sentinel %s: %w", sentinel, cmp.Or(failed, fmt.Errorf("it names %s", master)))
@@ -171,14 +169,6 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 		}
 		return err
 	})
-	return errors.Join(err, g.setDownAfter(ctx, 30*time.Second))
-}
-
-func (g *RedisGroup) setDownAfter(ctx context.Context, d time.Duration) (err error) {
-	for _, sentinel := range g.Addrs[3:] {
-		err = errors.Join(err, askRedis(ctx, sentinel, "SENTINEL", "SET", SentinelMaster, "down-after-milliseconds", d.Milliseconds()).Err())
-	}
-	return err
 }
 
 // Restore undoes CutReplicas, starts a killed node as a replica, and returns when all are linked.
