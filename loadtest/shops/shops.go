@@ -1,7 +1,7 @@
-// Package shops starts the shops that a race is held in and the servers that they use, or finds a shop that runs
-// already.
+// Package shops starts shops: for races and lessons in this process, beside the servers that they use, and for the
+// benchmark and the faults as programs in processes of their own.
 //
-// Instances that it starts are as separate as processes would be: each has its own connections, lockers and HTTP
+// Instances in this process are as separate as processes would be: each has its own connections, lockers and HTTP
 // server, and they share one database and one Redis. Unless real servers are named, these are embedded ones, fresh for
 // each race, in a temporary folder that Close removes.
 package shops
