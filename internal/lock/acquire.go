@@ -10,30 +10,21 @@ import (
 
 // acquire is one call of Acquire or TryAcquire.
 func (w *waiter) acquire() (*Lease, error) {
-	key, observed := w.lease.key, false
-	defer func() {
-		if w.stop != nil {
-			w.stop()
-		}
-		switch {
-		case w.lease.tenure == nil:
-			w.lease.cancel(nil)
-		case !observed: // the Observer panicked, so that the caller does not get the lease
-			_ = w.lease.Release()
-		}
-	}()
 	err := w.obtain()
-	switch {
+	if w.stop != nil {
+		w.stop()
+	}
+	switch key := w.lease.key; {
 	case errors.Is(err, ErrNotAcquired):
 		err = fmt.Errorf("lock %q: %w", key, err)
 	case err != nil:
 		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
 	}
 	if told := w.opt.Observer.Waited; told != nil {
-		told(key, time.Since(w.began), err)
+		told(w.lease.key, time.Since(w.began), err)
 	}
-	observed = true
 	if err != nil {
+		w.lease.cancel(nil)
 		return nil, err
 	}
 	return w.lease, nil
@@ -48,7 +39,7 @@ func (w *waiter) obtain() error {
 	if err := w.reason(); err != nil {
 		return err
 	}
-	parent, _ := w.caller.Value(leaseKey{w.shared, key}).(*Lease)
+	parent, _ := w.caller.Value(leaseKey{w.Locker, key}).(*Lease)
 	w.mu.Lock()
 	err := w.enqueueLocked(parent)
 	w.mu.Unlock()
@@ -63,7 +54,13 @@ func (w *waiter) obtain() error {
 	case granted:
 		return nil
 	}
-	return w.acquireLoop()
+	err = w.acquireLoop()
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wakeNextLocked(w.queue, w.owner)
+	}
+	return err
 }
 
 // checkKey returns an ErrKey if the key cannot be locked.
@@ -77,13 +74,6 @@ func checkKey(key string) error {
 // acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it;
 // if it ends without a lease, the next waiter goes on.
 func (w *waiter) acquireLoop() error {
-	defer func() {
-		if w.lease.tenure == nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.wakeNextLocked(w.queue, w.owner)
-		}
-	}()
 	contended := false
 	for {
 		if err := w.reason(); err != nil {

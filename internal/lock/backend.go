@@ -35,6 +35,13 @@ type Backend interface {
 	// key since.
 	Release(ctx context.Context, c Claim) error
 
+	// Holder returns who holds the key, without the Identity; the zero Holder if it is free.
+	Holder(ctx context.Context, key string) (Holder, error)
+
+	// Evict ends the lease of an owner that Holder returned, as if its time had run out. ErrLost: the owner does not
+	// hold the key.
+	Evict(ctx context.Context, key, owner string) error
+
 	// Close frees what the backend itself has opened. It does not close a client that it was given.
 	Close() error
 }

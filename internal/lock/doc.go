@@ -55,7 +55,7 @@
 //   - What a failing store has not released is asked for again, one key at a time, until the TTL has passed.
 //   - Holder names the holder of a key, by its Options.Identity. After ForceRelease the next fence is higher than any
 //     that the former holder can have used.
-//   - A panic of the Observer, of a context or of the function given to Do blocks no key.
+//   - A panic of the function given to Do blocks no key.
 //   - Each lease has a fence, higher than that of every earlier lease on its key, also after a hand-off, a crash,
 //     FLUSHALL, or a restart without persistence. It may be lower in two cases: the store lost its memory and its clock
 //     stepped back; or, in Redis, which remembers a key for a minute after its lease and until its clock has passed the

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,20 +15,8 @@ type Holder struct {
 	Remaining time.Duration // of the lease if it is not renewed any more; 0 if the store does not know
 }
 
-// Inspector is implemented by Backends that can name the holder of a key: by Memory, Redis and those in the folders
-// below.
-type Inspector interface {
-	// Holder returns who holds the key, without the Identity.
-	Holder(ctx context.Context, key string) (Holder, error)
-
-	// Evict ends the lease of an owner that Holder returned, as if its time had run out. ErrLost: the owner does not
-	// hold the key.
-	Evict(ctx context.Context, key, owner string) error
-}
-
 // Holder returns who holds the key, in whichever process; the zero Holder if it is free. It is true for the moment in
-// which the store was asked: for people and logs, not for decisions. The error is errors.ErrUnsupported if the Backend
-// is no Inspector.
+// which the store was asked: for people and logs, not for decisions.
 func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
 	h, err := l.inspect(ctx, key, false)
 	if err != nil {
@@ -51,10 +38,6 @@ func (l *Locker) ForceRelease(ctx context.Context, key string) (Holder, error) {
 }
 
 func (l *Locker) inspect(ctx context.Context, key string, evict bool) (h Holder, err error) {
-	store, ok := l.backend.(Inspector)
-	if !ok {
-		return h, errors.ErrUnsupported
-	}
 	if err := checkKey(key); err != nil {
 		return h, err
 	}
@@ -70,11 +53,11 @@ func (l *Locker) inspect(ctx context.Context, key string, evict bool) (h Holder,
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.requestTimeout())
 	defer cancel()
-	h, err = store.Holder(ctx, key)
+	h, err = l.backend.Holder(ctx, key)
 	if err == nil && h.Owner != "" {
 		h.Identity = identity(h.Owner)
 		if evict {
-			err = store.Evict(ctx, key, h.Owner)
+			err = l.backend.Evict(ctx, key, h.Owner)
 		}
 	}
 	return h, noAnswer(ctx, err)

@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ type Lease struct {
 
 // leaseKey is the key under which a context has the latest lease of one Locker on a key.
 type leaseKey struct {
-	locker *shared
+	locker *Locker
 	key    string
 }
 
@@ -131,7 +130,7 @@ func (e *Lease) Release() error {
 }
 
 // releaseAll releases the lease and all those that were taken under it, and lets no more be taken.
-func (e *Lease) releaseAll() (err error) {
+func (e *Lease) releaseAll() error {
 	var under Leases
 	e.locker.mu.Lock()
 	e.done = true
@@ -144,12 +143,11 @@ func (e *Lease) releaseAll() (err error) {
 		}
 	}
 	e.locker.mu.Unlock()
-	defer func() { err = e.Release() }() // also if the context of one of them panics
-	_ = under.Release()                  // which frees no key: e is still held, or all of them are lost
-	return nil
+	_ = under.Release() // which frees no key: e is still held, or all of them are lost
+	return e.Release()
 }
 
-// doRelease ends the lease, passes the key on, and sets err. The Observer comes last, because it may panic.
+// doRelease ends the lease, passes the key on, and sets err.
 func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
@@ -176,26 +174,9 @@ func (e *Lease) doRelease() {
 	}
 	c := t.claim
 	l.mu.Unlock()
-	if handedOver {
-		first.cancel(ErrReleased)
-		e.cancel(ErrReleased) // its context may be no child of the first one's
-	} else {
-		e.returnToStore(first, c)
-	}
-	if told := l.opt.Observer.Held; told != nil {
-		told(e.key, held)
-	}
-	if told := l.opt.Observer.HandedOver; told != nil && handedOver {
-		told(e.key)
-	}
-}
-
-// returnToStore releases the key in the store, retries that in the background if it fails, and lets the next waiter ask
-// for the key, also if a context panics.
-func (e *Lease) returnToStore(first *Lease, c Claim) {
-	l := e.locker
-	defer func() {
-		defer l.work.Done()
+	first.cancel(ErrReleased)
+	e.cancel(ErrReleased) // its context may be no child of the first one's
+	if !handedOver {
 		if err := l.release(c); err != nil {
 			e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
 			if !errors.Is(err, ErrLost) {
@@ -203,11 +184,16 @@ func (e *Lease) returnToStore(first *Lease, c Claim) {
 			}
 		}
 		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.wakeNextLocked(e.tenure.queue, "")
-	}()
-	first.cancel(ErrReleased)
-	e.cancel(ErrReleased)
+		l.wakeNextLocked(t.queue, "")
+		l.mu.Unlock()
+		l.work.Done()
+	}
+	if told := l.opt.Observer.Held; told != nil {
+		told(e.key, held)
+	}
+	if told := l.opt.Observer.HandedOver; told != nil && handedOver {
+		told(e.key)
+	}
 }
 
 // Leases are the leases on several keys, taken together.
@@ -228,22 +214,19 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 		return nil, fmt.Errorf("lock: %w: %w: want at least one", ErrNotAcquired, ErrKey)
 	}
 	all := &Leases{ctx: ctx}
-	defer func() {
-		if len(all.leases) < len(keys) { // also after a panic
-			_ = all.Release()
-		}
-	}()
+	var err error
 	if len(keys) > 1 {
-		if err := all.tryAll(l, keys); err != nil {
-			return nil, err
+		err = all.tryAll(l, keys)
+	}
+	for err == nil && len(all.leases) < len(keys) {
+		var lease *Lease
+		if lease, err = l.Acquire(all.ctx, keys[len(all.leases)]); err == nil {
+			all.add(lease)
 		}
 	}
-	for _, key := range keys[len(all.leases):] {
-		lease, err := l.Acquire(all.ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		all.add(lease)
+	if err != nil {
+		_ = all.Release()
+		return nil, err
 	}
 	return all, nil
 }
@@ -257,54 +240,45 @@ func (l *Locker) AcquireWith(ctx context.Context, key string, others ...string) 
 		return nil, err
 	}
 	tries := make([]*Lease, len(others))
-	all, panicked := &Leases{leases: []*Lease{first}, ctx: first.Context()}, true
-	defer func() {
-		for _, lease := range tries {
-			if lease != nil {
-				all.leases = append(all.leases, lease)
-			}
-		}
-		if panicked {
-			_ = all.Release()
-		}
-	}()
 	together(len(others), func(i int) {
 		if others[i] != key && !slices.Contains(others[:i], others[i]) {
 			tries[i], _ = l.TryAcquire(ctx, others[i]) // an error means that it is not held
 		}
 	})
-	panicked = false
+	all := &Leases{leases: []*Lease{first}, ctx: first.Context()}
+	for _, lease := range tries {
+		if lease != nil {
+			all.leases = append(all.leases, lease)
+		}
+	}
 	return all, nil
 }
 
 // tryAll asks for all keys at once, and keeps those before the first one that is held. The error is not ErrHeld.
-func (a *Leases) tryAll(l *Locker, keys []string) error {
+func (a *Leases) tryAll(l *Locker, keys []string) (err error) {
 	tries, errs := make([]*waiter, len(keys)), make([]error, len(keys))
 	ctx := a.ctx
 	for i, key := range keys {
 		tries[i] = l.newWaiter(ctx, key, false)
 		ctx = tries[i].lease.ctx //nolint:fatcontext // each is a child of the one before, as in add
 	}
-	defer func() { // also after a panic
-		var others Leases
-		for _, w := range tries[len(a.leases):] {
-			if w.lease.tenure != nil {
-				others.add(w.lease)
-			}
-		}
-		_ = others.Release()
-	}()
 	together(len(keys), func(i int) { _, errs[i] = tries[i].acquire() })
-	for i, err := range errs {
+	var others Leases
+	for i, w := range tries {
 		switch {
-		case errors.Is(err, ErrHeld):
-			return nil
-		case err != nil:
-			return err
+		case err == nil && errs[i] == nil:
+			a.add(w.lease)
+		case err == nil:
+			err = errs[i]
+		case errs[i] == nil:
+			others.add(w.lease)
 		}
-		a.add(tries[i].lease)
 	}
-	return nil
+	_ = others.Release()
+	if errors.Is(err, ErrHeld) {
+		return nil
+	}
+	return err
 }
 
 // add adds a lease whose context is a child of the one before: the last ends with any.
@@ -338,18 +312,11 @@ func (a *Leases) Release() error {
 	return errors.Join(errs...)
 }
 
-// together calls f for 0 to n-1 at the same time, and returns when all calls have. It panics if one did.
+// together calls f for 0 to n-1 at the same time, and returns when all calls have.
 func together(n int, f func(i int)) {
-	panics := make([]any, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() {
-			defer func() { panics[i] = recover() }() // of the Observer or a context
-			f(i)
-		})
+		all.Go(func() { f(i) })
 	}
 	all.Wait()
-	if p := cmp.Or(panics...); p != nil {
-		panic(p)
-	}
 }

@@ -16,12 +16,7 @@ const MaxKey = 512
 // Callers of one process that want the same key wait in one queue, first come first served, and one of them at a time
 // asks the store.
 type Locker struct {
-	opt Options
-	*shared
-}
-
-// shared is what a Locker and those that WithTTL and WithMaxWait return have in common.
-type shared struct {
+	opt     Options
 	backend Backend
 
 	open     context.Context // ends with Close
@@ -51,10 +46,12 @@ func Open(b Backend, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{backend: b, queues: make(map[string]*queue), idle: make(chan struct{}), closed: make(chan struct{})}
-	s.open, s.shut = context.WithCancel(context.Background())
-	s.drained = sync.OnceFunc(func() { close(s.idle) })
-	return &Locker{o, s}, nil
+	l := &Locker{
+		opt: o, backend: b, queues: make(map[string]*queue), idle: make(chan struct{}), closed: make(chan struct{}),
+	}
+	l.open, l.shut = context.WithCancel(context.Background())
+	l.drained = sync.OnceFunc(func() { close(l.idle) })
+	return l, nil
 }
 
 // New is Open for options that are known to be valid: it panics where Open returns an error.
@@ -64,31 +61,6 @@ func New(b Backend, o Options) *Locker {
 		panic(err)
 	}
 	return l
-}
-
-// WithTTL returns a Locker for calls that need another TTL. It shares all else with l: queues, leases and Close. Margin
-// keeps its share of the TTL. A lease that is taken under another one on the same key has that one's TTL. ttl is as in
-// Options; it panics if that is invalid.
-func (l *Locker) WithTTL(ttl time.Duration) *Locker {
-	o := l.opt
-	o.TTL, o.Margin = ttl, time.Duration(float64(o.Margin)/float64(o.TTL)*float64(ttl))
-	return l.with(o)
-}
-
-// WithMaxWait returns a Locker for calls that may wait for another time; d is as Options.MaxWait, 0 the default. It shares
-// all else with l: queues, leases and Close.
-func (l *Locker) WithMaxWait(d time.Duration) *Locker {
-	o := l.opt
-	o.MaxWait = d
-	return l.with(o)
-}
-
-func (l *Locker) with(o Options) *Locker {
-	o, err := o.checked()
-	if err != nil {
-		panic(err)
-	}
-	return &Locker{o, l.shared}
 }
 
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
@@ -210,22 +182,20 @@ func (l *Locker) Close() error {
 // beginClose ends all waiting and all leases, once. The rest is done in the background, and l.closed closed after it.
 func (l *Locker) beginClose() {
 	l.closing.Do(func() {
-		defer func() { // also if a context panics
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.shut()
-			for _, q := range l.queues {
-				if q.tenure != nil {
-					q.tenure.endLocked(ErrClosed)
-				}
-			}
-			go func() {
-				l.work.Wait()
-				l.closeErr = l.backend.Close()
-				close(l.closed)
-			}()
-		}()
 		l.drain()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.shut()
+		for _, q := range l.queues {
+			if q.tenure != nil {
+				q.tenure.endLocked(ErrClosed)
+			}
+		}
+		go func() {
+			l.work.Wait()
+			l.closeErr = l.backend.Close()
+			close(l.closed)
+		}()
 	})
 }
 

@@ -179,23 +179,6 @@ func TestLocker_MaxQueue(t *testing.T) {
 	wg.Wait()
 }
 
-// "An ErrLost does not mean that fn's work was undone": Do returns it also after fn returned nil.
-func TestLocker_DoLost(t *testing.T) {
-	t.Parallel()
-	lost := make(chan struct{})
-	locker := newLocker(t, teller{lock.NewMemory(), lost}, lock.Options{})
-	committed := false
-	err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
-		committed = true
-		close(lost)
-		<-ctx.Done()
-		return nil
-	})
-	if !errors.Is(err, lock.ErrLost) || !committed {
-		t.Errorf("committed %t and %v, want true and ErrLost", committed, err)
-	}
-}
-
 // slow is a Backend that releases nothing until it is open.
 type slow struct {
 	lock.Backend
@@ -281,28 +264,12 @@ func TestLocker_Shutdown(t *testing.T) {
 	})
 }
 
-// "If ctx ends first, Shutdown ends the leases that are left." "The error is then ctx's."
-func TestLocker_Shutdown_cutOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := lock.New(lock.NewMemory(), lock.Options{})
-		lease := mustAcquire(t, locker, "key")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := locker.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Shutdown: %v, want DeadlineExceeded", err)
-		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrClosed) {
-			t.Errorf("cause %v, want ErrClosed", cause)
-		}
-	})
-}
-
 // "Shutdown ends the leases that are left, and returns when their keys are given back, at most a quarter of a second later. The
 // error is then ctx's, and names the keys."
 func TestLocker_Shutdown_silentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(mute{lock.NewMemory()}, lock.Options{TTL: time.Minute})
-		mustAcquire(t, locker, "a key")
+		lease := mustAcquire(t, locker, "a key")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -313,6 +280,9 @@ func TestLocker_Shutdown_silentStore(t *testing.T) {
 		if took := time.Since(began); took > 1250*time.Millisecond {
 			t.Errorf("Shutdown took %v", took)
 		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrClosed) {
+			t.Errorf("cause %v, want ErrClosed", cause)
+		}
 		_ = locker.Close() // ends when the request has timed out
 	})
 }
@@ -321,38 +291,6 @@ func TestLocker_Shutdown_silentStore(t *testing.T) {
 type mute struct{ lock.Backend }
 
 func (m mute) Release(ctx context.Context, c lock.Claim) error { return silent(m).Release(ctx, c) }
-
-// WithTTL "shares all else with l: queues, leases and Close. Margin keeps its share of the TTL"; and "a lease that is
-// taken under another one on the same key has that one's TTL".
-func TestLocker_WithTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := newLocker(t, lock.NewMemory(), lock.Options{TTL: 10 * time.Second, Margin: 2 * time.Second})
-		brief := locker.WithTTL(time.Second)
-		left := func(e *lock.Lease, want time.Duration) {
-			t.Helper()
-			if got := e.Remaining(); got != want {
-				t.Errorf("%v remain, want %v", got, want)
-			}
-		}
-		lease := mustAcquire(t, brief, "key")
-		left(lease, 800*time.Millisecond)
-		again, err := locker.Acquire(lease.Context(), "key")
-		if err != nil {
-			t.Fatal(err)
-		}
-		left(again, 800*time.Millisecond)
-		mustRelease(t, again)
-		next := make(chan *lock.Lease, 1)
-		go func() { next <- mustAcquire(t, locker, "key") }()
-		synctest.Wait()
-		if n := brief.Queued(); n != 1 {
-			t.Errorf("%d wait, want 1", n)
-		}
-		time.Sleep(time.Millisecond) // or there would be no number for a hand-off
-		mustRelease(t, lease)
-		left(<-next, 8*time.Second)
-	})
-}
 
 // Lease.Context: "of the first lease of a holder that has taken the key several times, [it ends] when the last does [...]. All
 // that runs under this context counts as the holder of the key".
@@ -575,52 +513,6 @@ func TestLocker_AcquireWith(t *testing.T) {
 	})
 }
 
-// late is a Backend whose grants come too late for a short TTL.
-type late struct{ lock.Backend }
-
-func (b late) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	time.Sleep(900 * time.Millisecond)
-	return b.Backend.Acquire(ctx, c)
-}
-
-// The same while no answer comes in time.
-func TestLocker_MaxWaitLateAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := newLocker(t, late{lock.NewMemory()}, lock.Options{TTL: 300 * time.Millisecond, MaxWait: 2 * time.Second})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := locker.Acquire(ctx, "key"); !errors.Is(err, lock.ErrTimeout) {
-			t.Errorf("got %v, want ErrTimeout", err)
-		}
-	})
-}
-
-// WithMaxWait is "for calls that may wait for another time".
-func TestLocker_WithMaxWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: time.Hour})
-		mustAcquire(t, locker, "key")
-		began := time.Now()
-		if _, err := locker.WithMaxWait(time.Minute).Acquire(t.Context(), "key"); !errors.Is(err, lock.ErrTimeout) {
-			t.Errorf("Acquire: %v, want ErrTimeout", err)
-		}
-		if took := time.Since(began); took != time.Minute {
-			t.Errorf("waited %v, want a minute", took)
-		}
-	})
-}
-
-// "The error is errors.ErrUnsupported if the Backend is no Inspector."
-func TestLocker_Holder_unsupported(t *testing.T) {
-	locker := newLocker(t, slow{Backend: lock.NewMemory()}, lock.Options{})
-	if h, err := locker.Holder(t.Context(), "key"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Holder: %+v, %v", h, err)
-	}
-	if h, err := newLocker(t, lock.NewMemory(), lock.Options{}).ForceRelease(t.Context(), ""); !errors.Is(err, lock.ErrKey) {
-		t.Errorf("ForceRelease: %+v, %v; want ErrKey", h, err)
-	}
-}
-
 // New panics if an option cannot work, and names it.
 func TestNew_Options(t *testing.T) {
 	for name, o := range map[string]lock.Options{
@@ -655,26 +547,42 @@ func (b teller) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	return g, err
 }
 
-// "Lost is closed when the store reports by itself that the granted lease is gone."
+// "Lost is closed when the store reports by itself that the granted lease is gone": the lease's context ends. "An ErrLost
+// does not mean that fn's work was undone": Do returns it also after fn returned nil.
 func TestLocker_StoreTellsLoss(t *testing.T) {
 	t.Parallel()
 	lost := make(chan struct{})
-	locker := lock.New(teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
-	defer locker.Close()
-	lease := mustAcquire(t, locker, "k")
-	released, err := locker.Acquire(t.Context(), "another") // what watches it also ends
+	locker := newLocker(t, teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
+	mustRelease(t, mustAcquire(t, locker, "another")) // what watches it also ends
+	err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
+		close(lost)
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("cause %v, want ErrLost", cause)
+		}
+		return nil
+	})
+	if !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Do: %v, want ErrLost", err)
+	}
+}
+
+// "A panic of the function given to Do blocks no key."
+func TestLocker_Panics(t *testing.T) {
+	locker := newLocker(t, lock.NewMemory(), lock.Options{})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nothing panicked")
+			}
+		}()
+		_ = locker.Do(t.Context(), "key", func(context.Context, *lock.Lease) error { panic("fn") })
+	}()
+	lease, err := locker.TryAcquire(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRelease(t, released)
-	close(lost)
-	<-lease.Context().Done()
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
-		t.Errorf("cause %v, want ErrLost", cause)
-	}
-	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release: %v, want ErrLost", err)
-	}
+	mustRelease(t, lease)
 }
 
 func TestMemory(t *testing.T) {
@@ -688,176 +596,6 @@ func TestMemory(t *testing.T) {
 			Raises:   true,
 		}
 	})
-}
-
-// panicky returns an Observer that panics in one of its functions.
-func panicky(in string) lock.Observer {
-	event := func(name string) {
-		if in == name {
-			panic(name)
-		}
-	}
-	return lock.Observer{
-		Waited:     func(string, time.Duration, error) { event("Waited") },
-		Contended:  func(string) { event("Contended") },
-		Held:       func(string, time.Duration) { event("Held") },
-		HandedOver: func(string) { event("HandedOver") },
-	}
-}
-
-// panickyContext panics when its end is asked for, once it is armed.
-type panickyContext struct {
-	context.Context
-	armed bool
-}
-
-func (p *panickyContext) Err() error {
-	if p.armed {
-		panic("Err")
-	}
-	return p.Context.Err()
-}
-
-// "A panic of the Observer, of a context or of the function given to Do blocks no key."
-func TestLocker_Panics(t *testing.T) {
-	for _, in := range []string{"Waited", "Contended", "Held", "HandedOver", "fn", "context"} {
-		t.Run(in, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := lock.NewMemory()
-				locker := newLocker(t, store, lock.Options{HandoffTime: time.Hour, Observer: panicky(in)})
-				other := newLocker(t, store, lock.Options{})
-				held := mustAcquire(t, other, "key")
-				ctx := &panickyContext{Context: t.Context()}
-				done := make(chan any, 2)
-				for range 2 { // the second is handed the key, or asks after the first
-					go func() {
-						defer func() { done <- recover() }()
-						_ = locker.Do(ctx, "key", func(context.Context, *lock.Lease) error {
-							time.Sleep(time.Millisecond)
-							if in == "fn" {
-								panic(in)
-							}
-							return nil
-						})
-					}()
-				}
-				synctest.Wait()
-				ctx.armed = in == "context"
-				mustRelease(t, held)
-				panicked := false
-				for range 2 {
-					if v := <-done; v != nil {
-						panicked = true
-					}
-				}
-				if !panicked {
-					t.Error("nothing panicked")
-				}
-				next := mustAcquire(t, other, "key")
-				mustRelease(t, next)
-				if n := locker.Queued(); n != 0 {
-					t.Errorf("%d callers wait", n)
-				}
-			})
-		})
-	}
-}
-
-// doneUntil is a context whose end can be asked for until it is armed: then it panics.
-type doneUntil struct {
-	context.Context
-	armed bool
-}
-
-func (d *doneUntil) Done() <-chan struct{} {
-	if d.armed {
-		panic("Done")
-	}
-	return d.Context.Done()
-}
-
-// The same for a key that Do holds, and that is taken again under a context that panics.
-func TestLocker_PanicsInside(t *testing.T) {
-	store := lock.NewMemory()
-	locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("nothing panicked")
-			}
-		}()
-		_ = locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
-			inner := &doneUntil{Context: ctx}
-			if _, err := locker.Acquire(inner, "key"); err != nil {
-				t.Error(err)
-			}
-			inner.armed = true
-			return nil
-		})
-	}()
-	lease, err := other.TryAcquire(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustRelease(t, lease)
-}
-
-// The same for several keys: one that AcquireAll has already is free after a panic at the next one, and a panic of a release
-// reaches the caller.
-func TestLeases_Panics(t *testing.T) {
-	for _, in := range []string{"Contended", "Held"} {
-		t.Run(in, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := lock.NewMemory()
-				locker := newLocker(t, store, lock.Options{Observer: panicky(in)})
-				other := newLocker(t, store, lock.Options{})
-				held := mustAcquire(t, other, "key")
-				done := make(chan any)
-				go func() {
-					defer func() { done <- recover() }()
-					if leases, err := locker.AcquireAll(t.Context(), "a", "key"); err == nil {
-						_ = leases.Release()
-					}
-				}()
-				synctest.Wait()
-				mustRelease(t, held)
-				if v := <-done; v != in {
-					t.Errorf("recovered %v, want %s", v, in)
-				}
-				for _, key := range []string{"a", "key"} {
-					lease, err := other.TryAcquire(t.Context(), key)
-					if err != nil {
-						t.Fatal(err)
-					}
-					mustRelease(t, lease)
-				}
-			})
-		})
-	}
-}
-
-// deadlinePanics is a context that panics when its deadline is asked for.
-type deadlinePanics struct{ context.Context }
-
-func (deadlinePanics) Deadline() (time.Time, bool) { panic("Deadline") }
-
-// The same for a caller in the queue.
-func TestLocker_PanicsInQueue(t *testing.T) {
-	locker := newLocker(t, lock.NewMemory(), lock.Options{})
-	held := mustAcquire(t, locker, "key")
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("nothing panicked")
-			}
-		}()
-		_, _ = locker.Acquire(deadlinePanics{t.Context()}, "key")
-	}()
-	if n := locker.Queued(); n != 0 {
-		t.Errorf("%d callers wait", n)
-	}
-	mustRelease(t, held)
-	mustRelease(t, mustAcquire(t, locker, "key"))
 }
 
 // "Context [...] ends when the lease ends", also that of an inner lease that is no child of the outer one's.

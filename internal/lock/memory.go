@@ -123,7 +123,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 	return nil
 }
 
-// Holder implements Inspector.
+// Holder implements Backend.
 func (m *Memory) Holder(_ context.Context, key string) (Holder, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *Memory) Holder(_ context.Context, key string) (Holder, error) {
 	return Holder{Owner: k.owner, Since: k.granted, Remaining: k.expires.Sub(now)}, nil
 }
 
-// Evict implements Inspector: it renews the lease, for no time.
+// Evict implements Backend: it renews the lease, for no time.
 func (m *Memory) Evict(ctx context.Context, key, owner string) error {
 	_, err := m.Renew(ctx, Claim{Key: key, Owner: owner})
 	return err

@@ -65,11 +65,9 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Observer is a set of functions that are called when something happens to the leases of a Locker, for metrics; those that
-// are nil are left out. They are called by many goroutines at once, while callers may wait for the key: they return quickly
-// and do not call the Locker. If Waited, Contended, Held or HandedOver panics, the call that triggered the event panics, and
-// no key stays held. (The lease of a caller that leaves at the moment when it is handed the lease is released in the
-// background: a panic there ends the process, as a panic in Renewed or Lost does.)
+// Observer is a set of functions that are called when something happens to the leases of a Locker, for metrics. Those that
+// are nil are left out. Many goroutines call them at once, while callers may wait for the key: they return quickly, do not
+// call the Locker and do not panic.
 type Observer struct {
 	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease. AcquireAll counts as a
 	// TryAcquire of each key, and an Acquire of each key that it asks for again.

@@ -38,7 +38,7 @@ func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, woken: make(chan bool, 1), began: time.Now()}
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
-	e.ctx = context.WithValue(w.ctx, leaseKey{l.shared, key}, e)
+	e.ctx = context.WithValue(w.ctx, leaseKey{l, key}, e)
 	if l.opt.MaxWait <= l.requestTimeout() {
 		w.startTimer()
 	}
@@ -102,16 +102,12 @@ func (w *waiter) await() (granted, ok bool) {
 		return granted, true
 	default:
 	}
-	defer func() {
-		if !ok { // also if a context panics
-			w.leave()
-		}
-	}()
 	w.startTimer()
 	select {
 	case granted = <-w.woken:
 		return granted, true
 	case <-w.ctx.Done():
+		w.leave()
 		return false, false
 	}
 }

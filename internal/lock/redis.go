@@ -98,35 +98,32 @@ type RedisOptions struct {
 // OpenRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
 // Locker.
 //
-// It refuses a client whose options have no ContextTimeoutEnabled, or a ReadTimeout or WriteTimeout of -2: its
-// requests would outlast the time that a lease has for them. (-1 is allowed.) A cluster needs a ClusterClient with its
-// MaxRedirects, 3 by default, and Sentinel a FailoverClient without ReplicaOnly. Options that route reads to replicas do
-// no harm: the lock only asks masters. A Ring, which spreads keys over independent servers, is refused as well. Any other
-// type counts as a cluster.
+// It refuses a client whose options have no ContextTimeoutEnabled: requests would outlast the time that a lease has for
+// them, as with a ReadTimeout or WriteTimeout of -2. A cluster needs a ClusterClient with its MaxRedirects, 3 by default,
+// and Sentinel a FailoverClient without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks
+// masters. A Ring, which spreads keys over independent servers, is refused. Any other type counts as a cluster.
 func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	o.KeyPrefix = cmp.Or(o.KeyPrefix, "lock:")
 	if len(o.KeyPrefix) > 64 || strings.ContainsAny(o.KeyPrefix, "{}") {
 		return nil, fmt.Errorf("lock: KeyPrefix %q: want at most 64 bytes, and no brace", o.KeyPrefix)
 	}
-	heedsContext, single := true, false
+	heedsContext, cluster := true, true
 	switch c := client.(type) {
-	case *redis.Client: // which keeps -2 as -1
-		o := c.Options()
-		heedsContext, single = o.ContextTimeoutEnabled && min(o.ReadTimeout, o.WriteTimeout) >= 0, true
+	case *redis.Client:
+		heedsContext, cluster = c.Options().ContextTimeoutEnabled, false
 	case *redis.ClusterClient:
-		o := c.Options()
-		heedsContext = o.ContextTimeoutEnabled && min(o.ReadTimeout, o.WriteTimeout) >= 0
+		heedsContext = c.Options().ContextTimeoutEnabled
 	case *redis.Ring:
 		return nil, errors.New("lock: a redis.Ring cannot keep leases: want a Client, FailoverClient or ClusterClient")
 	}
 	if !heedsContext {
-		return nil, errors.New("lock: in the options of the Redis client, set ContextTimeoutEnabled, and no ReadTimeout or WriteTimeout of -2")
+		return nil, errors.New("lock: set ContextTimeoutEnabled in the options of the Redis client")
 	}
-	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: !single}
+	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: cluster}
 	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
-	r.take = pipeline{client: client, most: 6, off: !single}
-	r.free = pipeline{client: client, most: 3, off: !single}
-	r.keep = pipeline{client: client, most: 8, off: !single}
+	r.take = pipeline{client: client, most: 6, off: cluster}
+	r.free = pipeline{client: client, most: 3, off: cluster}
+	r.keep = pipeline{client: client, most: 8, off: cluster}
 	return r, nil
 }
 
@@ -243,7 +240,7 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 // heldValue matches the value of a key that is held: memory, fence and owner.
 var heldValue = regexp.MustCompile(`^1\.(\d+):(\d+)[+*](\S+) `)
 
-// Holder implements Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
+// Holder implements Backend. Since is read from the fence: after Lease.Raise, it is not a time.
 func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
 	lease, _ := r.keys(key)
 	both := r.client.TxPipeline()
@@ -270,7 +267,7 @@ func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
 	return Holder{Owner: match[3], Since: time.UnixMicro(fence), Remaining: left}, err
 }
 
-// Evict implements Inspector: it renews the lease, for no time.
+// Evict implements Backend: it renews the lease, for no time.
 func (r *Redis) Evict(ctx context.Context, key, owner string) error {
 	_, err := r.renew(ctx, "evict", key, owner, -1, 0)
 	return err

@@ -113,50 +113,6 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// valuePanics is a context that panics when it is asked for a value.
-type valuePanics struct{ context.Context }
-
-func (valuePanics) Value(any) any { panic("Value") }
-
-// asks is a hook that asks the context of each script for a value, as tracing does, and holds the first one back.
-type asks struct{ gate }
-
-func (a *asks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	held := a.gate.ProcessHook(next)
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "evalsha" {
-			ctx.Value("trace")
-		}
-		return held(ctx, cmd)
-	}
-}
-
-// "A request that no other joins runs in its caller's goroutine", so that a panic of its context reaches the caller.
-func TestBatches_panic(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-	defer client.Close()
-	a := &asks{gate{open: make(chan struct{}), held: make(chan struct{})}}
-	client.AddHook(a)
-	p := &pipeline{client: client, most: 2}
-	script := redis.NewScript("return 1")
-	first := make(chan error)
-	go func() { first <- p.run(t.Context(), script, 1, "key").Err() }()
-	<-a.held
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("nothing panicked")
-			}
-		}()
-		p.run(valuePanics{t.Context()}, script, 1, "key")
-	}()
-	close(a.open)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-}
-
 func (b *pipeline) queued() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

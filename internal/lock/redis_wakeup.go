@@ -20,6 +20,10 @@ type wakeups struct {
 	process string
 	broken  func() // called when the subscription has failed
 
+	// patience is for how long Redis may take to confirm a subscription, and be silent until the subscription is pinged, and
+	// then closed.
+	patience time.Duration
+
 	open context.Context // ends with close
 	shut context.CancelFunc
 	work sync.WaitGroup
@@ -37,8 +41,6 @@ type wakeups struct {
 }
 
 const (
-	listenTime     = 3 * time.Second        // for the first answer to SUBSCRIBE, at most
-	checkTime      = 3 * time.Second        // of silence, after which a subscription is pinged, and then closed
 	reconnectFirst = 100 * time.Millisecond // between a failed subscription and the next; each time twice as long
 	reconnectMost  = time.Second            // if there is no connection
 	refusedMost    = time.Minute            // if Redis refuses it, for example because the user lacks the right
@@ -46,12 +48,13 @@ const (
 
 func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
 	w := &wakeups{
-		client:  client,
-		prefix:  prefix,
-		process: rand.Text(),
-		broken:  broken,
-		tried:   make(chan struct{}),
-		waiters: make(map[string]chan struct{}),
+		client:   client,
+		prefix:   prefix,
+		process:  rand.Text(),
+		broken:   broken,
+		patience: 3 * time.Second,
+		tried:    make(chan struct{}),
+		waiters:  make(map[string]chan struct{}),
 	}
 	w.settle = sync.OnceFunc(func() { close(w.tried) })
 	w.open, w.shut = context.WithCancel(context.Background())
@@ -92,7 +95,7 @@ func (w *wakeups) listen(ctx context.Context) {
 	end, _ := ctx.Deadline()
 	select {
 	case <-w.tried:
-	case <-time.After(min(listenTime, time.Until(end)/2)):
+	case <-time.After(min(w.patience, time.Until(end)/2)):
 	case <-ctx.Done():
 	}
 }
@@ -133,7 +136,7 @@ func (w *wakeups) subscribe() {
 func (w *wakeups) receive(sub *redis.PubSub) (worked bool, err error) {
 	pinged := false
 	for {
-		message, err := sub.ReceiveTimeout(w.open, checkTime)
+		message, err := sub.ReceiveTimeout(w.open, w.patience)
 		var network net.Error
 		switch {
 		case err == nil:

@@ -196,7 +196,7 @@ func (t *tenure) removeLocked(e *Lease) {
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
 // did. It does not after Options.HandoffTime, so that other processes can take the key, nor if too little of the TTL is
-// left for the next lease, if the next lease has another TTL, or if the lease is not renewed any more.
+// left for the next lease, or if the lease is not renewed any more.
 //
 // The next fence is one more than the last. It has to stay below the fence of the store's next grant, which is from a
 // clock in microseconds or a gap above the last one: so there are fewer hand-offs than microseconds since the grant,
@@ -208,10 +208,10 @@ func (t *tenure) handOverLocked() bool {
 		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}
-	if first := t.queue.waiting.Front(); first == nil || first.Value.(*waiter).opt.TTL != o.TTL {
+	w := t.queue.popLocked()
+	if w == nil {
 		return false
 	}
-	w := t.queue.popLocked()
 	t.handoffs++
 	if t.claim.Fence != 0 {
 		t.claim.Fence++

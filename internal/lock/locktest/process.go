@@ -254,10 +254,8 @@ func fenceRaised(t *testing.T, h Harness) {
 // inspected returns two Lockers, without a Tap, the first of which has an Identity.
 func inspected(t *testing.T, h Harness) (named, other *lock.Locker) {
 	t.Helper()
-	b := h.backend(t)
-	_, inspects := b.(lock.Inspector)
-	need(t, inspects, "lock.Inspector")
-	return lock.New(b, lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"}), lock.New(h.backend(t), lock.Options{TTL: long})
+	return lock.New(h.backend(t), lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"}),
+		lock.New(h.backend(t), lock.Options{TTL: long})
 }
 
 // holder: "Holder returns who holds the key, in whichever process; the zero Holder if it is free."

@@ -20,11 +20,6 @@ type Backend struct {
 	version atomic.Pointer[string] // of the server; nil: not asked yet
 }
 
-var (
-	_ lock.Backend   = (*Backend)(nil)
-	_ lock.Inspector = (*Backend)(nil)
-)
-
 // New returns a Backend over the table locks. The pool stays the caller's, to be closed after the Locker. The table has
 // to exist: see CreateTable.
 func New(db *sql.DB) *Backend { return &Backend{db: db, table: "locks"} }
@@ -156,7 +151,7 @@ func asHolder(ctx context.Context, doing string, change func() (fence int64, err
 	return fence, nil
 }
 
-// Holder implements lock.Inspector. Since is read from the fence: after Lease.Raise, it is not a time.
+// Holder implements lock.Backend. Since is read from the fence: after Lease.Raise, it is not a time.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	r, err := b.read(ctx, key)
 	switch {
@@ -168,7 +163,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	return lock.Holder{Owner: r.owner, Since: time.UnixMicro(r.fence), Remaining: r.left}, nil
 }
 
-// Evict implements lock.Inspector: it renews the lease, for no time.
+// Evict implements lock.Backend: it renews the lease, for no time.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	_, err := b.Renew(ctx, lock.Claim{Key: key, Owner: owner})
 	return err

@@ -52,11 +52,6 @@ type Backend struct {
 	shut context.CancelFunc
 }
 
-var (
-	_ lock.Backend   = (*Backend)(nil)
-	_ lock.Inspector = (*Backend)(nil)
-)
-
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
 // number: four tolerate no more failures than three. The clients stay the caller's, to be closed after the Locker;
 // they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients,
@@ -131,7 +126,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return result("release", votes, err)
 }
 
-// Holder implements lock.Inspector: the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered. Since
+// Holder implements lock.Backend: the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered. Since
 // is not known.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
@@ -163,7 +158,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	return lock.Holder{}, result("holder", t, err)
 }
 
-// Evict implements lock.Inspector: it renews the lease, for no time.
+// Evict implements lock.Backend: it renews the lease, for no time.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	votes, err := b.ask(ctx, renewScript, lock.Claim{Key: key, Owner: owner}, tally.certain)
 	return result("evict", votes, err)

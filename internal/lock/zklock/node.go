@@ -64,7 +64,7 @@ func (b *Backend) find(p *place) error {
 	return nil
 }
 
-// Holder implements lock.Inspector. Since is when the holder entered the queue; Remaining is not known, since a lease
+// Holder implements lock.Backend. Since is when the holder entered the queue; Remaining is not known, since a lease
 // lasts as long as its session.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	return do(ctx, b, lock.Claim{Key: key}, func(*place) (h lock.Holder, err error) {
@@ -82,7 +82,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	})
 }
 
-// Evict implements lock.Inspector: it deletes the owner's node.
+// Evict implements lock.Backend: it deletes the owner's node.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	_, err := do(ctx, b, lock.Claim{Key: key}, func(*place) (none struct{}, err error) {
 		names, err := b.latest(key)

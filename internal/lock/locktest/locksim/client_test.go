@@ -15,6 +15,7 @@ import (
 
 // client is a process: a Locker, and as the Locker's backend the way to the store, on which messages are lost or late.
 type client struct {
+	lock.Backend // nil: the methods below are all that a worker's Locker calls
 	processPlan
 	*sim
 	locker *lock.Locker
