@@ -112,7 +112,8 @@ func renewalNeverRevives(t *testing.T, h Harness) {
 	second.gets(t)
 }
 
-// ownerAsksAgain: "asking again after a lost reply [...] finds the owner's own lease".
+// ownerAsksAgain: "asking again after a lost reply [...] finds the owner's own lease". A release tells the store which
+// fences were used.
 func ownerAsksAgain(t *testing.T, h Harness) {
 	o := owner{h.backend(t), lock.Claim{Key: key(t), Owner: "me", TTL: long}}
 	var last int64
@@ -123,8 +124,13 @@ func ownerAsksAgain(t *testing.T, h Harness) {
 		}
 		last = fence
 	}
+	o.claim.Fence = last + 1000
 	o.frees(t)
 	o.givesUp(t) // a repeated request: the store may remember who released last
+	if fence := o.gets(t); h.Fences && fence <= last+1000 {
+		t.Errorf("fence %d after a release that told of %d", fence, last+1000)
+	}
+	o.frees(t)
 }
 
 // ownerComparedWhole: "Owners are [...] compared whole", never by prefix.

@@ -27,7 +27,7 @@ func TestBackend_Conflicts(t *testing.T) {
 		}
 		server := &conflicting{Connector: connector}
 		db := sql.OpenDB(server)
-		closeLater(t, db)
+		t.Cleanup(func() { _ = db.Close() })
 		b := newBackend(t, db)
 		for _, c := range []struct {
 			errno uint16
@@ -105,7 +105,7 @@ func TestBackend_StuckRow(t *testing.T) {
 		}
 		defer func() { _ = tx.Rollback() }()
 		number(t, tx, "SELECT COUNT(*) FROM locks WHERE name = 'key' FOR UPDATE")
-		for range 20 {
+		for range 3 {
 			mustBeHeld(t, b, lock.Claim{Key: "key", Owner: "other", TTL: long, Queue: true})
 		}
 		if _, err := b.Renew(bounded(t), mine); err == nil || errors.Is(err, lock.ErrLost) {

@@ -7,11 +7,11 @@
 //
 // # How it works
 //
-// Each key has a row in the table locks, or in the one that NewTable names: owner, deadline, fence. Each request that
+// Each key has a row in the table locks, or in the table that NewTable names: owner, deadline, fence. Each request that
 // succeeds is one statement, an UPDATE of the row, on the condition that the key is free, has run out, or is the caller's
 // own. The fence comes back with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT
-// tells for how long the key is still held, and a row that is missing is inserted as a free one. A client that vanishes
-// leaves no transaction open, and no connection is kept while a lease is held.
+// tells for how long the key is still held, and a row that is missing is inserted as a free one. No connection is kept
+// while a lease is held.
 //
 // If another transaction has locked the row, the key counts as held: no server thread waits for the row to take or renew
 // it.
@@ -30,9 +30,9 @@
 // # What is not
 //
 // It polls. A waiter reads the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often, up
-// to 100 ms, with jitter, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key
-// again at once tends to win. Each acquisition and each release is a durable commit. An acquisition that arrives after its
-// caller's release keeps the key until its TTL has passed.
+// to 100 ms, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key again at once tends
+// to win. Each acquisition and each release is a durable commit. An acquisition that arrives after its caller's release
+// keeps the key until its TTL has passed.
 //
 // A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write, and do not hold
 // locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a
@@ -49,10 +49,9 @@
 //
 // # Several servers
 //
-// All processes have to write to the same server. Several servers that take writes (Group Replication in multi-primary
-// mode, Galera) are not supported: each judges deadlines by its own clock, row locks do not reach the other servers, and
-// two servers can both grant a key until one of the commits fails certification. Galera is also known to lose updates.
-// In single-primary mode, connect to the primary.
+// All processes have to write to the same server; in Group Replication's single-primary mode, to the primary. Where several
+// servers take writes (multi-primary mode, Galera), each judges deadlines by its own clock, and row locks do not reach the
+// others: two servers can grant the same key.
 //
 // # The pool
 //
@@ -60,9 +59,9 @@
 // A pool that the shop's own transactions have used up delays renewals, so give the locks a pool of their own if in
 // doubt. interpolateParams=true in the DSN halves the round trips.
 //
-// The user needs SELECT, INSERT and UPDATE on the table, and CREATE if CreateTable has to create it. The daily job needs
-// DELETE. The table must have no triggers: a trigger loses the LAST_INSERT_ID, and with it the fence. Statement-based
-// replication is unsafe with NOWAIT: set binlog_format to ROW or MIXED.
+// The user needs SELECT, INSERT and UPDATE on the table, and CREATE for CreateTable. The daily job needs DELETE. The table
+// must have no triggers: a trigger loses the LAST_INSERT_ID, and with it the fence. Statement-based replication is unsafe
+// with NOWAIT: set binlog_format to ROW or MIXED.
 //
 // The sources: MySQL Reference Manual, "Locking Reads" and "Information Functions"; for the fence's clock, hybrid logical
 // clocks (Kulkarni et al., 2014).

@@ -32,33 +32,17 @@ func NewTable(db *sql.DB, table string) (*Backend, error) {
 	return &Backend{db: db, table: table}, nil
 }
 
-// CreateTable creates the lock table unless it exists. If a table of that name has other columns, another primary key or
-// another engine, the error says what it has. Any number of processes may call it at the same time. schema.sql has the
-// statement for shops that create tables by migrations; CreateTable then only checks the table.
+// CreateTable creates the lock table unless a table of that name exists. Any number of processes may call it at the same
+// time. schema.sql has the statement for shops that create tables by migrations.
 func (b *Backend) CreateTable(ctx context.Context) error {
-	const want = "deadline datetime(6), fence bigint, name varbinary(512) primary key, owner varbinary(255), InnoDB"
-	var has string
-	err := b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
-	if err == nil && has == "" {
-		if _, err = b.db.ExecContext(ctx, b.on(schema)); err == nil {
-			err = b.db.QueryRowContext(ctx, describe, b.table).Scan(&has)
-		}
-	}
-	switch {
-	case err != nil:
+	if _, err := b.db.ExecContext(ctx, b.on(schema)); err != nil {
 		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
-	case has != want:
-		return fmt.Errorf("mysqllock: the table %s is not a lock table: it has %q, want %q; choose another name by NewTable", b.table, has, want)
 	}
 	return nil
 }
 
 // Acquire implements lock.Backend.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err error) {
-	if len(c.Key) > lock.MaxKey || c.Owner == "" || len(c.Owner) > 255 {
-		return g, fmt.Errorf("mysqllock: acquire: key of %d bytes, owner of %d: want at most %d, and 1 to 255",
-			len(c.Key), len(c.Owner), lock.MaxKey)
-	}
 	err = retry(ctx, func() (err error) {
 		g, err = b.take(ctx, c)
 		if errors.Is(err, sql.ErrNoRows) {

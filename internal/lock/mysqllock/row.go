@@ -38,12 +38,6 @@ const (
 	// A release may wait for the row: it is right whenever it happens.
 	releaseRow = "UPDATE `locks` SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
 		" WHERE name = ? AND " + ifHeld
-
-	// What the table has of the columns that matter; empty: nothing, or there is no such table. MariaDB says bigint(20).
-	describe = "SELECT COALESCE(CONCAT(GROUP_CONCAT(column_name, ' ', REPLACE(column_type, '(20)', '')," +
-		" IF(column_key = 'PRI', ' primary key', '') ORDER BY column_name SEPARATOR ', '), ', ', MAX(COALESCE(engine, 'no engine'))), '')" +
-		" FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)" +
-		" WHERE table_schema = DATABASE() AND table_name = ? AND column_name IN ('name', 'owner', 'fence', 'deadline')"
 )
 
 // row is the state of a key, by the database's clock.

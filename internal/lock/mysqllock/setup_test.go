@@ -39,17 +39,8 @@ func open(t testing.TB, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, db)
+	t.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-func closeLater(t testing.TB, db *sql.DB) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("close pool: %v", err)
-		}
-	})
 }
 
 // with returns the DSN with one more parameter.
@@ -70,14 +61,7 @@ func with(t testing.TB, dsn, name, value string) string {
 func newBackend(t testing.TB, db *sql.DB) *mysqllock.Backend {
 	t.Helper()
 	b := mysqllock.New(db)
-	if err := b.CreateTable(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	testserver.Must(t, b.CreateTable(bounded(t)))
 	return b
 }
 

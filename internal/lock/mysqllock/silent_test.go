@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
@@ -46,7 +45,7 @@ func TestBackend_SilentConnection(t *testing.T) {
 				if err := direct.Release(bounded(t), free); err != nil {
 					t.Fatal(err)
 				}
-				b, fell, _ := fallsSilent(t, dsn, c.statement)
+				b, fell := fallsSilent(t, dsn, c.statement)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				returned := make(chan error, 1)
@@ -59,29 +58,6 @@ func TestBackend_SilentConnection(t *testing.T) {
 			})
 		})
 	}
-}
-
-// "An acquisition that arrives after its caller's release keeps the key until its TTL has passed", and no longer.
-func TestBackend_LateAcquisition(t *testing.T) {
-	late := lock.Claim{Key: "key", Owner: "late", TTL: time.Second}
-	onBoth(t, func(t *testing.T, dsn string) {
-		direct := newBackend(t, open(t, dsn))
-		b, fell, speak := fallsSilent(t, dsn, "LAST_INSERT_ID")
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { <-fell; cancel() }()
-		if _, err := b.Acquire(ctx, late); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Acquire: %v, want the context's error", err)
-		}
-		if err := direct.Release(bounded(t), late); !errors.Is(err, lock.ErrLost) {
-			t.Fatalf("Release: %v, want ErrLost", err)
-		}
-		speak()
-		next := lock.Claim{Key: "key", Owner: "next", TTL: long}
-		testserver.Until(t, "the key is free", patience, func() bool {
-			g, err := direct.Acquire(bounded(t), next)
-			return err == nil && !g.Held
-		})
-	})
 }
 
 // "If the answer to a request is lost, asking again or a release settles it".
@@ -120,11 +96,11 @@ func TestBackend_AnswerLost(t *testing.T) {
 }
 
 // fallsSilent returns a Backend one of whose connections falls silent, without breaking, when it sends the statement:
-// fell is then closed. It goes on when speak is called.
-func fallsSilent(t *testing.T, dsn, statement string) (b *mysqllock.Backend, fell chan struct{}, speak func()) {
+// fell is then closed.
+func fallsSilent(t *testing.T, dsn, statement string) (b *mysqllock.Backend, fell chan struct{}) {
 	t.Helper()
 	fell, silence := make(chan struct{}), make(chan struct{})
-	falls, speak := sync.OnceFunc(func() { close(fell) }), sync.OnceFunc(func() { close(silence) })
+	falls := sync.OnceFunc(func() { close(fell) })
 	dsn, _ = testserver.Judged(t, with(t, dsn, "interpolateParams", "true"), func(sent string) testserver.Fate {
 		if strings.Contains(sent, statement) {
 			falls()
@@ -132,8 +108,8 @@ func fallsSilent(t *testing.T, dsn, statement string) (b *mysqllock.Backend, fel
 		}
 		return testserver.Pass
 	})
-	t.Cleanup(speak) // before the link is closed
-	return mysqllock.New(open(t, dsn)), fell, speak
+	t.Cleanup(func() { close(silence) }) // before the link is closed
+	return mysqllock.New(open(t, dsn)), fell
 }
 
 // await fails the test if nothing comes.
