@@ -21,8 +21,7 @@
 //
 //   - With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not
 //     there.
-//   - An operation waits for Options.NodeTimeout at most, and an acquisition that finds no quorum for three of them and
-//     the pauses between, whatever the clients do.
+//   - An operation waits for Options.NodeTimeout at most, whatever the clients do.
 //   - Renewal by quorum: lock.ErrLost means that so many nodes refuse that no quorum can hold the key for this owner. If
 //     too few answer, the error is ErrNoQuorum, and the Locker tries again until its deadline.
 //   - Without a majority no lease is granted, and the votes of the living nodes are released.
@@ -41,10 +40,9 @@
 // longest TTL has passed. lock.Options.Margin has to cover the drift as well: its default, a tenth of the TTL, does.
 //
 // A lease that is renewed survives a rolling restart of nodes that keep their data, one at a time. A renewal never takes a
-// key on a node again, and so a lease granted while a node was down keeps only the other nodes' votes: before the next node
-// is stopped, wait until such leases have been released. A node that loses its data is started again only after the longest
-// TTL has passed. To replace a node's address, stop all Lockers first: a quorum of the old list and a quorum of the new one
-// can have no node in common.
+// key on a node again, so a lease that was granted while a node was down keeps only the other nodes' votes: before the next
+// node is stopped, wait until such leases have been released. To replace a node's address, stop all Lockers first: a quorum
+// of the old list and a quorum of the new one can have no node in common.
 //
 // It polls. By default a waiter notices a release after some 90 ms on average. Waiters have no order, and a process
 // that takes a hot key again at once tends to win; it serves its own callers for lock.Options.HandoffTime. TryAcquire

@@ -14,8 +14,10 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// long is a TTL that no test waits for.
-const long = 10 * patience
+const (
+	long  = 10 * patience          // a TTL that no test waits for
+	brief = 700 * time.Millisecond // a NodeTimeout that tests wait for
+)
 
 // "With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not there."
 // In the case "stuck" the NodeTimeout is longer than the test: nothing of this waits for a node that does not answer.
@@ -35,7 +37,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 			if fail != nil {
 				fail(t, servers, nodes)
 			}
-			timeout := 2 * time.Second
+			timeout := brief
 			if fail == nil {
 				timeout = patience
 			}
@@ -85,7 +87,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 func TestBackend_MajorityDown(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
-	b, _ := newBackend(t, addrs(servers), redlock.Options{Delay: time.Millisecond, NodeTimeout: time.Second})
+	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: time.Second})
 	locker := lock.New(b, lock.Options{TTL: long})
 	lease, err := locker.Acquire(bounded(t), "held before")
 	if err != nil {
@@ -125,9 +127,7 @@ func TestBackend_HolderUnknown(t *testing.T) {
 		t.Errorf("Holder: %+v, %v; want me", h, err)
 	}
 	for _, s := range servers {
-		for ctx := bounded(t); len(s.Keys()) == 0 && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond) // a grant does not wait for the last nodes
-		}
+		testserver.Until(t, "the last nodes have granted it", patience, func() bool { return len(s.Keys()) > 0 })
 	}
 	servers[0].FlushAll()
 	servers[1].FlushAll()
@@ -142,7 +142,7 @@ func TestBackend_HolderUnknown(t *testing.T) {
 func TestBackend_MajorityHangs(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
-	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: 2 * time.Second})
+	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: brief})
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	mustGrant(t, b, mine)
 	for _, g := range gates[:3] {
@@ -305,14 +305,9 @@ func TestBackend_NodesForget(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
 	c := lock.Claim{Key: "key", Owner: "me", TTL: long}
-	if g, err := b.Acquire(bounded(t), c); err != nil || g.Held {
-		t.Fatalf("Acquire: %+v, %v", g, err)
-	}
+	mustGrant(t, b, c)
 	for i, want := range []error{nil, nil, lock.ErrLost} {
-		// The grant's last answers come when they like; a restart is not before them.
-		for ctx := bounded(t); len(servers[i].Keys()) == 0 && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
+		testserver.Until(t, "the node has granted it", patience, func() bool { return len(servers[i].Keys()) > 0 })
 		servers[i].FlushAll()
 		if _, err := b.Renew(bounded(t), c); !errors.Is(err, want) {
 			t.Errorf("Renew after %d of 5 forgot: %v, want %v", i+1, err, want)

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -52,19 +53,13 @@ func connect(t testing.TB, addrs []string) ([]redis.UniversalClient, []*gate) {
 	clients, gates := make([]redis.UniversalClient, len(addrs)), make([]*gate, len(addrs))
 	for i, addr := range addrs {
 		o, err := redis.ParseURL("redis://" + addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.ContextTimeoutEnabled = true
+		testserver.Must(t, err)
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1 // a node that is down fails at once
 		client := redis.NewClient(o)
 		gates[i] = &gate{}
 		client.AddHook(gates[i])
 		clients[i] = client
-		t.Cleanup(func() {
-			if err := client.Close(); err != nil {
-				t.Errorf("close client: %v", err)
-			}
-		})
+		t.Cleanup(func() { _ = client.Close() })
 	}
 	return clients, gates
 }
@@ -211,10 +206,7 @@ func mustBeEmpty(t testing.TB, b lock.Backend, servers ...*miniredis.Miniredis) 
 // not wait longer for what is given back.
 func awaitEmpty(t testing.TB, servers ...*miniredis.Miniredis) {
 	t.Helper()
-	ctx := bounded(t)
-	for _, s := range servers {
-		for len(s.Keys()) > 0 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+	for i, s := range servers {
+		testserver.Until(t, fmt.Sprintf("node %d keeps nothing", i), patience, func() bool { return len(s.Keys()) == 0 })
 	}
 }

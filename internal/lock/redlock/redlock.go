@@ -32,13 +32,7 @@ type Options struct {
 	Delay time.Duration
 }
 
-const (
-	prefix = "redlock:" // of all keys
-
-	// driftFactor is the share of the TTL by which the clocks of nodes and clients may differ in speed; 2 ms are added
-	// for the granularity of expiry.
-	driftFactor = 0.01
-)
+const prefix = "redlock:" // of all keys
 
 // Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey. See the package comment for its
 // promises.
@@ -70,32 +64,22 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 	return b
 }
 
-// attempts is how often a waiter asks before it returns ErrNoQuorum.
-const attempts = 3
-
 // Acquire implements lock.Backend. Held means that a quorum answered, but did not agree: a holder cannot be
 // distinguished from another caller that asks at the same time.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	for attempt := 1; ; attempt++ {
-		began := time.Now()
-		votes, err := b.ask(ctx, acquireScript, c, tally.settled)
-		if votes.won() && validity(c.TTL, time.Since(began)) > 0 {
-			return lock.Grant{}, nil
-		}
-		b.send(releaseScript, c) // on all nodes, in the background
-		held := lock.Grant{Held: true, Retry: b.opt.Delay + rand.N(4*b.opt.Delay)}
-		switch {
-		case ctx.Err() != nil:
-			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", context.Cause(ctx))
-		case votes.answered() >= votes.quorum():
-			return held, nil
-		case !c.Queue || attempt == attempts:
-			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
-		}
-		if err := b.Wait(ctx, c, held); err != nil {
-			return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
-		}
+	began := time.Now()
+	votes, err := b.ask(ctx, acquireScript, c, tally.settled)
+	if votes.won() && validity(c.TTL, time.Since(began)) > 0 {
+		return lock.Grant{}, nil
 	}
+	b.send(releaseScript, c) // on all nodes, in the background
+	switch {
+	case ctx.Err() != nil:
+		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", context.Cause(ctx))
+	case votes.answered() >= votes.quorum():
+		return lock.Grant{Held: true, Retry: b.opt.Delay + rand.N(4*b.opt.Delay)}, nil
+	}
+	return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
 }
 
 // Wait implements lock.Backend: it sleeps for g.Retry.
@@ -266,8 +250,8 @@ func (t tally) certain() bool {
 	return t.won() || t.lost() || cannotWin && cannotLose
 }
 
-// validity is for how long a grant that took elapsed to get may be trusted.
+// validity is for how long a grant that took elapsed to get may be trusted. The clocks of nodes and clients may differ in
+// speed by 1 %, and expiry by 2 ms.
 func validity(ttl, elapsed time.Duration) time.Duration {
-	drift := time.Duration(float64(ttl)*driftFactor) + 2*time.Millisecond
-	return ttl - elapsed - drift
+	return ttl - elapsed - ttl/100 - 2*time.Millisecond
 }

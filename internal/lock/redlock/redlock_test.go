@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
@@ -47,9 +46,7 @@ func TestRedlock(t *testing.T) {
 						t.Helper()
 						clients, _ := connect(t, nodes)
 						for _, client := range clients {
-							if err := client.FlushAll(t.Context()).Err(); err != nil {
-								t.Fatalf("FLUSHALL: %v", err)
-							}
+							testserver.Must(t, client.FlushAll(t.Context()).Err())
 						}
 					},
 				}
@@ -103,23 +100,4 @@ func TestBackend_NoValidityLeft(t *testing.T) {
 		t.Errorf("%+v, want no grant", g)
 	}
 	mustBeEmpty(t, b, servers...)
-}
-
-// New panics without clients and with options that cannot work.
-func TestNew_Panics(t *testing.T) {
-	client := redis.NewClient(&redis.Options{})
-	defer func() { _ = client.Close() }()
-	for name, f := range map[string]func(){
-		"no clients": func() { redlock.New(nil, redlock.Options{}) },
-		"options":    func() { redlock.New([]redis.UniversalClient{client}, redlock.Options{Delay: -1}) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: New accepts it", name)
-				}
-			}()
-			f()
-		}()
-	}
 }
