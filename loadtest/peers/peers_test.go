@@ -96,10 +96,9 @@ func TestPeer_cancelled(t *testing.T) {
 // fake is a peer of one slot that misbehaves on demand.
 type fake struct {
 	slot   chan struct{}
-	open   bool          // lets all in
-	forget int           // the turn after which the slot is never freed
-	deaf   chan struct{} // if set: waits for it, and not for contexts
-	broken error         // of every release
+	open   bool  // lets all in
+	forget int   // the turn after which the slot is never freed
+	broken error // of every release
 
 	turns int // guarded by the slot
 }
@@ -108,13 +107,9 @@ func (f *fake) acquire(ctx context.Context, _ string) (func() error, error) {
 	if f.open {
 		return func() error { return nil }, nil
 	}
-	cancelled := ctx.Done()
-	if f.deaf != nil {
-		cancelled = f.deaf
-	}
 	select {
 	case f.slot <- struct{}{}:
-	case <-cancelled:
+	case <-ctx.Done():
 		return nil, errors.New("gave up")
 	}
 	time.Sleep(time.Millisecond)
@@ -129,7 +124,7 @@ func (f *fake) acquire(ctx context.Context, _ string) (func() error, error) {
 func (f *fake) close() error { return nil }
 
 // A lock does 500 turns of 2 ms in a second. What one does wrong is found out, and a hang ends when the library is
-// cancelled, or is left behind.
+// cancelled.
 func TestLoad_run(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -139,12 +134,9 @@ func TestLoad_run(t *testing.T) {
 		{"a lock", fake{}, func(r round) bool {
 			return r.right() && r.perSecond == 500 && r.perClient[0]+r.perClient[1] == 500 && r.longest >= 2*time.Millisecond && r.gap.Round(100*time.Microsecond) == time.Millisecond
 		}},
-		{"lets two in", fake{open: true}, func(r round) bool { return !r.right() && r.overlaps > 0 && r.lost > 0 }},
+		{"lets two in", fake{open: true}, func(r round) bool { return !r.right() && r.overlaps > 0 }},
 		{"hangs", fake{forget: 20}, func(r round) bool {
-			return errors.Is(r.err, errHung) && !strings.Contains(r.err.Error(), "return") && r.perSecond == 0 && r.longest >= patience-time.Second
-		}},
-		{"hangs and hears nothing", fake{forget: 20, deaf: make(chan struct{})}, func(r round) bool {
-			return errors.Is(r.err, errHung) && strings.Contains(r.err.Error(), "did not return")
+			return errors.Is(r.err, errHung) && r.perSecond == 0 && r.longest >= patience-time.Second
 		}},
 		{"hangs at once", fake{forget: 1}, func(r round) bool { return errors.Is(r.err, errHung) }},
 		{"fails", fake{broken: errors.New("no luck")}, func(r round) bool { return r.perSecond == 0 && r.err != nil && !r.right() }},
@@ -153,10 +145,6 @@ func TestLoad_run(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := c.fake
 				f.slot = make(chan struct{}, 1)
-				if f.deaf != nil {
-					f.deaf = make(chan struct{})
-					defer func() { close(f.deaf) }()
-				}
 				p := peer{name: "fake", open: func(string, time.Duration) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
 				l := load{clients: 2, goroutines: 3, keys: 1, hold: time.Millisecond}
 				r, err := l.run(t.Context(), p, "", "key", time.Second)
@@ -175,7 +163,7 @@ func TestResult_print(t *testing.T) {
 	r := &result{load: load{name: "hot"}, peers: allPeers(), rows: map[string][]round{
 		raw:           {{perSecond: 900}, {perSecond: 900}},
 		"redsync":     {{perSecond: 200, perClient: []int{10, 10}, turns: 2, commands: 10}, {perSecond: 200, turns: 1, commands: 5, perClient: []int{482, 24}}},
-		"redislock":   {{overlaps: 2, lost: 1}, {}},
+		"redislock":   {{overlaps: 2}, {}},
 		"rueidislock": {{perSecond: 400}, {err: errHung}},
 		ours:          {{perSecond: 800, gap: 44 * time.Microsecond}, {perSecond: 1600, gap: 44 * time.Microsecond}},
 	}}
@@ -183,7 +171,7 @@ func TestResult_print(t *testing.T) {
 	r.print(&out)
 	got := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"redsync 200 0.22 0.50 0s 482/24 = 20.08 5.00 - yes", "redislock 0 - - 0s - 0.00 - NO: 2 overlaps, 1 lost updates",
+		"redsync 200 0.22 0.50 0s 482/24 = 20.08 5.00 - yes", "redislock 0 - - 0s - 0.00 - NO: 2 overlaps",
 		"rueidislock 400 0.44 1.00 0s - 0.00 - hung", "ours 1200 1.33 2.00 0s - 0.00 44µs yes",
 	} {
 		if !strings.Contains(got, want) {
