@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"os"
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -428,27 +426,6 @@ func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
 	mustRelease(t, lease)
 	cancel()
 	all.Wait()
-}
-
-// "Without the right to subscribe", Redis is asked for the subscription less and less often.
-func TestRedis_NoRightToSubscribe_backsOff(t *testing.T) {
-	t.Parallel()
-	admin := connect(t, testserver.Redis(t))
-	restrict(t, admin, "quiet", "~*", "+@all", "resetchannels")
-	var dials atomic.Int32
-	client := closing(t, redis.NewClient(&redis.Options{
-		Addr: admin.Options().Addr, Username: "quiet", Password: "quiet", ContextTimeoutEnabled: true,
-		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		},
-	}))
-	locker := newLocker(t, lock.NewRedis(client), lock.Options{})
-	mustRelease(t, mustAcquire(t, locker, t.Name()))
-	time.Sleep(2 * time.Second) // what is tested is that little happens
-	if n := dials.Load(); n > 10 {
-		t.Errorf("%d connections by an idle Locker", n)
-	}
 }
 
 // restrict makes a user with these rights and its own name as password.

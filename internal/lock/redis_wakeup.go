@@ -42,8 +42,7 @@ type wakeups struct {
 
 const (
 	reconnectFirst = 100 * time.Millisecond // between a failed subscription and the next; each time twice as long
-	reconnectMost  = time.Second            // if there is no connection
-	refusedMost    = time.Minute            // if Redis refuses it, for example because the user lacks the right
+	reconnectMost  = time.Second
 )
 
 func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
@@ -107,22 +106,14 @@ func (w *wakeups) subscribe() {
 		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
 		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
 		err := sub.Subscribe(w.open, w.prefix+"wake:"+w.process)
-		worked := false
-		if err == nil {
-			worked, err = w.receive(sub)
-		}
+		worked := err == nil && w.receive(sub)
 		stop()
 		_ = sub.Close()
 		w.settle()
 		w.broken()
-		var refused redis.Error
-		switch {
-		case worked:
+		nap = min(2*nap, reconnectMost)
+		if worked {
 			nap = reconnectFirst
-		case errors.As(err, &refused):
-			nap = min(2*nap, refusedMost)
-		default:
-			nap = min(2*nap, reconnectMost)
 		}
 		select {
 		case <-time.After(nap):
@@ -133,7 +124,7 @@ func (w *wakeups) subscribe() {
 
 // receive handles the messages of a subscription until its connection fails or does not answer a ping. It reports whether
 // the subscription was confirmed.
-func (w *wakeups) receive(sub *redis.PubSub) (worked bool, err error) {
+func (w *wakeups) receive(sub *redis.PubSub) (worked bool) {
 	pinged := false
 	for {
 		message, err := sub.ReceiveTimeout(w.open, w.patience)
@@ -141,13 +132,10 @@ func (w *wakeups) receive(sub *redis.PubSub) (worked bool, err error) {
 		switch {
 		case err == nil:
 			pinged = false
-		case !pinged && errors.As(err, &network) && network.Timeout():
+		case !pinged && errors.As(err, &network) && network.Timeout() && sub.Ping(w.open) == nil:
 			pinged = true
-			if err := sub.Ping(w.open); err != nil {
-				return worked, err
-			}
 		default:
-			return worked, err
+			return worked
 		}
 		switch m := message.(type) {
 		case *redis.Message:

@@ -130,18 +130,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // result is a case with its rounds.
 type result struct {
 	load
-	peers  []peer
-	rows   map[string][]round // by the peer's name
-	sleeps []float64          // pauses as long as the hold that one goroutine got done per second, by round: the ideal
+	peers []peer
+	rows  map[string][]round // by the peer's name
 }
 
 // compare lets the peers take turns, round after round, in rotating order.
 func compare(ctx context.Context, s settings, l load) (*result, error) {
 	r := &result{load: l, peers: s.peers, rows: map[string][]round{}}
 	for n := range s.rounds {
-		if l.hold > 0 {
-			r.sleeps = append(r.sleeps, sleepLoop(ctx, l.hold, s.time))
-		}
 		for _, i := range stats.Rotation(len(s.peers), n) {
 			p := s.peers[i]
 			runtime.GC() // what the one before left behind is not this one's
@@ -165,23 +161,10 @@ func compare(ctx context.Context, s settings, l load) (*result, error) {
 	return r, nil
 }
 
-func sleepLoop(ctx context.Context, pause, length time.Duration) float64 {
-	began, n := time.Now(), 0
-	for ctx.Err() == nil && time.Since(began) < length {
-		time.Sleep(pause)
-		n++
-	}
-	return float64(n) / time.Since(began).Seconds()
-}
-
 // print writes the table of the case.
 func (r *result) print(out io.Writer) {
 	var rows []table.Row
 	fastest := r.rates(r.fastest())
-	if r.sleeps != nil {
-		toRaw, toFastest := stats.Ratio(r.sleeps, r.rates(raw)), stats.Ratio(r.sleeps, fastest)
-		rows = append(rows, table.Row{"sleep loop", median(r.sleeps), toRaw, toFastest})
-	}
 	for _, p := range r.peers {
 		rounds, rates := r.rows[p.name], r.rates(p.name)
 		longest := slices.Max(figures(rounds, func(one round) time.Duration { return one.longest }))
