@@ -586,6 +586,7 @@ func TestLocker_Panics(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	locktest.Run(t, func(*testing.T) locktest.Harness {
 		store := lock.NewMemory()
 		return locktest.Harness{
