@@ -14,23 +14,9 @@
 //
 // # What is checked
 //
-//   - Of all leases on a key, one at a time is trusted, and fences rise (history_test.go). Leases on both sides of an
-//     instant at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise
-//     otherwise.
-//   - A lease is trusted until the end that the store's answers allow, to the nanosecond, whatever hangs.
-//   - No renewal is sent once a key was given back; nothing is given back before the answer to its request has come; no
-//     request is sent under an owner that was given back, twice at once, or again without a notification or its time
-//     having come.
-//   - Acquire returns at the instant of its context's deadline or the end of its MaxWait, and in the time of a request
-//     after its context is cancelled or the Locker is closed, with the errors that say so.
-//   - Release takes a bounded time, returns the same twice, and frees a key only after the last of the leases that were
-//     taken under each other. All of these end with the first one's loss, and the context of AcquireAll with any of its
-//     keys.
-//   - Waiters of a process are served in the order in which they came, and hand-offs have their bounds.
-//   - Without faults no lease is lost, and no key is free for long while a worker waits for it. After the faults every
-//     waiter is served, in a time that is bounded by the TTLs.
-//   - When all Lockers are closed no key is held and no queue is left in the store: at once without faults, else after
-//     the TTLs. No goroutine is left: that would be a deadlock of the bubble.
+// All that package lock promises whatever the store is: each check quotes its promise. Leases on both sides of an instant
+// at which the store lost its memory or its clock leapt ahead may overlap: package lock does not promise otherwise. A
+// goroutine that is left would be a deadlock of the bubble.
 //
 // # What a seed repeats
 //
