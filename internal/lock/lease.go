@@ -191,9 +191,6 @@ func (e *Lease) doRelease() {
 	if told := l.opt.Observer.Held; told != nil {
 		told(e.key, held)
 	}
-	if told := l.opt.Observer.HandedOver; told != nil && handedOver {
-		told(e.key)
-	}
 }
 
 // Leases are the leases on several keys, taken together.

@@ -27,12 +27,11 @@ func (r *record) note(event string) {
 
 func (r *record) observer() lock.Observer {
 	return lock.Observer{
-		Waited:     func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("waited, acquired ", err == nil)) },
-		Contended:  func(string) { r.note("contended") },
-		Held:       func(string, time.Duration) { r.note("held") },
-		HandedOver: func(string) { r.note("handed over") },
-		Renewed:    func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("renewed ", err == nil)) },
-		Lost:       func(_ string, cause error) { r.note(fmt.Sprint("lost ", errors.Is(cause, lock.ErrLost))) },
+		Waited:    func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("waited, acquired ", err == nil)) },
+		Contended: func(string) { r.note("contended") },
+		Held:      func(string, time.Duration) { r.note("held") },
+		Renewed:   func(_ string, _ time.Duration, err error) { r.note(fmt.Sprint("renewed ", err == nil)) },
+		Lost:      func(_ string, cause error) { r.note(fmt.Sprint("lost ", errors.Is(cause, lock.ErrLost))) },
 	}
 }
 
@@ -70,7 +69,7 @@ func TestObserver(t *testing.T) {
 		delete(told.counts, "renewed false")
 		want := map[string]int{
 			"waited, acquired true": 3, "waited, acquired false": 1, "contended": 1,
-			"held": 2, "handed over": 1, "renewed true": 1, "lost true": 1,
+			"held": 2, "renewed true": 1, "lost true": 1,
 		}
 		if !maps.Equal(told.counts, want) {
 			t.Errorf("told %v, want %v", told.counts, want)

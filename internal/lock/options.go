@@ -79,9 +79,6 @@ type Observer struct {
 	// Held: a lease was released after d.
 	Held func(key string, d time.Duration)
 
-	// HandedOver: it went to the next waiter of this process, without asking the store.
-	HandedOver func(key string)
-
 	// Renewed: a renewal has ended after d, with the store's error if it failed.
 	Renewed func(key string, d time.Duration, err error)
 
