@@ -219,7 +219,7 @@ func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared aft
 			"GET /", "GET /v2/orders", "GET /v1/skus/", "POST /v1/order", "GET //v1/skus", "GET /v1//skus", "GET /v1/skus/../audit", "GET /./v1/skus", "GET /v1/skus%2F",
 			"GET /v1%2forders", "GET /v1%2Fskus", "GET /v1%5Cskus", "GET /V1/SKUS", "GET /v1/skus;limit=1", "GET /v1/skus%20", "GET /openapi.yaml/..",
 			"POST /v1/orders/ANN/refund", "GET /v1/ordersx",
-			"POST /v1/skus/mug/movements", "GET /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/tapes/a", "GET /v1/strategies",
+			"POST /v1/skus/mug/movements", "GET /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/recordings/a", "GET /v1/strategies",
 		},
 		"404 sku-not-found": {
 			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/%25", "GET /v1/skus/mug%00", "GET /v1/skus/" + times("m", 5_000), "GET /v1/skus/%2e%2e", "GET /v1/skus/%256dug",

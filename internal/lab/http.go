@@ -16,10 +16,10 @@ import (
 
 // handler is the buyers' listener of a teaching shop. Beside what buyers may do it has
 //
-//	GET  /v1/strategies           the ways to sell that the header Shop-Strategy may name, the default first
-//	GET  /v1/tapes/{tape}         a Recording, once its version is higher than ?seen=N, or after 10 s as it is
-//	GET  /v1/tapes/{tape}/lock    the LockState of the lock that the recorded request has asked for last
-//	POST /v1/tapes/{tape}/{move}  make a Move with the request; the Recording
+//	GET  /v1/strategies                the ways to sell that the header Shop-Strategy may name, the default first
+//	GET  /v1/recordings/{name}         a Recording, once its version is higher than ?seen=N, or after 10 s as it is
+//	GET  /v1/recordings/{name}/lock    the LockState of the lock that the recorded request has asked for last
+//	POST /v1/recordings/{name}/{move}  make a Move with the request; the Recording
 //
 // and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, PATCH /v1/skus/{sku}, and GET and
 // POST /v1/skus/{sku}/movements.
@@ -51,20 +51,20 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 			answer(w, nil, fmt.Errorf("%w: seen: want the version of a recording, 0 or more", ErrInvalid))
 			return
 		}
-		recording, err := l.recorder.Look(r.Context(), r.PathValue("tape"), int(seen))
+		recording, err := l.recorder.Look(r.Context(), r.PathValue("name"), int(seen))
 		answer(w, recording, err)
 	}
-	mux.HandleFunc("GET /v1/tapes/{tape}", look)
-	mux.HandleFunc("GET /v1/tapes/{tape}/lock", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /v1/recordings/{name}", look)
+	mux.HandleFunc("GET /v1/recordings/{name}/lock", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
 		defer cancel()
-		state, err := l.recorder.Holder(ctx, r.PathValue("tape"))
+		state, err := l.recorder.Holder(ctx, r.PathValue("name"))
 		answer(w, state, err)
 	})
-	mux.HandleFunc("POST /v1/tapes/{tape}/{move}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /v1/recordings/{name}/{move}", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
 		defer cancel()
-		if err := l.recorder.Do(ctx, Move(r.PathValue("move")), r.PathValue("tape")); err != nil {
+		if err := l.recorder.Do(ctx, Move(r.PathValue("move")), r.PathValue("name")); err != nil {
 			answer(w, nil, err)
 			return
 		}
@@ -140,12 +140,12 @@ type choiceKey struct{}
 //
 //	Shop-Strategy: none    how, by a strategy that is available
 //	Shop-Think: 2ms        the pause between reading stock and writing it, at most maxThink
-//	Shop-Tape: a           record what the request does, under this name
-//	Shop-Stop: each        with Shop-Tape: stop before each step that another request can notice
+//	Shop-Recording: a      record what the request does, under this name
+//	Shop-Stop: each        with Shop-Recording: stop before each step that another can notice
 //
 // The error is an httpapi.ErrMalformed.
 func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
-	if err := atMostOnce(h, "Shop-Strategy", "Shop-Think", "Shop-Tape", "Shop-Stop"); err != nil {
+	if err := atMostOnce(h, "Shop-Strategy", "Shop-Think", "Shop-Recording", "Shop-Stop"); err != nil {
 		return by, q, err
 	}
 	by.think = l.settings.Think
@@ -156,14 +156,14 @@ func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
 	if think != "" {
 		by.think, err = time.ParseDuration(think)
 	}
-	q = Request{Name: h.Get("Shop-Tape"), Step: stop == "each"}
+	q = Request{Name: h.Get("Shop-Recording"), Step: stop == "each"}
 	switch {
 	case err != nil || by.think < 0 || by.think > maxThink:
 		err = fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, maxThink)
 	case stop != "" && !q.Step:
 		err = fmt.Errorf("%w: header Shop-Stop %.80q: want each", httpapi.ErrMalformed, stop)
 	case q.Step && q.Name == "":
-		err = fmt.Errorf("%w: header Shop-Stop needs Shop-Tape, by which to step", httpapi.ErrMalformed)
+		err = fmt.Errorf("%w: header Shop-Stop needs Shop-Recording, by which to step", httpapi.ErrMalformed)
 	}
 	return by, q, err
 }

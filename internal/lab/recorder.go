@@ -94,7 +94,6 @@ type Event struct {
 
 // Recording is what a request has done so far.
 type Recording struct {
-	Name    string  `json:"tape"`
 	State   string  `json:"state"`
 	Next    string  `json:"next,omitempty"` // the step that it has stopped before
 	Line    string  `json:"line,omitempty"` // of the source, which takes this step; empty if unknown
@@ -143,7 +142,7 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 	t := &Trace{
 		name: q.Name, skus: q.SKUs, number: r.begun.Add(1), stepped: q.Step,
 		changed: make(chan struct{}), turn: make(chan struct{}, 1),
-		recording: Recording{Name: q.Name, State: Running, Events: []Event{}},
+		recording: Recording{State: Running, Events: []Event{}},
 	}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	if err := r.keep(t); err != nil {

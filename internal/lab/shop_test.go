@@ -203,11 +203,11 @@ func TestShop_recording(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.buy(t, http.StatusCreated, "key-1", "mug", 1, "Shop-Strategy: redis", "Shop-Tape: a", "Shop-Stop: each")
+		s.buy(t, http.StatusCreated, "key-1", "mug", 1, "Shop-Strategy: redis", "Shop-Recording: a", "Shop-Stop: each")
 	}()
 	var got Recording
 	testserver.Until(t, "the request is recorded", time.Minute, func() bool {
-		w, err := http.Get(s.URL() + "/v1/tapes/a")
+		w, err := http.Get(s.URL() + "/v1/recordings/a")
 		if err != nil {
 			return false
 		}
@@ -215,13 +215,13 @@ func TestShop_recording(t *testing.T) {
 	})
 	var stops []string
 	for got.State != Ended {
-		text, _ := s.call(t, http.StatusOK, "GET /v1/tapes/a?seen="+strconv.Itoa(got.Version), "")
+		text, _ := s.call(t, http.StatusOK, "GET /v1/recordings/a?seen="+strconv.Itoa(got.Version), "")
 		if got = decode[Recording](t, text); got.State != Stopped {
 			continue
 		}
 		verb, _, _ := strings.Cut(got.Next, " sku:")
 		stops = append(stops, verb)
-		text, _ = s.call(t, http.StatusOK, "GET /v1/tapes/a/lock", "")
+		text, _ = s.call(t, http.StatusOK, "GET /v1/recordings/a/lock", "")
 		if is, holds := decode[LockState](t, text), len(stops) > 1; (is.Owner != "") != holds || (is.TTL > 0) != holds {
 			t.Errorf("before %s: got lock %+v", got.Next, is)
 		}
@@ -229,7 +229,7 @@ func TestShop_recording(t *testing.T) {
 		if len(stops) == 3 {
 			move = "resume"
 		}
-		text, _ = s.call(t, http.StatusOK, "POST /v1/tapes/a/"+move, "")
+		text, _ = s.call(t, http.StatusOK, "POST /v1/recordings/a/"+move, "")
 		got = decode[Recording](t, text)
 	}
 	<-done
@@ -250,12 +250,12 @@ func TestShop_recording(t *testing.T) {
 		status int
 		call   string
 	}{
-		{404, "GET /v1/tapes/unknown"}, {404, "GET /v1/tapes/unknown/lock"}, {400, "GET /v1/tapes/a?seen=-1"},
-		{404, "POST /v1/tapes/unknown/resume"}, {400, "POST /v1/tapes/a/leap"}, {400, "POST /v1/tapes/a/step"},
+		{404, "GET /v1/recordings/unknown"}, {404, "GET /v1/recordings/unknown/lock"}, {400, "GET /v1/recordings/a?seen=-1"},
+		{404, "POST /v1/recordings/unknown/resume"}, {400, "POST /v1/recordings/a/leap"}, {400, "POST /v1/recordings/a/step"},
 	} {
 		s.call(t, bad.status, bad.call, "")
 	}
-	s.buy(t, http.StatusBadRequest, "key-2", "mug", 1, "Shop-Tape: a") // a name is used once
+	s.buy(t, http.StatusBadRequest, "key-2", "mug", 1, "Shop-Recording: a") // a name is used once
 }
 
 // Headers that are not as they have to be are refused, and sell nothing.
@@ -265,9 +265,9 @@ func TestShop_badHeaders(t *testing.T) {
 	for want, rows := range map[string][][]string{
 		"400 malformed": {
 			{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + strings.Repeat("s", 5_000)},
-			{"Shop-Strategy: none", "Shop-Strategy: redis"}, {"Shop-Think: 1ms", "Shop-Think: 1ms"}, {"Shop-Tape: a", "Shop-Tape: b"}, {"Shop-Tape: a", "Shop-Stop: each", "Shop-Stop: each"},
+			{"Shop-Strategy: none", "Shop-Strategy: redis"}, {"Shop-Think: 1ms", "Shop-Think: 1ms"}, {"Shop-Recording: a", "Shop-Recording: b"}, {"Shop-Recording: a", "Shop-Stop: each", "Shop-Stop: each"},
 			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"}, {"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"},
-			{"Shop-Tape: A b"}, {"Shop-Tape: a", "Shop-Stop: commit"}, {"Shop-Stop: each"}, {"Shop-Buyer: ann", "Shop-Buyer: bob"},
+			{"Shop-Recording: A b"}, {"Shop-Recording: a", "Shop-Stop: commit"}, {"Shop-Stop: each"}, {"Shop-Buyer: ann", "Shop-Buyer: bob"},
 		},
 		"422 invalid-order": {{"Shop-Buyer: a b"}},
 	} {

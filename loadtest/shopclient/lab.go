@@ -166,7 +166,7 @@ type RecordedEvent struct {
 // Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
 // ErrNotFound: nothing was, by now.
 func (c *Client) Recording(ctx context.Context, name string, seen int) (r Recording, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, &r)
+	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, &r)
 	return r, err
 }
 
@@ -179,7 +179,7 @@ type LockState struct {
 // Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
 // know.
 func (c *Client) Lock(ctx context.Context, name string) (s LockState, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/tapes/"+url.PathEscape(name)+"/lock", nil, &s)
+	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"/lock", nil, &s)
 	return s, err
 }
 
@@ -193,6 +193,6 @@ const (
 
 // Move makes a move with the request that is recorded under this name.
 func (c *Client) Move(ctx context.Context, move, name string) (r Recording, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/tapes/"+url.PathEscape(name)+"/"+move, nil, &r)
+	err = c.get(ctx, http.MethodPost, "/v1/recordings/"+url.PathEscape(name)+"/"+move, nil, &r)
 	return r, err
 }

@@ -71,7 +71,7 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 		header["Shop-Think"] = []string{p.Think.String()}
 	}
 	if p.Recording != "" {
-		header["Shop-Tape"] = []string{p.Recording}
+		header["Shop-Recording"] = []string{p.Recording}
 	}
 	if p.Steps {
 		header["Shop-Stop"] = []string{"each"}
