@@ -41,7 +41,7 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
 		all := make([]strategyJSON, len(l.offers))
 		for i, o := range l.offers {
-			all[i] = strategyJSON{o.Name, o.Lock, o.Take, o.Designed, o.Lesson, o.Missing == "", o.Missing}
+			all[i] = strategyJSON{o.Name, o.Lock, o.ends(), o.Take, o.Designed, o.Lesson, o.Missing == "", o.Missing}
 		}
 		answer(w, map[string]any{"strategies": all, "database": l.database, "redis": l.redis}, nil)
 	})
@@ -77,6 +77,7 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 type strategyJSON struct {
 	Name      string `json:"name"`
 	Lock      string `json:"lock"` // empty for none
+	LockEnds  string `json:"lock_ends"`
 	Take      string `json:"take"`
 	Designed  bool   `json:"designed"`
 	Lesson    string `json:"lesson"`

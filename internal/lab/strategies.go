@@ -32,116 +32,59 @@ type Offer struct {
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
 // strategies of these names. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be used.
 func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, missing map[string]string) []Offer {
-	redis, memory := lockers[strategy.SharedLock], lockers[MemoryLock]
+	redis := lockers[strategy.SharedLock]
+	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
+	unguarded := func(lock string) order.Strategy {
+		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
+	}
 	all := []Offer{
-		{
-			Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
-			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders.",
-		},
-		{
-			Name: "batch", Take: "conditional", Designed: true, Strategy: batch,
-			Lesson: "As lanes, but without leases: the transaction locks the rows of the stock and decides each order, and the instances wait for each other in the database.",
-		},
-		{
-			Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
-			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it.",
-		},
-		{
-			Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true,
+		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
+			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders."},
+		{Name: "batch", Take: "conditional", Designed: true, Strategy: batch,
+			Lesson: "As lanes, but without leases: the transaction locks the rows of the stock and decides each order, and the instances wait for each other in the database."},
+		{Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
+			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it."},
+		{Name: "redlock", Lock: RedlockLock, Take: "conditional", Designed: true,
 			Strategy: strategy.Locked{Shop: shop, Locker: lockers[RedlockLock], Take: stock.Conditional},
-			Lesson:   "A lease by majority of five Redis survives two of them; it has no fence to check, so what makes it correct is the guarded update.",
-		},
-		{
-			Name: "mysql-lock", Lock: MySQLLock, Take: "fenced", Designed: true,
-			Strategy: strategy.Redis{Shop: shop, Locker: lockers[MySQLLock]},
-			Lesson:   "A lease in a table of the database spares a second server; each costs two more transactions there, and waiters poll.",
-		},
-		{
-			Name: "zookeeper", Lock: ZooKeeperLock, Take: "fenced", Designed: true,
-			Strategy: strategy.Redis{Shop: shop, Locker: lockers[ZooKeeperLock]},
-			Lesson:   "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers.",
-		},
-		{
-			Name: "for-update", Take: "for-update", Designed: true,
-			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks.",
-		},
-		{
-			Name: "optimistic", Take: "optimistic", Designed: true,
-			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same.",
-		},
-		{
-			Name: "conditional", Take: "conditional", Designed: true,
-			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row.",
-		},
-		{
-			Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
-			Lesson: "Read, think, write: all who read before the first write sell the same units.",
-		},
-		{
-			Name: "mutex", Lock: MemoryLock, Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: memory, Take: stock.Overwrite},
-			Lesson:   "A lock inside the process: right with one instance, wrong with two, because each has its own.",
-		},
-		{
-			Name: "setnx-expire", Lock: "setnx-expire", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["setnx-expire"], Take: stock.Overwrite},
-			Lesson:   "SETNX, then EXPIRE: a process that dies between the two leaves a lock that never ends, and that SKU is never sold again; SET with NX and PX is one step.",
-		},
-		{
-			Name: "setex", Lock: "setex", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["setex"], Take: stock.Overwrite},
-			Lesson:   "SETEX, or SET with an expiry and without NX, overwrites the lock of its holder: all callers get it at once.",
-		},
-		{
-			Name: "blind-del", Lock: "blind-del", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["blind-del"], Take: stock.Overwrite},
-			Lesson:   "DEL without asking whose lock it is: a holder whose time ran out deletes the next one's lock and lets a third in.",
-		},
-		{
-			Name: "get-then-del", Lock: "get-then-del", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["get-then-del"], Take: stock.Overwrite},
-			Lesson:   "GET, compare, then DEL: the lock can pass to another buyer between the two; a script that compares and deletes is one step.",
-		},
-		{
-			Name: "release-before-commit", Lock: strategy.SharedLock, Take: "overwrite",
-			Strategy: strategy.ReleaseBeforeCommit{Shop: shop, Locker: redis},
-			Lesson:   "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change.",
-		},
-		{
-			Name: "short-lease", Lock: "short-lease", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["short-lease"], Take: stock.Overwrite},
-			Lesson:   "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices.",
-		},
-		{
-			Name: "read-before-lock", Lock: strategy.SharedLock, Take: "overwrite",
-			Strategy: strategy.ReadBeforeLock{Shop: shop, Locker: redis},
-			Lesson:   "The right lock, taken after reading: what was read can be sold while its buyer waits for the lock. Read again once you have it.",
-		},
-		{
-			Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers[RedlockLock], Take: stock.Overwrite},
-			Lesson:   "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same.",
-		},
-		{
-			Name: "try-once", Lock: "try-once", Take: "conditional",
-			Strategy: strategy.TryOnce{Shop: shop, Locker: lockers["try-once"]},
-			Lesson:   "A buyer who does not get the lock at once is refused as if nothing were left: right for a job, which comes again, wrong for a buyer. Units are left over.",
-		},
-		{
-			Name: "reentrant", Lock: "reentrant", Take: "overwrite",
-			Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant"]},
-			Lesson:   "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold.",
-		},
-		{
-			Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite",
-			Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant-count"]},
-			Lesson:   "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is.",
-		},
-		{
-			Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite",
-			Strategy: strategy.Locked{Shop: shop, Locker: lockers["mysql-lock-ownerless"], Take: stock.Overwrite},
-			Lesson:   "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer.",
-		},
+			Lesson:   "A lease by majority of five Redis survives two of them; it has no fence to check, so what makes it correct is the guarded update."},
+		{Name: "mysql-lock", Lock: MySQLLock, Take: "fenced", Designed: true, Strategy: fenced(MySQLLock),
+			Lesson: "A lease in a table of the database spares a second server; each costs two more transactions there, and waiters poll."},
+		{Name: "zookeeper", Lock: ZooKeeperLock, Take: "fenced", Designed: true, Strategy: fenced(ZooKeeperLock),
+			Lesson: "ZooKeeper keeps buyers in a queue of nodes, wakes one at a time and numbers them, which is the fence; each lease is agreed on by its servers."},
+		{Name: "for-update", Take: "for-update", Designed: true,
+			Lesson: "SELECT ... FOR UPDATE lets the database keep buyers in line, each with a connection and the row held while it thinks."},
+		{Name: "optimistic", Take: "optimistic", Designed: true,
+			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same."},
+		{Name: "conditional", Take: "conditional", Designed: true,
+			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row."},
+		{Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
+			Lesson: "Read, think, write: all who read before the first write sell the same units."},
+		{Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: unguarded(MemoryLock),
+			Lesson: "A lock inside the process: right with one instance, wrong with two, because each has its own."},
+		{Name: "setnx-expire", Lock: "setnx-expire", Take: "overwrite", Strategy: unguarded("setnx-expire"),
+			Lesson: "SETNX, then EXPIRE: a process that dies between the two leaves a lock that never ends, and that SKU is never sold again; SET with NX and PX is one step."},
+		{Name: "setex", Lock: "setex", Take: "overwrite", Strategy: unguarded("setex"),
+			Lesson: "SETEX, or SET with an expiry and without NX, overwrites the lock of its holder: all callers get it at once."},
+		{Name: "blind-del", Lock: "blind-del", Take: "overwrite", Strategy: unguarded("blind-del"),
+			Lesson: "DEL without asking whose lock it is: a holder whose time ran out deletes the next one's lock and lets a third in."},
+		{Name: "get-then-del", Lock: "get-then-del", Take: "overwrite", Strategy: unguarded("get-then-del"),
+			Lesson: "GET, compare, then DEL: the lock can pass to another buyer between the two; a script that compares and deletes is one step."},
+		{Name: "release-before-commit", Lock: strategy.SharedLock, Take: "overwrite", Strategy: strategy.ReleaseBeforeCommit{Shop: shop, Locker: redis},
+			Lesson: "The right lock, given back before the COMMIT: the next buyer reads stock that is about to change."},
+		{Name: "short-lease", Lock: "short-lease", Take: "overwrite", Strategy: unguarded("short-lease"),
+			Lesson: "A lease shorter than the work, without renewal or fence: the second buyer comes in while the first still writes, and nothing notices."},
+		{Name: "read-before-lock", Lock: strategy.SharedLock, Take: "overwrite", Strategy: strategy.ReadBeforeLock{Shop: shop, Locker: redis},
+			Lesson: "The right lock, taken after reading: what was read can be sold while its buyer waits for the lock. Read again once you have it."},
+		{Name: "redlock-unguarded", Lock: RedlockLock, Take: "overwrite", Strategy: unguarded(RedlockLock),
+			Lesson: "Redlock without a guard in the statement: five servers agree on the holder, but a holder that is late writes all the same."},
+		{Name: "try-once", Lock: "try-once", Take: "conditional", Strategy: strategy.TryOnce{Shop: shop, Locker: lockers["try-once"]},
+			Lesson: "A buyer who does not get the lock at once is refused as if nothing were left: right for a job, which comes again, wrong for a buyer. Units are left over."},
+		{Name: "reentrant", Lock: "reentrant", Take: "overwrite", Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant"]},
+			Lesson: "The holder calls a function that takes the same lock: it waits for itself until it gives up, and so does everyone else. Nothing is ever sold."},
+		{Name: "reentrant-count", Lock: "reentrant-count", Take: "overwrite", Strategy: strategy.Reentrant{Shop: shop, Locker: lockers["reentrant-count"]},
+			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is."},
+		{Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite", Strategy: unguarded("mysql-lock-ownerless"),
+			Lesson: "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer."},
 	}
 	for i := range all {
 		o := &all[i]
@@ -156,6 +99,23 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 		}
 	}
 	return all
+}
+
+// ends says what ends the strategy's lock where its holder does not; empty for a strategy without a lock.
+func (o Offer) ends() string {
+	switch o.Lock {
+	case "":
+		return ""
+	case MemoryLock:
+		return "process" // and another process has its own
+	case strategy.SharedLock, RedlockLock, MySQLLock, ZooKeeperLock:
+		return "lease" // its TTL, which the holder's process renews
+	case "reentrant":
+		return "late" // its TTL, after the waiters have given up
+	case "mysql-lock-ownerless":
+		return "never" // unless another deletes it
+	}
+	return "ttl" // also while the holder works
 }
 
 // InShop reports whether cmd/shop also has the strategy of this name.

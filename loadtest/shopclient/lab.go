@@ -16,6 +16,7 @@ import (
 type Strategy struct {
 	Name      string `json:"name"`
 	Lock      string `json:"lock"`
+	LockEnds  string `json:"lock_ends"` // what ends it where its holder does not: process, lease, ttl, late or never; empty without a lock
 	Take      string `json:"take"`
 	Designed  bool   `json:"designed"`
 	Lesson    string `json:"lesson"`
@@ -150,7 +151,6 @@ type Recording struct {
 	State   string          `json:"state"`
 	Next    string          `json:"next"`    // the step that it has stopped before
 	Line    string          `json:"line"`    // of the source, where it has stopped
-	Shared  []string        `json:"shared"`  // names of all stopped recordings that this step is for, where it is not this one's alone
 	Version int             `json:"version"` // higher with each change
 	Events  []RecordedEvent `json:"events"`
 }

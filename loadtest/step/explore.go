@@ -49,23 +49,12 @@ type Bounds struct {
 	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
 	Preemptions int   `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
 	Crash       bool  `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
-	Arrangement
 }
 
 // DefaultBounds are those of a command line without flags.
 func DefaultBounds() Bounds {
-	return Bounds{Buyers: 2, Units: 1, Preemptions: 2, Arrangement: Arrangement{Lines: 1}}
+	return Bounds{Buyers: 2, Units: 1, Preemptions: 2}
 }
-
-// Arrangement says what buyers order, and from which instances. Its fields are also flags.
-type Arrangement struct {
-	Lines    int  `default:"1" help:"SKUs of which each request orders a unit (1 to 2)."`
-	Opposite bool `help:"With --lines 2: the second request names the SKUs in the opposite order."`
-	Together bool `help:"The first two requests go to one instance, where lanes and batch sell to both in one batch. It dies with both."`
-}
-
-// alone is the arrangement of one line each, in instances apart.
-func (a Arrangement) alone() bool { return a.Lines < 2 && !a.Together }
 
 // parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
 const parallel = 4

@@ -35,20 +35,17 @@ COMMIT, and taking and releasing a lock. A request that waits for the other's lo
 func (Explore) Footer() string {
 	return `
 Examples:
-  go run ./loadtest explore none                        the shortest way to sell the last unit twice
-  go run ./loadtest explore redis --crash               no schedule oversells, even if processes die
-  go run ./loadtest explore all                         the table of all strategies
-  go run ./loadtest explore --schedule none:ABab        one schedule again
+  go run ./loadtest explore none                    the shortest way to sell the last unit twice
+  go run ./loadtest explore redis --crash           no schedule oversells, even if processes die
+  go run ./loadtest explore all                     the table of all strategies
+  go run ./loadtest explore --schedule none:ABab    one schedule again
   go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
-  go run ./loadtest explore all --together              two requests to one instance; mutex is right there
-  go run ./loadtest explore lanes --lines 2 --opposite  orders of two SKUs, named in opposite order
 
 The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
 process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
-Other arrangements stand before the colon, as in lanes,opposite,together:ABab.
 
 Exit code: 0 if a wrong strategy fails in some schedule and a right one in none; 1 if not, or if it could not be played; 2 if the
-flags make no sense. With --schedule, --lines or --together, 1 only if a right one fails.
+flags make no sense. With --schedule, 1 only if a right one fails.
 `
 }
 
@@ -67,10 +64,6 @@ func (c *Explore) Validate() error {
 		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Units >= int64(c.Buyers):
 		return fmt.Errorf("--units %d: want fewer units than buyers (%d), so that a buyer is left for a unit that comes back", c.Units, c.Buyers)
-	case c.Lines < 1 || c.Lines > maxLines:
-		return fmt.Errorf("--lines %d: want 1 to %d", c.Lines, maxLines)
-	case c.Opposite && c.Lines == 1:
-		return errors.New("--opposite needs --lines 2")
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
 	}
@@ -136,7 +129,7 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 		return context.Cause(ctx)
 	}
 	for _, e := range results {
-		if e.Designed && len(e.Failed) > 0 || !e.Designed && len(e.Failed) == 0 && c.alone() {
+		if e.Designed && len(e.Failed) > 0 || !e.Designed && len(e.Failed) == 0 {
 			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
@@ -155,7 +148,7 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	case e.Cut:
 		return nil
 	case len(e.Failed) == 0:
-		if !e.Designed && !c.Crash && c.alone() {
+		if !e.Designed && !c.Crash {
 			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
 		}
 		return nil

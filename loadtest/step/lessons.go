@@ -55,7 +55,7 @@ func LessonOf(strategy string) (Lesson, bool) {
 }
 
 // strategy is the name of the wrong one.
-func (l Lesson) strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*,:")] }
+func (l Lesson) strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*:")] }
 
 // with is the name of the lesson's schedule with another strategy.
 func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(l.strategy()):] }

@@ -2,8 +2,8 @@
 // requests meet at the same points every time, and so end the same way every time. A race shows that a shop oversells; a
 // play shows why.
 //
-// Each buyer uses an instance of the shop of its own, unless an Arrangement has two in one. The instances are real ones,
-// teaching shops on one database and one Redis. They record what each request does, and hold it before each step that
+// Each buyer uses an instance of the shop of its own. The instances are real ones, teaching shops on one database and one
+// Redis. They record what each request does, and hold it before each step that
 // another request can notice.
 //
 //	player := step.NewPlayer(shops.Instances{})
@@ -41,10 +41,10 @@ type Position struct {
 	Units    int64    `json:"units"`    // that were there
 
 	Buyers []Buyer  `json:"buyers"`
-	Next   []string `json:"next"`           // acts that can be done now; none when it is over
-	Stock  Stock    `json:"stock"`          // of the first SKU
+	Next   []string `json:"next"` // acts that can be done now; none when it is over
+	Stock  Stock    `json:"stock"`
 	Lock   *Lock    `json:"lock,omitempty"` // nil if there is none, or its store does not name its holder
-	Sold   int64    `json:"sold"`           // units in orders; of two SKUs, those of the oversold one, or else the fewer
+	Sold   int64    `json:"sold"`           // units in orders
 	Events []Event  `json:"events"`         // in order of time
 	Wrong  int      `json:"wrong"`          // index of the event with which it went wrong; -1 if none did
 
@@ -240,7 +240,7 @@ const repeats = 20
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
 	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
 	var nameErr error // of the name, not of the shops
-	err = p.borrow(ctx, kind{how.instanceOf(how.Buyers-1) + 1, quick}, func(s *instances) error {
+	err = p.borrow(ctx, kind{how.Buyers, quick}, func(s *instances) error {
 		times := 1
 		if how.Buyers > 2 && !quick {
 			times = repeats

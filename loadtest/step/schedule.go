@@ -26,30 +26,19 @@ const (
 	buyerNames = "ABC"
 	maxBuyers  = len(buyerNames)
 	maxUnits   = 2
-	maxLines   = 2
 	maxActs    = 300 // of a schedule
 )
 
 // The name of a schedule is the strategy's, a colon, and a letter for each act: A takes a step, a runs until it ends or
 // waits for another, xa dies, ta loses its lock by time, wa works for longer than a lock lives. none:ABab lets both read
-// before one of them writes. More units than one stand behind the strategy's name, as in blind-del*2:ab, and then the
-// arrangement, as in lanes,2lines:ab, lanes,opposite:ab and redis,together:ab.
+// before one of them writes. More units than one stand behind the strategy's name, as in blind-del*2:ab.
 
 // scheduleName names what was done. Acts after which the buyer could not go on end a run.
-func scheduleName(strategy string, units int64, how Arrangement, done []decision) string {
+func scheduleName(strategy string, units int64, done []decision) string {
 	var b strings.Builder
 	b.WriteString(strategy)
 	if units != 1 {
 		fmt.Fprintf(&b, "*%d", units)
-	}
-	switch {
-	case how.Opposite:
-		b.WriteString(",opposite")
-	case how.Lines == maxLines:
-		b.WriteString(",2lines")
-	}
-	if how.Together {
-		b.WriteString(",together")
 	}
 	b.WriteString(":")
 	for i := 0; i < len(done); {
@@ -89,7 +78,7 @@ func (a act) String() string {
 var ErrSchedule = errors.New("cannot be played")
 
 var (
-	scheduleRule = regexp.MustCompile(`^([^:*,]*)(\*\d+)?(,2lines|,opposite)?(,together)?:(([ABC]|[xtw]?[abc])*)$`)
+	scheduleRule = regexp.MustCompile(`^([^:*]*)(\*\d+)?:(([ABC]|[xtw]?[abc])*)$`)
 	actRule      = regexp.MustCompile(`[ABC]|[xtw]?[abc]`)
 )
 
@@ -100,14 +89,10 @@ func parseSchedule(name string) (strategy string, p plan, err error) {
 	if parts != nil && parts[2] != "" {
 		p.Units, err = strconv.ParseInt(parts[2][1:], 10, 64)
 	}
-	if parts == nil || err != nil || p.Units < 1 || p.Units > maxUnits || len(parts[5]) > maxActs {
+	if parts == nil || err != nil || p.Units < 1 || p.Units > maxUnits || len(parts[3]) > maxActs {
 		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, of A, a, xa, ta and wa, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
 	}
-	p.Arrangement = Arrangement{Lines: 1, Opposite: parts[3] == ",opposite", Together: parts[4] != ""}
-	if parts[3] != "" {
-		p.Lines = maxLines
-	}
-	for _, letters := range actRule.FindAllString(parts[5], -1) {
+	for _, letters := range actRule.FindAllString(parts[3], -1) {
 		kind, letter := letters[0], letters[len(letters)-1:]
 		switch {
 		case strings.Contains(buyerNames, letter):

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	teaching "example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -125,6 +123,9 @@ func TestCommand_withoutLease(t *testing.T) {
 				t.Errorf("%s: %s sends %s", schedule, e.Actor, e.Text)
 			}
 		}
+	}
+	if !*whole {
+		return
 	}
 	got, err := player.Explore(t.Context(), "lanes", Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: true}, func(int, int) {})
 	if count := "121 of 121 schedules, 0 oversold, 0 undersold or stuck"; err != nil || got.counts("") != count {
@@ -293,82 +294,6 @@ func TestUntilAvailable(t *testing.T) {
 			t.Errorf("after %v: got %v", settleBound, err)
 		}
 	})
-}
-
-// "The process may die": where a real one is killed (SIGKILL), the schedule ends as where its request does as if. Not
-// beside the other tests, whose plays would wait for its compiler.
-func TestPlayer_killed(t *testing.T) { //nolint:tparallel // see above
-	program := filepath.Join(t.TempDir(), "shop")
-	if err := shops.Build(t.Context(), "", "cmd/lab", program); err != nil {
-		t.Fatal(err)
-	}
-	player := newPlayer(t, shops.Instances{})
-	for _, name := range []string{"setnx-expire:Axab", "redis:AAxab", "none:Abxa"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want, err := player.Play(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := playKilled(t, program, name)
-			if err != nil || got.Outcome != want.Outcome || got.Passed != want.Passed {
-				t.Errorf("got %v and %q, want %q", err, got.Outcome, want.Outcome)
-			}
-		})
-	}
-}
-
-// playKilled plays a schedule in which A dies, in shops that are processes, and kills A's.
-func playKilled(t *testing.T, program, name string) (played Position, err error) {
-	t.Helper()
-	addrs, stop, err := teaching.StartEmbedded(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conns := shopclient.NewConnections(2, answerTimeout)
-	s := &instances{oneWriter: true, ttl: patientTTL}
-	variables := []string{"SHOP_REDIS=" + addrs[0], "SHOP_DATA=" + t.TempDir()}
-	var processes []*shops.Process
-	for range 2 {
-		process, err := shops.Start(t.Context(), 2, []string{shops.Ready}, program, variables, "--listen=127.0.0.1:0", "--lock-ttl="+patientTTL.String(), "--lock-wait=1m", "--lease-wait="+patientTTL.String(), "--reconcile-at=off")
-		if err != nil {
-			t.Fatal(err)
-		}
-		processes = append(processes, process)
-		s.clients = append(s.clients, process.Client(conns))
-	}
-	defer func() {
-		conns.CloseIdleConnections()
-		err = errors.Join(err, processes[0].Stop(), processes[1].Stop(), stop())
-	}()
-	lab, err := s.clients[0].Lab(t.Context())
-	strategy, how, errName := parseSchedule(name)
-	i := slices.IndexFunc(lab.Strategies, func(one shopclient.Strategy) bool { return one.Name == strategy })
-	death := slices.Index(how.acts, act{dies, 0})
-	if err = errors.Join(err, errName); err != nil || i < 0 || death < 0 {
-		t.Fatal(err, i, death)
-	}
-	w, err := beginWalk(t.Context(), s, lab.Strategies[i], how)
-	if err != nil {
-		return played, err
-	}
-	defer w.end(t.Context())
-	if err := w.playActs(t.Context(), plan{acts: how.acts[:death]}); err != nil {
-		return played, err
-	}
-	a := w.buyers[0]
-	a.dead = true
-	a.gone.Store(true)
-	w.log.leave(a.actor)
-	if err := processes[0].Kill(); err != nil {
-		return played, err
-	}
-	<-a.answered
-	if err := w.playActs(t.Context(), plan{acts: how.acts[death+1:]}); err != nil {
-		return played, err
-	}
-	w.end(t.Context())
-	return w.position(t.Context(), true)
 }
 
 // A play, as it is printed; -rewrite writes it anew.

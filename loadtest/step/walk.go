@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/shop/loadtest/shopclient"
@@ -25,13 +24,10 @@ type walk struct {
 	shops    *instances
 	strategy shopclient.Strategy
 	units    int64
-	how      Arrangement
-	skus     []string
+	sku      string
 	log      *journal
 	buyers   []*walker
-	running  sync.WaitGroup
 
-	ahead      *walker    // stands still in the first instance; nil for none
 	last       int        // buyer that made the latest step; -1 before the first
 	changes    int        // releases and expiries so far: a buyer who polls asks again only after one
 	timePassed bool       // so that the locks of dead buyers have run out
@@ -54,7 +50,6 @@ type walker struct {
 	*request
 	giveUp  context.CancelFunc
 	at      progress
-	shared  []string // names of the recordings whose requests take its next step
 	dead    bool
 	expired bool // its lock has run out
 	begun   bool // it has taken a step
@@ -67,34 +62,28 @@ type progress struct {
 	line     string // of the source, where it has stopped
 	answered bool
 	read     *int64 // units that it has seen as available
-	holds    bool   // a lock
-	taken    bool   // the key of a lock is set, but for more commands it does not hold it yet
-	waits    bool   // for a lock
 	asks     bool   // for a lock
-	queued   bool   // in its instance, for its batch to begin
-	batched  bool   // it is sold to in a batch
+	asksNow  bool   // by the next command
+	waits    bool   // for a lock
+	holds    bool   // a lock
 	sending  string // the statement that has no answer yet
 	inTx     bool
-	wrote    bool // in this transaction: it has locked a row of the stock
+	wrote    bool // in this transaction: it has locked the row of the stock
 }
 
 // progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
 func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {
-		p.sending, p.queued = "", p.queued && e.Kind != SQL
+		p.sending, p.asksNow = "", false
 		p.waits = p.waits && (!polls || e.Kind == Step)
 		switch {
-		case e.Kind == Step && e.Text == "queued":
-			p.queued, p.batched = true, true
 		case e.Kind == Step && e.Text == "lock-asked":
-			p.asks = true
+			p.asks, p.asksNow = true, true
 		case e.Kind == Step && e.Text == "lock-held":
-			held, p.waits, p.taken, p.asks = held+1, false, false, false
-		case e.Kind == Redis && setsKey.MatchString(e.Text):
-			p.taken = e.Answer == "1"
+			held, p.waits, p.asks = held+1, false, false
 		case e.Kind == Step && e.Text == "lock-contended":
-			p.waits = true
+			p.waits, p.asksNow = true, true
 		case e.Kind == Step && e.Text == "released":
 			held--
 		case e.Kind == Step && e.Text == "read":
@@ -115,110 +104,42 @@ func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
 	return p
 }
 
-// setsKey matches the first of several commands that take a lock.
-var setsKey = regexp.MustCompile(`^(SETNX|HINCRBY) `)
-
 func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
-}
-
-// instanceOf returns the index of the instance that a buyer uses.
-func (a Arrangement) instanceOf(buyer int) int {
-	if a.Together {
-		return max(0, buyer-1)
-	}
-	return buyer
-}
-
-// order returns the lines of a buyer's order.
-func (w *walk) order(buyer int) (lines []shopclient.Line) {
-	for _, sku := range w.skus {
-		lines = append(lines, shopclient.Line{SKU: sku, Units: 1})
-	}
-	if w.how.Opposite && buyer == 1 {
-		slices.Reverse(lines)
-	}
-	return lines
 }
 
 // beginWalk puts units up for sale and lets all buyers ask for them, up to their first step.
 func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strategy, how plan) (*walk, error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
-		shops: shops, strategy: strategy, units: how.Units, how: how.Arrangement,
+		shops: shops, strategy: strategy, units: how.Units, sku: "mug" + suffix,
 		log: &journal{began: time.Now(), suffix: suffix}, last: -1,
 	}
-	for _, name := range []string{"mug", "tee"}[:max(1, how.Lines)] {
-		w.skus = append(w.skus, name+suffix)
-		if err := shops.clients[0].Create(ctx, name+suffix, how.Units); err != nil {
-			return nil, err
-		}
-	}
-	if how.Together {
-		if err := w.occupy(ctx, "hat"+suffix); err != nil {
-			return w, err
-		}
+	if err := shops.clients[0].Create(ctx, w.sku, how.Units); err != nil {
+		return nil, err
 	}
 	for i := range how.Buyers {
-		b := w.newBuyer(buyerNames[i:i+1], how.instanceOf(i), w.order(i)...)
+		b := w.newBuyer(i)
 		w.buyers = append(w.buyers, b)
-		b.start(ctx, w)
+		var alive context.Context
+		alive, b.giveUp = context.WithCancel(ctx)
+		go b.run(alive)
 		if err := w.settle(ctx); err != nil {
 			return w, err
 		}
 	}
-	if err := w.vacate(ctx); err != nil {
-		return w, err
-	}
-	return w, w.settle(ctx)
+	return w, nil
 }
 
-// occupy has a request for another SKU stand still in the first instance: behind it gather those that a batch sells to.
-func (w *walk) occupy(ctx context.Context, sku string) error {
-	if err := w.shops.clients[0].Create(ctx, sku, 1); err != nil {
-		return err
-	}
-	b := w.newBuyer("-", 0, shopclient.Line{SKU: sku, Units: 1})
-	b.log = &journal{}
-	w.ahead = b
-	b.start(ctx, w)
-	for w.look(ctx, b); b.at.next == "" && ctx.Err() == nil; w.look(ctx, b) {
-		if !b.awaitChange(ctx) {
-			shopclient.Pause(ctx, pollPause)
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// vacate lets the request of occupy end, if there is one.
-func (w *walk) vacate(ctx context.Context) error {
-	b := w.ahead
-	if b == nil {
-		return nil
-	}
-	w.ahead = nil
-	defer b.giveUp()
-	if err := b.move(context.WithoutCancel(ctx), shopclient.MoveResume); err != nil {
-		return err
-	}
-	<-b.answered
-	return nil
-}
-
-func (w *walk) newBuyer(name string, instance int, lines ...shopclient.Line) *walker {
+func (w *walk) newBuyer(i int) *walker {
+	name := buyerNames[i : i+1]
 	return &walker{request: &request{
-		actor: name, shop: w.shops.clients[instance], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
+		actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
 		purchase: shopclient.Purchase{
-			Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.skus[0] + "-" + strings.ToLower(name), Lines: lines,
-			Strategy: w.strategy.Name, Steps: true,
+			Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
+			Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
 		},
 	}}
-}
-
-// start sends the buyer's request.
-func (b *walker) start(ctx context.Context, w *walk) {
-	ctx, b.giveUp = context.WithCancel(ctx)
-	w.running.Go(func() { b.run(ctx) })
 }
 
 // end stops all that the walk has started.
@@ -227,7 +148,6 @@ func (w *walk) end(ctx context.Context) {
 		return
 	}
 	w.ended = true
-	_ = w.vacate(ctx)
 	for _, b := range w.buyers {
 		w.log.leave(b.actor)
 		if !b.finished() { // it may also have stopped in what it does without its own context
@@ -235,15 +155,16 @@ func (w *walk) end(ctx context.Context) {
 		}
 		b.giveUp()
 	}
-	w.running.Wait()
+	for _, b := range w.buyers {
+		<-b.answered
+	}
 }
 
 // look learns how far the buyer has come.
 func (w *walk) look(ctx context.Context, b *walker) {
 	recording, answered := b.recordingNow(ctx)
 	b.at = progressOf(recording.Events, !w.renews())
-	b.at.next, b.at.line, b.at.answered, b.shared = recording.Next, recording.Line, answered, recording.Shared
-	b.at.queued = b.at.queued && b.at.next == ""
+	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
 	b.expired = b.expired && b.at.holds
 }
 
@@ -262,8 +183,8 @@ func (w *walk) settle(ctx context.Context) error {
 		if i < 0 {
 			return nil
 		}
-		for _, b := range w.buyers {
-			if b.shop == w.buyers[i].shop || b.at.waits && w.renews() { // which of the waiting buyers gets the lock?
+		for j, b := range w.buyers {
+			if j == i || b.at.waits && w.renews() { // which of the waiting buyers gets the lock?
 				w.look(ctx, b)
 			}
 		}
@@ -281,44 +202,14 @@ func (w *walk) settle(ctx context.Context) error {
 }
 
 func (w *walk) settled(b *walker) bool {
-	if b.at.next == "" && slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.at.next != "" && other.sharesStep(b) }) {
-		return b.finished() // it is about to stop with the other
-	}
-	inProcess := b.at.asks && w.sharesInstance(b)
-	waits := (b.at.waits || inProcess) && w.renews() && !w.lockIsFree(b)
-	return b.finished() || b.at.next != "" || waits || w.isBehind(b) || w.mustWait(b)
-}
-
-// sharesInstance reports whether the buyer's instance has another buyer's request also: a buyer who asks for a lock that the
-// other holds waits in the process, unrecorded.
-func (w *walk) sharesInstance(b *walker) bool {
-	return slices.ContainsFunc(w.buyers, func(other *walker) bool { return other != b && other.shop == b.shop })
-}
-
-// isBehind reports whether the buyer waits in the queue of its instance for a batch that stands still.
-func (w *walk) isBehind(b *walker) bool {
-	return b.at.queued && (w.ahead != nil && b.shop == w.ahead.shop || slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		return other.shop == b.shop && !other.at.queued && !other.finished() && w.settled(other)
-	}))
-}
-
-// sharesStep reports whether the other's request takes the same next step.
-func (b *walker) sharesStep(other *walker) bool {
-	return slices.Contains(b.shared, other.recordingName(int(other.tries.Load())))
-}
-
-// firstSharing returns the first buyer whose request takes the same next step as this one's.
-func (w *walk) firstSharing(i int) int {
-	return slices.IndexFunc(w.buyers, func(b *walker) bool {
-		return b == w.buyers[i] || !b.finished() && w.buyers[i].sharesStep(b)
-	})
+	waits := b.at.waits && w.renews() && !w.lockIsFree(b)
+	return b.finished() || b.at.next != "" || waits || w.mustWait(b)
 }
 
 // lockIsFree reports whether a buyer who waits for a correct lock gets it.
 func (w *walk) lockIsFree(b *walker) bool {
-	return !slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		apart := w.strategy.Lock == "memory" && other.shop != b.shop
-		return other.at.holds && (!other.expired || other.shop == b.shop) && !apart // one process notices the end late
+	return w.strategy.LockEnds == lockOfProcess || !slices.ContainsFunc(w.buyers, func(other *walker) bool {
+		return other.at.holds && (!other.expired || other == b) // one process notices the end late
 	})
 }
 
@@ -326,8 +217,7 @@ func (w *walk) lockIsFree(b *walker) bool {
 // end. There, a request does not send its BEGIN before: which of several that wait would get in?
 func (w *walk) mustWait(b *walker) bool {
 	return slices.ContainsFunc(w.buyers, func(other *walker) bool {
-		inBatch := other.shop == b.shop && other.at.batched && b.at.batched // they share its transaction
-		if other == b || other.dead || inBatch {
+		if other == b || other.dead {
 			return false
 		}
 		if w.shops.oneWriter {
@@ -346,7 +236,8 @@ func (w *walk) canGoOn(i int) bool {
 
 // do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
 func (w *walk) do(ctx context.Context, d decision) error {
-	b, next := w.buyers[d.buyer], w.buyers[d.buyer].at.next
+	b := w.buyers[d.buyer]
+	before := b.at
 	switch {
 	case !w.possible(d.act):
 		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.actor, w.name())
@@ -354,7 +245,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
 	}
 	w.cost, d.at = w.cost+w.price(d.act), time.Now()
-	if asks.MatchString(next) {
+	if before.asksNow {
 		b.asked = w.changes
 	}
 	err := w.act(ctx, d.act)
@@ -364,7 +255,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	if err != nil {
 		return fmt.Errorf("%s, then %s: %w", w.name(), d.act, err)
 	}
-	if d.kind == steps && frees.MatchString(next) {
+	if d.kind == steps && frees.MatchString(before.next) {
 		w.changes++
 	}
 	w.faulty, d.blocked = w.faulty || d.kind != steps, !w.canGoOn(d.buyer)
@@ -379,11 +270,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 	b := w.buyers[a.buyer]
 	switch a.kind {
 	case steps:
-		for i, other := range w.buyers {
-			if w.firstSharing(i) == w.firstSharing(a.buyer) {
-				other.at.next, other.at.waits, other.begun = "", false, true
-			}
-		}
+		b.at.next, b.at.waits, b.begun = "", false, true
 		w.last = a.buyer
 		return b.move(ctx, shopclient.MoveStep)
 	case dies:
@@ -404,42 +291,29 @@ func (w *walk) act(ctx context.Context, a act) error {
 }
 
 // name is that of what was done.
-func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.how, w.done) }
+func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
 
-var (
-	// asks matches the first command by which a buyer who polls asks for a lock.
-	asks = regexp.MustCompile(`^(redis (SET|SETNX|PSETEX|EXISTS)|sql INSERT INTO wrong_locks) `)
+// frees matches commands that may let in a buyer who polls for a lock.
+var frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
 
-	// frees matches commands that may let in such a buyer.
-	frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
-)
-
-// kill ends the buyer's request, and what else runs in its instance, as if the process had died.
+// kill ends the buyer's request as if its process had died.
 func (w *walk) kill(ctx context.Context, b *walker) error {
-	var killed []*walker
-	for _, other := range w.buyers {
-		if other == b || other.shop == b.shop && !other.finished() {
-			killed = append(killed, other)
-			other.dead = true
-			other.gone.Store(true)
-			w.log.leave(other.actor)
-		}
-	}
+	b.dead = true
+	b.gone.Store(true)
+	w.log.leave(b.actor)
 	if err := b.move(ctx, shopclient.MoveDie); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
 	defer cancel()
-	for _, b := range killed {
-		for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			shopclient.Pause(ctx, pollPause)
+	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		b.giveUp()
-		<-b.answered
+		shopclient.Pause(ctx, pollPause)
 	}
+	b.giveUp()
+	<-b.answered
 	return nil
 }
 
@@ -465,9 +339,6 @@ func (w *walk) expireAll() {
 	w.changes++
 }
 
-// ownerless is a lock that does not end by time, but may be taken from its holder.
-const ownerless = "mysql-lock-ownerless"
-
 // letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
 func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
@@ -482,14 +353,22 @@ func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
 	return true, w.settle(ctx)
 }
 
-// endsByTime reports whether the strategy's lock ends by its TTL. That of reentrant does so after its waiters have given up.
+// Values of shopclient.Strategy.LockEnds: what ends the lock of a strategy that has one.
+const (
+	lockOfProcess = "process"
+	lockIsRenewed = "lease" // by its TTL, once it is not renewed any more
+	lockHasTTL    = "ttl"   // while its holder works, too
+	lockIsDeleted = "never" // another deletes it
+)
+
+// endsByTime reports whether waiters live to see the strategy's lock run out.
 func (w *walk) endsByTime() bool {
-	return !slices.Contains([]string{"", "memory", "reentrant", ownerless}, w.strategy.Lock)
+	return w.strategy.LockEnds == lockIsRenewed || w.strategy.LockEnds == lockHasTTL
 }
 
-// renews reports whether the strategy's lock is renewed while its holder works.
+// renews reports whether the strategy's lock stays for as long as its holder works.
 func (w *walk) renews() bool {
-	return slices.Contains([]string{"memory", "redis", "redlock", "mysql", "zookeeper"}, w.strategy.Lock)
+	return w.strategy.LockEnds == lockIsRenewed || w.strategy.LockEnds == lockOfProcess
 }
 
 // position says what has come of it.
@@ -503,7 +382,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	}
 	stuck, wanted := false, false
 	for i, b := range w.buyers {
-		is := Buyer{Name: b.actor, Instance: w.how.instanceOf(i) + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line, Holds: b.at.holds || b.at.taken, Expired: b.expired, Read: b.at.read}
+		is := Buyer{Name: b.actor, Instance: i + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
 		switch {
 		case b.dead:
 			is.State, is.Next = Died, ""
@@ -534,28 +413,19 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// possibleActs returns the acts of some kinds that can be done. Of buyers who are alike and have not begun, the first is next.
+// possibleActs returns the acts of some kinds that can be done. Buyers are alike until they have begun: of those, the first
+// is next.
 func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
-		var begins [maxBuyers]bool // by likeness
+		begins := false
 		for i, b := range w.buyers {
-			like := w.likeness(i)
-			if a := (act{kind, i}); w.possible(a) && w.firstSharing(i) == i && (b.begun || kind == steps && !begins[like]) {
+			if a := (act{kind, i}); w.possible(a) && (b.begun || kind == steps && !begins) {
 				all = append(all, a)
 			}
-			begins[like] = begins[like] || !b.begun && !b.finished()
+			begins = begins || !b.begun && !b.finished()
 		}
 	}
 	return all
-}
-
-// likeness is the same for buyers who are alike. Two with opposite orders are mirror images, and so alike; of three, the
-// second is then unlike the others, and the third is alone in its instance if the first two are together.
-func (w *walk) likeness(buyer int) int {
-	if len(w.buyers) > 2 && (w.how.Opposite && buyer == 1 || w.how.Together && buyer == 2) {
-		return buyer
-	}
-	return 0
 }
 
 // readBooks asks a shop that lives for what it has sold and has left.
@@ -566,13 +436,15 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	shop := w.buyers[living].shop
 	err := untilAvailable(ctx, func() (err error) {
-		p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.skus[0])
-		if err == nil {
-			p.Sold, err = w.sold(ctx, shop)
+		p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.sku)
+		if err != nil {
+			return err
 		}
+		audit, err := shop.Audit(ctx, w.sku)
+		p.Sold = audit.Books.OrderedUnits
 		return err
 	})
-	if w.strategy.Lock == "" || w.strategy.Lock == "memory" {
+	if w.strategy.LockEnds == "" || w.strategy.LockEnds == lockOfProcess {
 		return err
 	}
 	for _, b := range w.buyers {
@@ -581,23 +453,6 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 		}
 	}
 	return err
-}
-
-// sold returns how many units are in orders: of the SKU that was sold too often if there is one, or else of the one that was
-// sold least.
-func (w *walk) sold(ctx context.Context, shop *shopclient.Client) (int64, error) {
-	var units []int64
-	for _, sku := range w.skus {
-		audit, err := shop.Audit(ctx, sku)
-		if err != nil {
-			return 0, err
-		}
-		units = append(units, audit.Books.OrderedUnits)
-	}
-	if most := slices.Max(units); most > w.units {
-		return most, nil
-	}
-	return slices.Min(units), nil
 }
 
 // readEvents collects what was recorded, with the act that each event belongs to.
@@ -617,7 +472,7 @@ func (w *walk) readEvents(p *Position) {
 			after = len(w.done)
 		}
 		e.Act = after - 1
-		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" && strings.Contains(e.Text, "mug") {
+		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
 			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
 		}
 		if p.Lock != nil && p.Lock.Owner != "" && strings.Contains(e.Text, p.Lock.Owner) {
@@ -642,7 +497,7 @@ func (w *walk) price(a act) int {
 	switch {
 	case a.kind != steps:
 		return 1
-	case w.last < 0 || w.firstSharing(a.buyer) == w.firstSharing(w.last) || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
+	case w.last < 0 || a.buyer == w.last || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
 		return 0
 	}
 	return 1
@@ -657,21 +512,17 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.Lock == ownerless)
+	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lockIsDeleted)
 }
 
 // choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
 // whose turn it is meets with a fault.
 func (w *walk) choices(p plan) (next act, instead []act) {
 	others := w.possibleActs(steps)
-	last := w.last
-	if last >= 0 {
-		last = w.firstSharing(last)
-	}
-	next = others[max(0, slices.Index(others, act{steps, last}))]
+	next = others[max(0, slices.Index(others, act{steps, w.last}))]
 	if p.Crash && !w.faulty {
 		for _, a := range w.possibleActs(dies, expires) {
-			if a.buyer == last || !w.canGoOn(last) {
+			if a.buyer == w.last || !w.canGoOn(w.last) {
 				others = append(others, a)
 			}
 		}
