@@ -107,17 +107,7 @@ func answer(w http.ResponseWriter, body any, err error) {
 
 // identify believes the header Shop-Buyer.
 func identify(r *http.Request) (buyer string, err error) {
-	return cmp.Or(r.Header.Get("Shop-Buyer"), "guest"), atMostOnce(r.Header, "Shop-Buyer")
-}
-
-// atMostOnce returns an httpapi.ErrMalformed for the first header that is repeated.
-func atMostOnce(headers http.Header, names ...string) error {
-	for _, name := range names {
-		if n := len(headers.Values(name)); n > 1 {
-			return fmt.Errorf("%w: header %s comes %d times: send it once", httpapi.ErrMalformed, name, n)
-		}
-	}
-	return nil
+	return cmp.Or(r.Header.Get("Shop-Buyer"), "guest"), nil
 }
 
 // call is the headers of a request to place an order, and of its answer.
@@ -146,9 +136,6 @@ type choiceKey struct{}
 //
 // The error is an httpapi.ErrMalformed.
 func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
-	if err := atMostOnce(h, "Shop-Strategy", "Shop-Think", "Shop-Recording", "Shop-Stop"); err != nil {
-		return by, q, err
-	}
 	by.think = l.settings.Think
 	if by.strategy, err = find(l.offers, h.Get("Shop-Strategy")); err != nil {
 		return by, q, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)

@@ -1,25 +1,3 @@
-// Package lab is the teaching shop: a shop in which requests choose how they are sold, with all strategies and wrong
-// locks, traces of requests, and a recorder that can stop them. Start wraps these around the parts of an app.Shop, which
-// know nothing of it, by app.Hooks.
-//
-// A request goes between Begin and End; Look and Do watch it and let it take its steps. Which request
-// a step or command belongs to is known from its context. Commands that outlive that, such as those which renew a lease
-// or give it back, are known by the name of the SKU in their arguments.
-//
-// A request that is stepped stops before each step that another request can notice: a statement about the stock, a BEGIN
-// or COMMIT, taking or releasing a lock. Taking a lock, however often it asks, is one step; of the wrong locks, each
-// command is one. What a batch does for several requests is a step of each, which a Move with any of them ends.
-//
-// Promises:
-//
-//   - A stop comes before the command: nothing of it has left the process.
-//   - It ends by a Move, with the context of the step, or after Longest, which is recorded.
-//   - A request that has died sends nothing more, and its transaction is rolled back; so do those with which it shared a
-//     batch, and all others that were recorded in its process and had not ended. Until a later one about its SKU is
-//     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
-//     count as another request's.
-//   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
-//     except where it shares a command or a batch with one that is stopped, or its SKU with a recorded one.
 package lab
 
 import (
@@ -99,10 +77,6 @@ type Recording struct {
 	Line    string  `json:"line,omitempty"` // of the source, which takes this step; empty if unknown
 	Version int     `json:"version"`        // higher with each change
 	Events  []Event `json:"events"`
-
-	// Shared are the names of all stopped recordings that this step is for, where it is not this one's alone: a batch
-	// takes it for them.
-	Shared []string `json:"shared,omitempty"`
 }
 
 // LockState is what a lock's store has of a lock.
@@ -120,8 +94,7 @@ type Request struct {
 
 // Recorder keeps the latest recordings of a shop. It may be used by many goroutines at once.
 type Recorder struct {
-	used  atomic.Bool // there was a recording; nothing is looked for before
-	begun atomic.Uint64
+	used atomic.Bool // there was a recording; nothing is looked for before
 
 	mu       sync.Mutex
 	recorded []*Trace // the latest last
@@ -140,7 +113,7 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
 	}
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, number: r.begun.Add(1), stepped: q.Step,
+		name: q.Name, skus: q.SKUs, stepped: q.Step,
 		changed: make(chan struct{}), turn: make(chan struct{}, 1),
 		recording: Recording{State: Running, Events: []Event{}},
 	}
@@ -159,7 +132,7 @@ func (r *Recorder) keep(t *Trace) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.find(t.name) != nil {
+	if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {
 		return fmt.Errorf("%w: there is a recording called %s already", ErrInvalid, t.name)
 	}
 	r.recorded = append(r.recorded, t)
@@ -200,7 +173,7 @@ func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 	case move == Step:
 		return t.takeStep()
 	case move == Resume:
-		t.resume()
+		t.endStop("", func() { t.stepped = false })
 	case move == Die:
 		r.running(t).die()
 	case move == Expire:
@@ -224,20 +197,12 @@ func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 func (r *Recorder) get(name string) (*Trace, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.find(name); t != nil {
-		return t, nil
-	}
-	return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
-}
-
-// find is called with r.mu held.
-func (r *Recorder) find(name string) *Trace {
 	for _, t := range r.recorded {
 		if t.name == name {
-			return t
+			return t, nil
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
 }
 
 // running are the traces that end with the process of t.

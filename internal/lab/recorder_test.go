@@ -111,7 +111,7 @@ func TestRecorder_redis(t *testing.T) {
 	}
 }
 
-// "What a batch does for several requests is a step of each, which a Move with any of them ends." "A request that has died
+// "What a batch does for several requests is recorded for each, and stops once for each that is stepped." "A request that has died
 // sends nothing more, and its transaction is rolled back; so do those with which it shared a batch, and all others that were recorded in its process and had not
 // ended."
 func TestRecorder_batch(t *testing.T) {
@@ -125,19 +125,17 @@ func TestRecorder_batch(t *testing.T) {
 	apart, _ := begin(t, r, Request{Name: "apart"})
 	batch := Share(t.Context(), func() []context.Context { return []context.Context{bob, ann, t.Context()} })
 	done := make(chan error, 1)
-	for i, moves := range []string{"a", "b"} {
-		go func() { done <- c.Incr(batch, "n").Err() }()
-		for _, name := range []string{"a", "b"} {
-			if seen := until(t, r, name, Stopped); seen.Next != "redis INCR n" || !slices.Equal(seen.Shared, []string{"a", "b"}) {
-				t.Errorf("%s: got next %q, shared by %q", name, seen.Next, seen.Shared)
-			}
+	go func() { done <- c.Incr(batch, "n").Err() }()
+	for _, name := range []string{"b", "a"} {
+		if seen := until(t, r, name, Stopped); seen.Next != "redis INCR n" || server.Exists("n") {
+			t.Errorf("%s: got next %q, sent: %v", name, seen.Next, server.Exists("n"))
 		}
-		if n, err := server.Get("n"); i > 0 && n != fmt.Sprint(i) {
-			t.Errorf("stopped before INCR %d: got %s, %v", i+1, n, err)
-		}
-		if err := errors.Join(r.Do(t.Context(), Step, moves), <-done); err != nil {
+		if err := r.Do(t.Context(), Step, name); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 	go func() { done <- c.Incr(batch, "n").Err() }()
 	until(t, r, "b", Stopped)
@@ -145,11 +143,11 @@ func TestRecorder_batch(t *testing.T) {
 		t.Fatal(err)
 	}
 	also := c.Incr(apart, "n").Err()
-	if n, _ := server.Get("n"); !errors.Is(<-done, ErrDied) || !errors.Is(also, ErrDied) || n != "2" {
+	if n, _ := server.Get("n"); !errors.Is(<-done, ErrDied) || !errors.Is(also, ErrDied) || n != "1" {
 		t.Errorf("got n %s and %v, want nothing sent by a process that has died", n, also)
 	}
-	want := []string{"step begun = ", "redis INCR n = 1", "redis INCR n = 2", "stop dies = "}
-	for name, want := range map[string][]string{"a": want, "b": want, "apart": {want[0], want[3]}, "ended": want[:1]} {
+	want := []string{"step begun = ", "redis INCR n = 1", "stop dies = "}
+	for name, want := range map[string][]string{"a": want, "b": want, "apart": {want[0], want[2]}, "ended": want[:1]} {
 		if seen, err := r.Look(t.Context(), name, 0); err != nil || !slices.Equal(lines(seen), want) {
 			t.Errorf("%s: got %q, %v, want %q", name, lines(seen), err, want)
 		}
@@ -164,7 +162,7 @@ func TestRecorder_diesAtOnce(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprint("a", i)
 		ctx, trace := begin(t, r, Request{Name: name, Step: true})
-		traces{trace}.stop(&dyingContext{ctx, func() {
+		trace.stop(&dyingContext{ctx, func() {
 			if seen := until(t, r, name, Stopped); r.Do(ctx, Die, name) != nil {
 				t.Errorf("got %+v, want it to die", seen)
 			}
@@ -271,7 +269,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		r := NewRecorder()
 		ctx, trace := begin(t, r, Request{Name: "a", Step: true})
 		began := time.Now()
-		traces{trace}.stop(ctx, "sql BEGIN")
+		trace.stop(ctx, "sql BEGIN")
 		if took := time.Since(began); took != Longest {
 			t.Errorf("stopped for %v, want %v", took, Longest)
 		}
@@ -281,7 +279,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		ctx, trace = begin(t, r, Request{Name: "b", Step: true})
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); traces{trace}.stop(ctx, "sql BEGIN") }()
+		go func() { defer close(done); trace.stop(ctx, "sql BEGIN") }()
 		until(t, r, "b", Stopped)
 		cancel()
 		<-done
@@ -291,7 +289,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		if err := r.Do(t.Context(), Resume, "b"); err != nil {
 			t.Fatal(err)
 		}
-		traces{trace}.stop(t.Context(), "sql BEGIN") // returns at once
+		trace.stop(t.Context(), "sql BEGIN") // returns at once
 		trace.End()
 	})
 }

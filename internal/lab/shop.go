@@ -53,8 +53,8 @@ func (s Settings) Check() error {
 		}
 	}
 	dsn, err := store.ReadDSN(s.MySQL)
-	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
-	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
+	refuseTLS("mysql", err == nil && dsn[0].TLS != nil)
+	refuseTLS("redis", strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
 	seen := map[string]bool{}
 	for _, address := range s.Redlock {
 		refuseTLS("redlock", strings.HasPrefix(strings.ToLower(address), "rediss:"))
@@ -154,18 +154,12 @@ func (l *teaching) hooks() app.Hooks {
 // keeps its rows locked for as long as its leases: others wait for either as long.
 func batches(c batch.Config) batch.Config {
 	c.Patience = c.LeaseWait
-	share, wait := c.Share, c.OnWait
+	share := c.Share
 	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
 		if share != nil {
 			ctx = share(ctx, requests)
 		}
 		return Share(ctx, requests)
-	}
-	c.OnWait = func(ctx context.Context) {
-		if wait != nil {
-			wait(ctx)
-		}
-		workIn(ctx).of().add(KindStep, stepQueued, "")
 	}
 	return c
 }

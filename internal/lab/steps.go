@@ -18,8 +18,7 @@ const (
 	stepBegun     = "begun"
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
-	stepContended = "lock-contended" // in recordings alone, as stepQueued
-	stepQueued    = "queued"         // in an instance's queue
+	stepContended = "lock-contended" // in recordings alone
 	stepRead      = "read"           // the level of a SKU is known
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order/strategy"
 )
 
 // Trace collects the steps of one request and, if it is recorded, all it does. It may be used by many goroutines at
@@ -17,7 +18,6 @@ import (
 type Trace struct {
 	name   string // of the recording; empty for a trace that is not recorded
 	skus   []string
-	number uint64                  // a trace that began later has a higher one
 	cancel context.CancelCauseFunc // of the request
 
 	mu        sync.Mutex
@@ -27,7 +27,7 @@ type Trace struct {
 	inside    bool          // of a step that has several commands, which do not stop
 	dead      bool          // it has died
 	ended     bool          // it was answered
-	stop      *stop         // where it stands still; nil while it does not
+	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
 
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
@@ -93,7 +93,7 @@ func (t *Trace) Header() string {
 func (t *Trace) End() {
 	t.change(func() {
 		t.ended = true
-		if t.stop == nil {
+		if t.gate == nil {
 			t.recording.State = Ended
 		}
 	})
@@ -137,26 +137,73 @@ func (t *Trace) addLocked(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-func (t *Trace) takeStep() error {
-	t.mu.Lock()
-	at := t.stop
-	t.mu.Unlock()
-	if at == nil {
-		return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, t.name)
+// stop holds a request that is stepped before its next step.
+func (t *Trace) stop(ctx context.Context, next string) {
+	if !t.isStepped() { // as in a race
+		return
 	}
-	at.end("")
-	return nil
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return
+	}
+	line := sourceLine()
+	if line == "" {
+		line, _ = ctx.Value(lineKey{}).(string)
+	}
+	gate := make(chan struct{})
+	t.mu.Lock()
+	stops := t.stepped && !t.inside && !t.dead && ctx.Err() == nil
+	if stops {
+		t.changeLocked(func() {
+			t.gate = gate
+			t.recording.State, t.recording.Next, t.recording.Line = Stopped, next, line
+		})
+	}
+	t.mu.Unlock()
+	if !stops {
+		return
+	}
+	bound := time.NewTimer(Longest)
+	defer bound.Stop()
+	select {
+	case <-gate:
+	case <-ctx.Done():
+		t.endStop("goes on: its context has ended", func() {})
+	case <-bound.C:
+		t.endStop("goes on by itself: no step for "+Longest.String(), func() {})
+	}
 }
 
-// resume ends a stop, also one that has not come yet.
-func (t *Trace) resume() {
+// endStop lets the request go on if it stands still, after what is to change at the same moment. It records why; empty for a
+// move, which is recorded by what follows.
+func (t *Trace) endStop(why string, change func()) (stood bool) {
 	t.mu.Lock()
-	t.stepped = false
-	at := t.stop
-	t.mu.Unlock()
-	if at != nil {
-		at.end("")
+	defer t.mu.Unlock()
+	change()
+	if t.gate == nil {
+		return false
 	}
+	if why != "" {
+		t.addLocked(KindStop, why, "")
+	}
+	t.changeLocked(func() {
+		close(t.gate)
+		t.gate = nil
+		t.recording.State, t.recording.Next, t.recording.Line = Running, "", ""
+		if t.ended {
+			t.recording.State = Ended
+		}
+	})
+	return true
+}
+
+func (t *Trace) takeStep() error {
+	if !t.endStop("", func() {}) {
+		return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, t.name)
+	}
+	return nil
 }
 
 // running reports whether the process still works for the request.
@@ -166,17 +213,16 @@ func (t *Trace) running() bool {
 	return !t.dead && t.recording.State != Ended
 }
 
+func (t *Trace) isStepped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stepped
+}
+
 func (t *Trace) died() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.dead
-}
-
-// stops reports whether the request still stops before its steps.
-func (t *Trace) stops() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stepped && !t.dead
 }
 
 // wantsLocks reports whether the request has the locks that it has asked for, or waits for them.
@@ -256,6 +302,81 @@ func (t *Trace) look() (Recording, <-chan struct{}) {
 	now := t.recording
 	now.Events = slices.Clone(now.Events)
 	return now, t.changed
+}
+
+// traces are the traces of all requests for which a step is taken: what the step does is recorded in each.
+type traces []*Trace
+
+// command records a command once the requests may send it, and returns how to add the answer. An error means that they
+// may not. stops is whether it is a step by itself.
+func (all traces) command(ctx context.Context, kind, text string, stops bool) (answer func(string), err error) {
+	if stops {
+		all.stop(ctx, kind+" "+text)
+	}
+	if all.died() {
+		return nil, ErrDied
+	}
+	return all.add(kind, text, ""), nil
+}
+
+// stop holds each of the requests that is stepped.
+func (all traces) stop(ctx context.Context, next string) {
+	for _, t := range all {
+		t.stop(ctx, next)
+	}
+}
+
+func (all traces) add(kind, text, answer string) (answered func(string)) {
+	var each []func(string)
+	for _, t := range all {
+		if t.recorded() {
+			each = append(each, t.add(kind, text, answer))
+		}
+	}
+	return func(answer string) {
+		for _, answered := range each {
+			answered(answer)
+		}
+	}
+}
+
+// step adds a step that the requests have taken.
+func (all traces) step(s step) {
+	for _, t := range all {
+		t.step(s)
+	}
+}
+
+// asksFor notes which locks the requests ask for.
+func (all traces) asksFor(keys []string, of strategy.Locker) {
+	store, _ := of.(inspector)
+	for _, t := range all {
+		t.change(func() { t.asked, t.store, t.wants = keys, store, true })
+	}
+}
+
+// letGo notes that the requests neither have the locks nor wait for them any more.
+func (all traces) letGo() {
+	for _, t := range all {
+		t.change(func() { t.wants = false })
+	}
+}
+
+// died reports whether the process of the requests has died.
+func (all traces) died() bool { return slices.ContainsFunc(all, (*Trace).died) }
+
+// die ends the requests as if their process had died.
+func (all traces) die() {
+	for _, t := range all { // all of them, before any goes on
+		t.mu.Lock()
+		t.addLocked(KindStop, "dies", "")
+		t.dead = true
+		t.mu.Unlock()
+	}
+	for _, t := range all {
+		t.endStop("", func() {})
+		t.cancel(ErrDied)
+	}
 }
 
 func plural(n int64, unit string) string {
