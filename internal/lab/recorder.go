@@ -212,9 +212,9 @@ func (r *Recorder) running(t *Trace) traces {
 	return slices.DeleteFunc(slices.Clone(r.recorded), func(other *Trace) bool { return other != t && !other.running() })
 }
 
-// of returns the recorded traces that a command belongs to: the traces in its context, or else the trace about a SKU that the
-// command names; nil for none. own means that they come from the context.
-func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (all traces, own bool) {
+// of returns the recorded traces that a command belongs to: the traces in its context, or else the latest trace about a SKU that
+// the command names; nil for none. own means that they come from the context.
+func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (_ traces, own bool) {
 	if !r.used.Load() {
 		return nil, false
 	}
@@ -223,24 +223,17 @@ func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (all tra
 	if len(of) == 0 && w.shared {
 		return nil, false // it is no step of a purchase
 	}
-	if all = slices.DeleteFunc(slices.Clone(of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
+	if all := slices.DeleteFunc(slices.Clone(of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
 		return all, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range slices.Backward(r.recorded) {
-		if !slices.ContainsFunc(t.skus, names) {
-			continue
-		}
-		died, wants := t.died(), t.wantsLocks()
-		if all == nil || wants && !died { // the first that has the lock, or waits for it
-			all = traces{t}
-		}
-		if died {
-			break
+		if slices.ContainsFunc(t.skus, names) {
+			return traces{t}, false
 		}
 	}
-	return all, false
+	return nil, false
 }
 
 // isAbout reports whether an argument of a command names the lock of a SKU.

@@ -75,7 +75,6 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 		return err
 	})
 	if err != nil {
-		asking.letGo()
 		return nil, err
 	}
 	leases.holding = workIn(ctx).of() // others may have joined
@@ -106,7 +105,6 @@ func (l *tracedLeases) releaseOnce() error {
 			holding = append(holding, t)
 		}
 	}
-	holding.letGo()
 	for _, t := range holding {
 		switch {
 		case t.died(): // nothing was sent

@@ -32,7 +32,6 @@ type Trace struct {
 
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
 	asked []string      // keys of the locks that it has asked for last
-	wants bool          // it has these locks, or waits for them
 	store inspector     // of these; nil if they do not end by time
 }
 
@@ -225,13 +224,6 @@ func (t *Trace) died() bool {
 	return t.dead
 }
 
-// wantsLocks reports whether the request has the locks that it has asked for, or waits for them.
-func (t *Trace) wantsLocks() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.wants
-}
-
 // inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
 type inspector interface {
 	Holder(ctx context.Context, key string) (lock.Holder, error)
@@ -351,14 +343,7 @@ func (all traces) step(s step) {
 func (all traces) asksFor(keys []string, of strategy.Locker) {
 	store, _ := of.(inspector)
 	for _, t := range all {
-		t.change(func() { t.asked, t.store, t.wants = keys, store, true })
-	}
-}
-
-// letGo notes that the requests neither have the locks nor wait for them any more.
-func (all traces) letGo() {
-	for _, t := range all {
-		t.change(func() { t.wants = false })
+		t.change(func() { t.asked, t.store = keys, store })
 	}
 }
 

@@ -37,13 +37,21 @@ func newPlayer(t *testing.T, from shops.Instances) *Player {
 }
 
 // "A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
-// right strategy that passes in it." What docs/lessons.md shows is compared with the same plays.
+// right strategy that passes in it." What docs/lessons.md shows is compared with the same plays. The question of a lesson is
+// about the step that comes next.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
-	lessons, err := play(t.Context(), newPlayer(t, shops.Instances{}), Lessons())
+	player := newPlayer(t, shops.Instances{})
+	lessons, err := play(t.Context(), player, Lessons())
 	var printed, whole bytes.Buffer
 	if err = errors.Join(err, (&Command{Name: all}).report(lessons, 0, Output{Out: &printed})); err != nil {
-		t.Errorf("%v in\n%s", err, printed.String())
+		t.Fatalf("%v in\n%s", err, printed.String())
+	}
+	asked := map[string]string{
+		"none": "A sql UPDATE skus ", "mutex": "B lock sku:", "setnx-expire": "B redis SETNX ", "setex": "B redis PSETEX ", "blind-del": "A redis DEL ",
+		"get-then-del": "A redis DEL ", "short-lease": "A sql UPDATE skus ", "release-before-commit": "B lock sku:", "read-before-lock": "A sql UPDATE skus ",
+		"slow-work": "B redis SET ", "try-once": "B redis SET ", "reentrant": "A redis SET ", "reentrant-count": "A redis HINCRBY ",
+		"mysql-lock-ownerless": "B sql INSERT INTO wrong_locks ", "redlock-unguarded": "A sql UPDATE skus ",
 	}
 	for _, l := range lessons {
 		for _, p := range []Position{l.wrong, l.remedy} {
@@ -52,33 +60,15 @@ func TestCommand_all(t *testing.T) {
 				t.Errorf("%s: passed %v, wrong at %d, why %q, remedy %q", p.Schedule, p.Passed, p.Wrong, p.Why, p.Remedy)
 			}
 		}
-	}
-	compareLessons(t, printed.String(), whole.String())
-}
-
-// The question of a lesson is about the step that comes next.
-func TestLessons_questions(t *testing.T) {
-	t.Parallel()
-	player := newPlayer(t, shops.Instances{})
-	asked := map[string]string{
-		"none": "A sql UPDATE skus ", "mutex": "B lock sku:", "setnx-expire": "B redis SETNX ", "setex": "B redis PSETEX ", "blind-del": "A redis DEL ",
-		"get-then-del": "A redis DEL ", "short-lease": "A sql UPDATE skus ", "release-before-commit": "B lock sku:", "read-before-lock": "A sql UPDATE skus ",
-		"slow-work": "B redis SET ", "try-once": "B redis SET ", "reentrant": "A redis SET ", "reentrant-count": "A redis HINCRBY ",
-		"mysql-lock-ownerless": "B sql INSERT INTO wrong_locks ", "redlock-unguarded": "A sql UPDATE skus ",
-	}
-	for _, l := range Lessons() {
-		played, err := player.Play(t.Context(), l.Schedule)
-		if err != nil || l.Ask >= len(played.Acts) || l.Right >= len(l.Options) {
-			t.Errorf("%s: %v, %d acts, question before act %d", l.Name, err, len(played.Acts), l.Ask)
-			continue
-		}
-		then, err := player.Position(t.Context(), l.strategy()+l.Schedule[len(l.strategy()):strings.Index(l.Schedule, ":")+1]+strings.Join(played.Acts[:l.Ask], ""))
-		turn := played.Acts[l.Ask]
+		strategy, _, _ := strings.Cut(l.Schedule, ":")
+		then, err := player.Position(t.Context(), strategy+":"+strings.Join(l.wrong.Acts[:l.Ask], ""))
+		turn := l.wrong.Acts[l.Ask]
 		i := slices.IndexFunc(then.Buyers, func(b Buyer) bool { return b.Name == turn })
-		if err != nil || i < 0 || !strings.HasPrefix(turn+" "+then.Buyers[i].Next, asked[l.Name]) {
+		if err != nil || i < 0 || l.Right >= len(l.Options) || !strings.HasPrefix(turn+" "+then.Buyers[i].Next, asked[l.Name]) {
 			t.Errorf("%s: %v, the question is before %s of %+v, want before %q", l.Name, err, turn, then.Buyers, asked[l.Name])
 		}
 	}
+	compareLessons(t, printed.String(), whole.String())
 }
 
 // Strategies that need a server of their own, on real ones: each survives all schedules, and what it stores is shown as text.
