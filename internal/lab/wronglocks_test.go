@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/store"
 )
 
 const ttl = 10 * time.Second
@@ -62,61 +60,6 @@ func (b *buyer) lock(t *testing.T) (unlock func()) {
 		t.Fatalf("lock: %v", err)
 	}
 	return func() { _ = leases.Release() }
-}
-
-// "A process that dies leaves its row for ever. A person or a job that deletes the row cannot tell whether the holder
-// still works. A holder whose row was deleted does not notice, and then deletes the row of the next holder." Its statements are steps.
-func TestOwnerlessRow(t *testing.T) {
-	t.Parallel()
-	r := NewRecorder()
-	db, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: r.Database(sql.OpenDB)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	row, err := OwnerlessRow(t.Context(), db.DB(), 5*time.Second) // an INSERT may take a while on a busy machine
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, trace := begin(t, r, Request{Name: "a"})
-	first, err := Locker(row).AcquireAll(ctx, "sku:mug")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := row.AcquireAll(ctx, "sku:mug"); !errors.Is(err, lock.ErrTimeout) {
-		t.Errorf("while it is held: got %v, want ErrTimeout", err)
-	}
-	if err := r.Do(t.Context(), Expire, "a"); err != nil {
-		t.Fatal(err)
-	}
-	for _, holder := range []string{"second", "third"} { // and the one before still works
-		if _, err := row.AcquireAll(t.Context(), "sku:mug"); err != nil {
-			t.Errorf("%s: %v", holder, err)
-		}
-		if err := first.Release(); err != nil {
-			t.Error(err)
-		}
-	}
-	trace.End()
-	all := strings.Join(lines(until(t, r, "a", Ended)), "\n")
-	for _, want := range []string{
-		"sql INSERT INTO wrong_locks (name) VALUES (sku:mug) = 1 row", "sql INSERT INTO wrong_locks (name) VALUES (sku:mug) = duplicate key",
-		"sql DELETE FROM wrong_locks WHERE name = sku:mug = 1 row",
-	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("want %q in\n%s", want, all)
-		}
-	}
-	ctx, trace = begin(t, r, Request{Name: "b", Step: true})
-	done := make(chan error, 1)
-	go func() { _, err := Locker(row).AcquireAll(ctx, "sku:cup"); done <- err }()
-	if seen := until(t, r, "b", Stopped); !strings.HasPrefix(seen.Next, "sql INSERT INTO wrong_locks") || !strings.HasPrefix(seen.Line, "internal/lab/wronglocks.go:") {
-		t.Errorf("got %q at %q, want it to stop before INSERT", seen.Next, seen.Line)
-	}
-	if err := errors.Join(r.Do(t.Context(), Resume, "b"), <-done); err != nil {
-		t.Error(err)
-	}
-	trace.End()
 }
 
 // "Each by one well-known mistake and right in everything else": where nothing goes wrong in between, all but setex

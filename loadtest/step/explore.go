@@ -73,7 +73,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 		wave, left := todo, len(todo)
 		todo = nil
 		group, exploring := errgroup.WithContext(ctx)
-		group.SetLimit(parallel)
+		group.SetLimit(2 * parallel) // they wait more than they work, and no act is about time
 		for _, acts := range wave {
 			group.Go(func() error {
 				if exploring.Err() != nil {
