@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 		"empty list":      {[]string{"--redlock="}, 2},
 		"think":           {[]string{"--think", "2"}, 2},
 		"thinks too long": {[]string{"--think", "2s"}, 2},
-		"a CA":            {[]string{"--redis-ca", "ca.pem"}, 2},
+		"a CA":            {[]string{"--redis", "cache:6379", "--redis-ca", "ca.pem"}, 2},
 		"TLS":             {[]string{"--redis", "rediss://cache:6379"}, 2},
 		"two databases":   {[]string{"--mysql", "shop@tcp(db:1)/shop", "--data", "folder"}, 2},
 		"no such server":  {[]string{"--redis", "127.0.0.1:1", "--start-timeout", "100ms"}, 1},

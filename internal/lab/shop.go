@@ -53,8 +53,8 @@ func (s Settings) Check() error {
 		}
 	}
 	dsn, err := store.ReadDSN(s.MySQL)
-	refuseTLS("mysql", err == nil && dsn[0].TLS != nil)
-	refuseTLS("redis", strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
+	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
+	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
 	seen := map[string]bool{}
 	for _, address := range s.Redlock {
 		refuseTLS("redlock", strings.HasPrefix(strings.ToLower(address), "rediss:"))
