@@ -138,8 +138,8 @@ func Store(next order.Store) order.Store { return tracedStore{next} }
 
 type tracedStore struct{ order.Store }
 
-func (s tracedStore) Levels(ctx context.Context, skus []string) (order.Levels, error) {
-	levels, err := s.Store.Levels(ctx, skus)
+func (s tracedStore) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
+	levels, err := s.Store.Levels(ctx, lines...)
 	markRead(ctx, levels)
 	return levels, err
 }

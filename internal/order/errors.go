@@ -86,6 +86,9 @@ var (
 
 // Errors of a Store and of the operator's calls.
 var (
+	// ErrNothing rolls back a transaction that has nothing to commit.
+	ErrNothing = errors.New("nothing to commit")
+
 	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a batch or the end of an order
 	// turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}

@@ -124,7 +124,7 @@ func endFingerprint(id string, as Status) string {
 
 // endAs ends an order.
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
-	as, confirm := e.As, s.Store.Confirm()
+	as := e.As
 	e = s.endWithRetry(ctx, e)
 	first, payment := e.Moved, e.Payment
 	isDue := e.Now == Pending && payment.Refusal != ErrAmountMismatch.Code // and no sweep has expired it yet
@@ -144,7 +144,7 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 		err = hasEnded(e.Now)
 	}
 	if err != nil {
-		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, confirm(ctx, err))
+		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, err)
 	}
 	return Ended{Order: e.Order, First: first}, nil
 }

@@ -126,7 +126,6 @@ func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (O
 // is returned as it is. Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome.
 func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 	var o Order
-	confirm := s.Store.Confirm()
 	err := s.Store.InTx(ctx, func(tx Tx) error {
 		orders, err := tx.LockOrders(id)
 		if err != nil {
@@ -156,7 +155,7 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 		}
 	}
 	if err != nil {
-		return Order{}, fmt.Errorf("order %s: %w", id, confirm(ctx, err))
+		return Order{}, fmt.Errorf("order %s: %w", id, err)
 	}
 	return o, nil
 }

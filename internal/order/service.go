@@ -62,13 +62,12 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
 	}
-	d, confirm := newDraft(r, s.Hold), s.Store.Confirm()
-	err = s.lookUp(ctx, d)
-	if err == nil {
-		err = s.Strategy.Sell(ctx, d)
+	d := newDraft(r, s.Hold)
+	if err := s.lookUp(ctx, d); err != nil {
+		return Order{}, false, err
 	}
-	if err != nil {
-		return Order{}, false, confirm(ctx, err)
+	if err := s.Strategy.Sell(ctx, d); err != nil {
+		return Order{}, false, err
 	}
 	return d.Order, d.Replayed, nil
 }
@@ -76,22 +75,22 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 // lookUp reads the SKUs that this instance does not know, or returns ErrUnknownSKU, before the order waits for a lock. A
 // name that was found is not looked up again: no SKU is ever deleted.
 func (s *Service) lookUp(ctx context.Context, d *Draft) error {
-	var unknown []string
-	for _, name := range d.SKUs() {
-		if _, ok := s.known.Load(name); !ok {
-			unknown = append(unknown, name)
+	var unknown []Line
+	for _, line := range d.Lines {
+		if _, ok := s.known.Load(line.SKU); !ok {
+			unknown = append(unknown, line)
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
-	levels, err := s.Store.Levels(ctx, unknown)
+	levels, err := s.Store.Levels(ctx, unknown...)
 	if err != nil {
 		return err
 	}
 	d.LookedUp = levels
-	for _, name := range unknown {
-		s.known.Store(name, true)
+	for _, line := range unknown {
+		s.known.Store(line.SKU, true)
 	}
 	return nil
 }
@@ -159,13 +158,12 @@ func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 
 // order returns any buyer's order with this id.
 func (s *Service) order(ctx context.Context, id string) (Order, error) {
-	confirm := s.Store.Confirm()
 	found, err := s.Store.Orders(ctx, id)
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Order{}, fmt.Errorf("order %.40q: %w", id, confirm(ctx, err))
+		return Order{}, fmt.Errorf("order %.40q: %w", id, err)
 	}
 	return found[0], nil
 }

@@ -22,9 +22,9 @@ type spyStore struct {
 }
 
 // Levels implements order.Store.
-func (s *spyStore) Levels(ctx context.Context, skus []string) (order.Levels, error) {
+func (s *spyStore) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
 	call(s.beforeLevels)
-	levels, err := s.Store.Levels(ctx, skus)
+	levels, err := s.Store.Levels(ctx, lines...)
 	call(s.afterLevels)
 	return levels, err
 }

@@ -8,24 +8,21 @@ import (
 )
 
 // Store keeps orders and stock. *store.Store is one. Reads of a database that does not answer are ErrBusy.
+//
+// What a Store says is missing is missing: units for a line, a SKU, an order, and whatever the error says that ends a
+// transaction. If the answer may be that of a server that was replaced and has not noticed, it is ErrBusy instead.
 type Store interface {
-	// Levels returns the SKUs with these names. ErrUnknownSKU names the first that does not exist.
-	Levels(ctx context.Context, skus []string) (Levels, error)
+	// Levels returns the SKUs of these lines. ErrUnknownSKU names the first that does not exist.
+	Levels(ctx context.Context, lines ...Line) (Levels, error)
 
 	// InTx runs fn in one transaction and commits it if fn returns nil. Errors come back as they are, after a rollback.
 	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the cancellation of ctx; on SQLite, one that
-	// is cancelled is rolled back. ErrBusy: nothing was changed.
+	// is cancelled is rolled back. ErrBusy: nothing was changed. fn returns ErrNothing if it has nothing to commit.
 	//
 	// If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
 	// order on another connection to find out whether it was done: if so, that is no error; if not, fn runs again. If
 	// that also fails, or the transaction places none, the error is ErrUnknownOutcome.
 	InTx(ctx context.Context, fn func(Tx) error) error
-
-	// Confirm returns a function that returns the error of what is read between the two calls. An error that says that
-	// something is not there (ErrSoldOut, ErrTooManyOpen, ErrPurchaseLimit, ErrUnknownSKU, ErrNotFound, ErrNoPayment) becomes ErrBusy
-	// if the answer may be that of a server that had been replaced without noticing. The end of an order is final: an old
-	// server cannot be wrong about it.
-	Confirm() func(ctx context.Context, err error) error
 
 	// UsedKeys returns the keys that are on record.
 	UsedKeys(ctx context.Context, keys ...BuyerKey) (map[BuyerKey]UsedKey, error)

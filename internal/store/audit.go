@@ -28,7 +28,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	if sku != "" && !stock.ValidName(sku) { // MySQL compares a name of spaces as equal to the empty name
 		return fmt.Errorf("sku %.80q: %w", sku, order.ErrUnknownSKU)
 	}
-	confirm := s.Confirm()
+	seen := s.changes()
 	// MySQL: one snapshot for all statements. SQLite: a read transaction, which in WAL mode is also a snapshot.
 	db := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if db.Error != nil {
@@ -38,7 +38,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	a := audit{ctx: ctx, db: db, sku: sku, difference: difference}
 
 	if err := a.accounts(account); err != nil {
-		return confirm(ctx, err) // that there is no such SKU
+		return s.confirm(ctx, seen, err) // that there is no such SKU
 	}
 	for _, c := range checks {
 		if err := a.check(c); err != nil {

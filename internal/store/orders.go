@@ -44,7 +44,12 @@ func (lineRow) TableName() string { return "order_lines" }
 
 // Orders implements order.Store.
 func (s *Store) Orders(ctx context.Context, ids ...string) ([]order.Order, error) {
-	return s.read(ctx, s.db.Where("id IN ?", ids))
+	seen := s.changes()
+	orders, err := s.read(ctx, s.db.Where("id IN ?", ids))
+	if err == nil && len(orders) < len(ids) {
+		err = s.doubt(ctx, seen)
+	}
+	return orders, err
 }
 
 // OfBuyer implements order.Store.

@@ -73,7 +73,7 @@ func TestStore_readsFail(t *testing.T) {
 			"Due":       func(ctx context.Context, s shop) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
 			"Audit":     func(ctx context.Context, s shop) error { return s.Audit(ctx, "", ignoreAccount, ignoreDifference) },
 			"SKU":       func(ctx context.Context, s shop) error { _, err := s.SKU(ctx, "mug"); return err },
-			"Levels":    func(ctx context.Context, s shop) error { _, err := s.Levels(ctx, []string{"mug"}); return err },
+			"Levels":    func(ctx context.Context, s shop) error { _, err := s.Levels(ctx, order.Line{SKU: "mug"}); return err },
 			"List":      func(ctx context.Context, s shop) error { _, err := s.List(ctx, "", 10); return err },
 			"Movements": func(ctx context.Context, s shop) error { _, err := s.Movements(ctx, "mug", "", 10); return err },
 			"Now":       func(ctx context.Context, s shop) error { _, err := s.Now(ctx); return err },

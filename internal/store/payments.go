@@ -123,7 +123,7 @@ func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 
 // Refunded notes that a payment was refunded, once, and returns it; order.ErrNoPayment if there is none with this id.
 func (s *Store) Refunded(ctx context.Context, id string) (p order.Payment, err error) {
-	confirm, db := s.Confirm(), s.db.WithContext(ctx)
+	seen, db := s.changes(), s.db.WithContext(ctx)
 	err = db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error
 	var found []order.Payment
 	if err == nil {
@@ -133,7 +133,7 @@ func (s *Store) Refunded(ctx context.Context, id string) (p order.Payment, err e
 	case err != nil:
 		return p, explain(ctx, "note a refund", err)
 	case len(found) == 0:
-		return p, confirm(ctx, order.ErrNoPayment)
+		return p, s.confirm(ctx, seen, order.ErrNoPayment)
 	}
 	return found[0], nil
 }

@@ -59,9 +59,9 @@ func (deliveryRow) TableName() string { return "deliveries" }
 
 // SKU returns the SKU called name as it is now, or order.ErrUnknownSKU.
 func (s *Store) SKU(ctx context.Context, name string) (stock.SKU, error) {
-	confirm := s.Confirm()
+	seen := s.changes()
 	sku, err := readSKU(s.db.WithContext(ctx), name)
-	return sku, confirm(ctx, explain(ctx, fmt.Sprintf("read sku %q", name), err))
+	return sku, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read sku %q", name), err))
 }
 
 func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
@@ -74,9 +74,14 @@ func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
 }
 
 // Levels implements order.Store.
-func (s *Store) Levels(ctx context.Context, skus []string) (order.Levels, error) {
-	levels, err := s.levels(s.db.WithContext(ctx), skus)
-	return levels, explain(ctx, fmt.Sprintf("read levels of %q", skus), err)
+func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
+	seen := s.changes()
+	wanted := order.Order{Lines: lines}
+	levels, err := s.levels(s.db.WithContext(ctx), wanted.SKUs())
+	if err == nil && levels.Cover(&order.Draft{Order: wanted}) != nil {
+		err = s.doubt(ctx, seen)
+	}
+	return levels, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read levels of %q", wanted.SKUs()), err))
 }
 
 // LockLevels implements order.Tx. Rows are locked in the order of their names.
@@ -126,7 +131,8 @@ func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
 		return order.Levels{}, nil
 	}
 	var rows []levelRow
-	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", names).Find(&rows).Error; err != nil {
+	distinct := slices.Compact(slices.Sorted(slices.Values(names)))
+	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", distinct).Find(&rows).Error; err != nil {
 		return order.Levels{}, err
 	}
 	levels := toLevels(rows)
@@ -182,7 +188,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
 	}
-	confirm := s.Confirm()
+	seen := s.changes()
 	err = s.inTx(ctx, func(t *tx) error {
 		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
 			return err
@@ -196,7 +202,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		after, err = readSKU(t.db, sku)
 		return err
 	})
-	return after, confirm(ctx, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
+	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
 // countUnits adds up what the buyers of a SKU have if it has a limit. The SKU's row is locked, so that none of its orders
@@ -212,7 +218,7 @@ const countUnits = `
 // stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the
 // outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
-	confirm := s.Confirm()
+	seen := s.changes()
 	err = s.inTx(ctx, func(t *tx) error {
 		// The key comes first: the statement waits for a transaction with the same key that still runs.
 		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: order.NewID(), Units: d.Units}
@@ -226,7 +232,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 		}
 		return err
 	})
-	return after, replayed && err == nil, confirm(ctx, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err))
+	return after, replayed && err == nil, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err))
 }
 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the

@@ -45,13 +45,13 @@ func TestStore_Create(t *testing.T) {
 	})
 }
 
-// "Levels returns the SKUs with these names. ErrUnknownSKU names the first that does not exist."
+// "Levels returns the SKUs of these lines. ErrUnknownSKU names the first that does not exist."
 func TestStore_Levels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 1, "pen", "hat", "cup")
 		for _, names := range [][]string{{"pen"}, {"pen", "hat"}, {"hat", "cup", "pen"}} {
-			got, err := s.Levels(t.Context(), names)
+			got, err := s.Levels(t.Context(), lines(names...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,13 +65,20 @@ func TestStore_Levels(t *testing.T) {
 			}
 		}
 		for _, names := range [][]string{{"mug"}, {"hat", "mug"}, {"mug", "hat", "nothing"}, {"PEN", "mug"}} {
-			_, err := s.Levels(t.Context(), names)
+			_, err := s.Levels(t.Context(), lines(names...)...)
 			first := names[slices.IndexFunc(names, func(name string) bool { return name != "hat" })]
 			if !errors.Is(err, order.ErrUnknownSKU) || !strings.Contains(err.Error(), `"`+first+`"`) {
 				t.Errorf("%v: got %v, want an ErrUnknownSKU that names %s", names, err, first)
 			}
 		}
 	})
+}
+
+func lines(names ...string) (lines []order.Line) {
+	for _, name := range names {
+		lines = append(lines, order.Line{SKU: name})
+	}
+	return lines
 }
 
 // "List returns at most limit SKUs whose names sort after the given one, in the order of their names."

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +28,7 @@ const (
 
 // InTx implements order.Store. SQLite's BEGIN waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
+	seen := s.changes()
 	for range commitTries {
 		var inserted []order.Order // by the last attempt
 		err := s.inTx(ctx, func(t *tx) error {
@@ -37,7 +37,7 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 			return err
 		})
 		if len(inserted) == 0 || !errors.Is(err, order.ErrUnknownOutcome) {
-			return err
+			return s.confirm(ctx, seen, err)
 		}
 		done, unknown := s.isPlaced(ctx, inserted[0])
 		if unknown != nil {
@@ -68,7 +68,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 			_, _ = s.group.await(ctx) // without one, Connect says why
 		}
 		err = s.inTx(ctx, func(t *tx) (err error) {
-			placed, err = t.isPlaced(o)
+			placed, err = t.exists(o)
 			return err
 		})
 		if err == nil || errors.Is(err, errAnswered) {
@@ -83,13 +83,13 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 	}
 }
 
-// isPlaced reports whether the order exists, if its error is nil or errAnswered.
+// exists reports whether the order exists, if its error is nil or errAnswered.
 //
 // A member of a group that was replaced as the primary may not know it yet, and roll a transaction back that the others
 // have committed: to it, the key is free. So in a group the key is claimed and freed in a transaction that commits:
 // only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
 // transaction, since another connection may be to another member.
-func (t *tx) isPlaced(o order.Order) (placed bool, err error) {
+func (t *tx) exists(o order.Order) (placed bool, err error) {
 	err = t.insertKeys(order.UsedKey{Order: o})
 	switch {
 	case errors.Is(err, order.ErrKeyTaken):
@@ -103,32 +103,46 @@ func (t *tx) isPlaced(o order.Order) (placed bool, err error) {
 	return false, err
 }
 
-// Confirm implements order.Store. A primary that was cut off from its group goes on answering reads for the seconds that
-// it takes to notice. But it commits nothing, and isPlaced commits, also for an order that never was.
-func (s *Store) Confirm() func(context.Context, error) error {
+// changes returns how often another host has become the primary, for doubt.
+func (s *Store) changes() int {
 	if s.group == nil {
-		return func(_ context.Context, err error) error { return err }
+		return 0
 	}
-	_, before, _ := s.group.state()
-	absences := []error{order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment}
-	return func(ctx context.Context, refusal error) error {
-		if !slices.ContainsFunc(absences, func(absence error) bool { return errors.Is(refusal, absence) }) {
-			return refusal
+	_, changes, _ := s.group.state()
+	return changes
+}
+
+// confirm returns a refusal, or the doubt about it if it says that something was missing since changes returned seen. The
+// end of an order is final: no server can be wrong about it.
+func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
+	for _, missing := range []error{
+		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
+	} {
+		if errors.Is(refusal, missing) {
+			return cmp.Or(s.doubt(ctx, seen), refusal)
 		}
-		err := s.group.confirm(ctx, func(ctx context.Context) error {
-			never := order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()}
-			_, err := s.isPlaced(ctx, never)
-			return err
-		})
-		_, after, _ := s.group.state()
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: the refusal is not confirmed: %s", order.ErrBusy, err.Error())
-		case after != before:
-			return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
-		}
-		return refusal
 	}
+	return refusal
+}
+
+// doubt returns an order.ErrBusy if what was read since changes returned seen may have been read from a server that was
+// replaced. A primary that was cut off from its group goes on answering reads for the seconds that it takes to notice. But
+// it commits nothing, and isPlaced commits, even if the order does not exist.
+func (s *Store) doubt(ctx context.Context, seen int) error {
+	if s.group == nil {
+		return nil
+	}
+	err := s.group.confirm(ctx, func(ctx context.Context) error {
+		_, err := s.isPlaced(ctx, order.Order{Buyer: "confirm", Key: uuid.NewString(), ID: uuid.NewString()})
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: what was read is not confirmed: %s", order.ErrBusy, err.Error())
+	case s.changes() != seen:
+		return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
+	}
+	return nil
 }
 
 // inTx runs fn in a transaction, again after a deadlock, and in a group again on another connection if the primary

@@ -60,7 +60,7 @@ func allControls() []control {
 			about: "the lock is released before the commit, and the UPDATE compares nothing",
 			edits: []edit{
 				{redis, "ctx = leases.Context() ", "_ = leases.Context() "},
-				{redis, "return RaisingFence(", "_ = leases.Release()\n\treturn RaisingFence("},
+				{redis, "return s.raisingFence(", "_ = leases.Release()\n\treturn s.raisingFence("},
 				{redis, "stock.Fenced", "stock.Overwrite"},
 				{redis, "return s.InTime(leases)", "return nil"},
 			}},

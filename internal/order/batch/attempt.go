@@ -23,9 +23,6 @@ type batch struct {
 	locked   []string               // SKUs whose row another transaction has locked
 }
 
-// errNothing rolls an attempt back that changes nothing.
-var errNothing = errors.New("no order is placed or ended")
-
 // inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
 // changed nothing.
 func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (b *batch, err error) {
@@ -36,7 +33,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		b = &batch{requests: slices.Clone(requests)}
 		return do(tx, b)
 	})
-	if err != nil && !errors.Is(err, errNothing) {
+	if err != nil && !errors.Is(err, order.ErrNothing) {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -127,7 +124,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 		if err := s.lockRows(tx, b, all); err != nil {
 			return err
 		}
-		return errNothing
+		return order.ErrNothing
 	})
 	if err != nil {
 		return err
@@ -220,10 +217,18 @@ func each[T any](b *batch, of func(*request) T) []T {
 	return all
 }
 
+// lines returns the lines of all orders.
+func (b *batch) lines() (all []order.Line) {
+	for _, r := range b.requests {
+		all = append(all, r.order.Lines...)
+	}
+	return all
+}
+
 // skus returns the names of the SKUs, sorted.
 func (b *batch) skus() (names []string) {
-	for _, r := range b.requests {
-		names = append(names, r.order.SKUs()...)
+	for _, line := range b.lines() {
+		names = append(names, line.SKU)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -73,7 +73,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 
 	// What is left of the batch ends.
 	if len(b.requests) == 0 {
-		return errNothing
+		return order.ErrNothing
 	}
 	if err := b.freeKeys(tx); err != nil {
 		return err

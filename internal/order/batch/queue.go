@@ -76,7 +76,7 @@ func (r *request) reply(err error) {
 		err = r.draft.Replay(*r.used)
 	case r.used != nil:
 		err = order.ErrKeyTaken
-	case r.refusal != nil && (err == nil || errors.Is(r.refusal, order.ErrNotFound)):
+	case r.refusal != nil && err == nil:
 		err = r.refusal
 	case r.refusal != nil:
 		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)

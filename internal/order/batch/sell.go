@@ -95,7 +95,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 
 	// What is left of the batch is placed.
 	if len(b.requests) == 0 {
-		return errNothing
+		return order.ErrNothing
 	}
 	if err := b.freeKeys(tx); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s *Seller) refuse(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	b := &batch{requests: slices.Clone(buyers)}
-	levels, err := s.Store.Levels(ctx, b.skus())
+	levels, err := s.Store.Levels(ctx, b.lines()...)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	// It sells once more with a higher fence if the lock's store has lost its fences.
-	return RaisingFence(ctx, s.Store, leases, d.SKUs(), func() error {
+	return s.raisingFence(ctx, d, leases, func() error {
 		return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT, or ROLLBACK after an error
 			if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 				return err

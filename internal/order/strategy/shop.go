@@ -41,7 +41,7 @@ func acquire(ctx context.Context, locker Locker, d *order.Draft) (Leases, error)
 
 // read returns the levels of the order's SKUs, and sets the order's prices by them.
 func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
-	levels, err := s.Store.Levels(ctx, d.SKUs())
+	levels, err := s.Store.Levels(ctx, d.Lines...)
 	if err != nil {
 		return order.Levels{}, err
 	}
@@ -123,15 +123,15 @@ func (s Shop) InTime(leases Leases) error {
 	return nil
 }
 
-// RaisingFence runs sell. After a stale fence it raises the fences of the leases above those of the stock rows, and
+// raisingFence runs sell. After a stale fence it raises the fences of the leases above those of the stock rows, and
 // runs sell once more. If the leases are still held by then, the lock's store had lost its memory, and minted a fence
 // below those that the database has accepted; if not, the error is lock.ErrLost.
-func RaisingFence(ctx context.Context, store order.Store, leases Leases, skus []string, sell func() error) error {
+func (s Shop) raisingFence(ctx context.Context, d *order.Draft, leases Leases, sell func() error) error {
 	err := sell()
 	if !errors.Is(err, order.ErrStaleFence) {
 		return err
 	}
-	levels, err := store.Levels(ctx, skus)
+	levels, err := s.Store.Levels(ctx, d.Lines...)
 	if err != nil {
 		return err
 	}
