@@ -137,7 +137,7 @@ func (c *components) openOrders(ctx context.Context, s Settings) error {
 	if wrap := s.Hooks.Store; wrap != nil {
 		sell.Store = wrap(sell.Store)
 	}
-	locker := strategy.Lease(c.locker)
+	locker := strategy.LockerOf(c.locker)
 	if wrap := s.Hooks.Locker; wrap != nil {
 		locker = wrap(locker)
 	}

@@ -56,7 +56,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	t.Helper()
 	locker := lock.New(i.locks, lock.Options{MaxWait: 5 * time.Minute})
 	lanes := batch.New(batch.Config{
-		Shop: strategy.Shop{Store: i.db, MaxOpen: i.maxOpen, CommitTime: time.Second}, Locker: strategy.Lease(locker),
+		Shop: strategy.Shop{Store: i.db, MaxOpen: i.maxOpen, CommitTime: time.Second}, Locker: strategy.LockerOf(locker),
 	})
 	t.Cleanup(func() {
 		lanes.Close()

@@ -80,7 +80,7 @@ type opening struct {
 
 func (o *opening) add(name string, b lock.Backend) *lock.Locker {
 	locker := o.NewLocker(name, b)
-	o.lockers[name] = Locker(strategy.Lease(locker))
+	o.lockers[name] = Locker(strategy.LockerOf(locker))
 	return locker
 }
 

@@ -303,7 +303,7 @@ func TestTrace_expire(t *testing.T) {
 	right := lock.New(lock.NewRedis(c), lock.Options{})
 	t.Cleanup(func() { _ = right.Close() })
 	lockers := WrongLocks(c, LockOptions{TTL: time.Second, MaxWait: time.Minute})
-	lockers["redis"] = strategy.Lease(right)
+	lockers["redis"] = strategy.LockerOf(right)
 	r := NewRecorder()
 	for _, name := range []string{"redis", "setex", "get-then-del"} {
 		ctx, trace := begin(t, r, Request{Name: name})

@@ -38,7 +38,7 @@ func TestTrace_steps(t *testing.T) {
 	memory := lock.New(lock.NewMemory(), lock.Options{})
 	t.Cleanup(func() { _ = memory.Close() })
 	lockers := map[string]strategy.Locker{
-		MemoryLock: Locker(strategy.Lease(memory)), strategy.SharedLock: Locker(strategy.Lease(memory)),
+		MemoryLock: Locker(strategy.LockerOf(memory)), strategy.SharedLock: Locker(strategy.LockerOf(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
 	offers := Offers(shop, nil, nil, lockers, nil)
@@ -197,7 +197,7 @@ func TestLocker_batch(t *testing.T) {
 	ann, anns := begin(t, r, Request{})
 	bob, bobs := begin(t, r, Request{})
 	batch := Share(t.Context(), func() []context.Context { return []context.Context{ann, bob, t.Context()} })
-	leases, err := Locker(strategy.Lease(memory)).AcquireAll(batch, "mug")
+	leases, err := Locker(strategy.LockerOf(memory)).AcquireAll(batch, "mug")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,19 +191,6 @@ func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 	return e
 }
 
-// Pause waits for d. If ctx ends first, the error is its cause.
-func Pause(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 const (
 	sweepFailures = 100 // orders that a sweep fails to expire before it gives up, and may expire in one transaction
 	sweepBusy     = 5   // pages of which it can expire none, since the database is busy, before it does

@@ -147,6 +147,19 @@ func usedKey(ctx context.Context, store Store, buyer, key string) (UsedKey, erro
 	return used, err
 }
 
+// Pause waits for d. If ctx ends first, the error is its cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	found, err := s.order(ctx, id)

@@ -78,7 +78,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	b.shared = lock.New(c.backend, lock.Options{TTL: c.ttl, MaxWait: c.maxWait})
 	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: c.maxWait})
 
-	lockers := map[string]strategy.Locker{strategy.SharedLock: strategy.Lease(b.shared), lab.MemoryLock: strategy.Lease(own)}
+	lockers := map[string]strategy.Locker{strategy.SharedLock: strategy.LockerOf(b.shared), lab.MemoryLock: strategy.LockerOf(own)}
 	maps.Copy(lockers, c.lockers)
 	if c.wrap != nil {
 		lockers[strategy.SharedLock] = c.wrap(lockers[strategy.SharedLock])
@@ -134,7 +134,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	add := func(name string, b lock.Backend) {
 		locker := lock.New(b, lock.Options{TTL: 10 * time.Second, MaxWait: 5 * time.Minute})
 		t.Cleanup(func() { _ = locker.Close() })
-		lockers[name] = strategy.Lease(locker)
+		lockers[name] = strategy.LockerOf(locker)
 	}
 	var nodes []redis.UniversalClient
 	for range 5 {

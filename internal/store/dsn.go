@@ -100,7 +100,7 @@ func complete(c *mysql.Config, secure *tls.Config) {
 	c.InterpolateParams = true
 	_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
 
-	c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (faults.go)
+	c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (tx.go)
 	c.Logger = &mysql.NopLogger{} // errors are returned
 
 	// Timeouts for a server that does not answer. Statements end earlier, with their context.

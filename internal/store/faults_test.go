@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// "Errors are distinguished by their numbers (faults.go), never by their text", also where they are wrapped. What may
+// "Errors are distinguished by their numbers (tx.go), never by their text", also where they are wrapped. What may
 // pass is ErrBusy.
 func TestClassify(t *testing.T) {
 	t.Parallel()

@@ -3,9 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -339,4 +342,27 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 		statement += " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
 	}
 	return failed(t.db.Exec(statement, values...).Error, "count what was bought")
+}
+
+// dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,
+// MySQL's as a time.
+type dbTime struct{ time.Time }
+
+// timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.
+const timeLayout = "2006-01-02 15:04:05.000000"
+
+// Value implements driver.Valuer.
+func (t dbTime) Value() (driver.Value, error) { return t.UTC().Format(timeLayout), nil }
+
+// Scan implements sql.Scanner.
+func (t *dbTime) Scan(value any) (err error) {
+	switch v := value.(type) {
+	case time.Time:
+		t.Time = v.UTC()
+	case string:
+		t.Time, err = time.Parse(timeLayout, v)
+	default:
+		err = fmt.Errorf("column DATETIME(6): want a time or text, got %T", value)
+	}
+	return err
 }

@@ -3,49 +3,15 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
-
-type skuRow struct {
-	Name          string `gorm:"primaryKey"`
-	PriceMinor    int64
-	Currency      string
-	LimitPerBuyer int64
-	Level         stock.Level `gorm:"embedded"`
-	Fence         int64
-	CreatedAt     dbTime
-}
-
-func (skuRow) TableName() string { return "skus" }
-
-func (r skuRow) sku() stock.SKU {
-	return stock.SKU{
-		Name: r.Name, Price: stock.Money{Minor: r.PriceMinor, Currency: r.Currency}, LimitPerBuyer: r.LimitPerBuyer,
-		Level: r.Level, Fence: r.Fence, CreatedAt: r.CreatedAt.Time,
-	}
-}
-
-type movementRow struct {
-	SKU       string `gorm:"primaryKey"`
-	ID        string `gorm:"primaryKey"`
-	Kind      string
-	OrderID   sql.NullString
-	Change    stock.Level `gorm:"embedded"`
-	Fence     int64
-	CreatedAt dbTime
-}
-
-func (movementRow) TableName() string { return "movements" }
 
 type deliveryRow struct {
 	SKU            string `gorm:"primaryKey"`
@@ -71,77 +37,6 @@ func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
 		return stock.SKU{}, order.ErrUnknownSKU
 	}
 	return row.sku(), err
-}
-
-// Levels implements order.Store.
-func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
-	seen := s.changes()
-	wanted := order.Order{Lines: lines}
-	levels, err := s.levels(s.db.WithContext(ctx), wanted.SKUs())
-	if err == nil && levels.Cover(&order.Draft{Order: wanted}) != nil {
-		err = s.doubt(ctx, seen)
-	}
-	return levels, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read levels of %q", wanted.SKUs()), err))
-}
-
-// LockLevels implements order.Tx. Rows are locked in the order of their names.
-func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
-	levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)
-	return levels, failed(err, "lock levels of %q", skus)
-}
-
-// TryLevels implements order.Tx. A SELECT can have a time limit in milliseconds; InnoDB's own limit has whole seconds.
-// (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, it waits again: in a crowd
-// of transactions that commit, each waits for the ones before it.
-func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
-	if len(skus) == 0 || t.store.IsSQLite() { // where no other transaction writes
-		return t.LockLevels(skus)
-	}
-	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())
-	what := "*, " + t.store.clock + " AS read_at FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
-	for try := 1; ; try++ {
-		var rows []levelRow
-		err := t.db.Raw(wait+what, skus).Scan(&rows).Error
-		if kind := classify(err); (kind == interrupted || kind == lockWait) && t.db.Statement.Context.Err() == nil {
-			rows = nil
-			err = t.db.Raw("SELECT "+what+" SKIP LOCKED", skus).Scan(&rows).Error
-			if err == nil && len(rows) == 0 && try < 3 {
-				continue
-			}
-		}
-		return toLevels(rows), failed(err, "lock levels of %q", skus)
-	}
-}
-
-type levelRow struct {
-	SKU    skuRow `gorm:"embedded"`
-	ReadAt dbTime
-}
-
-func toLevels(rows []levelRow) order.Levels {
-	levels := order.Levels{SKUs: map[string]stock.SKU{}}
-	for _, row := range rows {
-		levels.SKUs[row.SKU.Name], levels.At = row.SKU.sku(), row.ReadAt.Time
-	}
-	return levels
-}
-
-func (s *Store) levels(db *gorm.DB, names []string) (order.Levels, error) {
-	if len(names) == 0 {
-		return order.Levels{}, nil
-	}
-	var rows []levelRow
-	distinct := slices.Compact(slices.Sorted(slices.Values(names)))
-	if err := db.Table("skus").Select("*, "+s.clock+" AS read_at").Where("name IN ?", distinct).Find(&rows).Error; err != nil {
-		return order.Levels{}, err
-	}
-	levels := toLevels(rows)
-	for _, name := range names {
-		if _, known := levels.SKUs[name]; !known {
-			return order.Levels{}, fmt.Errorf("sku %q: %w", name, order.ErrUnknownSKU)
-		}
-	}
-	return levels, nil
 }
 
 // List returns at most limit SKUs whose names sort after the given one, in the order of their names. An empty name
@@ -271,21 +166,6 @@ func replayDelivery(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
 	then, err := readSKU(db, d.SKU)
 	then.Level = first.After
 	return then, err
-}
-
-// Record implements order.Tx.
-func (t *tx) Record(movements ...stock.Movement) error {
-	rows := make([]movementRow, len(movements))
-	for i, m := range movements {
-		rows[i] = movementRow{
-			SKU: m.SKU, ID: m.ID, Kind: string(m.Kind), OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
-			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
-		}
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	return failed(t.db.Create(&rows).Error, "record %d movements", len(rows))
 }
 
 // Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at the

@@ -1,26 +1,8 @@
-// Package store keeps orders and stock in MySQL, MariaDB or SQLite, and audits them.
-//
-// All SQL goes through gorm with bound parameters, and is the same for the three databases. This package hides their
-// differences:
-//
-//   - Text compares byte by byte everywhere, trailing spaces included. MySQL's own default would take the idempotency
-//     keys "ABC" and "abc" for one.
-//   - Times are UTC, to the microsecond.
-//   - "Rows affected" counts the rows that a WHERE matched, also those that did not change.
-//   - Text is never cut: MySQL refuses what is too long.
-//   - TLS is verified or off: a DSN that falls back to plaintext or trusts any server is refused.
-//   - Errors are distinguished by their numbers (faults.go), never by their text.
-//
-// Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.
-//
-// A transaction is repeated after a deadlock and rolled back after a lock wait timeout. On MySQL, cancellation does not
-// interrupt its COMMIT (tx.go).
 package store
 
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -172,27 +154,4 @@ func (s *Store) NoteRun(ctx context.Context, job, day string) (first bool, err e
 		return false, nil
 	}
 	return err == nil, explain(ctx, "note the run of job "+job, err)
-}
-
-// dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,
-// MySQL's as a time.
-type dbTime struct{ time.Time }
-
-// timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.
-const timeLayout = "2006-01-02 15:04:05.000000"
-
-// Value implements driver.Valuer.
-func (t dbTime) Value() (driver.Value, error) { return t.UTC().Format(timeLayout), nil }
-
-// Scan implements sql.Scanner.
-func (t *dbTime) Scan(value any) (err error) {
-	switch v := value.(type) {
-	case time.Time:
-		t.Time = v.UTC()
-	case string:
-		t.Time, err = time.Parse(timeLayout, v)
-	default:
-		err = fmt.Errorf("column DATETIME(6): want a time or text, got %T", value)
-	}
-	return err
 }

@@ -41,7 +41,7 @@ type edit struct{ file, old, new string }
 // allControls is the table. Adding a control is adding a row.
 func allControls() []control {
 	const (
-		take, tx, orders, keys, skus = "internal/store/take.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
+		take, tx, orders, keys, skus = "internal/store/stock.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
 		single, redis, leases        = "internal/order/strategy/shop.go", "internal/order/strategy/redis.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
 		payment, payments            = "internal/order/payment.go", "internal/store/payments.go"
@@ -111,7 +111,7 @@ func allControls() []control {
 		{name: "expiry-by-own-clock", on: system.Embedded, fault: "clocks-apart",
 			about: "a shop's own clock decides whether an order can still be paid",
 			edits: []edit{{orders, `expires_at <= "+t.store.clock+" AS due`, `expires_at <= '"+ownNow()+"' AS due`},
-				{"internal/store/store.go", "// dbTime is", "func ownNow() string { return time.Now().UTC().Format(timeLayout) }\n\n// dbTime is"}}},
+				{orders, "// dbTime is", "func ownNow() string { return time.Now().UTC().Format(timeLayout) }\n\n// dbTime is"}}},
 		{name: "units-not-returned", on: system.Embedded, fault: "shop-paused",
 			about: "a cancelled order's units stay reserved",
 			edits: []edit{

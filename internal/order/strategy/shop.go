@@ -1,9 +1,3 @@
-// Package strategy has every way to sell under concurrency, right and wrong side by side, each in a short file. Start
-// with none.go, which oversells, and redis.go, which does not: the difference between the two is the lesson.
-//
-// The transactions of all strategies lock rows in the sequence of package order. That the key comes before the units and
-// their fence has another reason, too: otherwise a buyer's own committed order would look like a newer write of another
-// holder.
 package strategy
 
 import (
@@ -153,4 +147,70 @@ func (s Shop) raisingFence(ctx context.Context, d *order.Draft, leases Leases, s
 // failed tries delay the others.
 func backOff(try int) time.Duration {
 	return 1 + rand.N(min(10*time.Millisecond<<min(try, 16), 2*time.Second))
+}
+
+// Locker takes locks. LockerOf adapts a *lock.Locker; the wrong locks of the teaching shop implement it as well.
+type Locker interface {
+	// AcquireAll takes the locks of these keys, all or none, in sorted order.
+	AcquireAll(ctx context.Context, keys ...string) (Leases, error)
+
+	// AcquireWith takes the lock of a key, and then those of the others that are free.
+	AcquireWith(ctx context.Context, key string, others ...string) (Leases, error)
+}
+
+// Leases are held until Release. A lock without fences returns the fence 0, and a lock without a TTL never ends by
+// itself.
+type Leases interface {
+	// Context ends when one of the leases does.
+	Context() context.Context
+
+	// Fence returns the fencing token of a key's lease, 0 for a key that is not held.
+	Fence(key string) int64
+
+	// Raise gives the lease of a key a fence that is higher than above.
+	Raise(ctx context.Context, key string, above int64) error
+
+	// Remaining returns the time left of the lease that ends first.
+	Remaining() time.Duration
+
+	// Release releases all of them. A second call does nothing.
+	Release() error
+}
+
+// LockerOf returns a Locker that takes the leases of a *lock.Locker.
+func LockerOf(locker *lock.Locker) Locker { return leased{locker} }
+
+type leased struct{ *lock.Locker }
+
+func (l leased) AcquireAll(ctx context.Context, keys ...string) (Leases, error) {
+	all, err := l.Locker.AcquireAll(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	return leases{all, keys}, nil
+}
+
+func (l leased) AcquireWith(ctx context.Context, key string, others ...string) (Leases, error) {
+	all, err := l.Locker.AcquireWith(ctx, key, others...)
+	if err != nil {
+		return nil, err
+	}
+	return leases{all, []string{key}}, nil
+}
+
+type leases struct {
+	*lock.Leases
+	keys []string
+}
+
+func (l leases) Raise(ctx context.Context, key string, above int64) error {
+	return l.Lease(key).Raise(ctx, above)
+}
+
+func (l leases) Remaining() time.Duration {
+	least := l.Lease(l.keys[0]).Remaining()
+	for _, key := range l.keys[1:] {
+		least = min(least, l.Lease(key).Remaining())
+	}
+	return least
 }

@@ -1,13 +1,3 @@
-// Package stock has the values that a shop counts: SKUs with their levels, the movements between them, and money. It
-// knows no database; package store keeps them in one.
-//
-// A SKU is one thing for sale, counted in whole units. Its Level says where every unit ever supplied is now: available
-// to buy, reserved by a pending order, or sold. Units move between those three and never vanish:
-//
-//	Supplied = Available + Reserved + Sold, none of them negative.
-//
-// Each change is recorded as a Movement in an append-only ledger, in the transaction that makes the change. For the
-// audit, an Account compares level, ledger and orders.
 package stock
 
 import (
@@ -113,4 +103,88 @@ func CheckLimit(perBuyer int64) error {
 type Money struct {
 	Minor    int64  `json:"minor"`
 	Currency string `json:"currency"` // ISO 4217, three capital letters
+}
+
+// Kind says why units moved.
+type Kind string
+
+const (
+	// Supply brings new units in: Supplied and Available grow.
+	Supply Kind = "supply"
+	// Reserve holds units for an order: from Available to Reserved.
+	Reserve Kind = "reserve"
+	// Sell ends a reservation by payment: from Reserved to Sold.
+	Sell Kind = "sell"
+	// Release ends a reservation without one: from Reserved back to Available.
+	Release Kind = "release"
+)
+
+// Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence.
+type Movement struct {
+	ID      string // UUIDv7
+	SKU     string
+	Kind    Kind
+	OrderID string // empty for a supply
+	Change  Level  // added to each count; negative where units leave
+	Fence   int64  // that the database accepted; 0 if it compared none
+	At      time.Time
+}
+
+// Change returns what a movement of this kind adds to each count.
+func (k Kind) Change(units int64) Level {
+	switch k {
+	case Supply:
+		return Level{Supplied: units, Available: units}
+	case Reserve:
+		return Level{Available: -units, Reserved: units}
+	case Sell:
+		return Level{Reserved: -units, Sold: units}
+	default:
+		return Level{Reserved: -units, Available: units}
+	}
+}
+
+// TakeMode is how units are taken from a SKU when several buyers want the last ones.
+type TakeMode string
+
+const (
+	// Overwrite writes back the level of an earlier read minus the units. Two buyers that read the same level sell the
+	// same units: the lost update.
+	Overwrite TakeMode = "overwrite"
+
+	// Conditional subtracts in the database, if enough units are available.
+	Conditional TakeMode = "conditional"
+
+	// Fenced subtracts in the database, if enough units are available and the row was last written under a lower fence.
+	Fenced TakeMode = "fenced"
+
+	// Optimistic writes back the level of an earlier read minus the units, if the row has not changed since.
+	Optimistic TakeMode = "optimistic"
+)
+
+// Take asks for units of a SKU to move from available to reserved.
+type Take struct {
+	SKU   string
+	Units int64
+	Seen  Level  // for Overwrite and Optimistic: the level read before
+	Fence int64  // for Fenced: the fence of the lease held
+	Terms *Terms // what the SKU must still be sold at, but for Overwrite; nil for any
+}
+
+// Delivery brings new units of a SKU in. Its key, chosen by the operator, keeps a delivery that is sent twice from
+// counting twice.
+type Delivery struct {
+	SKU   string
+	Key   string // one per delivery and SKU; never forgotten
+	Units int64
+	At    time.Time
+}
+
+// NewDelivery returns a delivery, or an ErrInvalid if the units are not in 1 to MaxUnits. The total of a SKU's units is
+// checked when the delivery is booked.
+func NewDelivery(sku, key string, units int64, now time.Time) (Delivery, error) {
+	if units < 1 || units > MaxUnits {
+		return Delivery{}, fmt.Errorf("%w: sku %q: units: want 1 to %d", ErrInvalid, sku, int64(MaxUnits))
+	}
+	return Delivery{SKU: sku, Key: key, Units: units, At: now.UTC()}, nil
 }
