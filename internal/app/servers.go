@@ -66,9 +66,6 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 	if err == nil && pending {
 		err = errors.New("its schema is not up to date: run `shop migrate` on it first")
 	}
-	if err == nil {
-		err = db.CheckSchema(ctx)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", db.Name(), err)
 	}

@@ -1,11 +1,10 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -192,8 +191,7 @@ func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 }
 
 const (
-	sweepFailures = 100 // orders that a sweep fails to expire before it gives up, and may expire in one transaction
-	sweepBusy     = 5   // pages of which it can expire none, since the database is busy, before it does
+	sweepPage = 100 // orders that are expired in one transaction
 
 	// dueTimeout is for one look at the database. An instance that cannot reach it must fail, for another to sweep.
 	dueTimeout = 10 * time.Second
@@ -202,25 +200,16 @@ const (
 // ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first, and returns how many. Several
 // instances may run it at once: only the one that changes an order's row releases its units.
 //
-// The orders of a page are expired in one transaction. An order that cannot be expired does not keep others from it: it
-// is skipped, and its error returned in the end; after one whose SKU's row is locked, orders of the same SKUs are also
-// skipped. One whose own row is locked, as by a payment, is left to the next sweep. A sweep that fails to expire too
-// many, or finds the database busy too often, gives up, and the next one begins behind them. A database that does not
-// answer, or the end of ctx, ends the sweep.
+// The orders of a page are expired in one transaction. An order that cannot be expired keeps no other from it: the error
+// counts such orders and names the first. One whose own row is locked, as by a payment, is left to the next sweep. A sweep
+// ends where the database is too busy for a whole page, does not answer, or ctx ends.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
-	if gaveUp := s.sweep.Swap(nil); gaveUp != nil {
-		after = *gaveUp
-	}
-	var failed []error
-	locked := map[string]bool{} // by the names of an order's SKUs: one of their rows stays locked
-	busy := 0                   // pages
+	failed := 0
 	for expired < limit {
-		looking, cancel := context.WithTimeout(ctx, dueTimeout)
-		page, err := s.Store.Due(looking, after, min(limit-expired, sweepFailures-len(failed)))
-		cancel()
-		if err != nil {
-			return expired, errors.Join(append(failed, fmt.Errorf("look for orders that are due: %w", err))...)
+		page, unread := s.due(ctx, after, min(limit-expired, sweepPage))
+		if unread != nil {
+			return expired, errors.Join(err, unread)
 		}
 		if after.ID == "" && s.OnLag != nil {
 			s.OnLag(lag(page))
@@ -229,35 +218,43 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			break
 		}
 		after = page[len(page)-1]
-		page = slices.DeleteFunc(page, func(o Order) bool { return locked[o.skuNames()] })
 		endings := make([]*Ending, len(page))
 		for i, o := range page {
 			endings[i] = &Ending{Order: o, As: Expired, NoWait: true}
 		}
 		s.Ends.End(ctx, endings...)
-		inVain := 0 // since the database is busy
+		busy := 0
 		for _, e := range endings {
-			if e.Moved && e.Err == nil {
+			switch {
+			case e.Err == nil && e.Moved:
 				expired++
+			case e.Err != nil:
+				failed++
+				err = cmp.Or(err, fmt.Errorf("expire order %s: %w", e.Order.ID, e.Err))
 			}
-			isBusy := errors.Is(e.Err, ErrBusy)
-			if isBusy {
-				inVain++
-			}
-			if names := e.Order.skuNames(); e.Err != nil && !locked[names] {
-				failed = append(failed, fmt.Errorf("expire order %s: %w", e.Order.ID, e.Err))
-				locked[names] = isBusy
+			if errors.Is(e.Err, ErrBusy) {
+				busy++
 			}
 		}
-		if inVain > 0 && inVain == len(page) {
-			busy++
-		}
-		if ctx.Err() != nil || len(failed) >= sweepFailures || busy == sweepBusy {
-			s.sweep.Store(&after)
+		if ctx.Err() != nil || busy == len(page) {
 			break
 		}
 	}
-	return expired, errors.Join(failed...)
+	if failed > 1 {
+		err = fmt.Errorf("%d orders; the first: %w", failed, err)
+	}
+	return expired, err
+}
+
+// due returns orders that are due, in the sequence of Store.Due.
+func (s *Service) due(ctx context.Context, after Order, limit int) ([]Order, error) {
+	ctx, cancel := context.WithTimeout(ctx, dueTimeout)
+	defer cancel()
+	page, err := s.Store.Due(ctx, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for orders that are due: %w", err)
+	}
+	return page, nil
 }
 
 // lag is how long the first of the orders has been due.
@@ -267,5 +264,3 @@ func lag(due []Order) time.Duration {
 	}
 	return max(time.Since(due[0].ExpiresAt), 0)
 }
-
-func (o Order) skuNames() string { return strings.Join(slices.Sorted(slices.Values(o.SKUs())), " ") }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -41,8 +40,7 @@ const DefaultHold = 15 * time.Minute
 // Service places, finds and ends orders. It may be used by many goroutines at once.
 type Service struct {
 	Config
-	known sync.Map              // names of SKUs that exist
-	sweep atomic.Pointer[Order] // the order at which the last ExpireDue gave up; nil if it did not
+	known sync.Map // names of SKUs that exist
 }
 
 // New returns a Service.

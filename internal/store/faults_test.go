@@ -61,3 +61,16 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// "MySQL has the collation utf8mb4_0900_bin from 8.0.17 on, MariaDB has SKIP LOCKED from 10.6 on."
+func TestSupported(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"8.0.16": false, "8.0.17": true, "8.0.36-28": true, "9.7.0": true, "10.0.1": true, "5.7.44-log": false, "odd": false,
+		"10.5.27-MariaDB": false, "10.6.0-MariaDB-log": true, "10.11.18-MariaDB-0+deb12u1": true, "12.0.2-MariaDB": true,
+	} {
+		if err := supported(version); (err == nil) != want {
+			t.Errorf("%s: got %v, want it to be supported: %v", version, err, want)
+		}
+	}
+}

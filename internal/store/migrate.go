@@ -42,14 +42,13 @@ func (s *Store) goose() (*goose.Provider, error) {
 	return goose.NewProvider(dialect, s.pool, files, options...)
 }
 
-// Migrate applies the migrations that the database lacks and returns how many. Several may run at once, from several
-// processes: one migrates, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one
-// that has begun: the server would go on with its statement. A migration that was interrupted can be run again. A database
-// whose tables are another program's is refused, before it is changed where that is known by then.
+// Migrate applies the migrations that the database lacks and returns how many. Several processes may migrate a server at
+// once: one does, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one that has
+// begun: the server would go on with its statement. A migration that was interrupted can be run again. A database whose
+// tables are another program's is refused, before it is changed.
 //
 // MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
-// migration and the row of its version are one transaction: if two processes apply the same migration, the second is
-// rolled back, finds the row, and continues with the next migration.
+// migration and the row of its version are one transaction: of two processes that apply the same one, the second fails.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err := s.refuseForeign(ctx); err != nil {
 		return 0, err
@@ -63,47 +62,59 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	version, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return 0, explain(ctx, "migrate", err)
+	results, err := provider.Up(context.WithoutCancel(ctx))
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		results = partial.Applied
 	}
-	if err := s.checkSchema(ctx, version); err != nil { // another program that uses goose
-		return 0, err
+	return len(results), explain(ctx, "migrate", err)
+}
+
+// refuseForeign refuses a database that has a table of the shop's, but was never migrated.
+func (s *Store) refuseForeign(ctx context.Context) error {
+	if exists, err := s.hasTable(ctx, goose.DefaultTablename); exists || err != nil {
+		return err
 	}
-	for {
-		results, err := provider.Up(context.WithoutCancel(ctx))
-		var partial *goose.PartialError
-		if err == nil {
-			return applied + len(results), s.CheckSchema(context.WithoutCancel(ctx))
+	for _, table := range []string{"orders", "skus", "payments", "buyers"} {
+		exists, err := s.hasTable(ctx, table)
+		if err != nil {
+			return err
 		}
-		if !errors.As(err, &partial) {
-			return applied + len(results), explain(ctx, "migrate", err)
-		}
-		applied += len(partial.Applied)
-		if !s.sqlite {
-			return applied, explain(ctx, "migrate", err)
-		}
-		if version, _ := provider.GetDBVersion(ctx); version < partial.Failed.Source.Version {
-			return applied, explain(ctx, "migrate", err)
+		if exists {
+			return fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
+				table, goose.DefaultTablename)
 		}
 	}
+	return nil
+}
+
+func (s *Store) hasTable(ctx context.Context, name string) (exists bool, err error) {
+	query := "SELECT COUNT(*) > 0 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+	if s.sqlite {
+		query = "SELECT COUNT(*) > 0 FROM sqlite_master WHERE name = ?"
+	}
+	err = s.db.WithContext(ctx).Raw(query, name).Row().Scan(&exists)
+	return exists, explain(ctx, "look for table "+name, err)
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks nothing. Tables of another
-// program are an error.
+// who may not change the schema. A database that is ahead of the program lacks nothing. Tables of another program are an
+// error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	provider, err := s.goose()
 	if err != nil {
 		return false, err
 	}
-	sources := provider.ListSources() // by version
-	db := s.db.WithContext(ctx)
-	var version int64
-	err = db.Raw("SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied").Row().Scan(&version)
-	if classify(err) == other && ctx.Err() == nil && !db.Migrator().HasTable(goose.DefaultTablename) {
+	migrated, err := s.hasTable(ctx, goose.DefaultTablename)
+	if err != nil {
+		return false, err
+	}
+	if !migrated {
 		return true, s.refuseForeign(ctx)
 	}
+	sources := provider.ListSources() // by version
+	var version int64
+	query := "SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied"
+	err = s.db.WithContext(ctx).Raw(query).Row().Scan(&version)
 	return version < sources[len(sources)-1].Version, explain(ctx, "read the schema's version", err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,12 +51,11 @@ func TestStore_Migrate(t *testing.T) {
 	})
 }
 
-// "Several may run at once, from several processes: one migrates, the others wait, a minute at most, and find nothing
-// to do."
+// "Several processes may migrate a server at once: one does, the others wait, a minute at most, and find nothing to do."
 func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4
-	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, "")
 		var applied atomic.Int64
 		var all sync.WaitGroup
@@ -257,6 +257,24 @@ func TestStore_Migrate_sameSchema(t *testing.T) {
 		slices.Sort(got)
 		if diff := cmp.Diff(indexes, got); diff != "" {
 			t.Errorf("indexes (-SQLite +%s):\n%s", kind.Name, diff)
+		}
+	})
+}
+
+// "A database whose tables are another program's is refused, before it is changed."
+func TestStore_Migrate_foreign(t *testing.T) {
+	t.Parallel()
+	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
+		s := kind.New(t, "").Open(t)
+		storetest.Exec(t, s, "CREATE TABLE orders (id INT PRIMARY KEY, customer INT)")
+		for range 2 { // the first leaves no trace
+			_, migrated := s.Migrate(t.Context())
+			_, pending := s.Pending(t.Context())
+			for _, err := range []error{migrated, pending} {
+				if err == nil || !strings.Contains(err.Error(), "its table orders is not the shop's") {
+					t.Errorf("got %v, want that it names the table", err)
+				}
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,6 +211,45 @@ func (s *Store) await(ctx context.Context) error {
 				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
 		}
 	}
+}
+
+// largestStatement is an upper limit, in bytes, for the shop's statements: the largest is a batch of orders with the
+// longest names and keys.
+const largestStatement = 1 << 20
+
+// ask returns an error if the server does not answer, or cannot keep what the shop promises. MySQL has the collation
+// utf8mb4_0900_bin from 8.0.17 on, MariaDB has SKIP LOCKED from 10.6 on.
+func (s *Store) ask(ctx context.Context) error {
+	if s.sqlite {
+		return s.pool.PingContext(ctx)
+	}
+	var version string
+	var packet int
+	var rollsBack bool
+	query := "SELECT VERSION(), @@max_allowed_packet, @@innodb_rollback_on_timeout"
+	if err := s.pool.QueryRowContext(ctx, query).Scan(&version, &packet, &rollsBack); err != nil {
+		return err
+	}
+	if rollsBack {
+		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, since a transaction goes on after a row that others have locked")
+	}
+	if packet < largestStatement {
+		return fmt.Errorf("max_allowed_packet of the server is %d: want at least %d, for a batch of orders", packet, largestStatement)
+	}
+	return supported(version)
+}
+
+func supported(version string) error {
+	least := []int{8, 0, 17}
+	if strings.Contains(version, "MariaDB") {
+		least = []int{10, 6, 0}
+	}
+	is := make([]int, 3)
+	_, _ = fmt.Sscanf(version, "%d.%d.%d", &is[0], &is[1], &is[2]) // a number that cannot be read stays 0
+	if slices.Compare(is, least) < 0 {
+		return fmt.Errorf("the server's version is %s: want MySQL from 8.0.17 on, or MariaDB from 10.6 on", version)
+	}
+	return nil
 }
 
 // mayRecover reports whether a question that failed may succeed later. A definite answer of the server and a failed TLS

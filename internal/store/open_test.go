@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
@@ -307,6 +309,36 @@ func TestStore_knowsItsDatabase(t *testing.T) {
 		}
 		if s.IsSQLite() == kind.Server || !strings.Contains(s.Name(), map[bool]string{true: "mysql at ", false: "sqlite file "}[kind.Server]) {
 			t.Errorf("got SQLite %v, name %q", s.IsSQLite(), s.Name())
+		}
+	})
+}
+
+// "largestStatement is more bytes than any statement of the shop has: a batch of orders with the longest names and keys."
+func TestMySQL_largestStatement(t *testing.T) {
+	t.Parallel()
+	const orders = 256 // in a batch
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		var largest atomic.Int64
+		database, sku := kind.New(t, ""), strings.Repeat("m", 64)
+		newShop(t, database.Migrated(t), 10_000, sku)
+		s := shop{database.Through(t, func(statement string) testserver.Fate {
+			largest.Store(max(largest.Load(), int64(len(statement)))) // one connection is used
+			return testserver.Pass
+		}).Open(t)}
+		var drafts []*order.Draft
+		var keys []order.BuyerKey
+		for i := range orders {
+			d := draft(fmt.Sprintf("%064d", i), strings.Repeat("'", 255), sku)
+			drafts, keys = append(drafts, d), append(keys, order.BuyerKey{Buyer: d.Buyer, Key: d.Key})
+		}
+		if err := s.place(t.Context(), drafts...); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := s.UsedKeys(t.Context(), keys...); len(found) != orders || err != nil {
+			t.Fatalf("got %d keys, %v", len(found), err)
+		}
+		if got := largest.Load(); got < 100_000 || got > 1<<20 {
+			t.Errorf("got %d bytes, want at most %d", got, 1<<20)
 		}
 	})
 }

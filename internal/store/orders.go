@@ -50,7 +50,7 @@ func (s *Store) Orders(ctx context.Context, ids ...string) ([]order.Order, error
 	seen := s.changes()
 	orders, err := s.read(ctx, s.db.Where("id IN ?", ids))
 	if err == nil && len(orders) < len(ids) {
-		err = s.doubt(ctx, seen)
+		err = s.unconfirmed(ctx, seen)
 	}
 	return orders, err
 }

@@ -54,7 +54,7 @@ func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, 
 	wanted := order.Order{Lines: lines}
 	levels, err := s.levels(s.db.WithContext(ctx), wanted.SKUs())
 	if err == nil && levels.Cover(&order.Draft{Order: wanted}) != nil {
-		err = s.doubt(ctx, seen)
+		err = s.unconfirmed(ctx, seen)
 	}
 	return levels, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read levels of %q", wanted.SKUs()), err))
 }

@@ -110,7 +110,7 @@ func (t *tx) exists(o order.Order) (placed bool, err error) {
 	return false, err
 }
 
-// changes returns how often another host has become the primary, for doubt.
+// changes returns how often another host has become the primary, for unconfirmed.
 func (s *Store) changes() int {
 	if s.group == nil {
 		return 0
@@ -119,23 +119,25 @@ func (s *Store) changes() int {
 	return changes
 }
 
-// confirm returns a refusal, or the doubt about it if it says that something was missing since changes returned seen. The
+// confirm returns a refusal, or why it is unconfirmed, if it says that something was missing since changes returned seen. The
 // end of an order is final: no server can be wrong about it.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
 		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
 	} {
 		if errors.Is(refusal, missing) {
-			return cmp.Or(s.doubt(ctx, seen), refusal)
+			if err := s.unconfirmed(ctx, seen); err != nil {
+				return err
+			}
 		}
 	}
 	return refusal
 }
 
-// doubt returns an order.ErrBusy if what was read since changes returned seen may have been read from a server that was
+// unconfirmed returns an order.ErrBusy if what was read since changes returned seen may have been read from a server that was
 // replaced. A primary that was cut off from its group goes on answering reads for the seconds that it takes to notice. But
 // it commits nothing, and isPlaced commits, even if the order does not exist.
-func (s *Store) doubt(ctx context.Context, seen int) error {
+func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	if s.group == nil {
 		return nil
 	}
