@@ -21,20 +21,17 @@ type auditCommand struct {
 }
 
 func (auditCommand) Help() string {
+	invariants := ""
+	for _, p := range stock.Promises() {
+		if p.Audited {
+			invariants += fmt.Sprintf("  %s  %s\n", p.Invariant, p.Text)
+		}
+	}
 	return `Each difference is one line: the invariant, where, and what. The shop may go on selling meanwhile.
 
 Invariants:
-  I1  No unit is sold twice: available, reserved and sold add up to supplied, and orders hold no more.
-  I2  One idempotency key, one order: each order's key is on record for it, and no key is without its order.
-  I4  Fences strictly increase: the level was last written under the highest fence of its movements, and all
-      reservations under one fence are from the same moment, those of one transaction. In which order the
-      database accepted fences it cannot tell afterwards: clocks are not exact enough to compare with.
-  I5  The ledger explains the rest: its movements add up to the level, and each order's line has its own:
-      reserved once; then sold once if it was paid, given back once if it was cancelled or has expired. And
-      what is counted for a limit is what the buyer's pending and paid orders have.
-  I8  Each paid order was paid by one payment, of its total; every other payment is on record as refused.
-
-I3, that every order a buyer was told of exists, takes the buyers' own record: the load test compares it.
+` + invariants + `
+I3, that each order a buyer was told of exists, takes the buyers' own record: the load test compares it.
 Memory stays below 100 MB, whatever the number of orders. JSON lists the first 1,000 SKUs and differences, and
 says "truncated" if there are more. MySQL has two minutes for each statement: for a large shop add readTimeout=1h
 to the DSN.

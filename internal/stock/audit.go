@@ -1,8 +1,43 @@
 package stock
 
-import (
-	"fmt"
+import "fmt"
+
+// Invariant is the name of what must always hold in a shop.
+type Invariant string
+
+// The invariants.
+const (
+	I1 Invariant = "I1"
+	I2 Invariant = "I2"
+	I3 Invariant = "I3"
+	I4 Invariant = "I4"
+	I5 Invariant = "I5"
+	I6 Invariant = "I6"
+	I7 Invariant = "I7"
+	I8 Invariant = "I8"
 )
+
+// Promise is an invariant in words, as help texts and documents have it.
+type Promise struct {
+	Invariant
+	Text    string
+	Audited bool // the others take the buyers' own records: the fault runs check them
+}
+
+// Promises is the table of the invariants.
+func Promises() []Promise {
+	return []Promise{
+		{I1, "No unit is sold twice: supplied = available + reserved + sold, none negative, and orders hold no more than was supplied.", true},
+		{I2, "One idempotency key, one order: each order's key is on record for it, and no key is without its order.", true},
+		{I3, "Each order that a buyer was told of exists.", false},
+		{I4, "Fences strictly increase: a SKU has the highest fence of its movements, and all reservations under one fence are of one transaction.", true},
+		{I5, "The ledger explains the rest: movements add up to the level, each order and delivery has exactly its own, an order's money adds up, " +
+			"and a limit counts what the buyer's pending and paid orders have.", true},
+		{I6, "Sales go on within 5 s of the end of a fault.", false},
+		{I7, "A request whose outcome was unknown has exactly one.", false},
+		{I8, "Each paid order was paid by one payment, of its total; every other payment is on record as refused.", true},
+	}
+}
 
 // Account is everything that is known about the units of one SKU, from three sources that must agree: the level, the
 // ledger and the orders.
@@ -26,37 +61,37 @@ func (a Account) Oversold() int64 {
 
 // Difference is one broken invariant.
 type Difference struct {
-	Invariant string `json:"invariant"`          // I1, I2, I4, I5, I8
-	SKU       string `json:"sku,omitempty"`      // empty where it concerns no single SKU
-	OrderID   string `json:"order_id,omitempty"` // empty where it concerns no single order
-	Detail    string `json:"detail"`
+	Invariant Invariant `json:"invariant"`
+	SKU       string    `json:"sku,omitempty"`      // empty where it concerns no single SKU
+	OrderID   string    `json:"order_id,omitempty"` // empty where it concerns no single order
+	Detail    string    `json:"detail"`
 }
 
 // Check compares the three sources and returns what differs.
 func (a Account) Check() []Difference {
 	var found []Difference
-	differ := func(invariant, format string, args ...any) {
+	differ := func(invariant Invariant, format string, args ...any) {
 		found = append(found, Difference{Invariant: invariant, SKU: a.SKU, Detail: fmt.Sprintf(format, args...)})
 	}
 	l := a.Level
 	if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
-		differ("I1", "supplied %d is not available %d + reserved %d + sold %d, none negative",
+		differ(I1, "supplied %d is not available %d + reserved %d + sold %d, none negative",
 			l.Supplied, l.Available, l.Reserved, l.Sold)
 	}
 	if over := a.Oversold(); over > 0 {
-		differ("I1", "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Level.Supplied)
+		differ(I1, "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Level.Supplied)
 	}
 	if a.Level.Reserved != a.OpenUnits {
-		differ("I1", "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
+		differ(I1, "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
 	}
 	if a.Level.Sold != a.PaidUnits {
-		differ("I1", "sold %d, but paid orders have %d units", a.Level.Sold, a.PaidUnits)
+		differ(I1, "sold %d, but paid orders have %d units", a.Level.Sold, a.PaidUnits)
 	}
 	if a.Fence != a.LedgerFence {
-		differ("I4", "level was written under fence %d; the highest of its movements is %d", a.Fence, a.LedgerFence)
+		differ(I4, "level was written under fence %d; the highest of its movements is %d", a.Fence, a.LedgerFence)
 	}
 	if a.Level != a.Ledger {
-		differ("I5", "level says %v; the ledger adds up to %v", a.Level, a.Ledger)
+		differ(I5, "level says %v; the ledger adds up to %v", a.Level, a.Ledger)
 	}
 	return found
 }

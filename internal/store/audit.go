@@ -130,7 +130,7 @@ func (a audit) check(c check) error {
 	}
 	return a.each(c.query, func(rows *sql.Rows) error {
 		if err := rows.Scan(into...); err != nil {
-			return explain(a.ctx, "audit "+c.invariant, err)
+			return explain(a.ctx, "audit "+string(c.invariant), err)
 		}
 		mentioned := make([]any, len(values))
 		for i, value := range values {
@@ -176,22 +176,22 @@ func (a audit) order(o order.Order, fingerprint string) error {
 		return nil // the table of checks reports it
 	}
 	var found []stock.Difference
-	differ := func(invariant, format string, args ...any) {
+	differ := func(invariant stock.Invariant, format string, args ...any) {
 		found = append(found, stock.Difference{Invariant: invariant, OrderID: o.ID, Detail: fmt.Sprintf(format, args...)})
 	}
 	sum := int64(0)
 	for _, line := range o.Lines {
 		sum += line.Price.Minor * line.Units
 		if line.Price.Currency != o.Total.Currency {
-			differ("I5", "order is in %s, but its line of sku %s in %s", o.Total.Currency, line.SKU, line.Price.Currency)
+			differ(stock.I5, "order is in %s, but its line of sku %s in %s", o.Total.Currency, line.SKU, line.Price.Currency)
 		}
 	}
 	if sum != o.Total.Minor {
-		differ("I5", "total is %d, but its lines add up to %d", o.Total.Minor, sum)
+		differ(stock.I5, "total is %d, but its lines add up to %d", o.Total.Minor, sum)
 	}
 	ends := fingerprint == "pay:"+o.ID || fingerprint == "cancel:"+o.ID // the order's own key was purged and used again
 	if fingerprint != "" && !ends && fingerprint != order.Fingerprint(o.Lines) {
-		differ("I2", "idempotency key %s of buyer %s is of another request than for these lines", o.Key, o.Buyer)
+		differ(stock.I2, "idempotency key %s of buyer %s is of another request than for these lines", o.Key, o.Buyer)
 	}
 	return a.report(found)
 }

@@ -1,9 +1,11 @@
 package store
 
+import "example.com/shop/internal/stock"
+
 // check looks for one kind of difference. Its query returns the SKU and the order that a difference concerns, NULL for
 // none, then what detail mentions.
 type check struct {
-	invariant string
+	invariant stock.Invariant
 	detail    string // a format with one %s for each further column
 	query     string
 }
@@ -22,48 +24,48 @@ const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE 
 // checks is the table of the checks that compare single rows. Sums of a SKU are checked by stock.Account.Check, and the
 // money of an order and the fingerprint of its request by audit.orders.
 var checks = []check{ //nolint:gochecknoglobals // a table
-	{"I2", "idempotency key %s of buyer %s is not on record", `
+	{stock.I2, "idempotency key %s of buyer %s is not on record", `
 		SELECT NULL, o.id, o.idempotency_key, o.buyer FROM orders AS o
 		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key
 		WHERE k.buyer IS NULL AND ` + keyIsKept + ` AND ` + orderHasSKU},
-	{"I2", "idempotency key %s of buyer %s belongs to order %s", `
+	{stock.I2, "idempotency key %s of buyer %s belongs to order %s", `
 		SELECT NULL, o.id, o.idempotency_key, o.buyer, k.order_id FROM orders AS o
 		JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key
 		WHERE k.order_id <> o.id AND ` + keyIsKept + ` AND ` + orderHasSKU},
-	{"I2", "idempotency key %s of buyer %s names an order that does not exist", `
+	{stock.I2, "idempotency key %s of buyer %s names an order that does not exist", `
 		SELECT NULL, k.order_id, k.idempotency_key, k.buyer FROM idempotency_keys AS k
 		LEFT JOIN orders AS o ON o.id = k.order_id
 		WHERE o.id IS NULL AND @sku = ''`},
-	{"I2", "idempotency key %s of buyer %s names an order placed with key %s of buyer %s", `
+	{stock.I2, "idempotency key %s of buyer %s names an order placed with key %s of buyer %s", `
 		SELECT NULL, o.id, k.idempotency_key, k.buyer, o.idempotency_key, o.buyer FROM idempotency_keys AS k
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (o.buyer <> k.buyer OR o.idempotency_key <> k.idempotency_key AND ` + keyPlaces + `) AND ` + orderHasSKU},
-	{"I2", "idempotency key %s of buyer %s is of the request %s, but the order is %s", `
+	{stock.I2, "idempotency key %s of buyer %s is of the request %s, but the order is %s", `
 		SELECT NULL, o.id, k.idempotency_key, k.buyer, k.fingerprint, o.status FROM idempotency_keys AS k
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (k.fingerprint LIKE 'pay:%' AND o.status <> 'paid' OR k.fingerprint LIKE 'cancel:%' AND o.status <> 'cancelled')
 		AND ` + orderHasSKU},
 	// The hint, which SQLite ignores, makes MySQL sort instead of using a temporary table, which takes three times as
 	// long.
-	{"I4", "fence %s was accepted more than once: its reservations are from %s to %s", `
+	{stock.I4, "fence %s was accepted more than once: its reservations are from %s to %s", `
 		SELECT /*! SQL_BIG_RESULT */ m.sku, NULL, m.fence, CAST(MIN(m.created_at) AS CHAR), CAST(MAX(m.created_at) AS CHAR)
 		FROM movements AS m
 		WHERE m.kind = 'reserve' AND m.fence > 0 AND (@sku = '' OR m.sku = @sku) GROUP BY m.sku, m.fence
 		HAVING MIN(m.created_at) <> MAX(m.created_at)`},
-	{"I5", "order has no lines", `
+	{stock.I5, "order has no lines", `
 		SELECT NULL, o.id FROM orders AS o LEFT JOIN order_lines AS l ON l.order_id = o.id
 		WHERE l.order_id IS NULL AND @sku = ''`},
-	{"I5", "line of %s units of an order that does not exist", `
+	{stock.I5, "line of %s units of an order that does not exist", `
 		SELECT l.sku, l.order_id, l.units FROM order_lines AS l LEFT JOIN orders AS o ON o.id = l.order_id
 		WHERE o.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
-	{"I5", "line of %s units of a SKU that does not exist", `
+	{stock.I5, "line of %s units of a SKU that does not exist", `
 		SELECT l.sku, l.order_id, l.units FROM order_lines AS l LEFT JOIN skus AS s ON s.name = l.sku
 		WHERE s.name IS NULL AND (@sku = '' OR l.sku = @sku)`},
-	{"I5", "line of %s units has no movement that reserves them", `
+	{stock.I5, "line of %s units has no movement that reserves them", `
 		SELECT l.sku, l.order_id, l.units FROM order_lines AS l
 		LEFT JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind = 'reserve'
 		WHERE m.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
-	{"I5", "line of %s units, but movement %s (%s) changes supplied by %s, available by %s, reserved by %s, sold by %s", `
+	{stock.I5, "line of %s units, but movement %s (%s) changes supplied by %s, available by %s, reserved by %s, sold by %s", `
 		SELECT l.sku, l.order_id, l.units, m.id, m.kind, m.supplied, m.available, m.reserved, m.sold
 		FROM order_lines AS l JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind <> 'supply'
 		WHERE (m.supplied <> 0
@@ -71,45 +73,45 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 			OR m.reserved <> CASE m.kind WHEN 'reserve' THEN l.units ELSE -l.units END
 			OR m.sold <> CASE m.kind WHEN 'sell' THEN l.units ELSE 0 END)
 		AND (@sku = '' OR l.sku = @sku)`},
-	{"I5", "movement %s (%s) is of an order that has no line of this SKU", `
+	{stock.I5, "movement %s (%s) is of an order that has no line of this SKU", `
 		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m
 		LEFT JOIN order_lines AS l ON l.order_id = m.order_id AND l.sku = m.sku
 		WHERE m.order_id IS NOT NULL AND l.order_id IS NULL AND (@sku = '' OR m.sku = @sku)`},
-	{"I5", "movement %s (%s) is of no order", `
+	{stock.I5, "movement %s (%s) is of no order", `
 		SELECT m.sku, NULL, m.id, m.kind FROM movements AS m
 		WHERE m.order_id IS NULL AND m.kind <> 'supply' AND (@sku = '' OR m.sku = @sku)`},
-	{"I5", "supply %s changes supplied by %s, available by %s, reserved by %s, sold by %s", `
+	{stock.I5, "supply %s changes supplied by %s, available by %s, reserved by %s, sold by %s", `
 		SELECT m.sku, m.order_id, m.id, m.supplied, m.available, m.reserved, m.sold FROM movements AS m
 		WHERE m.kind = 'supply' AND (m.order_id IS NOT NULL OR m.supplied <> m.available OR m.reserved <> 0 OR m.sold <> 0)
 		AND (@sku = '' OR m.sku = @sku)`},
-	{"I5", "movement %s (%s) is of a SKU that does not exist", `
+	{stock.I5, "movement %s (%s) is of a SKU that does not exist", `
 		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m LEFT JOIN skus AS s ON s.name = m.sku
 		WHERE s.name IS NULL AND (@sku = '' OR m.sku = @sku)`},
-	{"I5", "order is %s, which no order can be", `
+	{stock.I5, "order is %s, which no order can be", `
 		SELECT NULL, o.id, o.status FROM orders AS o
 		WHERE o.status NOT IN ('pending', 'paid', 'cancelled', 'expired') AND ` + orderHasSKU},
-	{"I5", "order is %s, but no movement ends its line of %s units", `
+	{stock.I5, "order is %s, but no movement ends its line of %s units", `
 		SELECT l.sku, l.order_id, o.status, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id
 		LEFT JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku
 			AND m.kind = CASE o.status WHEN 'paid' THEN 'sell' ELSE 'release' END
 		WHERE o.status IN ('paid', 'cancelled', 'expired') AND m.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
-	{"I5", "order is %s, but has movement %s (%s)", `
+	{stock.I5, "order is %s, but has movement %s (%s)", `
 		SELECT m.sku, m.order_id, o.status, m.id, m.kind FROM orders AS o JOIN movements AS m ON m.order_id = o.id
 		WHERE (m.kind = 'sell' AND o.status <> 'paid' OR m.kind = 'release' AND o.status NOT IN ('cancelled', 'expired'))
 		AND (@sku = '' OR m.sku = @sku)`},
-	{"I5", "delivery %s of %s units has no movement that supplies them", `
+	{stock.I5, "delivery %s of %s units has no movement that supplies them", `
 		SELECT d.sku, NULL, d.idempotency_key, d.units FROM deliveries AS d
 		LEFT JOIN movements AS m ON m.sku = d.sku AND m.id = d.movement_id AND m.kind = 'supply' AND m.supplied = d.units
 		WHERE m.id IS NULL AND (@sku = '' OR d.sku = @sku)`},
 	// One supply is of no delivery: that of the SKU's creation.
-	{"I5", "%s movements supply it, but %s deliveries are on record", `
+	{stock.I5, "%s movements supply it, but %s deliveries are on record", `
 		SELECT m.sku, NULL, m.supplies, COALESCE(d.deliveries, 0)
 		FROM (SELECT sku, COUNT(*) AS supplies FROM movements
 			WHERE kind = 'supply' AND (@sku = '' OR sku = @sku) GROUP BY sku) AS m
 		LEFT JOIN (SELECT sku, COUNT(*) AS deliveries FROM deliveries
 			WHERE (@sku = '' OR sku = @sku) GROUP BY sku) AS d ON d.sku = m.sku
 		WHERE m.supplies <> COALESCE(d.deliveries, 0) + 1`},
-	{"I5", "buyer %s has %s units in pending and paid orders, but %s by what the limit counts", `
+	{stock.I5, "buyer %s has %s units in pending and paid orders, but %s by what the limit counts", `
 		SELECT b.sku, NULL, b.buyer, SUM(b.ordered), SUM(b.counted) FROM (
 			SELECT sku, buyer, 0 AS ordered, units AS counted FROM buyer_units WHERE (@sku = '' OR sku = @sku)
 			UNION ALL
@@ -117,15 +119,15 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 			FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
 			WHERE s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') AND (@sku = '' OR s.name = @sku)
 		) AS b GROUP BY b.sku, b.buyer HAVING SUM(b.ordered) <> SUM(b.counted)`},
-	{"I8", "order is paid, but %s payments pay it", `
+	{stock.I8, "order is paid, but %s payments pay it", `
 		SELECT /*! SQL_BIG_RESULT */ NULL, o.id, COUNT(p.id) FROM orders AS o LEFT JOIN payments AS p ON p.refusal = '' AND p.order_id = o.id
 		WHERE o.status = 'paid' AND ` + orderHasSKU + ` GROUP BY o.id HAVING COUNT(p.id) <> 1`},
-	{"I8", "payment %s of %s %s pays an order that costs %s %s and is %s", `
+	{stock.I8, "payment %s of %s %s pays an order that costs %s %s and is %s", `
 		SELECT NULL, p.order_id, p.id, p.amount_minor, p.currency, o.total_minor, o.currency, o.status
 		FROM payments AS p JOIN orders AS o ON o.id = p.order_id
 		WHERE p.refusal = '' AND (o.status <> 'paid' OR o.total_minor <> p.amount_minor OR o.currency <> p.currency)
 		AND ` + orderHasSKU},
-	{"I8", "payment %s pays an order that does not exist", `
+	{stock.I8, "payment %s pays an order that does not exist", `
 		SELECT NULL, p.order_id, p.id FROM payments AS p LEFT JOIN orders AS o ON o.id = p.order_id
 		WHERE o.id IS NULL AND @sku = ''`},
 }

@@ -41,7 +41,7 @@ func readTamperings(t *testing.T) (all []tampering) {
 		c := &all[len(all)-1]
 		if m := difference.FindStringSubmatch(line); m != nil {
 			c.want = append(c.want, stock.Difference{
-				Invariant: m[1], SKU: strings.Trim(m[2], "-"), OrderID: strings.Trim(m[3], "-"), Detail: m[4],
+				Invariant: stock.Invariant(m[1]), SKU: strings.Trim(m[2], "-"), OrderID: strings.Trim(m[3], "-"), Detail: m[4],
 			})
 		} else {
 			c.damage = append(c.damage, line)
