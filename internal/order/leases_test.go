@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,41 +47,6 @@ func (b *bundle) wantFence(t *testing.T, what string, o order.Order, leased bool
 	if err := row.Scan(&fence); err != nil || (fence > 0) != leased {
 		t.Errorf("%s: fence %d, %v, want one: %v", what, fence, err, leased)
 	}
-}
-
-// 512 buyers at once, on three instances, each with one unit or a cart of two SKUs, in any order: exactly the stock is sold.
-func TestLanes_crowd(t *testing.T) {
-	t.Parallel()
-	const buyers, units = 512, 400
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		first := setup(t, db, byLanes)
-		shops := []*bundle{first, first.another(t), first.another(t)}
-		first.supply(t, "mug", units)
-		first.supply(t, "cap", buyers)
-		var sold, refused atomic.Int64
-		atOnce(buyers, func(i int) {
-			lines := []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "cap", Units: 1}}
-			if i%2 == 0 {
-				lines[0], lines[1] = lines[1], lines[0]
-			}
-			o, replayed, err := shops[i%3].Place(t.Context(), order.Request{Buyer: nth(i), Key: "key", Lines: lines})
-			switch {
-			case err == nil && o.Buyer == nth(i) && !replayed:
-				sold.Add(1)
-			case errors.Is(err, order.ErrSoldOut):
-				refused.Add(1)
-			default:
-				t.Errorf("%d: got %+v, replayed %v, %v", i, o, replayed, err)
-			}
-		})
-		if sold.Load() != units || refused.Load() != buyers-units {
-			t.Errorf("%d sold, %d refused, want %d and %d", sold.Load(), refused.Load(), units, buyers-units)
-		}
-		if a := first.audit(t, "mug"); a.Orders != units || a.Level.Available != 0 {
-			t.Errorf("account %+v, want %d orders", a, units)
-		}
-		first.wantLevel(t, "cap", buyers-units, units)
-	})
 }
 
 // "If they cannot be had in time, because their holder has crashed or the lock's store does not answer, the batch sells
@@ -201,43 +165,4 @@ func TestLanes_lostFences(t *testing.T) {
 		}
 		l.audit(t, "mug")
 	})
-}
-
-// panicking is a locker that panics.
-type panicking struct {
-	strategy.Locker
-	atRelease bool
-}
-
-func (p *panicking) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
-	if !p.atRelease {
-		panic("acquire")
-	}
-	leases, err := p.Locker.AcquireWith(ctx, key, others...)
-	if err != nil {
-		return nil, err
-	}
-	return panickingLeases{leases}, nil
-}
-
-type panickingLeases struct{ strategy.Leases }
-
-func (panickingLeases) Release() error { panic("release") }
-
-// "Leases are asked for, and never depended on", also where the locker, or an observer of it, panics.
-func TestLanes_panic(t *testing.T) {
-	t.Parallel()
-	for atRelease, times := range map[bool]int{false: 2, true: 1} { // the lease that is not released is still held
-		var panics atomic.Int64
-		l := setup(t, storetest.SQLite(t), byLanes, func(c *config) {
-			c.wrap = func(next strategy.Locker) strategy.Locker { return &panicking{next, atRelease} }
-			c.batch.OnPanic = func(error) { panics.Add(1) }
-		})
-		l.supply(t, "mug", 10)
-		for _, key := range []string{"first", "second"} {
-			l.place(t, key, "mug", 1)
-		}
-		await(t, "panics", times, func() int { return int(panics.Load()) })
-		l.audit(t, "mug")
-	}
 }

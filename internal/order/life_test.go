@@ -18,28 +18,6 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "From then on it cannot be paid": 15 minutes later, by the database's clock.
-func TestService_Place_expiresAt(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "mug", 10)
-		o := b.place(t, "k1", "mug", 1)
-		now, err := b.db.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		const tick = time.Millisecond // of SQLite's clock
-		if left := o.ExpiresAt.Sub(now); left > order.DefaultHold+tick || left < order.DefaultHold-time.Minute {
-			t.Errorf("expires in %v, want %v", left, order.DefaultHold)
-		}
-		read, err := b.Order(t.Context(), "ann", o.ID)
-		if err != nil || !read.ExpiresAt.Equal(o.ExpiresAt) || read.Status != order.Pending {
-			t.Errorf("read %+v, %v, want it as it was placed", read, err)
-		}
-	})
-}
-
 // ends are the ways in which a buyer ends an order.
 func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
 	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
@@ -220,69 +198,6 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	return pay, sweep
 }
 
-// The same in a crowd: orders expire while their buyers pay and cancel them, on three instances that all sweep. Each
-// ends as one thing, and as what its buyers were told.
-func TestService_endsOnce(t *testing.T) {
-	t.Parallel()
-	const orders = 30
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		shops := threeShops(t, db)
-		b := shops[0]
-		b.supply(t, "mug", orders)
-		placed := make([]order.Order, orders)
-		for i := range placed {
-			placed[i] = b.place(t, fmt.Sprint(i), "mug", 1)
-		}
-		for i, o := range placed {
-			b.expireIn(t, o, time.Duration(i-orders/2)*2*time.Millisecond) // one after the other
-		}
-		told := make([][2]error, orders)
-		var swept atomic.Int64
-		var late atomic.Int64
-		atOnce(2*orders+len(shops), func(i int) {
-			switch {
-			case i < orders:
-				_, told[i][0] = shops[i%3].Pay(t.Context(), payment(placed[i]))
-			case i < 2*orders:
-				_, told[i-orders][1] = shops[(i+1)%3].Cancel(t.Context(), payment(placed[i-orders]))
-			default:
-				n, err := shops[i%3].ExpireDue(t.Context(), orders)
-				if err != nil {
-					t.Errorf("sweep: %v", err)
-				}
-				swept.Add(int64(n))
-			}
-		})
-		var paid int64
-		for i, o := range placed {
-			now, err := b.Order(t.Context(), "ann", o.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for j, as := range []order.Status{order.Paid, order.Cancelled} {
-				if now.Status != as {
-					wantState(t, told[i][j], now.Status)
-				} else if told[i][j] != nil {
-					t.Errorf("order %d is %s, its buyer was told %v", i, as, told[i][j])
-				}
-			}
-			switch now.Status {
-			case order.Paid:
-				paid++
-			case order.Expired:
-				late.Add(1)
-			case order.Pending, order.Cancelled:
-			}
-		}
-		if swept.Load() > late.Load() {
-			t.Errorf("sweepers say %d expired, %d are", swept.Load(), late.Load())
-		}
-		if got, want := b.audit(t, "mug").Level, (stock.Level{Supplied: orders, Available: orders - paid, Sold: paid}); got != want {
-			t.Errorf("level %v, want %v", got, want)
-		}
-	})
-}
-
 // wantKeys fails unless this many keys are on record.
 func (b *bundle) wantKeys(t *testing.T, want int64) {
 	t.Helper()
@@ -409,36 +324,6 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 			}
 		}
 		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
-	})
-}
-
-// A payment whose commit is not answered is asked for again, and does not take its own key for another's, nor what was
-// paid before for its own doing.
-func TestService_end_keyUnanswered(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "mug", 10)
-		lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
-		done, notDone := b.place(t, "k1", "mug", 1), b.place(t, "k2", "mug", 1)
-		s := b.another(t)
-		g := s.spy
-		g.answer = func(error) error { g.answer = nil; return lost }
-		if o, err := s.Pay(t.Context(), withKey(done, "done")); err != nil || !o.First || !o.Replayed || o.Status != order.Paid {
-			t.Errorf("commit done, answer lost: %+v, %v, want it paid, first and replayed", o, err)
-		}
-		g.refuseCommit, g.answer = errors.New("no"), func(error) error { g.refuseCommit, g.answer = nil, nil; return lost }
-		if o, err := s.Pay(t.Context(), withKey(notDone, "not done")); err != nil || !o.First || o.Replayed || o.Status != order.Paid {
-			t.Errorf("commit not done, answer lost: %+v, %v, want it paid, first", o, err)
-		}
-		for _, key := range []string{"", "another key"} {
-			g.answer = func(error) error { g.answer = nil; return lost }
-			if o, err := s.Pay(t.Context(), withKey(done, key)); err != nil || o.First || o.Status != order.Paid {
-				t.Errorf("paid before, answer lost: %+v, %v, want it paid, not first", o, err)
-			}
-		}
-		b.wantKeys(t, 5)
-		b.wantEnd(t, done, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
 	})
 }
 
@@ -669,62 +554,4 @@ func TestService_ExpireDue_lost(t *testing.T) {
 			t.Errorf("expired %d, %v, want %d", n, err, len(orders))
 		}
 	})
-}
-
-// The audit of a live database sees one moment of it: while buyers of three instances buy, pay, cancel and let expire,
-// it never finds a difference.
-func TestAudit_live(t *testing.T) {
-	t.Parallel()
-	const buyers, orders = 6, 10
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		shops := threeShops(t, db)
-		b := shops[0]
-		b.supply(t, "mug", buyers*orders/2)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			atOnce(buyers, func(i int) {
-				for n := range orders {
-					b.buyAndEnd(t, shops[(i+n)%3], fmt.Sprintf("%d-%d", i, n), n)
-				}
-			})
-		}()
-		defer func() { <-done }() // also when an audit failed
-		audits := 0
-		for running := true; running; audits++ {
-			select {
-			case <-done:
-				running = false
-			default:
-			}
-			b.audit(t, "")
-		}
-		t.Logf("%d audits", audits)
-	})
-}
-
-// buyAndEnd places an order at a shop and ends it in one of four ways.
-func (b *bundle) buyAndEnd(t *testing.T, at *bundle, key string, way int) {
-	t.Helper()
-	o, _, err := at.Place(t.Context(), buy(key, "mug", 1))
-	if errors.Is(err, order.ErrSoldOut) {
-		return
-	}
-	if err != nil {
-		t.Errorf("place %s: %v", key, err)
-		return
-	}
-	switch way % 4 {
-	case 0: // it stays pending
-	case 1:
-		_, err = at.Pay(t.Context(), payment(o))
-	case 2:
-		_, err = at.Cancel(t.Context(), payment(o))
-	case 3:
-		b.expireIn(t, o, 0)
-		_, err = at.ExpireDue(t.Context(), 1)
-	}
-	if err != nil && !errors.Is(err, order.ErrBusy) {
-		t.Errorf("end %s: %v", key, err)
-	}
 }

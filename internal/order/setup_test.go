@@ -231,26 +231,16 @@ func (b *bundle) place(t *testing.T, key, sku string, units int64) order.Order {
 	return b.mustPlace(t, buy(key, sku, units))
 }
 
-// audit returns the account of a SKU and fails the test on any difference.
-func (b *bundle) audit(t testing.TB, sku string) stock.Account {
-	t.Helper()
-	account, differences := b.account(t, sku)
-	for _, d := range differences {
-		t.Errorf("audit: %+v", d)
-	}
-	return account
-}
-
-// account returns the account of a SKU and its differences.
-func (b *bundle) account(t testing.TB, sku string) (account stock.Account, differences []stock.Difference) {
+// audit returns the account of a SKU, of the last one for an empty name, and fails the test on any difference.
+func (b *bundle) audit(t testing.TB, sku string) (account stock.Account) {
 	t.Helper()
 	err := b.db.Audit(t.Context(), sku,
 		func(a stock.Account) error { account = a; return nil },
-		func(d stock.Difference) error { differences = append(differences, d); return nil })
+		func(d stock.Difference) error { t.Errorf("audit: %+v", d); return nil })
 	if err != nil {
 		t.Fatalf("audit: %v", err)
 	}
-	return account, differences
+	return account
 }
 
 // wantLevel compares available and reserved units of a SKU.

@@ -17,42 +17,30 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
+// fates are what becomes of the first, second, ... statement of a kind; those beyond pass.
 type fates []testserver.Fate
 
-// scene is what becomes of the first, second, ... statement of a kind that an order sends; those beyond pass. Every
-// transaction claims the order's key first, also one that asks what the last one came to.
-type scene struct {
-	commits, claims fates
-	before          func(claim int) // is called before the first (0), second, ... claim passes
-
-	mu      sync.Mutex
-	commit  int
-	claimed int
-}
-
-func (s *scene) judge(statement string) testserver.Fate {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case statement == "COMMIT":
-		s.commit++
-		return s.commits.at(s.commit)
-	case strings.HasPrefix(statement, "INSERT INTO `idempotency_keys`"):
-		s.claimed++
-		if s.before != nil {
-			s.before(s.claimed - 1)
+// judge returns what becomes of the statements of an order: of its COMMITs, and of those that claim its key, which each
+// transaction begins with, also one that asks what became of the last. beforeClaim is called with 0, 1, ... before each.
+func judge(commits, claims fates, beforeClaim func(n int)) func(statement string) testserver.Fate {
+	var mu sync.Mutex
+	var committed, claimed int
+	return func(statement string) testserver.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case statement == "COMMIT" && committed < len(commits):
+			committed++
+			return commits[committed-1]
+		case strings.HasPrefix(statement, "INSERT INTO `idempotency_keys`"):
+			beforeClaim(claimed)
+			claimed++
+			if claimed <= len(claims) {
+				return claims[claimed-1]
+			}
 		}
-		return s.claims.at(s.claimed)
-	}
-	return testserver.Pass
-}
-
-// at returns the fate of the nth statement, from 1 on.
-func (of fates) at(n int) testserver.Fate {
-	if n > len(of) {
 		return testserver.Pass
 	}
-	return of[n-1]
 }
 
 // "If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
@@ -91,20 +79,20 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 				t.Parallel()
 				sku := "mug-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
 				b.supply(t, sku, 5)
-				s := &scene{commits: c.commits, claims: c.claims}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				through := database.Through(t, func(statement string) testserver.Fate {
-					if c.cancelled && statement == "COMMIT" {
-						cancel()
-					}
-					return s.judge(statement)
-				})
-				s.before = func(claim int) {
+				var through storetest.Database
+				judged := judge(c.commits, c.claims, func(claim int) {
 					if c.noticed > 0 && claim == c.noticed {
 						through.Link.LetGo()
 					}
-				}
+				})
+				through = database.Through(t, func(statement string) testserver.Fate {
+					if c.cancelled && statement == "COMMIT" {
+						cancel()
+					}
+					return judged(statement)
+				})
 				cut := setup(t, through.Open(t)) // by redis: one order, one transaction
 				r := buy(name, sku, 2)
 				o, replayed, err := cut.Place(ctx, r)
@@ -136,8 +124,7 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 		b.supply(t, "mug", 5)
 		r := buy("key", "mug", 2)
 		var twin order.Order
-		s := &scene{commits: fates{testserver.Drop}}
-		s.before = func(claim int) {
+		judged := judge(fates{testserver.Drop}, nil, func(claim int) {
 			if claim != 2 { // 0 is the first run, 1 asks
 				return
 			}
@@ -145,8 +132,8 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 			if twin, _, err = b.Place(t.Context(), r); err != nil {
 				t.Errorf("twin: %v", err)
 			}
-		}
-		cut := setup(t, database.Through(t, s.judge).Open(t)).by("conditional")
+		})
+		cut := setup(t, database.Through(t, judged).Open(t)).by("conditional")
 		o, replayed, err := cut.Place(t.Context(), r)
 		if err != nil || !replayed || o.ID != twin.ID {
 			t.Errorf("got order %q, replayed %v, %v; want the twin's %q", o.ID, replayed, err, twin.ID)
@@ -155,54 +142,68 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	})
 }
 
-// The same for the end of an order. Whatever the asking says, "nothing was changed" is no answer: the unanswered commit
-// may have been done.
+// The same for the end of an order: the payment is asked for again, and does not take its own key for another's. Whatever
+// the asking says, "nothing was changed" is no answer: the unanswered commit may have been done.
 func TestService_Pay_unanswered(t *testing.T) {
 	t.Parallel()
 	lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
 		for name, c := range map[string]struct {
+			before  bool    // it is paid before
 			refused bool    // the first commit is not done
 			answers []error // the last one is for all that follow; nil: the real one
-			want    error
+			want    error   // without a key; with one, the key on record says what was done
 		}{
 			"done":              {answers: []error{lost, nil}},
 			"not done":          {refused: true, answers: []error{lost, nil}},
 			"asking is lost":    {answers: []error{lost, lost, order.ErrBusy, nil}},
 			"asking is in vain": {answers: []error{lost, order.ErrBusy}, want: order.ErrUnknownOutcome},
 			"never answered":    {answers: []error{lost}, want: order.ErrUnknownOutcome},
+			"paid before":       {before: true, answers: []error{lost, nil}},
 		} {
-			sku := strings.ReplaceAll(name, " ", "-")
-			b.supply(t, sku, 5)
-			o := b.place(t, name, sku, 2)
-			s := b.another(t)
-			g := s.spy
-			if c.refused {
-				g.refuseCommit = errors.New("no")
-			}
-			answers := slices.Clone(c.answers)
-			ctx, cancel := context.WithCancel(t.Context())
-			g.answer = func(said error) error {
-				cancel() // also for a buyer who has gone
-				g.refuseCommit = nil
-				lie := answers[0]
-				if len(answers) > 1 {
-					answers = answers[1:]
+			for _, key := range []string{"", "pay " + name} {
+				sku := strings.ReplaceAll(name+key, " ", "-")
+				b.supply(t, sku, 5)
+				o := b.place(t, "place "+sku, sku, 2)
+				if c.before {
+					_, err := b.Pay(t.Context(), payment(o))
+					wantErr(t, name, err, nil)
 				}
-				if lie == nil {
-					return said
+				s := b.another(t)
+				if c.refused {
+					s.spy.refuseCommit = errors.New("no")
 				}
-				return lie
+				answers := slices.Clone(c.answers)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				s.spy.answer = func(said error) error {
+					if key == "" {
+						cancel() // also for a buyer who has gone
+					}
+					s.spy.refuseCommit = nil
+					lie := answers[0]
+					if len(answers) > 1 {
+						answers = answers[1:]
+					}
+					if lie == nil {
+						return said
+					}
+					return lie
+				}
+				paid, err := s.Pay(ctx, withKey(o, key))
+				want, replayed := c.want, false
+				if key != "" {
+					want, replayed = nil, !c.refused
+				}
+				if !errors.Is(err, want) || errors.Is(err, order.ErrBusy) {
+					t.Errorf("%s: got %v, want %v", sku, err, want)
+				}
+				if err == nil && (paid.Status != order.Paid || paid.First == c.before || paid.Replayed != replayed) {
+					t.Errorf("%s: got %+v, want it paid, first %v, replayed %v", sku, paid, !c.before, replayed)
+				}
+				b.wantEnd(t, o, order.Paid, sku, stock.Level{Supplied: 5, Available: 3, Sold: 2})
 			}
-			paid, err := s.Pay(ctx, payment(o))
-			if !errors.Is(err, c.want) || err == nil && paid.Status != order.Paid {
-				t.Errorf("%s: got %+v, %v, want %v", name, paid, err, c.want)
-			}
-			if errors.Is(err, order.ErrBusy) {
-				t.Errorf("%s: got %v, which says that nothing was changed", name, err)
-			}
-			b.wantEnd(t, o, order.Paid, sku, stock.Level{Supplied: 5, Available: 3, Sold: 2})
 		}
 	})
 }

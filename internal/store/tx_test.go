@@ -84,24 +84,6 @@ func TestStore_InTx_rollsBack(t *testing.T) {
 	})
 }
 
-// A statement that fails, unlike a refusal, is an error of the database.
-func TestStore_InTx_failedStatement(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "mug", "hat")
-		broken := draft("ann", "k1", "mug")
-		broken.Total.Minor = -1 // a CHECK refuses it
-		if err := s.place(t.Context(), broken); err == nil || order.Code(err) != "" {
-			t.Errorf("got %v, want an error of the database", err)
-		}
-		err := s.place(t.Context(), draft("ann", "k1", "hat", "mug", "cap")) // all lines or none
-		if !errors.Is(err, order.ErrUnknownSKU) {
-			t.Errorf("last line is unknown: got %v, want ErrUnknownSKU", err)
-		}
-		s.wantUntouched(t, 10)
-	})
-}
-
 // "A deadlock runs fn again, a few times": two orders take the same SKUs in opposite order, and neither takes its
 // second before both have their first.
 func TestStore_InTx_retriesADeadlock(t *testing.T) {

@@ -167,30 +167,26 @@ func (s *Seller) Close() {
 
 // guard serves a batch. A panic leaves no request without an answer and no queue without a leader.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
-	for _, r := range buyers {
-		r.reset()
-	}
-	err := s.protect(func() error { return serve(buyers) })
-	moved := map[*queue][]*request{}
-	for _, r := range buyers {
-		if r.next != nil {
-			moved[r.next] = append(moved[r.next], r)
-		} else {
-			r.reply(err)
-		}
-	}
-	for q, buyers := range moved {
-		q.putFirst(buyers)
-	}
-}
-
-// protect makes a panic of step an error.
-func (s *Seller) protect(step func() error) (err error) {
+	var err error
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 			s.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
 		}
+		moved := map[*queue][]*request{}
+		for _, r := range buyers {
+			if r.next != nil {
+				moved[r.next] = append(moved[r.next], r)
+			} else {
+				r.reply(err)
+			}
+		}
+		for q, buyers := range moved {
+			q.putFirst(buyers)
+		}
 	}()
-	return step()
+	for _, r := range buyers {
+		r.reset()
+	}
+	err = serve(buyers)
 }

@@ -47,10 +47,10 @@ func (l *leases) acquire(b *batch) {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
 	l.cancel = cancel
-	err := s.protect(func() (err error) {
-		l.held, err = s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
-		return err
-	})
+	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
+	if err == nil {
+		l.held = held
+	}
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,12 +106,10 @@ func (l *leases) release() {
 	released := make(chan struct{})
 	l.seller.leaders.Go(func() {
 		defer close(released)
-		_ = l.seller.protect(func() error { // an error changes nothing: what is committed stays
-			for sku, fence := range l.raise {
-				_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // or it is not held any more
-			}
-			return l.held.Release()
-		})
+		for sku, fence := range l.raise {
+			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // or it is not held any more
+		}
+		_ = l.held.Release() // an error changes nothing: what is committed stays
 	})
 	select {
 	case <-released:
