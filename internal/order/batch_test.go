@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,62 +15,6 @@ import (
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 )
-
-// gathering is an instance that sells by lanes, whose first batch stands still, so that a test decides who is
-// in the next one.
-type gathering struct {
-	*bundle
-	begun   atomic.Int64 // transactions
-	gate    chan struct{}
-	all     sync.WaitGroup
-	served  atomic.Int64
-	answers []*placed // in the order of arrival
-}
-
-func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
-	t.Helper()
-	g := &gathering{bundle: setup(t, db, append([]func(*config){byLanes}, change...)...), gate: make(chan struct{})}
-	g.spy.beforeTx = func() error {
-		g.begun.Add(1)
-		<-g.gate
-		return nil
-	}
-	g.supply(t, "first", 1)
-	g.all.Go(func() {
-		_, _, err := g.Place(t.Context(), purchase("first", "key", "first", 1))
-		wantErr(t, "first", err, nil)
-	})
-	await(t, "begun", 1, func() int { return int(g.begun.Load()) })
-	return g
-}
-
-// join puts a request at the end of the queue.
-func (g *gathering) join(ctx context.Context, t *testing.T, r order.Request) {
-	t.Helper()
-	a, before := new(placed), g.queued()
-	g.answers = append(g.answers, a)
-	g.all.Go(func() {
-		a.order, a.replayed, a.err = g.Place(ctx, r)
-		g.served.Add(1)
-	})
-	await(t, "queued", before+1, g.queued)
-}
-
-// queued counts the requests in all queues of the instance.
-func (b *bundle) queued() int { return b.lanes.Queued() + b.batches.Queued() }
-
-// serve lets the batches go on and waits for all answers.
-func (g *gathering) serve() {
-	close(g.gate)
-	g.all.Wait()
-}
-
-func (g *gathering) want(t *testing.T, what string, i int, want error) {
-	t.Helper()
-	if got := g.answers[i]; want == nil && got.order.ID == "" || !errors.Is(got.err, want) {
-		t.Errorf("%s: got order %q, %v, want %v", what, got.order.ID, got.err, want)
-	}
-}
 
 // "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units. "An order that is
 // refused delays no other order of the batch": all others are placed in the same transaction.

@@ -13,8 +13,6 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-func byLanes(c *config) { c.strategy = "lanes" }
-
 // watched counts what a seller asks its Locker for, how often it would wait for long, and how often it sells without.
 type watched struct {
 	strategy.Locker
@@ -37,16 +35,6 @@ func (w *watched) config(c *config) {
 		}
 	}
 	c.wrap = func(next strategy.Locker) strategy.Locker { w.Locker = next; return w }
-}
-
-// wantFence fails unless the units of an order were taken under a fence, or under none.
-func (b *bundle) wantFence(t *testing.T, what string, o order.Order, leased bool) {
-	t.Helper()
-	var fence int64
-	row := b.db.DB().QueryRowContext(t.Context(), "SELECT fence FROM movements WHERE order_id = ? AND kind = 'reserve'", o.ID)
-	if err := row.Scan(&fence); err != nil || (fence > 0) != leased {
-		t.Errorf("%s: fence %d, %v, want one: %v", what, fence, err, leased)
-	}
 }
 
 // "If they cannot be had in time, because their holder has crashed or the lock's store does not answer, the batch sells

@@ -158,16 +158,6 @@ func TestService_payAgainstExpiry(t *testing.T) {
 	})
 }
 
-// expireIn moves the end of a pending order to so long from now, by the database's clock.
-func (b *bundle) expireIn(t *testing.T, o order.Order, d time.Duration) {
-	t.Helper()
-	now, err := b.db.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
-}
-
 // race pays an order that has some time left, and sweeps when that is over. The second begins when the first has
 // changed the rows and not yet committed.
 func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst bool) (pay, sweep error) {
@@ -196,16 +186,6 @@ func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst 
 	}
 	<-done
 	return pay, sweep
-}
-
-// wantKeys fails unless this many keys are on record.
-func (b *bundle) wantKeys(t *testing.T, want int64) {
-	t.Helper()
-	var got int64
-	err := b.db.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM idempotency_keys").Scan(&got)
-	if err != nil || got != want {
-		t.Errorf("got %d keys, %v, want %d", got, err, want)
-	}
 }
 
 // "A payment and a cancellation may have a key, under the same rules and beside the keys of orders: one key cannot

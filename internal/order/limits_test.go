@@ -17,15 +17,6 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// wantRefused fails unless the order is refused with this error, in these words.
-func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words string) {
-	t.Helper()
-	_, _, err := b.Place(t.Context(), r)
-	if !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), words) {
-		t.Errorf("place %s: got %v, want %v with %q", r.Key, err, want, words)
-	}
-}
-
 // "No buyer exceeds a limit": of pending orders, Config.MaxOpen. An order that ends makes room. "A replay is no new order."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
@@ -343,6 +334,3 @@ func rowsRead(t *testing.T, db *store.Store, statement string) (all int) {
 	}
 	return all
 }
-
-// maxOpen lets this many orders of a buyer be pending.
-func maxOpen(n int) func(*config) { return func(c *config) { c.maxOpen = n } }

@@ -16,11 +16,6 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// pays returns a payment of the order's total.
-func pays(id string, o order.Order) order.Payment {
-	return order.Payment{ID: id, OrderID: o.ID, Amount: o.Total}
-}
-
 // message is what a payment provider says of an order, whose payments have ids of their own.
 type message func(b *bundle, t *testing.T, o order.Order) error
 
@@ -147,16 +142,6 @@ func TestPayments_inEachState(t *testing.T) {
 			}
 		}
 	})
-}
-
-// find returns ann's order.
-func (b *bundle) find(t testing.TB, id string) order.Order {
-	t.Helper()
-	o, err := b.Order(t.Context(), "ann", id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 // wantPaidOnce fails unless the level and the ledger of an order's two units are as its status has it, and each payment is

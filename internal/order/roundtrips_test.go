@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -122,28 +121,4 @@ func TestRoundTrips(t *testing.T) {
 			}
 		}
 	})
-}
-
-// together places orders in one batch: another one, of a SKU, stands still meanwhile, and then fails before its first
-// statement.
-func (g *gathering) together(t *testing.T, sku string, all ...order.Request) {
-	t.Helper()
-	held, gate, begun := errors.New("held"), make(chan struct{}), make(chan struct{})
-	g.spy.beforeTx = func() error {
-		g.spy.beforeTx = nil
-		close(begun)
-		<-gate
-		return held
-	}
-	g.all.Go(func() {
-		_, _, err := g.Place(t.Context(), purchase("holder", "key", sku, 1))
-		wantErr(t, "holder", err, held)
-	})
-	<-begun
-	g.answers = nil
-	for _, r := range all {
-		g.join(t.Context(), t, r)
-	}
-	close(gate)
-	g.all.Wait()
 }

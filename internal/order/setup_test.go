@@ -2,11 +2,14 @@ package order_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -348,4 +351,203 @@ func atOnce(n int, f func(i int)) {
 	}
 	close(start)
 	all.Wait()
+}
+
+// spyStore is a Store that calls a test around what it does. Its functions may be nil.
+type spyStore struct {
+	order.Store
+	beforeLevels func()
+	afterLevels  func()
+	beforeClaims func()
+	beforeTx     func() error // its error is the transaction's
+	afterTx      func(err error)
+	aroundTx     func(order.Tx) order.Tx
+	beforeCommit func()
+	refuseCommit error                 // instead of the COMMIT
+	answer       func(err error) error // another answer to the transaction
+}
+
+// Levels implements order.Store.
+func (s *spyStore) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
+	call(s.beforeLevels)
+	levels, err := s.Store.Levels(ctx, lines...)
+	call(s.afterLevels)
+	return levels, err
+}
+
+// UsedKeys implements order.Store.
+func (s *spyStore) UsedKeys(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
+	call(s.beforeClaims)
+	return s.Store.UsedKeys(ctx, keys...)
+}
+
+// InTx implements order.Store.
+func (s *spyStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
+	if s.beforeTx != nil {
+		if err := s.beforeTx(); err != nil {
+			return err
+		}
+	}
+	err := s.Store.InTx(ctx, func(tx order.Tx) error {
+		if s.aroundTx != nil {
+			tx = s.aroundTx(tx)
+		}
+		err := fn(tx)
+		if err == nil {
+			call(s.beforeCommit)
+		}
+		return cmp.Or(err, s.refuseCommit)
+	})
+	if s.answer != nil {
+		err = s.answer(err)
+	}
+	if s.afterTx != nil {
+		s.afterTx(err)
+	}
+	return err
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+// gathering is an instance that sells by lanes, whose first batch stands still, so that a test decides who is
+// in the next one.
+type gathering struct {
+	*bundle
+	begun   atomic.Int64 // transactions
+	gate    chan struct{}
+	all     sync.WaitGroup
+	served  atomic.Int64
+	answers []*placed // in the order of arrival
+}
+
+func gather(t *testing.T, db *store.Store, change ...func(*config)) *gathering {
+	t.Helper()
+	g := &gathering{bundle: setup(t, db, append([]func(*config){byLanes}, change...)...), gate: make(chan struct{})}
+	g.spy.beforeTx = func() error {
+		g.begun.Add(1)
+		<-g.gate
+		return nil
+	}
+	g.supply(t, "first", 1)
+	g.all.Go(func() {
+		_, _, err := g.Place(t.Context(), purchase("first", "key", "first", 1))
+		wantErr(t, "first", err, nil)
+	})
+	await(t, "begun", 1, func() int { return int(g.begun.Load()) })
+	return g
+}
+
+// join puts a request at the end of the queue.
+func (g *gathering) join(ctx context.Context, t *testing.T, r order.Request) {
+	t.Helper()
+	a, before := new(placed), g.queued()
+	g.answers = append(g.answers, a)
+	g.all.Go(func() {
+		a.order, a.replayed, a.err = g.Place(ctx, r)
+		g.served.Add(1)
+	})
+	await(t, "queued", before+1, g.queued)
+}
+
+// queued counts the requests in all queues of the instance.
+func (b *bundle) queued() int { return b.lanes.Queued() + b.batches.Queued() }
+
+// serve lets the batches go on and waits for all answers.
+func (g *gathering) serve() {
+	close(g.gate)
+	g.all.Wait()
+}
+
+func (g *gathering) want(t *testing.T, what string, i int, want error) {
+	t.Helper()
+	if got := g.answers[i]; want == nil && got.order.ID == "" || !errors.Is(got.err, want) {
+		t.Errorf("%s: got order %q, %v, want %v", what, got.order.ID, got.err, want)
+	}
+}
+
+// together places orders in one batch: another one, of a SKU, stands still meanwhile, and then fails before its first
+// statement.
+func (g *gathering) together(t *testing.T, sku string, all ...order.Request) {
+	t.Helper()
+	held, gate, begun := errors.New("held"), make(chan struct{}), make(chan struct{})
+	g.spy.beforeTx = func() error {
+		g.spy.beforeTx = nil
+		close(begun)
+		<-gate
+		return held
+	}
+	g.all.Go(func() {
+		_, _, err := g.Place(t.Context(), purchase("holder", "key", sku, 1))
+		wantErr(t, "holder", err, held)
+	})
+	<-begun
+	g.answers = nil
+	for _, r := range all {
+		g.join(t.Context(), t, r)
+	}
+	close(gate)
+	g.all.Wait()
+}
+
+// maxOpen lets this many orders of a buyer be pending.
+func maxOpen(n int) func(*config) { return func(c *config) { c.maxOpen = n } }
+
+// wantRefused fails unless the order is refused with this error, in these words.
+func (b *bundle) wantRefused(t *testing.T, r order.Request, want error, words string) {
+	t.Helper()
+	_, _, err := b.Place(t.Context(), r)
+	if !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), words) {
+		t.Errorf("place %s: got %v, want %v with %q", r.Key, err, want, words)
+	}
+}
+
+func byLanes(c *config) { c.strategy = "lanes" }
+
+// wantFence fails unless the units of an order were taken under a fence, or under none.
+func (b *bundle) wantFence(t *testing.T, what string, o order.Order, leased bool) {
+	t.Helper()
+	var fence int64
+	row := b.db.DB().QueryRowContext(t.Context(), "SELECT fence FROM movements WHERE order_id = ? AND kind = 'reserve'", o.ID)
+	if err := row.Scan(&fence); err != nil || (fence > 0) != leased {
+		t.Errorf("%s: fence %d, %v, want one: %v", what, fence, err, leased)
+	}
+}
+
+// expireIn moves the end of a pending order to so long from now, by the database's clock.
+func (b *bundle) expireIn(t *testing.T, o order.Order, d time.Duration) {
+	t.Helper()
+	now, err := b.db.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", now.Add(d).UTC().Format("2006-01-02 15:04:05.000000"), o.ID)
+}
+
+// wantKeys fails unless this many keys are on record.
+func (b *bundle) wantKeys(t *testing.T, want int64) {
+	t.Helper()
+	var got int64
+	err := b.db.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM idempotency_keys").Scan(&got)
+	if err != nil || got != want {
+		t.Errorf("got %d keys, %v, want %d", got, err, want)
+	}
+}
+
+// pays returns a payment of the order's total.
+func pays(id string, o order.Order) order.Payment {
+	return order.Payment{ID: id, OrderID: o.ID, Amount: o.Total}
+}
+
+// find returns ann's order.
+func (b *bundle) find(t testing.TB, id string) order.Order {
+	t.Helper()
+	o, err := b.Order(t.Context(), "ann", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

@@ -166,7 +166,7 @@ func (t *tx) Delete(ids ...string) error {
 // LockOrders implements order.Tx. The database's clock, not an instance's, decides whether an order is due.
 func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 	query, lock := "SELECT *, expires_at <= "+t.store.clock+" AS due FROM orders", ""
-	if !t.store.IsSQLite() {
+	if !t.store.sqlite {
 		query += " FORCE INDEX (PRIMARY)" // MariaDB would scan a small table
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
@@ -203,7 +203,7 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 		return nil
 	}
 	table := "orders"
-	if !t.store.IsSQLite() {
+	if !t.store.sqlite {
 		table += " FORCE INDEX (PRIMARY)" // as in LockOrders
 	}
 	statement := "UPDATE " + table + " SET status = CASE"
@@ -230,7 +230,7 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 // lockBuyers tries all at once, as nearly always it can, or else each half of them.
 func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	var locked []string
-	if !t.store.IsSQLite() { // where no other transaction writes
+	if !t.store.sqlite { // where no other transaction writes
 		locked, err = selectBuyers(t.db, buyers)
 	}
 	switch {
@@ -336,7 +336,7 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 		values = append(values, b.SKU, b.Buyer, units[b])
 	}
 	statement := "INSERT INTO buyer_units (sku, buyer, units) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", len(of)-1)
-	if t.store.IsSQLite() {
+	if t.store.sqlite {
 		statement += " ON CONFLICT DO UPDATE SET units = units + excluded.units"
 	} else {
 		statement += " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"

@@ -100,7 +100,7 @@ func toLevels(rows []levelRow) order.Levels {
 // (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, it waits again: in a crowd
 // of transactions that commit, each waits for the ones before it.
 func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
-	if len(skus) == 0 || t.store.IsSQLite() { // where no other transaction writes
+	if len(skus) == 0 || t.store.sqlite { // where no other transaction writes
 		return t.LockLevels(skus)
 	}
 	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())

@@ -23,6 +23,9 @@ type batch struct {
 	locked   []string               // SKUs whose row another transaction has locked
 }
 
+// errRead rolls back an attempt that answers no request.
+var errRead = errors.New("no order is placed, ended or refused")
+
 // inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
 // changed nothing.
 func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (b *batch, err error) {
@@ -33,7 +36,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		b = &batch{requests: slices.Clone(requests)}
 		return do(tx, b)
 	})
-	if err != nil && !errors.Is(err, order.ErrNothing) {
+	if err != nil && !errors.Is(err, order.ErrNothing) && !errors.Is(err, errRead) {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -124,7 +127,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 		if err := s.lockRows(tx, b, all); err != nil {
 			return err
 		}
-		return order.ErrNothing
+		return errRead
 	})
 	if err != nil {
 		return err
