@@ -23,8 +23,8 @@ type batch struct {
 	locked   []string               // SKUs whose row another transaction has locked
 }
 
-// errRead rolls back an attempt that answers no request.
-var errRead = errors.New("no order is placed, ended or refused")
+// errRead rolls back an attempt that refuses nothing by what it has read.
+var errRead = errors.New("nothing is decided")
 
 // inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
 // changed nothing.
