@@ -51,8 +51,8 @@ func (b *bundle) wantEndOfAll(t *testing.T, o order.Order, status order.Status) 
 	}
 }
 
-// "Pay makes the buyer's pending order paid: its units become sold. An order that is paid already is returned as it
-// is." "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
+// "Pay makes the buyer's pending order paid [...]: its units become sold." "An order that is paid already is returned
+// as it is." "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
 func TestService_ends(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -87,8 +87,8 @@ func TestService_ends(t *testing.T) {
 	})
 }
 
-// "A late payment is refused, also before a sweep has found the order", also one that "is due, and no sweep has
-// expired it yet".
+// "A late payment is refused, also before a sweep has found the order", also one that is due, and that no sweep has
+// expired yet.
 func TestService_Pay_late(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -371,7 +371,7 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 	})
 }
 
-// "ExpireDue expires at most limit orders that are due, the longest due first", and leaves the others.
+// "ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first", and leaves the others.
 func TestService_ExpireDue(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

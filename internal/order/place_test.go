@@ -349,7 +349,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 	})
 }
 
-// "Times are by the database's clock when the stock was read", so that a step of that clock is
+// "The times of an order are by the database's clock when the stock was read", so that a step of that clock is
 // followed by the next order.
 func TestService_Place_clockSteps(t *testing.T) {
 	t.Parallel()

@@ -313,7 +313,7 @@ func TestStore_knowsItsDatabase(t *testing.T) {
 	})
 }
 
-// "largestStatement is more bytes than any statement of the shop has: a batch of orders with the longest names and keys."
+// "The largest is a batch of orders with the longest names and keys."
 func TestMySQL_largestStatement(t *testing.T) {
 	t.Parallel()
 	const orders = 256 // in a batch
