@@ -69,20 +69,23 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	return len(results), explain(ctx, "migrate", err)
 }
 
-// refuseForeign refuses a database that has a table of the shop's, but was never migrated.
+// refuseForeign refuses a database that has a table of the shop's, but was never migrated. It looks for the table of versions
+// last: another process that migrates at this moment makes it first.
 func (s *Store) refuseForeign(ctx context.Context) error {
-	if exists, err := s.hasTable(ctx, goose.DefaultTablename); exists || err != nil {
-		return err
-	}
 	for _, table := range []string{"orders", "skus", "payments", "buyers"} {
 		exists, err := s.hasTable(ctx, table)
 		if err != nil {
 			return err
 		}
-		if exists {
-			return fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
+		if !exists {
+			continue
+		}
+		migrated, err := s.hasTable(ctx, goose.DefaultTablename)
+		if err == nil && !migrated {
+			err = fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
 				table, goose.DefaultTablename)
 		}
+		return err
 	}
 	return nil
 }
