@@ -124,8 +124,7 @@ const SentinelMaster = "main"
 var sentinelScript string
 
 // OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
-// replace a master that has been silent for half a minute. It returns when each Sentinel knows
-// all others.
+// replace a master that has been silent for half a minute. It returns when each Sentinel knows all others.
 func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
 		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`, 3, "&master_name="+SentinelMaster)
@@ -158,7 +157,13 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(g.KillNode(ctx, old), askRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()); err != nil {
+	if err := g.KillNode(ctx, old); err != nil {
+		return err
+	}
+	// A Sentinel refuses while replicas still move to the master of an earlier failover.
+	if err := poll(ctx, func(ctx context.Context) error {
+		return askRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
+	}); err != nil {
 		return err
 	}
 	return poll(ctx, func(ctx context.Context) (err error) {
