@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/faults"
@@ -41,18 +42,19 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 		Check: func(c web.Choice) error {
 			l := l.with(c)
 			l.From = "embedded" // containers run by now, and have addresses
-			return l.Validate()
-		},
-		Fit: func(c web.Choice) bool {
-			return l.with(c).shops(c.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) == nil
+			err := l.Validate()
+			if err == nil && c.Together && l.shops(l.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) != nil {
+				err = errors.New("together these races need more file descriptors than this process may open: let them race one after the other")
+			}
+			return err
 		},
 		Report: func(c web.Choice) result.Report {
 			r := l.with(c).report(shop)
 			r.Run.Together = c.Together && len(c.Strategies) > 1
 			return r
 		},
-		Race: func(ctx context.Context, c web.Choice, s shopclient.Strategy, w crowd.Watcher) (result.Strategy, error) {
-			return l.with(c).race(ctx, s, w)
+		Race: func(ctx context.Context, c web.Choice, s shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
+			return l.with(c).race(ctx, s, tally)
 		},
 		Position: func(ctx context.Context, name string, loose bool) (step.Position, error) {
 			if loose {
@@ -73,7 +75,8 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 
 // with returns a load test whose flags are the choice.
 func (l loadTest) with(c web.Choice) loadTest {
-	l.Strategies, l.Buyers, l.Stock, l.Think = slices.Clone(c.Strategies), c.Buyers, c.Stock, c.Think()
+	l.Strategies, l.Buyers, l.Stock = slices.Clone(c.Strategies), c.Buyers, c.Stock
+	l.Think = time.Duration(c.ThinkMS * float64(time.Millisecond))
 	if l.Target == "" {
 		l.Instances = c.Instances
 	}

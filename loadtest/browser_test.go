@@ -220,7 +220,7 @@ func TestUI_lesson(t *testing.T) {
 }
 
 // visitSteered opens the page of a lab with steered races of 77 buyers, who want 7 units.
-func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (result.Strategy, error)) *tab {
+func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result.Strategy, error)) *tab {
 	t.Helper()
 	l := loadTest{raceCommand: *parse(t, "--strategies", "none", "--buyers", "77", "--stock", "7"), log: slog.New(slog.DiscardHandler)}
 	chosen, shop, err := l.choose(t.Context())
@@ -232,8 +232,8 @@ func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (resul
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		lab := l.lab(chosen, shop, nil)
-		lab.Race = func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, watch crowd.Watcher) (result.Strategy, error) {
-			return race(ctx, watch)
+		lab.Race = func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
+			return race(ctx, tally)
 		}
 		if err := web.Serve(ctx, "127.0.0.1:0", lab, func(line string) { lines <- line }); err != nil {
 			t.Errorf("serve: %v", err)
@@ -252,15 +252,12 @@ func visitSteered(t *testing.T, race func(context.Context, crowd.Watcher) (resul
 // The bar climbs while the race goes on, and past the line of what was supplied. All by keyboard.
 func TestPage_race(t *testing.T) {
 	sell := make(chan int64)
-	p := visitSteered(t, func(ctx context.Context, watch crowd.Watcher) (result.Strategy, error) {
-		tally := new(crowd.Tally)
-		watch.Connecting(tally)
-		watch.Ready(ctx)
+	p := visitSteered(t, func(ctx context.Context, tally *crowd.Tally) (result.Strategy, error) {
+		tally.Connected.Store(77)
 		for {
 			select {
 			case sold, more := <-sell:
 				if !more {
-					watch.Answered()
 					return result.Strategy{
 						Strategy: shopclient.Strategy{Name: "none"}, Supplied: 7, Orders: 9, UnitsSold: 9,
 						Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
@@ -26,12 +24,11 @@ type raceCommand struct {
 	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
 	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
 	Instances  int           `default:"3" help:"Shop instances to start (1 to 16)."`
-	Duration   time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer: a closed model, in which a slow shop gets fewer orders (100ms to 10m). A million answers take about 1 GB of memory. Without it each buyer orders once."`
 	shops.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
-	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with charts and the timeline of the race; it opens without a network."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with the bars and the timeline of each race; it opens without a network."`
 	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
 	lang.Flag
 }
@@ -42,8 +39,8 @@ For each strategy it starts three instances of the shop on a fresh embedded data
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
 'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest faults' breaks shops while they sell, 'loadtest bench' measures orders per second, and 'loadtest judge' has the
-verdict after other tools. Each has a --help of its own. 'loadtest bench --against DIR' compares two checkouts.`
+'loadtest faults' breaks shops while they sell, and 'loadtest bench' measures orders per second. Each has a --help of its own.
+'loadtest bench --against DIR' compares two checkouts.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
@@ -55,27 +52,25 @@ Examples:
   go run ./loadtest --strategies none --think 0s      it oversells also without a pause
   go run ./loadtest --strategies all --buyers 5000    everything that needs no server
   go run ./loadtest --strategies all --servers docker everything, on servers in containers
-  go run ./loadtest --html report.html                with charts and the timeline of the race
+  go run ./loadtest --html report.html                with the timeline of each race
   go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
   go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
-  go run ./loadtest --duration 10s --buyers 50        each orders again when answered
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
   go run ./loadtest explore all                       proof: every schedule (explore --help)
 
 The columns:
 `)
-	for _, c := range result.Columns(result.Terminal) {
+	for _, c := range result.Columns() {
 		hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
 	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
 	b.WriteString(`
 A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
 
-With --duration, read orders for buyers here and below the table: a buyer may send many. k6 sends
-orders at a rate (open model, docs/load.md), 'loadtest bench' sells carts of several SKUs, and
-'loadtest faults' pays, cancels and repeats orders.
+'loadtest bench' has buyers order again and again, also carts of several SKUs, k6 sends orders at a
+rate (open model, docs/load.md), and 'loadtest faults' pays, cancels and repeats orders.
 
 A strategy without its server is listed below the table, and in the JSON as "not_run".
 
@@ -98,12 +93,11 @@ func (c *raceCommand) Validate() error {
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
-		{c.Duration != 0 && (c.Duration < 100*time.Millisecond || c.Duration > 10*time.Minute), "duration", "want 100ms to 10m"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
-		{c.Target != "" && !isURL(c.Target), "target", wantURL},
+		{c.Target != "" && !isURL.MatchString(c.Target), "target", "want a URL such as http://localhost:8080"},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who order all at once; leave out --duration"},
+		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file; only --json writes to stdout"},
 	} {
 		if check.wrong {
 			return &web.InputError{Field: check.flag, Text: check.want}
@@ -117,32 +111,13 @@ func (c *raceCommand) Validate() error {
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
 		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
 	}
-	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+	return c.Check()
 }
 
 // all reports whether every strategy of the shop is to race.
 func (c *raceCommand) all() bool { return slices.Equal(c.Strategies, []string{"all"}) }
 
-const wantURL = "want a URL such as http://localhost:8080"
-
-func isURL(target string) bool {
-	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
-}
-
-// checkFile finds out before the test whether a file can be written.
-func checkFile(flag, file string) error {
-	if file == "" || file == "-" && flag == "json" {
-		return nil
-	}
-	if file == "-" {
-		return &web.InputError{Field: flag, Text: "want the name of a file; only --json writes to stdout"}
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
-	if err != nil {
-		return &web.InputError{Field: flag, Text: err.Error()}
-	}
-	return f.Close()
-}
+var isURL = regexp.MustCompile(`^https?://`)
 
 // Run holds the races, or serves the page on which they are held.
 func (c *raceCommand) Run(ctx context.Context, e environment) error {
@@ -178,15 +153,6 @@ func (c *raceCommand) command() string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// wanted says what the buyers want, for people.
-func (c *raceCommand) wanted() string {
-	when := "all at once"
-	if c.Duration > 0 {
-		when = "again and again for " + c.Duration.String()
-	}
-	return fmt.Sprintf("%s buyers want one of %s units each, %s", humanize.Comma(int64(c.Buyers)), humanize.Comma(c.Stock), when)
 }
 
 func withoutPassword(address string) string {

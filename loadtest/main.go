@@ -40,7 +40,6 @@ type commands struct {
 	Explore step.Explore   `cmd:"" help:"${explore}"`
 	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
 	Faults  faults.Command `cmd:"" help:"${faults}"`
-	Judge   judgeCommand   `cmd:"" help:"${judge}"`
 }
 
 func main() {
@@ -79,7 +78,7 @@ var (
 
 // abouts are the texts above the flags in the commands' help.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
-	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About, "judge": judgeAbout,
+	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About,
 }
 
 // run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and

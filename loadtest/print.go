@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -70,7 +69,7 @@ func (s screen) show(r result.Report) error {
 
 // table has one line per strategy. A column of zeros is left out.
 func (s screen) table(r result.Report) string {
-	columns := slices.DeleteFunc(result.Columns(result.Terminal), func(c result.Column) bool {
+	columns := slices.DeleteFunc(result.Columns(), func(c result.Column) bool {
 		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Number(s) > 0 })
 	})
 	header := table.Row{"strategy"}
@@ -153,59 +152,38 @@ func hang(b *strings.Builder, width int, name string, indent int, paragraph stri
 	}
 }
 
-// progress shows how a race goes, on a terminal, and how it went. It is a crowd.Watcher.
-type progress struct {
-	screen   screen
-	strategy string
-	buyers   int64
-	tally    *crowd.Tally
-	done     chan struct{}
-	shown    sync.WaitGroup
-}
-
-func (s screen) progressOf(strategy string, buyers int) *progress {
-	return &progress{screen: s, strategy: strategy, buyers: int64(buyers), done: make(chan struct{})}
-}
-
-// Connecting starts showing the tally.
-func (p *progress) Connecting(tally *crowd.Tally) {
-	p.tally = tally
-	if !p.screen.live {
-		return
-	}
-	p.shown.Go(func() {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				fmt.Fprint(p.screen.progress, "\r\x1b[K"+text.Snip(p.line(), screenWidth-1, "…"))
-			case <-p.done:
-				fmt.Fprint(p.screen.progress, "\r\x1b[K")
-				return
-			}
+// follow shows how a race goes, on a terminal, until end is called, which writes a last line.
+func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func()) {
+	line := func() string {
+		line := fmt.Sprintf("%s: %s of %s buyers connected, %s orders, %s refused", strategy, humanize.Comma(t.Connected.Load()),
+			humanize.Comma(int64(buyers)), humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
+		if n := t.Errors.Load(); n > 0 {
+			line += ", " + humanize.Comma(n) + " errors"
 		}
-	})
-}
-
-// Ready releases the buyers at once.
-func (p *progress) Ready(context.Context) {}
-
-// Answered writes the last line.
-func (p *progress) Answered() {
-	close(p.done)
-	p.shown.Wait()
-	p.screen.print(p.line())
-}
-
-func (p *progress) line() string {
-	t := p.tally
-	line := fmt.Sprintf("%s: %s of %s buyers connected, %s orders, %s refused", p.strategy, humanize.Comma(t.Connected.Load()),
-		humanize.Comma(p.buyers), humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
-	if n := t.Errors.Load(); n > 0 {
-		line += ", " + humanize.Comma(n) + " errors"
+		return line
 	}
-	return line
+	var shown sync.WaitGroup
+	over := make(chan struct{})
+	if s.live {
+		shown.Go(func() {
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					fmt.Fprint(s.progress, "\r\x1b[K"+text.Snip(line(), screenWidth-1, "…"))
+				case <-over:
+					fmt.Fprint(s.progress, "\r\x1b[K")
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		close(over)
+		shown.Wait()
+		s.print(line())
+	}
 }
 
 // newShopLog shows the first few errors of the shops that were started: an error of one buyer is often that of a

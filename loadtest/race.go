@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
@@ -90,7 +92,10 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
 			continue
 		}
-		held, err := l.race(ctx, s, l.screen.progressOf(s.Name, l.Buyers))
+		tally := new(crowd.Tally)
+		end := l.screen.follow(s.Name, l.Buyers, tally)
+		held, err := l.race(ctx, s, tally)
+		end()
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -127,7 +132,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 }
 
 // race holds the race of one strategy, in shops of its own, and judges it.
-func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watcher) (r result.Strategy, err error) {
+func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.Tally) (r result.Strategy, err error) {
 	set, err := l.shops(l.Instances).Open(ctx)
 	if err != nil {
 		return r, err
@@ -142,15 +147,15 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 		return r, err
 	}
 	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Duration: l.Duration, Think: l.Think,
-		RequestTimeout: buyTimeout, Timeout: l.limit, Watcher: w,
+		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Think: l.Think,
+		RequestTimeout: buyTimeout, Timeout: l.limit, Tally: tally,
 		Patience: crowd.Patience{Tries: 10, Pause: 50 * time.Millisecond, MaxPause: 5 * time.Second}, // enough for a queue of a minute
 	}
 	log, err := race.Run(ctx)
 	if err != nil {
 		return r, err
 	}
-	audits, err := audit(ctx, operator, race.SKUs, log.Unsettled())
+	books, err := audit(ctx, operator, sku, log.Unsettled())
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
@@ -159,36 +164,30 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, w crowd.Watch
 	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}
-	b := audits[0].Books
 	r = result.Strategy{
-		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: b.Orders, UnitsSold: b.OrderedUnits,
-		Summary: log.Summary(), Judgement: verdict.Race(l.Stock, audits[0], log),
+		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: books.Books.Orders, UnitsSold: books.Books.OrderedUnits,
+		Summary: log.Summary(), Judgement: verdict.Race(l.Stock, books, log),
 	}
 	r.Notes = append(log.Notes(), r.Notes...)
 	return r, nil
 }
 
-// audit asks for the books of each SKU, until two audits in a row are alike where orders may still be on their way.
-func audit(ctx context.Context, operator *shopclient.Client, skus []string, settle bool) ([]shopclient.Audit, error) {
-	var before []shopclient.Audit
-	for begun := time.Now(); time.Since(begun) < settleLimit; {
-		var books []shopclient.Audit
-		for _, sku := range skus {
-			audit, err := operator.Audit(ctx, sku)
-			if err != nil {
-				return nil, err
-			}
-			books = append(books, audit)
+// audit asks for the books of a SKU, until two audits in a row are alike where orders may still be on their way.
+func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (shopclient.Audit, error) {
+	before, err := operator.Audit(ctx, sku)
+	for begun := time.Now(); settle && err == nil; {
+		if time.Since(begun) > settleLimit {
+			return before, errors.New("the books still change, though the load test buys nothing any more")
 		}
-		if !settle || reflect.DeepEqual(books, before) {
-			return books, nil
-		}
-		before = books
 		if !shopclient.Pause(ctx, settlePause) {
-			return nil, context.Cause(ctx)
+			return before, context.Cause(ctx)
 		}
+		var books shopclient.Audit
+		books, err = operator.Audit(ctx, sku)
+		settle = !reflect.DeepEqual(books, before)
+		before = books
 	}
-	return nil, errors.New("the books still change, though the load test buys nothing any more")
+	return before, err
 }
 
 // shops is where the shops of a race come from: this many instances are started, unless --target names a running shop.
@@ -207,7 +206,8 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	}
 	run := result.Run{
 		Buyers: l.Buyers, Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
-		Seconds: l.Duration.Seconds(), Command: l.command(), Wanted: l.wanted(),
+		Command: l.command(),
+		Wanted:  fmt.Sprintf("%s buyers want one of %s units each, all at once", humanize.Comma(int64(l.Buyers)), humanize.Comma(l.Stock)),
 	}
 	if l.Target == "" {
 		run.Instances = l.Instances

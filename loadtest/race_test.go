@@ -97,21 +97,6 @@ func TestRun_servers(t *testing.T) {
 	t.Log("\n" + stdout.String())
 }
 
-// With --duration, a buyer orders again when answered.
-func TestRun_duration(t *testing.T) {
-	t.Parallel()
-	shop := newLab(t, "busy", true)
-	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "500ms", "--json", "-"}
-	code, stdout, stderr := start(t, args...)
-	r := parseReport(t, stdout.String())
-	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 0.5 || s.Seconds < 0.5 || s.Acknowledged <= 5 || s.Orders != s.Acknowledged {
-		t.Errorf("got exit code %d, %+v; want %d, and orders for 0.5 s", code, s, exitOK)
-	}
-	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 500ms,"; !stderr.Has(want) {
-		t.Errorf("stderr: want %q in\n%s", want, stderr.String())
-	}
-}
-
 // The answer to an order is lost, and the order reaches the books after the first audit: it counts. A strategy that leaves a
 // buyer without an answer has not kept its promise.
 func TestRun_late(t *testing.T) {
@@ -161,7 +146,6 @@ func TestFlags_command(t *testing.T) {
 			[]string{"--target", "http://me:secret@shop", "--strategies", "all", "--think", "0s", "--instances", "2"},
 			"go run ./loadtest --strategies all --think 0s --target http://me:xxxxx@shop",
 		},
-		{[]string{"--duration", "10s", "--stock", "5"}, "go run ./loadtest --stock 5 --duration 10s"},
 	} {
 		f := parse(t, tt.args...)
 		if got := f.command(); got != tt.want {

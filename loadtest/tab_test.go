@@ -27,8 +27,7 @@ type tab struct {
 }
 
 // startBrowser opens a browser that ends with the test, or skips the test where none is installed. In CI there must be
-// one. It
-// hears of requests that are not allowed, of the console and of errors, see leave.
+// one. The tab hears of requests that are not allowed, of the console and of errors, see leave.
 func startBrowser(t *testing.T, allowed func(url string) bool) *tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")

@@ -35,7 +35,7 @@ type round struct {
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
 func race(ctx context.Context, who *row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
-		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Warm: length / 5, Timeout: patience,
+		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
 		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Orders: maxOpen,
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},

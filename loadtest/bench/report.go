@@ -51,7 +51,7 @@ func (c *contest) table() string {
 		cells := table.Row{
 			r.name, humanize.Comma(int64(r.buyers)),
 			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
-			whole(r.median(func(r round) float64 { return r.RefusalsPerSecond })),
+			whole(r.median(func(r round) float64 { return r.AnswersPerSecond - r.OrdersPerSecond })),
 			"-",
 		}
 		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {

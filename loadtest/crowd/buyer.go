@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -51,7 +52,7 @@ func Explain(a shopclient.Answer, err error) string {
 	if err != nil {
 		return shopclient.Explain(err)
 	}
-	return fmt.Sprintf("%d %v", a.Status, a.Problem)
+	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Problem))
 }
 
 // buyer sends one order after the other and has connections of its own.
@@ -106,7 +107,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		}
 		return answer, err
 	})
-	b.run.tally.add(record.Outcome)
+	b.run.Tally.add(record.Outcome)
 	if record.Outcome == Ordered {
 		b.end(ctx, &record, paid, end)
 	}

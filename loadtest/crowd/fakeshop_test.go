@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -160,7 +159,7 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 		Timeout:        10 * time.Second,
 		RequestTimeout: 10 * time.Second,
 		Patience:       Patience{Tries: 4, Pause: time.Millisecond, MaxPause: 2 * time.Millisecond},
-		Watcher:        new(watcher),
+		Tally:          new(Tally),
 	}
 	for _, s := range shops {
 		r.Shops = append(r.Shops, s.URL)
@@ -178,28 +177,13 @@ func hold(t *testing.T, race Race) Log {
 	return log
 }
 
-// watcher keeps the tally.
-type watcher struct{ tally *Tally }
-
-func (w *watcher) Connecting(t *Tally)   { w.tally = t }
-func (w *watcher) Ready(context.Context) {}
-func (w *watcher) Answered()             {}
-
 // outcomes counts what became of the orders.
-type outcomes struct{ Ordered, Refused, Failed, Unknown int64 }
+type outcomes = map[Outcome]int
 
-func count(l Log) (o outcomes) {
+func count(l Log) outcomes {
+	o := outcomes{}
 	for _, r := range l.Records {
-		switch r.Outcome {
-		case Ordered:
-			o.Ordered++
-		case Refused:
-			o.Refused++
-		case Failed:
-			o.Failed++
-		case Unknown:
-			o.Unknown++
-		}
+		o[r.Outcome]++
 	}
 	return o
 }

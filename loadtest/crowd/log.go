@@ -20,7 +20,7 @@ import (
 type Log struct {
 	SKU     string        // the most wanted
 	Took    time.Duration // from the common start to the last answer
-	Began   time.Duration // from the common start to the time that counts, see Race.Warm
+	Began   time.Duration // from the common start to the time that counts, see Race.Duration
 	Length  time.Duration // of the time that counts; 0: to the last answer
 	Records []Record
 }
@@ -59,19 +59,16 @@ func (l Log) Unsettled() bool {
 
 // Summary is a log in figures, as in the JSON of a report.
 type Summary struct {
-	Acknowledged      int64     `json:"acknowledged"` // orders that were answered as placed
-	Refused           int64     `json:"refused"`      // orders that were answered as sold out
-	Errors            int64     `json:"errors"`       // orders with another answer or none, or whose payment or cancellation had one
-	Unknown           int64     `json:"unknown"`      // of the errors, those after which there may be an order
-	Retries           int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
-	Seconds           float64   `json:"seconds"`      // from the common start to the last answer
-	AnswersPerSecond  float64   `json:"answers_per_second"`
-	OrdersPerSecond   float64   `json:"orders_per_second"`
-	RefusalsPerSecond float64   `json:"refusals_per_second"`
-	LatencyMS         Latency   `json:"latency_ms"`
-	Waits             []Wait    `json:"waits"`
-	Answers           Answers   `json:"answers"`
-	Timeline          *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
+	Acknowledged     int64     `json:"acknowledged"` // orders that were answered as placed
+	Refused          int64     `json:"refused"`      // orders that were answered as sold out
+	Errors           int64     `json:"errors"`       // orders with another answer or none, or whose payment or cancellation had one
+	Unknown          int64     `json:"unknown"`      // of the errors, those after which there may be an order
+	Retries          int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
+	Seconds          float64   `json:"seconds"`      // from the common start to the last answer
+	AnswersPerSecond float64   `json:"answers_per_second"`
+	OrdersPerSecond  float64   `json:"orders_per_second"`
+	LatencyMS        Latency   `json:"latency_ms"`
+	Timeline         *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
 }
 
 // Latency is how long buyers waited, in milliseconds from the moment their order was due: the common start, where all
@@ -81,19 +78,6 @@ type Latency struct {
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
-}
-
-// Wait is a point of the latency curve: this percentage of the buyers waited at most that long.
-type Wait struct {
-	Percentile float64 `json:"percentile"`
-	MS         float64 `json:"ms"`
-}
-
-// Answers counts answers over time, in slices of equal length from the common start on.
-type Answers struct {
-	SliceMS  float64 `json:"slice_ms"`
-	Orders   []int64 `json:"orders"`
-	Refusals []int64 `json:"refusals"`
 }
 
 // Milliseconds returns d in milliseconds, to the microsecond.
@@ -131,12 +115,12 @@ func (l Log) Summary() Summary {
 		Errors: outcomes[Failed] + outcomes[Unknown] + pending, Unknown: outcomes[Unknown],
 		Retries: tries - int64(len(l.Records)), Seconds: l.Took.Round(time.Microsecond).Seconds(),
 		AnswersPerSecond: rate(within[Ordered] + within[Refused]),
-		OrdersPerSecond:  rate(within[Ordered]), RefusalsPerSecond: rate(within[Refused]),
+		OrdersPerSecond:  rate(within[Ordered]),
 		LatencyMS: Latency{
 			P50: percentile(latencies, 50), P90: percentile(latencies, 90),
 			P99: percentile(latencies, 99), Max: percentile(latencies, 100),
 		},
-		Waits: curve(latencies), Answers: l.slices(50), Timeline: l.timeline(12),
+		Timeline: l.timeline(12),
 	}
 }
 
@@ -147,36 +131,6 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	}
 	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
 	return Milliseconds(sorted[max(0, rank-1)])
-}
-
-// curve has more points towards its end, where it is steep, and no more than there are buyers to tell points apart.
-func curve(sorted []time.Duration) []Wait {
-	var points []Wait
-	finest := 100 - 100/float64(max(1, len(sorted)))
-	for _, p := range [...]float64{
-		0, 10, 20, 30, 40, 50, 60, 70, 80, 85, 90, 92, 94, 96, 98, 99, 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 99.99,
-	} {
-		if p <= finest {
-			points = append(points, Wait{p, percentile(sorted, p)})
-		}
-	}
-	return append(points, Wait{100, percentile(sorted, 100)})
-}
-
-// slices cuts the race into n slices of time.
-func (l Log) slices(n int) Answers {
-	length := max(time.Microsecond, (l.Took+time.Duration(n)-1)/time.Duration(n))
-	a := Answers{SliceMS: Milliseconds(length), Orders: make([]int64, n), Refusals: make([]int64, n)}
-	for _, r := range l.Records {
-		switch i := min(n-1, int(r.Ended/length)); r.Outcome {
-		case Ordered:
-			a.Orders[i]++
-		case Refused:
-			a.Refusals[i]++
-		case Failed, Unknown:
-		}
-	}
-	return a
 }
 
 // fewReasons is how many different reasons for errors are listed.

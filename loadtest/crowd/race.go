@@ -28,10 +28,13 @@ type Race struct {
 	Strategy  string
 	Think     time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
 
-	Buyers   int
-	Duration time.Duration // how long each buyer orders, again as soon as there is an answer; 0: each orders once
-	Timeout  time.Duration // of the race, after Warm and Duration: buyers without an answer by then count as errors
-	Orders   int           // after N orders, a buyer who has never bought takes the place of this one; 0: never
+	Buyers  int
+	Timeout time.Duration // of the race, after its Duration: buyers without an answer by then count as errors
+	Orders  int           // after N orders, a buyer who has never bought takes the place of this one; 0: never
+
+	// Duration is for measurements: each buyer orders again as soon as there is an answer. Duration begins when each buyer
+	// has had an answer and a fifth of it has passed, and only Duration counts. 0: each buyer orders once, and all counts.
+	Duration time.Duration
 
 	SKUs        []string // at least one, the most wanted first
 	Skew        float64  // the k-th is wanted in proportion to 1/k^Skew (Zipf); 0: all alike
@@ -41,21 +44,7 @@ type Race struct {
 
 	Patience
 	RequestTimeout time.Duration // of one try
-	Watcher        Watcher       // nil for none
-
-	// Warm is for measurements: Duration begins when Warm has passed and each buyer has had an answer, and only Duration
-	// counts. 0: Duration begins at once, and the whole race counts.
-	Warm time.Duration
-}
-
-// Watcher follows a race. Its methods are called one after the other.
-type Watcher interface {
-	// Connecting: the buyers begin to connect; they count in the tally.
-	Connecting(*Tally)
-	// Ready: all have connected. They are released when it returns.
-	Ready(ctx context.Context)
-	// Answered: the race is over, whether it succeeded or not.
-	Answered()
+	Tally          *Tally        // counts the race while it runs; nil for none
 }
 
 // Tally counts while a race runs. It may be read at any time.
@@ -91,25 +80,17 @@ func CheckDescriptors(n int) error {
 // bought, if ctx ends, and with ErrDescriptors if this process runs out of them or a shop says so. All connections are
 // closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	run := newRun(r)
-	run.stop = stop
+	ctx, run.stop = context.WithCancelCause(ctx)
+	defer run.stop(nil)
 	defer run.provider.CloseIdleConnections()
 	for i := range r.Buyers {
 		b := newBuyer(run, i)
 		defer b.conns.CloseIdleConnections()
 		run.buyers = append(run.buyers, b)
 	}
-	if r.Watcher != nil {
-		r.Watcher.Connecting(run.tally)
-		defer r.Watcher.Answered()
-	}
 	if err := run.connect(ctx); err != nil {
 		return Log{}, err
-	}
-	if r.Watcher != nil {
-		r.Watcher.Ready(ctx)
 	}
 	run.hold(ctx)
 	if ctx.Err() != nil {
@@ -136,7 +117,6 @@ func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 type run struct {
 	Race
 	wanted []float64 // how much each SKU is wanted, with those before it
-	tally  *Tally
 	stop   context.CancelCauseFunc
 	buyers []*buyer
 	start  time.Time
@@ -148,7 +128,10 @@ type run struct {
 }
 
 func newRun(r Race) *run {
-	run := &run{Race: r, tally: new(Tally), provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
+	if r.Tally == nil {
+		r.Tally = new(Tally)
+	}
+	run := &run{Race: r, provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
 	sum := 0.0
 	for k := range r.SKUs {
 		sum += math.Pow(float64(k+1), -r.Skew)
@@ -168,7 +151,7 @@ func (r *run) connect(ctx context.Context) error {
 			if err := r.shop(b.number, b.conns).Connect(ctx); err != nil {
 				return fmt.Errorf("%s of %d cannot connect: %w", b.name, len(r.buyers), err)
 			}
-			r.tally.Connected.Add(1)
+			r.Tally.Connected.Add(1)
 			return nil
 		})
 	}
@@ -177,7 +160,7 @@ func (r *run) connect(ctx context.Context) error {
 
 // hold has all buyers order from the same moment on, and returns when all are done.
 func (r *run) hold(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, r.Warm+r.Duration+r.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.warm()+r.Duration+r.Timeout)
 	defer cancel()
 	var ready, done sync.WaitGroup
 	ready.Add(len(r.buyers))
@@ -198,33 +181,30 @@ func (r *run) hold(ctx context.Context) {
 // work has the buyer order until the time is up, but once at least.
 func (r *run) work(ctx context.Context, b *buyer) {
 	b.order(ctx, r.start)
-	if r.warmed.Add(1) == int64(len(r.buyers)) && r.Warm > 0 {
-		r.began.Store(int64(max(r.Warm, time.Since(r.start))))
+	if r.Duration == 0 {
+		return
 	}
-	for ctx.Err() == nil && !r.over() {
+	if r.warmed.Add(1) == int64(len(r.buyers)) {
+		r.began.Store(int64(max(r.warm(), time.Since(r.start))))
+	}
+	for ctx.Err() == nil {
+		if began := r.began.Load(); began > 0 && time.Since(r.start) >= time.Duration(began)+r.Duration {
+			return
+		}
 		b.order(ctx, time.Now())
 	}
 }
 
-func (r *run) over() bool {
-	began := r.began.Load()
-	if r.Warm > 0 && began == 0 {
-		return false
-	}
-	return time.Since(r.start) >= time.Duration(began)+r.Duration
-}
+func (r *run) warm() time.Duration { return r.Duration / 5 }
 
 func (r *run) log() Log {
-	log := Log{SKU: r.SKUs[0], Began: time.Duration(r.began.Load())}
+	log := Log{SKU: r.SKUs[0], Began: time.Duration(r.began.Load()), Length: r.Duration}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
 	}
 	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
 	if n := len(log.Records); n > 0 {
 		log.Took = log.Records[n-1].Ended
-	}
-	if r.Warm > 0 {
-		log.Length = r.Duration
 	}
 	return log
 }

@@ -77,8 +77,7 @@ func TestRace_Run(t *testing.T) {
 			if got := log.Summary().Retries; got != c.retries {
 				t.Errorf("retries: got %d, want %d", got, c.retries)
 			}
-			tally := race.Watcher.(*watcher).tally
-			if answered := tally.Ordered.Load() + tally.Refused.Load() + tally.Errors.Load(); answered != crowd || len(shop.orders) != c.sold {
+			if answered := race.Tally.Ordered.Load() + race.Tally.Refused.Load() + race.Tally.Errors.Load(); answered != crowd || len(shop.orders) != c.sold {
 				t.Errorf("got %d buyers through and %d orders, want %d and %d", answered, len(shop.orders), crowd, c.sold)
 			}
 		})
@@ -91,7 +90,7 @@ func TestRace_Run_barrier(t *testing.T) {
 	const crowd = 250
 	shop := newFakeShop(t, crowd)
 	log := hold(t, raceIn(crowd, shop))
-	if got := count(log).Ordered; got != crowd {
+	if got := count(log)[Ordered]; got != crowd {
 		t.Errorf("orders: got %d, want %d", got, crowd)
 	}
 	shop.mu.Lock()
@@ -170,7 +169,7 @@ func TestRace_Run_shop_dies(t *testing.T) {
 		return true
 	}
 	log := hold(t, raceIn(crowd, dying, other))
-	if got := count(log).Ordered; got != crowd {
+	if got := count(log)[Ordered]; got != crowd {
 		t.Errorf("orders: got %d, want %d; reasons: %+v", got, crowd, log.Notes())
 	}
 }
@@ -184,7 +183,7 @@ func TestRace_Run_duration(t *testing.T) {
 	race.Duration = length
 	log := hold(t, race)
 	got := count(log)
-	if orders := int64(len(log.Records)); got.Ordered != units || got.Ordered+got.Refused != orders || orders <= units || log.Took < length {
+	if orders := len(log.Records); got[Ordered] != units || got[Ordered]+got[Refused] != orders || orders <= units || log.Took < length {
 		t.Errorf("got %+v in %v, want %d units sold and buyers who go on for %v; reasons: %+v", got, log.Took, units, length, log.Notes())
 	}
 	// net/http drops a connection whose answer was read before the writer of the request was scheduled.
@@ -200,11 +199,11 @@ func TestRace_Run_duration(t *testing.T) {
 	}
 }
 
-// "Duration begins when Warm has passed and each buyer has had an answer".
+// "Duration begins when each buyer has had an answer and a fifth of it has passed".
 func TestRace_Run_warm(t *testing.T) {
 	t.Parallel()
-	const crowd, slow, length = 5, 30 * time.Millisecond, 20 * time.Millisecond
-	for _, warm := range []time.Duration{time.Nanosecond, 2 * slow} {
+	const crowd, slow = 5, 30 * time.Millisecond
+	for _, length := range []time.Duration{slow, 10 * slow} {
 		shop := newFakeShop(t, 1_000_000)
 		var first atomic.Bool
 		shop.before = func(http.ResponseWriter, *http.Request, int) bool {
@@ -214,10 +213,10 @@ func TestRace_Run_warm(t *testing.T) {
 			return false
 		}
 		race := raceIn(crowd, shop)
-		race.Duration, race.Warm = length, warm
+		race.Duration = length
 		log := hold(t, race)
-		if log.Began < max(slow, warm) || log.Took < log.Began+length {
-			t.Errorf("warm %v: began after %v of %v, want %v at least, and then %v", warm, log.Began, log.Took, max(slow, warm), length)
+		if warm := max(slow, length/5); log.Began < warm || log.Took < log.Began+length {
+			t.Errorf("%v: began after %v of %v, want %v at least, and then %v", length, log.Began, log.Took, warm, length)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (r *runner) audit(ctx context.Context, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
 	operator := r.system.Shops[0].Client(conns)
-	refused, err := operator.Payments(ctx, true)
+	refused, err := operator.Refused(ctx)
 	if err != nil {
 		h.Findings = append(h.Findings, err.Error())
 	}

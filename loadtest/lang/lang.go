@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Chinese is the catalogue, a JSON object from English to Chinese.
@@ -32,14 +32,13 @@ type Flag struct {
 
 // Text returns a text in a language, with its values as by fmt.Sprintf if it has any. What has no translation is English.
 func Text(language, english string, values ...any) string {
-	text := english
 	if translated := chinese()[english]; language == "zh" && translated != "" {
-		text = translated
+		english = translated
 	}
 	if len(values) == 0 {
-		return text
+		return english
 	}
-	return fmt.Sprintf(text, values...)
+	return fmt.Sprintf(english, values...)
 }
 
 const wide = `\p{Han}，。；：、（）？！`
@@ -47,13 +46,13 @@ const wide = `\p{Han}，。；：、（）？！`
 // A line may break at a blank and beside a Chinese character, but not before a mark that closes or behind one that opens.
 var parts = regexp.MustCompile(`[（“]*(?:\p{Han}|[^\s` + wide + `“”]*)[，。；：、）”？！]*\s*`)
 
-// Wrap breaks a text into lines of at most width columns, of which a Chinese character takes two. A longer word has a
+// Wrap breaks a paragraph into lines of at most width columns, of which a Chinese character takes two. A longer word has a
 // line of its own.
-func Wrap(text string, width int) []string {
+func Wrap(paragraph string, width int) []string {
 	lines := []string{""}
-	for _, part := range parts.FindAllString(text, -1) {
+	for _, part := range parts.FindAllString(paragraph, -1) {
 		last := &lines[len(lines)-1]
-		if *last != "" && columns(*last)+columns(strings.TrimSpace(part)) > width {
+		if *last != "" && text.StringWidth(*last)+text.StringWidth(strings.TrimSpace(part)) > width {
 			lines = append(lines, "")
 			last = &lines[len(lines)-1]
 		}
@@ -63,14 +62,4 @@ func Wrap(text string, width int) []string {
 		lines[i] = strings.TrimSpace(line)
 	}
 	return lines
-}
-
-func columns(text string) int {
-	n := utf8.RuneCountInString(text)
-	for _, r := range text {
-		if unicode.Is(unicode.Han, r) || strings.ContainsRune(wide, r) && r > unicode.MaxLatin1 {
-			n++
-		}
-	}
-	return n
 }

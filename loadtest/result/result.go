@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of the JSON. An added field does not change it.
-const Version = 4
+const Version = 5
 
 // Report is one load test.
 type Report struct {
@@ -88,8 +88,6 @@ type Run struct {
 
 	// What the buyers want: a sentence.
 	Wanted string `json:"wanted"`
-
-	Seconds float64 `json:"seconds,omitempty"` // for which each buyer orders again and again; absent where each orders once
 
 	// Together means that all strategies raced at the same time, which slows each.
 	Together bool `json:"together,omitempty"`

@@ -3,7 +3,6 @@ package result
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,50 +85,34 @@ func (r Report) Expected(language string) string {
 	return lang.Text(language, "As expected, %s were correct.", english.WordSeries(kept, lang.Text(language, "and")))
 }
 
-// Column is one figure of a race. Adding one is adding a row to Columns.
+// Column is one figure of a race, in the tables of the terminal and of the page. Adding one is adding a row to Columns.
 type Column struct {
 	Name   string
-	Help   string // in --help; empty for what is not in the terminal's table
-	In     Place
+	Help   string // in --help
 	Number func(Strategy) float64
 	text   func(float64) string
 }
 
-// Place is a set of the tables that have a column.
-type Place int
-
-// The tables.
-const (
-	Terminal Place = 1 << iota
-	Page
-)
-
 // Columns are the figures between a strategy's name and its verdict.
-func Columns(in Place) []Column {
-	return slices.DeleteFunc([]Column{
-		{"orders", "orders that the shop's audit found after the race", Terminal | Page,
+func Columns() []Column {
+	return []Column{
+		{"orders", "orders that the shop's audit found after the race",
 			func(s Strategy) float64 { return float64(s.Orders) }, Rounded},
-		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero", Terminal,
+		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero",
 			func(s Strategy) float64 { return float64(s.Oversold) }, Rounded},
-		{"undersold", "units in no order although buyers went away without one", Terminal,
+		{"undersold", "units in no order although buyers went away without one",
 			func(s Strategy) float64 { return float64(s.Undersold) }, Rounded},
-		{"refused", "buyers who were told that it is sold out", Terminal | Page,
+		{"refused", "buyers who were told that it is sold out",
 			func(s Strategy) float64 { return float64(s.Refused) }, Rounded},
-		{"errors", "buyers with another answer, or none after several tries", Terminal | Page,
+		{"errors", "buyers with another answer, or none after several tries",
 			func(s Strategy) float64 { return float64(s.Errors) }, Rounded},
-		{"answers/s", "orders and refusals per second, from the moment all buyers were released to the last answer", Terminal | Page,
+		{"answers/s", "orders and refusals per second, from the moment all buyers were released to the last answer",
 			func(s Strategy) float64 { return s.AnswersPerSecond }, Rounded},
-		{"orders/s", "", Page,
-			func(s Strategy) float64 { return s.OrdersPerSecond }, Rounded},
-		{"p50", "how long half of the buyers waited at most, from that same moment, so that the time in a queue counts; with --duration, from the answer to the buyer's order before", Terminal | Page,
+		{"p50", "how long half of the buyers waited at most, from that same moment, so that the time in a queue counts",
 			func(s Strategy) float64 { return s.LatencyMS.P50 }, Milliseconds},
-		{"p90", "", Page,
-			func(s Strategy) float64 { return s.LatencyMS.P90 }, Milliseconds},
-		{"p99", "the same of 99 of 100 buyers", Terminal | Page,
+		{"p99", "the same of 99 of 100 buyers",
 			func(s Strategy) float64 { return s.LatencyMS.P99 }, Milliseconds},
-		{"longest", "", Page,
-			func(s Strategy) float64 { return s.LatencyMS.Max }, Milliseconds},
-	}, func(c Column) bool { return c.In&in == 0 })
+	}
 }
 
 // Show shows the figure of a strategy.

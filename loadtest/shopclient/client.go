@@ -108,10 +108,7 @@ type response struct {
 
 // asOperator returns the client that sends requests to the operator's listener.
 func (c *Client) asOperator() *Client {
-	if c.operator == "" {
-		return c
-	}
-	return &Client{base: c.operator, conns: c.conns, keys: c.keys}
+	return &Client{base: cmp.Or(c.operator, c.base), conns: c.conns, keys: c.keys}
 }
 
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, body any) (response, error) {
@@ -172,17 +169,13 @@ func (c *Client) get(ctx context.Context, method, path string, body, v any) erro
 // Explain says in one line why no answer came, alike for like causes: without the port numbers that make each such error a
 // different text.
 func Explain(err error) string {
-	var (
-		timeout net.Error
-		network *net.OpError
-		asked   *url.Error
-	)
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
-	case errors.As(err, &network):
+	}
+	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op + ": " + network.Err.Error()
-	case errors.As(err, &asked):
+	}
+	if asked, ok := errors.AsType[*url.Error](err); ok {
 		return asked.Err.Error()
 	}
 	return err.Error()

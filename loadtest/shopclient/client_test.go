@@ -116,22 +116,6 @@ func TestClient_once(t *testing.T) {
 	}
 }
 
-func TestClient_Cancel(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{http.StatusOK, http.StatusConflict} {
-		client := connect(t, func(w http.ResponseWriter, r *http.Request) {
-			if got := r.Method + " " + r.URL.Path + " " + r.Header.Get("Shop-Buyer"); got != "POST /v1/orders/o-1/cancel ann" {
-				t.Errorf("asked for %s", got)
-			}
-			w.WriteHeader(status)
-			_, _ = w.Write([]byte("{}"))
-		})
-		if got, err := client.Cancel(t.Context(), "ann", "o-1", ""); got.Status != status || err != nil {
-			t.Errorf("got %+v, %v; want status %d", got, err, status)
-		}
-	}
-}
-
 // ErrUnavailable: "the shop, or a server that it needs, is too busy".
 func TestClient_unavailable(t *testing.T) {
 	t.Parallel()

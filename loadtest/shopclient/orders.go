@@ -195,13 +195,11 @@ func parseTrace(header, sku string) *Trace {
 	return &t
 }
 
-// Payment is what a payment provider says of an order, and what the shop has on record of it.
+// Payment is what a payment provider says of an order.
 type Payment struct {
-	ID         string    `json:"payment_id"`
-	OrderID    string    `json:"order_id"`
-	Amount     Money     `json:"amount"`
-	Refusal    string    `json:"refusal"` // why it does not pay the order; empty if it does
-	RefundedAt time.Time `json:"refunded_at"`
+	ID      string `json:"payment_id"`
+	OrderID string `json:"order_id"`
+	Amount  Money  `json:"amount"`
 }
 
 // TakePayment says, once, that the provider has taken a payment. The status is 200 if it pays the order. An error means
@@ -233,12 +231,9 @@ func (c *Client) provider(ctx context.Context, orderID, what string, body any) (
 	return r.order()
 }
 
-// Payments returns those that the shop has on record, or only those that it refused and that are not refunded yet.
-func (c *Client) Payments(ctx context.Context, refused bool) (all []Payment, err error) {
-	query := url.Values{"limit": {"100"}}
-	if refused {
-		query.Set("refused", "true")
-	}
+// Refused returns the payments that the shop has on record as refused and that are not refunded yet.
+func (c *Client) Refused(ctx context.Context) (all []Payment, err error) {
+	query := url.Values{"limit": {"100"}, "refused": {"true"}}
 	for {
 		var page struct {
 			Payments []Payment

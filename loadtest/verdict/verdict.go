@@ -1,5 +1,4 @@
 // Package verdict compares the two records of a race: the books of the shop, by its own audit, and the log of the buyers.
-// Both are handed in. Books judges by the first alone.
 //
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
@@ -47,86 +46,33 @@ type Judgement struct {
 // Race judges a race, in which each order wants one unit of a SKU. supplied is how many units were put up for sale. The log
 // has been rechecked.
 func Race(supplied int64, audit shopclient.Audit, log crowd.Log) Judgement {
-	return judge(supplied, audit, toldOf(log))
-}
-
-// Books judges a SKU by the shop's books alone, where there is no log of the buyers. What is undersold and which
-// acknowledged orders are missing is not known then.
-func Books(audit shopclient.Audit) Judgement {
-	j := Judgement{
-		Oversold: max(0, audit.Books.OrderedUnits-audit.Books.Supplied),
-		Findings: differences(audit),
-	}
-	j.Verdict = j.verdict()
-	return j
-}
-
-// told is what the buyers were told.
-type told struct {
-	orders   int64    // acknowledged to buyers
-	refused  int64    // refused as sold out
-	failed   int64    // refused for another reason
-	unknown  int64    // without a definite answer
-	repeated []string // orders that were acknowledged twice, once for each time after the first
-	lost     []string // acknowledged orders that the shop does not have, or shows otherwise
-}
-
-func toldOf(log crowd.Log) (t told) {
-	seen := map[string]bool{} // by order id
+	told := map[crowd.Outcome]int64{} // what the buyers were told
 	for _, r := range log.Records {
-		switch r.Outcome {
-		case crowd.Ordered:
-			t.orders++
-			if r.Lost != "" {
-				t.lost = append(t.lost, fmt.Sprintf("%s of %s: %s", r.OrderID, r.Buyer, r.Lost))
-			}
-			if seen[r.OrderID] {
-				t.repeated = append(t.repeated, r.OrderID)
-			}
-			seen[r.OrderID] = true
-		case crowd.Refused:
-			t.refused++
-		case crowd.Failed:
-			t.failed++
-		case crowd.Unknown:
-			t.unknown++
-		}
+		told[r.Outcome]++
 	}
-	return t
-}
-
-// judge compares both sides.
-func judge(supplied int64, audit shopclient.Audit, t told) Judgement {
+	// Orders of buyers who never had an answer. The others of these buyers went away without a unit.
+	b, unknown := audit.Books, told[crowd.Unknown]
+	found := max(0, b.Orders-told[crowd.Ordered])
+	away := told[crowd.Refused] + told[crowd.Failed] + unknown - min(found, unknown)
 	j := Judgement{
-		Oversold:  max(0, audit.Books.OrderedUnits-supplied),
-		Undersold: undersold(supplied, audit.Books, t),
-		Findings:  append(compareBooks(supplied, audit), compareOrders(audit.Books, t)...),
+		Oversold:  max(0, b.OrderedUnits-supplied),
+		Undersold: min(max(0, supplied-b.OrderedUnits), away),
+		Findings:  append(compareBooks(supplied, audit), compareOrders(b.Orders, unknown, log)...),
 	}
-	if extra := audit.Books.Orders - t.orders; extra > 0 && extra <= t.unknown {
-		j.Notes = append(j.Notes, fmt.Sprintf("%d of the %d buyers who never had an answer have an order", extra, t.unknown))
+	if found > 0 && found <= unknown {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d of the %d buyers who never had an answer have an order", found, unknown))
 	}
-	j.Verdict = j.verdict()
-	return j
-}
-
-func (j Judgement) verdict() Verdict {
 	switch {
 	case j.Oversold > 0:
-		return Oversold
+		j.Verdict = Oversold
 	case len(j.Findings) > 0:
-		return Inconsistent
+		j.Verdict = Inconsistent
 	case j.Undersold > 0:
-		return Undersold
+		j.Verdict = Undersold
+	default:
+		j.Verdict = Correct
 	}
-	return Correct
-}
-
-// undersold counts units that are in no order, as far as buyers went away wanting them. Buyers who know nothing and
-// have no order went away as well.
-func undersold(supplied int64, b shopclient.Books, t told) int64 {
-	unsold := max(0, supplied-b.OrderedUnits)
-	foundLater := min(max(0, b.Orders-t.orders), t.unknown)
-	return min(unsold, t.refused+t.failed+t.unknown-foundLater)
+	return j
 }
 
 // compareBooks looks for what is wrong within the shop's books.
@@ -138,31 +84,41 @@ func compareBooks(supplied int64, audit shopclient.Audit) (found []string) {
 	if b.OrderedUnits != b.Orders {
 		found = append(found, fmt.Sprintf("%d orders of one unit each hold %d units", b.Orders, b.OrderedUnits))
 	}
-	return append(found, differences(audit)...)
-}
-
-// differences are what the audit found.
-func differences(audit shopclient.Audit) []string {
-	var all []string
+	var differences []string
 	for _, d := range audit.Differences {
 		text := d.Invariant + " " + d.Detail
 		if d.OrderID != "" {
 			text += " (order " + d.OrderID + ")"
 		}
-		all = append(all, text)
+		differences = append(differences, text)
 	}
-	return few("books: ", all)
+	return append(found, few("books: ", differences)...)
 }
 
-// compareOrders looks for orders that only one side knows.
-func compareOrders(b shopclient.Books, t told) []string {
-	found := slices.Concat(few("lost order: ", t.lost), few("order acknowledged to several buyers: ", t.repeated))
-	there := t.orders - int64(len(t.lost)) - int64(len(t.repeated))
-	switch extra := b.Orders - there; {
+// compareOrders looks for orders that only one side knows. Of the orders in the books, unknown may be of buyers who had no answer.
+func compareOrders(orders, unknown int64, log crowd.Log) []string {
+	var lost, repeated []string
+	seen := map[string]bool{} // by order id
+	there := int64(0)
+	for _, r := range log.Records {
+		switch {
+		case r.Outcome != crowd.Ordered:
+			continue
+		case seen[r.OrderID]:
+			repeated = append(repeated, r.OrderID)
+		case r.Lost != "":
+			lost = append(lost, fmt.Sprintf("%s of %s: %s", r.OrderID, r.Buyer, r.Lost))
+		default:
+			there++
+		}
+		seen[r.OrderID] = true
+	}
+	found := slices.Concat(few("lost order: ", lost), few("order acknowledged to several buyers: ", repeated))
+	switch extra := orders - there; {
 	case extra < 0:
-		found = append(found, fmt.Sprintf("buyers hold %d orders, the books count %d", there, b.Orders))
-	case extra > t.unknown:
-		found = append(found, fmt.Sprintf("%d orders that no buyer was told of; %d buyers had no answer", extra, t.unknown))
+		found = append(found, fmt.Sprintf("buyers hold %d orders, the books count %d", there, orders))
+	case extra > unknown:
+		found = append(found, fmt.Sprintf("%d orders that no buyer was told of; %d buyers had no answer", extra, unknown))
 	}
 	return found
 }

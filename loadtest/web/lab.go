@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"time"
 
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/faults"
@@ -18,10 +17,9 @@ type Lab struct {
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
 	Check  func(Choice) error         // what is wrong with a choice, an *InputError if it is one field
-	Fit    func(Choice) bool          // reports whether the races of a choice can be held at the same time
 	Report func(Choice) result.Report // of no races yet
 	// Race holds the race of one strategy.
-	Race func(context.Context, Choice, shopclient.Strategy, crowd.Watcher) (result.Strategy, error)
+	Race func(context.Context, Choice, shopclient.Strategy, *crowd.Tally) (result.Strategy, error)
 	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the strategy (step.Player).
 	Position func(ctx context.Context, name string, loose bool) (step.Position, error)
 	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
@@ -38,14 +36,8 @@ type Choice struct {
 	Instances  int      `json:"instances"`
 	ThinkMS    float64  `json:"think_ms"`
 
-	// Together lets all strategies race at the same moment, which is good to watch and slows each of them down.
+	// Together lets all strategies race at the same time, which is good to watch and slows each of them down.
 	Together bool `json:"together"`
-}
-
-// Think is the shop's pause between reading stock and writing it.
-func (c Choice) Think() time.Duration {
-	const hour = 3_600_000 // of milliseconds: far beyond the limit, and within a Duration
-	return time.Duration(min(max(c.ThinkMS, -hour), hour) * float64(time.Millisecond))
 }
 
 // InputError is what is wrong with a field of the form, or with a flag.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 	"slices"
@@ -65,8 +66,7 @@ type view struct {
 	Strategies []strategyView
 	Facts      []fact
 	Command    string
-	Since      string // how to read the figures
-	Height     int    // of an SVG
+	Height     int // of an SVG
 }
 
 type strategyView struct {
@@ -75,8 +75,6 @@ type strategyView struct {
 	Word     word
 	Said     string // what came of it, as a sentence
 	Bar      bar
-	Series   []series
-	Curve    curve
 	Timeline *timeline // nil if there is nothing to show
 	Y        int       // in an SVG
 }
@@ -91,13 +89,9 @@ func newView(r result.Report, language string) view {
 		Lead:     r.Run.Lead(),
 		Expected: r.Expected(language),
 		Broken:   r.Broken(),
-		Columns:  result.Columns(result.Page),
+		Columns:  result.Columns(),
 		Facts:    facts(r, language),
 		Command:  r.Run.Command,
-		Since:    "Waits count from the moment all buyers were released, so that the time in a queue counts.",
-	}
-	if r.Run.Seconds > 0 {
-		v.Since = "Waits count from the answer to the buyer's order before."
 	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
@@ -106,7 +100,7 @@ func newView(r result.Report, language string) view {
 	for i, s := range r.Strategies {
 		shown := strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
-			Series: newSeries(s, language), Curve: newCurve(s, language), Timeline: newTimeline(s.Timeline, language),
+			Timeline: newTimeline(s.Timeline, language),
 		}
 		v.Strategies = append(v.Strategies, shown)
 	}
@@ -158,4 +152,35 @@ func join(version, where string) string {
 		return version + where
 	}
 	return version + "; " + where
+}
+
+// percent is a length or a place on the page.
+type percent float64
+
+func (p percent) String() string { return fmt.Sprintf("%.2f%%", float64(p)) }
+
+func share(part, whole int64) percent {
+	return percent(100 * float64(part) / float64(max(1, whole)))
+}
+
+// bar shows units sold against units supplied. All bars have one scale, which leaves room at the right for the line of
+// the supply.
+type bar struct {
+	Label  string
+	Supply percent // where the line of the supply is
+	Sold   percent // of what was in stock
+	Over   percent // of what was not
+	Text   string
+}
+
+func newBar(s result.Strategy, most int64, language string) bar {
+	const room = 0.99
+	sold, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)
+	return bar{
+		Label:  lang.Text(language, "%s: units %s sold of %s, %s", s.Name, sold, supplied, wordOf(s, language).Text),
+		Supply: room * share(s.Supplied, most),
+		Sold:   room * share(max(0, s.UnitsSold-s.Oversold), most),
+		Over:   room * share(s.Oversold, most),
+		Text:   lang.Text(language, "%s sold of %s", sold, supplied),
+	}
 }

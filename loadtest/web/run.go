@@ -15,13 +15,13 @@ import (
 
 // Phases of a run, and of a race in it.
 const (
-	idle       = "idle"       // before the first run
-	waiting    = "waiting"    // for the races before it
-	opening    = "opening"    // shops are being started
-	connecting = "connecting" // buyers connect
+	idle       = "idle"    // before the first run
+	waiting    = "waiting" // for the races before it
+	running    = "running" // of a race, the page sees one of the next four
+	opening    = "opening" // shops are being started
+	connecting = "connecting"
 	racing     = "racing"
 	checking   = "checking" // the shop's books against the answers that buyers got
-	running    = "running"
 	done       = "done"
 	failed     = "failed"
 	stopped    = "stopped"
@@ -31,11 +31,8 @@ const (
 type run struct {
 	id     int // from 1; 0 before the first
 	choice Choice
-	parted bool            // the races were asked for together, but do not fit
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
 	stop   context.CancelFunc
-
-	unready sync.WaitGroup // races whose buyers are not connected, of those that start together
 
 	mu     sync.Mutex // guards what changes, also in the races
 	phase  string
@@ -47,10 +44,9 @@ type run struct {
 type race struct {
 	run      *run
 	strategy shopclient.Strategy
-	ready    func() // the others need not wait for it any more
+	tally    crowd.Tally
 
 	phase  string
-	tally  *crowd.Tally // once buyers connect
 	result result.Strategy
 	err    error
 }
@@ -59,23 +55,18 @@ func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy)
 	r := &run{id: id, choice: c, phase: running}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	for _, s := range chosen {
-		one := &race{run: r, strategy: s, phase: waiting, ready: func() {}}
-		if c.Together {
-			r.unready.Add(1)
-			one.ready = sync.OnceFunc(r.unready.Done)
-		}
-		r.races = append(r.races, one)
+		r.races = append(r.races, &race{run: r, strategy: s, phase: waiting})
 	}
 	return r
 }
 
-// hold holds the races, all at once or one after the other, and makes the report.
-func (r *run) hold(lab Lab) {
+// hold holds the races, all at once or one after the other, and makes the report. It calls free before the run is over.
+func (r *run) hold(lab Lab, free func()) {
 	defer r.stop()
 	report := lab.Report(r.choice)
 	var all sync.WaitGroup
 	for _, one := range r.races {
-		all.Go(func() { one.hold(r.ctx, lab) })
+		all.Go(func() { one.hold(lab) })
 		if !r.choice.Together {
 			all.Wait()
 		}
@@ -84,6 +75,7 @@ func (r *run) hold(lab Lab) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	free()
 	r.phase, r.report = done, report
 	if r.ctx.Err() != nil {
 		r.phase = stopped
@@ -104,48 +96,22 @@ func (r *run) hold(lab Lab) {
 	}
 }
 
-func (r *race) hold(ctx context.Context, lab Lab) {
-	defer r.ready()
-	if ctx.Err() != nil {
-		r.enter(stopped)
-		return
-	}
-	r.enter(opening)
-	held, err := lab.Race(ctx, r.run.choice, r.strategy, r)
+func (r *race) hold(lab Lab) {
+	r.run.mu.Lock()
+	r.phase = running
+	r.run.mu.Unlock()
+	held, err := lab.Race(r.run.ctx, r.run.choice, r.strategy, &r.tally)
 	r.run.mu.Lock()
 	defer r.run.mu.Unlock()
 	switch {
 	case err == nil:
 		r.phase, r.result = done, held
-	case ctx.Err() != nil:
+	case r.run.ctx.Err() != nil:
 		r.phase = stopped
 	default:
 		r.phase, r.err = failed, err
 	}
 }
-
-func (r *race) enter(phase string) {
-	r.run.mu.Lock()
-	defer r.run.mu.Unlock()
-	r.phase = phase
-}
-
-// Connecting, Ready and Answered make a race its own crowd.Watcher.
-func (r *race) Connecting(tally *crowd.Tally) {
-	r.run.mu.Lock()
-	defer r.run.mu.Unlock()
-	r.phase, r.tally = connecting, tally
-}
-
-// Ready waits until those that race at the same time are also ready, or have ended.
-func (r *race) Ready(context.Context) {
-	r.ready()
-	r.run.unready.Wait()
-	r.enter(racing)
-}
-
-// Answered means that the rest is auditing.
-func (r *race) Answered() { r.enter(checking) }
 
 func (r *run) over() bool {
 	r.mu.Lock()
@@ -194,15 +160,24 @@ func (r *run) state(language string) state {
 }
 
 func (r *race) state() raceState {
-	s := raceState{Name: r.strategy.Name, Phase: r.phase}
-	if r.err != nil {
+	s := raceState{
+		Name: r.strategy.Name, Phase: r.phase,
+		Connected: r.tally.Connected.Load(), Orders: r.tally.Ordered.Load(), Refused: r.tally.Refused.Load(), Errors: r.tally.Errors.Load(),
+	}
+	switch buyers := int64(r.run.choice.Buyers); {
+	case r.phase == failed:
 		s.Failure = r.err.Error()
-	}
-	if t := r.tally; t != nil {
-		s.Connected, s.Orders, s.Refused, s.Errors = t.Connected.Load(), t.Ordered.Load(), t.Refused.Load(), t.Errors.Load()
-	}
-	if r.phase == done {
+	case r.phase == done:
 		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got
+	case r.phase != running:
+	case s.Connected == 0:
+		s.Phase = opening
+	case s.Connected < buyers:
+		s.Phase = connecting
+	case s.Orders+s.Refused+s.Errors < buyers:
+		s.Phase = racing
+	default:
+		s.Phase = checking
 	}
 	return s
 }
@@ -213,11 +188,7 @@ func (r *run) status(language string) string {
 	case idle:
 		return ""
 	case running:
-		text := lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
-		if r.parted {
-			text += " " + lang.Text(language, "The strategies race one after the other: together they need more file descriptors than this process may open.")
-		}
-		return text
+		return lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
 	}
 	var words []string
 	for _, one := range r.races {

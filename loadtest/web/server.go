@@ -7,13 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,18 +40,18 @@ const (
 type server struct {
 	lab  Lab
 	ctx  context.Context //nolint:containedctx // runs outlive the request that starts them
-	runs sync.WaitGroup
-
-	mu       sync.Mutex
-	last     *run
-	occupied bool // by long work that is no run
+	work sync.WaitGroup
+	busy atomic.Bool // with a run or other long work
+	last atomic.Pointer[run]
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
 func newServer(ctx context.Context, lab Lab) *server {
+	s := &server{lab: lab, ctx: ctx}
 	before := newRun(ctx, 0, Choice{}, nil)
 	before.phase = idle
-	return &server{lab: lab, ctx: ctx, last: before}
+	s.last.Store(before)
+	return s
 }
 
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
@@ -76,7 +77,7 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 	name, _, _ := net.SplitHostPort(address)
 	group, ctx := errgroup.WithContext(ctx)
 	s := newServer(ctx, lab)
-	defer s.runs.Wait()
+	defer s.work.Wait()
 	web := &http.Server{
 		Handler:     guard(name, s.routes()),
 		ReadTimeout: readTimeout,
@@ -125,7 +126,7 @@ func guard(name string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !trusted(r.Host, name) {
-			refuse(w, http.StatusMisdirectedRequest, InputError{Text: "this is not the host that the lab listens on"})
+			refuse(w, http.StatusMisdirectedRequest, errors.New("this is not the host that the lab listens on"))
 			return
 		}
 		sameOrigin.ServeHTTP(w, r)
@@ -135,10 +136,7 @@ func guard(name string, next http.Handler) http.Handler {
 // trusted reports whether a Host can only be meant for this server. The owner of a name can make it lead anywhere; an
 // address cannot be redirected.
 func trusted(host, name string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	host = (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
@@ -156,9 +154,11 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /run", s.postRun)
 	mux.HandleFunc("POST /stop", s.postStop)
 	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons) })
-	mux.HandleFunc("POST /schedule", s.postSchedule)
-	mux.HandleFunc("POST /explore", s.postExplore)
-	mux.HandleFunc("POST /failover", s.postFailover)
+	if len(s.lab.Lessons) > 0 { // with shops of its own
+		mux.HandleFunc("POST /schedule", s.postSchedule)
+		mux.HandleFunc("POST /explore", s.postExplore)
+		mux.HandleFunc("POST /failover", s.postFailover)
+	}
 	mux.HandleFunc("GET /source/{path...}", getSource)
 	mux.HandleFunc("GET /script", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, "text/plain; charset=utf-8", []byte(teaching.Script(r.FormValue("command"))))
@@ -184,7 +184,7 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 	var home bytes.Buffer
 	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
+		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
 	answer(w, "text/html; charset=utf-8", home.Bytes())
@@ -202,7 +202,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	var sent []byte
 	for {
-		now, err := json.Marshal(s.latest().state(r.FormValue("lang")))
+		now, err := json.Marshal(s.last.Load().state(r.FormValue("lang")))
 		if err != nil {
 			return
 		}
@@ -220,8 +220,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// busy is the answer to what would disturb a run.
-const busy = "the lab is busy already; wait until that is over, or stop it"
+var errBusy = errors.New("the lab is busy already; wait until that is over, or stop it")
 
 func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	var c Choice
@@ -230,50 +229,27 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 	}
 	chosen, err := shopclient.Pick(s.lab.Strategies, c.Strategies)
 	if err != nil {
-		refuse(w, http.StatusUnprocessableEntity, InputError{"strategies", err.Error()})
+		err = &InputError{"strategies", err.Error()}
+	} else {
+		err = s.lab.Check(c)
+	}
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, err)
 		return
 	}
-	if err := s.lab.Check(c); err != nil {
-		problem, ofField := errors.AsType[*InputError](err)
-		if !ofField {
-			problem = &InputError{Text: err.Error()}
-		}
-		refuse(w, http.StatusUnprocessableEntity, *problem)
+	if !s.busy.CompareAndSwap(false, true) {
+		refuse(w, http.StatusConflict, errBusy)
 		return
 	}
-	fits := !c.Together || s.lab.Fit(c)
-	c.Together = c.Together && fits
-	id := s.begin(c, chosen, fits)
-	if id == 0 {
-		refuse(w, http.StatusConflict, InputError{Text: busy})
-		return
-	}
-	answerJSON(w, http.StatusAccepted, map[string]int{"run": id})
-}
-
-// begin starts a run and returns its number; 0 if something goes on already.
-func (s *server) begin(c Choice, chosen []shopclient.Strategy, fits bool) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.occupied || !s.last.over() {
-		return 0
-	}
-	r := newRun(s.ctx, s.last.id+1, c, chosen)
-	r.parted = !fits
-	s.last = r
-	s.runs.Go(func() { r.hold(s.lab) })
-	return r.id
-}
-
-func (s *server) latest() *run {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
+	next := newRun(s.ctx, s.last.Load().id+1, c, chosen)
+	s.last.Store(next)
+	s.work.Go(func() { next.hold(s.lab, func() { s.busy.Store(false) }) })
+	answerJSON(w, http.StatusAccepted, map[string]int{"run": next.id})
 }
 
 // postStop returns at once; the events report when the run has ended.
 func (s *server) postStop(w http.ResponseWriter, _ *http.Request) {
-	s.latest().stop()
+	s.last.Load().stop()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -290,8 +266,8 @@ func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
 	if !s.playable(w, strategy) {
 		return
 	}
-	if !s.latest().over() {
-		refuse(w, http.StatusConflict, InputError{Text: busy})
+	if !s.last.Load().over() {
+		refuse(w, http.StatusConflict, errBusy)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
@@ -317,9 +293,6 @@ func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 
 // postFailover kills primaries, which takes minutes. It ends with the request.
 func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
-	if !decode(w, r, &struct{}{}) || !s.ownShops(w) {
-		return
-	}
 	s.occupy(w, r, failoverTimeout, func(ctx context.Context) {
 		var html bytes.Buffer
 		all, err := s.lab.KillPrimary(ctx)
@@ -327,7 +300,7 @@ func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
 			err = execute(&html, "failover", all)
 		}
 		if err != nil {
-			refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
+			refuse(w, http.StatusInternalServerError, err)
 			return
 		}
 		answerJSON(w, http.StatusOK, map[string]string{"html": html.String()})
@@ -336,23 +309,13 @@ func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
 
 // occupy does long work that ends with the request, unless something goes on already.
 func (s *server) occupy(w http.ResponseWriter, r *http.Request, limit time.Duration, work func(context.Context)) {
-	s.mu.Lock()
-	free := !s.occupied && s.last.over()
-	if free {
-		s.occupied = true
-		s.runs.Add(1)
-		defer s.runs.Done()
-	}
-	s.mu.Unlock()
-	if !free {
-		refuse(w, http.StatusConflict, InputError{Text: busy})
+	if !s.busy.CompareAndSwap(false, true) {
+		refuse(w, http.StatusConflict, errBusy)
 		return
 	}
-	defer func() {
-		s.mu.Lock()
-		s.occupied = false
-		s.mu.Unlock()
-	}()
+	defer s.busy.Store(false)
+	s.work.Add(1)
+	defer s.work.Done()
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	work(ctx)
@@ -360,20 +323,8 @@ func (s *server) occupy(w http.ResponseWriter, r *http.Request, limit time.Durat
 
 // playable reports whether the schedules of a strategy can be played here, or refuses the request.
 func (s *server) playable(w http.ResponseWriter, strategy string) bool {
-	if !s.ownShops(w) {
-		return false
-	}
 	if _, err := shopclient.Pick(s.lab.Strategies, []string{strategy}); err != nil {
-		refuse(w, http.StatusUnprocessableEntity, InputError{"strategies", err.Error()})
-		return false
-	}
-	return true
-}
-
-// ownShops reports whether the lab's shops are its own, or refuses the request.
-func (s *server) ownShops(w http.ResponseWriter) bool {
-	if len(s.lab.Lessons) == 0 {
-		refuse(w, http.StatusNotFound, InputError{Text: "this needs shops of the lab's own"})
+		refuse(w, http.StatusUnprocessableEntity, &InputError{"strategies", err.Error()})
 		return false
 	}
 	return true
@@ -382,9 +333,9 @@ func (s *server) ownShops(w http.ResponseWriter) bool {
 func answerPlayed(w http.ResponseWriter, played any, err error) {
 	switch {
 	case errors.Is(err, step.ErrSchedule):
-		refuse(w, http.StatusUnprocessableEntity, InputError{Text: err.Error()})
+		refuse(w, http.StatusUnprocessableEntity, err)
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, InputError{Text: "it could not be played: " + err.Error()})
+		refuse(w, http.StatusInternalServerError, fmt.Errorf("it could not be played: %w", err))
 	default:
 		answerJSON(w, http.StatusOK, played)
 	}
@@ -394,7 +345,7 @@ func answerPlayed(w http.ResponseWriter, played any, err error) {
 func getSource(w http.ResponseWriter, r *http.Request) {
 	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, InputError{Text: "only the files of strategies, batches and wrong locks are shown"})
+		refuse(w, http.StatusNotFound, errors.New("only the files of strategies, batches and wrong locks are shown"))
 		return
 	}
 	answer(w, "text/plain; charset=utf-8", text)
@@ -402,10 +353,10 @@ func getSource(w http.ResponseWriter, r *http.Request) {
 
 // getReport answers the result of the last run, in one of three forms.
 func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
-	last := s.latest()
+	last := s.last.Load()
 	report, there := last.outcome()
 	if !there || strconv.Itoa(last.id) != r.PathValue("id") {
-		refuse(w, http.StatusNotFound, InputError{Text: "only the report of the last run is kept"})
+		refuse(w, http.StatusNotFound, errors.New("only the report of the last run is kept"))
 		return
 	}
 	var b bytes.Buffer
@@ -419,11 +370,11 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 	case "report.json":
 		kind, err = "application/json", report.WriteJSON(&b)
 	default:
-		refuse(w, http.StatusNotFound, InputError{Text: "there are result, report.html and report.json"})
+		refuse(w, http.StatusNotFound, errors.New("there are result, report.html and report.json"))
 		return
 	}
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, InputError{Text: err.Error()})
+		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
 	if form != "result" {
@@ -434,26 +385,29 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
 
 // decode reads JSON, or refuses the request.
 func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, InputError{Text: "want JSON"})
+	if r.Header.Get("Content-Type") != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, errors.New("want JSON"))
 		return false
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	var misfit *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return true
-	case errors.As(err, &misfit):
-		refuse(w, http.StatusUnprocessableEntity, InputError{misfit.Field, "want a whole number"})
-	default:
-		refuse(w, http.StatusBadRequest, InputError{Text: "want JSON of a choice: " + err.Error()})
+	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		refuse(w, http.StatusUnprocessableEntity, &InputError{misfit.Field, "want a whole number"})
+	} else if err != nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("want JSON of a choice: %w", err))
 	}
-	return false
+	return err == nil
 }
 
-func refuse(w http.ResponseWriter, status int, p InputError) { answerJSON(w, status, p) }
+// refuse answers an error, with its field if it is an InputError.
+func refuse(w http.ResponseWriter, status int, err error) {
+	problem, ofField := errors.AsType[*InputError](err)
+	if !ofField {
+		problem = &InputError{Text: err.Error()}
+	}
+	answerJSON(w, status, problem)
+}
 
 func answerJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -70,7 +70,7 @@ type Request struct {
 	Shop     int           `json:"shop"`
 	Sent     time.Duration `json:"sent_ns"`
 	Answered time.Duration `json:"answered_ns"`
-	Answer   string        `json:"answer"` // its status and the code of its problem, or why there was none
+	Answer   string        `json:"answer"` // its status and problem, or why there was none
 }
 
 // Sent is when the operation may first have had an effect.

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -291,7 +290,7 @@ func (c *client) insist(o history.Operation) history.Operation {
 		}
 		sent := c.History.Now()
 		answer, err := c.ask(client, o)
-		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: explain(answer, err)})
+		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: crowd.Explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {
 		case wrong(asked, o.Outcome, answer, late):
@@ -385,12 +384,4 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 		return status
 	}
 	return history.Rejected
-}
-
-// explain is an answer in a history: its status and the code of its problem.
-func explain(a shopclient.Answer, err error) string {
-	if err != nil {
-		return shopclient.Explain(err)
-	}
-	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Problem.Code()))
 }
