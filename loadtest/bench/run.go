@@ -14,7 +14,6 @@ import (
 
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/stats"
 )
 
 // run is one run of the benchmark.
@@ -89,8 +88,8 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	}
 	c.rows = r.lineup(*c)
 	for n := range r.Rounds {
-		for _, i := range stats.Rotation(len(c.rows), n) {
-			who := c.rows[i]
+		for i := range c.rows {
+			who := c.rows[(i+n)%len(c.rows)] // each round begins with another one
 			one, err := r.measure(ctx, who, *c, r.Time)
 			if err != nil {
 				return fmt.Errorf("%s: %w", who.name, err)

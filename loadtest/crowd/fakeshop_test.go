@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ func newFakeShop(t *testing.T, units int) *fakeShop {
 	})
 	mux.HandleFunc("POST /v1/orders", s.buy)
 	mux.HandleFunc("GET /v1/orders/{id}", s.show)
-	mux.HandleFunc("POST /v1/orders/{id}/{end}", s.end)
+	mux.HandleFunc("POST /v1/orders/{id}/{end}", s.show)
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		s.mu.Lock()
@@ -82,7 +83,7 @@ func (s *fakeShop) buy(w http.ResponseWriter, r *http.Request) {
 	if s.before != nil && s.before(w, r, tries) {
 		return
 	}
-	o, replayed, ok := s.sell(r.Header.Get("Shop-Buyer"), key, wanted)
+	o, ok := s.sell(r.Header.Get("Shop-Buyer"), key, wanted)
 	if s.after != nil && s.after(w, r, tries) {
 		return
 	}
@@ -90,43 +91,28 @@ func (s *fakeShop) buy(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusConflict, "sold-out")
 		return
 	}
-	if replayed {
-		w.Header().Set("Idempotent-Replayed", "true")
-	}
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-func (s *fakeShop) sell(buyer, key string, o shopclient.Order) (placed shopclient.Order, replayed, ok bool) {
+func (s *fakeShop) sell(buyer, key string, o shopclient.Order) (placed shopclient.Order, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o, seen := s.orders[key]; seen {
-		return o, true, true
+		return o, true
 	}
 	if s.available == 0 {
-		return o, false, false
+		return o, false
 	}
 	s.available--
 	o.ID, o.Status = fmt.Sprintf("order-%d", len(s.orders)+1), "pending"
 	s.orders[key] = o
 	s.owners[o.ID] = buyer
-	return o, false, true
+	return o, true
 }
 
+// show answers an order to its buyer, which the request may pay or cancel, unless before answers the request.
 func (s *fakeShop) show(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.orders {
-		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
-			_ = json.NewEncoder(w).Encode(o)
-			return
-		}
-	}
-	problem(w, http.StatusNotFound, "order-not-found")
-}
-
-// end pays or cancels an order, unless before answers the request.
-func (s *fakeShop) end(w http.ResponseWriter, r *http.Request) {
 	if s.before != nil && s.before(w, r, 1) {
 		return
 	}
@@ -134,11 +120,13 @@ func (s *fakeShop) end(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	for key, o := range s.orders {
 		if o.ID == r.PathValue("id") && s.owners[o.ID] == r.Header.Get("Shop-Buyer") {
-			o.Status = r.PathValue("end")
+			o.Status = cmp.Or(r.PathValue("end"), o.Status)
 			s.orders[key] = o
 			_ = json.NewEncoder(w).Encode(o)
+			return
 		}
 	}
+	problem(w, http.StatusNotFound, "order-not-found")
 }
 
 func problem(w http.ResponseWriter, status int, slug string) {

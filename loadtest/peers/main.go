@@ -138,8 +138,8 @@ type result struct {
 func compare(ctx context.Context, s settings, l load) (*result, error) {
 	r := &result{load: l, peers: s.peers, rows: map[string][]round{}}
 	for n := range s.rounds {
-		for _, i := range stats.Rotation(len(s.peers), n) {
-			p := s.peers[i]
+		for i := range s.peers {
+			p := s.peers[(i+n)%len(s.peers)]
 			runtime.GC() // what the one before left behind is not this one's
 			key := fmt.Sprintf("peers:%d:%s:%s", time.Now().UnixNano(), l.name, p.name)
 			before, err := redisCommands(ctx, s.redis)

@@ -40,16 +40,6 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Rotation returns 0 to n-1 in the order in which n contestants take their turns in a round: each round begins with
-// another one.
-func Rotation(n, round int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = (i + round) % n
-	}
-	return order
-}
-
 // Fold is Table on a terminal of width columns. What does not fit follows in a table below, which repeats the first
 // column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {

@@ -48,12 +48,3 @@ func TestRatio(t *testing.T) {
 		}
 	}
 }
-
-func TestRotation(t *testing.T) {
-	t.Parallel()
-	for round, want := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 1, 2}} {
-		if got := Rotation(3, round); !slices.Equal(got, want) {
-			t.Errorf("round %d: got %v, want %v", round, got, want)
-		}
-	}
-}

@@ -47,8 +47,7 @@ func WriteBars(w io.Writer, r result.Report) error {
 }
 
 func execute(w io.Writer, name string, data any) error {
-	functions := template.FuncMap{"comma": humanize.Comma, "has": slices.Contains[[]string]}
-	t, err := template.New("").Funcs(functions).ParseFS(templates, "html/*")
+	t, err := template.New("").Funcs(template.FuncMap{"has": slices.Contains[[]string]}).ParseFS(templates, "html/*")
 	if err != nil {
 		return err
 	}
