@@ -241,7 +241,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, errBusy)
 		return
 	}
-	next := newRun(s.ctx, s.last.Load().id+1, c, chosen)
+	next := newRun(s.ctx, s.last.Load().id+1, c, chosen) //nolint:contextcheck // runs outlive the request that starts them
 	s.last.Store(next)
 	s.work.Go(func() { next.hold(s.lab, func() { s.busy.Store(false) }) })
 	answerJSON(w, http.StatusAccepted, map[string]int{"run": next.id})
