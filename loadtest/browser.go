@@ -48,11 +48,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			}
 			return err
 		},
-		Report: func(c web.Choice) result.Report {
-			r := l.with(c).report(shop)
-			r.Run.Together = c.Together && len(c.Strategies) > 1
-			return r
-		},
+		Report: func(c web.Choice) result.Report { return l.with(c).report(shop) },
 		Race: func(ctx context.Context, c web.Choice, s shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
 			return l.with(c).race(ctx, s, tally)
 		},

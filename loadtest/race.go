@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
@@ -207,7 +205,6 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	run := result.Run{
 		Buyers: l.Buyers, Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
 		Command: l.command(),
-		Wanted:  fmt.Sprintf("%s buyers want one of %s units each, all at once", humanize.Comma(int64(l.Buyers)), humanize.Comma(l.Stock)),
 	}
 	if l.Target == "" {
 		run.Instances = l.Instances

@@ -85,12 +85,6 @@ type Run struct {
 	Target    string  `json:"target,omitempty"`
 	ThinkMS   float64 `json:"think_ms"`
 	Command   string  `json:"command"` // that repeats the run; passwords are left out
-
-	// What the buyers want: a sentence.
-	Wanted string `json:"wanted"`
-
-	// Together means that all strategies raced at the same time, which slows each.
-	Together bool `json:"together,omitempty"`
 }
 
 // Correct reports whether nothing was wrong.

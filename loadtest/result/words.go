@@ -20,7 +20,7 @@ func (r Run) Lead() string {
 	if r.Target != "" {
 		from = r.Target
 	}
-	return r.Wanted + ", from " + from + "."
+	return fmt.Sprintf("%s buyers want one of %s units each, all at once, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), from)
 }
 
 // Outcome is the result in one sentence, in a language.

@@ -58,9 +58,9 @@ func newServer(ctx context.Context, lab Lab) *server {
 // asked. When it returns, nothing of it runs any more.
 //
 // One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second request is refused
-// (409), and during a run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A request that
-// changes something must be of the same origin, and the Host of each must be an address, localhost or the name that was
-// listened on, so that no foreign name leads here.
+// (409), and during a run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A
+// request that changes something must be of the same origin, and the Host of each must be an address, localhost or the name
+// that was listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
