@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ type raceCommand struct {
 	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
 	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
 	Instances  int           `default:"3" help:"Shop instances to start (1 to 16)."`
+	Duration   time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer (1s to 10m). Without it each buyer orders once."`
 	shops.Servers
 	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
 	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
@@ -57,6 +60,7 @@ Examples:
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
   go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
+  go run ./loadtest --duration 10s --buyers 50        each orders again when answered
   go run ./loadtest step all                          why: two buyers, step by step (step --help)
   go run ./loadtest explore all                       proof: every schedule (explore --help)
 
@@ -93,6 +97,8 @@ func (c *raceCommand) Validate() error {
 		{c.Stock < 1 || c.Stock > 1_000_000_000, "stock", "want 1 to 1000000000"},
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
+		{c.Duration != 0 && (c.Duration < time.Second || c.Duration > 10*time.Minute), "duration", "want 1s to 10m"},
+		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who order all at once; leave out --duration"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
 		{c.Target != "" && !isURL.MatchString(c.Target), "target", "want a URL such as http://localhost:8080"},
@@ -111,7 +117,19 @@ func (c *raceCommand) Validate() error {
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
 		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
 	}
-	return c.Check()
+	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+}
+
+// checkFile finds out before the races whether a file can be written.
+func checkFile(flag, file string) error {
+	if file == "" || file == "-" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
+	if err != nil {
+		return &web.InputError{Field: flag, Text: err.Error()}
+	}
+	return f.Close()
 }
 
 // all reports whether every strategy of the shop is to race.

@@ -145,7 +145,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 		return r, err
 	}
 	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Think: l.Think,
+		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Duration: l.Duration, Think: l.Think,
 		RequestTimeout: buyTimeout, Timeout: l.limit, Tally: tally,
 		Patience: crowd.Patience{Tries: 10, Pause: 50 * time.Millisecond, MaxPause: 5 * time.Second}, // enough for a queue of a minute
 	}
@@ -204,7 +204,7 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	}
 	run := result.Run{
 		Buyers: l.Buyers, Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
-		Command: l.command(),
+		Seconds: l.Duration.Seconds(), Command: l.command(),
 	}
 	if l.Target == "" {
 		run.Instances = l.Instances

@@ -97,6 +97,21 @@ func TestRun_servers(t *testing.T) {
 	t.Log("\n" + stdout.String())
 }
 
+// With --duration, a buyer orders again when answered.
+func TestRun_duration(t *testing.T) {
+	t.Parallel()
+	shop := newLab(t, "busy", true)
+	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "1s", "--json", "-"}
+	code, stdout, stderr := start(t, args...)
+	r := parseReport(t, stdout.String())
+	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 1 || s.Acknowledged <= 5 || s.Orders < s.Acknowledged {
+		t.Errorf("got exit code %d, %+v; want %d, and orders for a second", code, s, exitOK)
+	}
+	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 1 s,"; !stderr.Has(want) {
+		t.Errorf("stderr: want %q in\n%s", want, stderr.String())
+	}
+}
+
 // The answer to an order is lost, and the order reaches the books after the first audit: it counts. A strategy that leaves a
 // buyer without an answer has not kept its promise.
 func TestRun_late(t *testing.T) {

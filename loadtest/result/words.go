@@ -20,7 +20,11 @@ func (r Run) Lead() string {
 	if r.Target != "" {
 		from = r.Target
 	}
-	return fmt.Sprintf("%s buyers want one of %s units each, all at once, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), from)
+	when := "all at once"
+	if r.Seconds > 0 {
+		when = fmt.Sprintf("again and again for %v s", r.Seconds)
+	}
+	return fmt.Sprintf("%s buyers want one of %s units each, %s, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), when, from)
 }
 
 // Outcome is the result in one sentence, in a language.
