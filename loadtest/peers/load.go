@@ -41,7 +41,6 @@ func allLoads() []load {
 type round struct {
 	perSecond float64       // turns; 0 if it hung, so that it is compared by what it does when it works
 	longest   time.Duration // wait for the key
-	perClient []int         // turns; of one client: per goroutine
 	turns     float64       // all, also those before and after the time that counts
 	commands  float64       // that Redis processed meanwhile
 	gap       time.Duration // mean time that a held key stood free between two holders; 0 where holding takes no time
@@ -101,7 +100,7 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 	ended := make(chan *worker, l.clients*l.goroutines)
 	for i := range cap(ended) {
 		w := &worker{
-			load: l, number: i, client: clients[i%l.clients], keys: []string{fmt.Sprintf("%s:%d", prefix, i%l.keys)},
+			load: l, client: clients[i%l.clients], keys: []string{fmt.Sprintf("%s:%d", prefix, i%l.keys)},
 			guard: &guards[i%l.keys], beats: &beats,
 		}
 		for n := 1; n < l.together; n++ {
@@ -122,7 +121,7 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 		}()
 	}
 	workers, hung := collect(cancel, ended, &beats)
-	r := sum(l, workers, guards, length)
+	r := sum(workers, guards, length)
 	r.turns = float64(beats.Load())
 	if hung != nil {
 		r.perSecond, r.err = 0, hung
@@ -159,18 +158,11 @@ func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64) (workers 
 }
 
 // sum adds up what the workers did.
-func sum(l load, workers []*worker, guards []guard, length time.Duration) round {
-	r := round{perClient: make([]int, l.clients)}
-	if l.clients == 1 {
-		r.perClient = make([]int, l.goroutines)
-	}
+func sum(workers []*worker, guards []guard, length time.Duration) (r round) {
 	for _, w := range workers {
 		r.perSecond += float64(w.turns) / length.Seconds()
-		r.perClient[w.number%len(r.perClient)] += w.turns
 		r.longest = max(r.longest, w.longest)
-		if r.err == nil {
-			r.err = w.err
-		}
+		r.err = cmp.Or(r.err, w.err)
 	}
 	for i := range guards {
 		g := &guards[i]
@@ -183,7 +175,6 @@ func sum(l load, workers []*worker, guards []guard, length time.Duration) round 
 // worker is one goroutine that wants its keys, again and again.
 type worker struct {
 	load
-	number int
 	client client
 	keys   []string // one, but for a load that takes several together
 	guard  *guard

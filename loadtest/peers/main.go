@@ -16,12 +16,15 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/redis/go-redis/v9"
 
+	"example.com/shop/internal/testserver" //nolint:depguard // as loadtest bench does
 	"example.com/shop/loadtest/stats"
 )
 
@@ -59,7 +62,7 @@ type settings struct {
 func parse(args []string, out io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it one is started: redis-server, or a container of $SHOP_TEST_REDIS_IMAGE")
+	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it a container is started, of $SHOP_TEST_REDIS_IMAGE")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each case")
 	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
 	cases := flags.String("cases", "all", "names with commas between: one, deadline, keys, hot, spread, hold, cart")
@@ -98,20 +101,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	kind := "given"
 	if s.redis == "" {
-		var stop func()
-		if s.redis, kind, stop, err = startRedis(ctx); err != nil {
-			return err
+		server, err := testserver.OpenRedis(ctx)
+		if err != nil {
+			return fmt.Errorf("%w; without Docker, give a server with -redis", err)
 		}
-		defer stop()
+		defer func() { _ = server.Close() }()
+		s.redis = server.Addr()
 	}
-	version, err := redisVersion(ctx, s.redis)
+	version, err := redisInfo(ctx, s.redis, "Server", "redis_version")
 	if err != nil {
 		return fmt.Errorf("redis at %s: %w", s.redis, err)
 	}
-	fmt.Fprintf(out, "%d cores, %s/%s, %s\n%s, %s\n%srounds: %d, with %v for each peer\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH,
-		runtime.Version(), version, kind, versions(s.peers), s.rounds, s.time)
+	fmt.Fprintf(out, "%d cores, %s/%s, %s\nRedis %s\n%srounds: %d, with %v for each peer\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH,
+		runtime.Version(), version, versions(s.peers), s.rounds, s.time)
 	right := true
 	for _, l := range s.loads {
 		r, err := compare(ctx, s, l)
@@ -169,9 +172,9 @@ func (r *result) print(out io.Writer) {
 		rounds, rates := r.rows[p.name], r.rates(p.name)
 		longest := slices.Max(figures(rounds, func(one round) time.Duration { return one.longest }))
 		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
-			longest.Round(10 * time.Microsecond), leastFair(rounds), commands(rounds), gap(rounds), verdict(rounds)})
+			longest.Round(10 * time.Microsecond), commands(rounds), gap(rounds), verdict(rounds)})
 	}
-	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "most/least", "commands/turn", "gap", "right"}
+	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "commands/turn", "gap", "right"}
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
 }
 
@@ -220,22 +223,6 @@ func worked(rates []float64) []float64 {
 
 func median(rates []float64) string { return fmt.Sprintf("%.0f", stats.Median(worked(rates))) }
 
-// leastFair shows the round in which turns were spread worst: those of the client that got the most and of the one that
-// got the least.
-func leastFair(rounds []round) string {
-	shown, worst := "-", 0.0
-	for _, r := range rounds {
-		if len(r.perClient) < 2 {
-			continue
-		}
-		most, least := slices.Max(r.perClient), slices.Min(r.perClient)
-		if unfair := float64(most) / max(float64(least), 0.5); unfair > worst {
-			shown, worst = fmt.Sprintf("%d/%d = %.2f", most, least, unfair), unfair
-		}
-	}
-	return shown
-}
-
 // verdict is yes, or what went wrong over all rounds.
 func verdict(rounds []round) string {
 	var overlaps int64
@@ -250,6 +237,23 @@ func verdict(rounds []round) string {
 		return strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
 	return "yes"
+}
+
+// redisCommands returns how many the server has processed.
+func redisCommands(ctx context.Context, addr string) (float64, error) {
+	count, err := redisInfo(ctx, addr, "Stats", "total_commands_processed")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(count, 64)
+}
+
+// redisInfo returns what the server says of itself.
+func redisInfo(ctx context.Context, addr, section, field string) (string, error) {
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Minute})
+	defer func() { _ = client.Close() }()
+	info, err := client.InfoMap(ctx, section).Result()
+	return info[section][field], err
 }
 
 // versions lists those of the libraries that this program was built with.
