@@ -17,10 +17,11 @@ type lease struct {
 	tenure *tenure
 	index  int       // in the tenure: 1 is the one that the store granted
 	asked  time.Time // when Acquire was called; zero: unknown, or it did not wait
-	begin  time.Time
+	begin  time.Time // when Acquire returned
+	fence  int64
 
 	mu    sync.Mutex
-	end   time.Time // when it was trusted no more
+	end   time.Time // when it was trusted no more: its release or the end of its context, whichever came first
 	freed time.Time // when it went back to the store
 }
 
@@ -28,7 +29,7 @@ type lease struct {
 func (w *worker) begin(key string, asked time.Time, got *lock.Lease) *lease {
 	t, index := w.watch.begins(key, got.Fence())
 	e := &lease{
-		Lease: got, worker: w, key: key, tenure: t, index: index, asked: asked, begin: time.Now(),
+		Lease: got, worker: w, key: key, tenure: t, index: index, asked: asked, begin: time.Now(), fence: got.Fence(),
 	}
 	w.log("has %s, fence %d, of %s, for %v", key, got.Fence(), t.owner, got.Remaining())
 	e.checkRemaining(got.Remaining())
@@ -53,6 +54,7 @@ func (e *lease) checkHandoff() {
 	}
 }
 
+// checkRemaining: "A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock."
 func (e *lease) checkRemaining(left time.Duration) {
 	if most := max(0, time.Until(e.watch.limit(e.tenure))); left > most {
 		e.broke("%v remain of the lease on %s, want at most %v", left, e.key, most)
@@ -97,7 +99,4 @@ func (e *lease) over() {
 	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
-	e.record(leaseRecord{
-		key: e.key, holder: e.who, fence: e.Fence(), since: e.tenure.sent, begin: e.begin, end: e.end,
-	})
 }

@@ -46,6 +46,7 @@ func (w *watch) broke(c lock.Claim, rule string) {
 	w.client.broke(w.client.name, "%s, key %s, owner %s", rule, c.Key, c.Owner)
 }
 
+// asks: "one at a time asks the store".
 func (w *watch) asks(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,6 +89,7 @@ func (w *watch) waited(c lock.Claim) {
 	w.ofLocked(c.Owner).refused = false
 }
 
+// renews: "It is never renewed after its release".
 func (w *watch) renews(c lock.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

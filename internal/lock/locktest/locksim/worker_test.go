@@ -115,8 +115,8 @@ func (w *worker) takeAll(ctx context.Context, d draw) {
 	w.log("releases all: %v", all.Release())
 }
 
-// checkReturn: "If ctx ended, errors.Is also holds for ctx.Err()", and "Acquire returns when ctx ends", or, where it is
-// cancelled, "when the request's time is up".
+// checkReturn: "It returns at once, or, if it is cancelled during a request, when that has ended, at its deadline at
+// the latest." "If ctx ended, errors.Is also holds for ctx.Err()".
 func (w *worker) checkReturn(ctx context.Context, key string, asked, end time.Time, err error) {
 	now, until, request := time.Now(), end.Add(lingering), max(w.options.TTL/3, time.Second)+lingering
 	if _, ends := ctx.Deadline(); !ends {
