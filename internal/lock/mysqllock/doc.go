@@ -7,11 +7,11 @@
 //
 // # How it works
 //
-// Each key has a row in the table locks, or in the table that NewTable names: owner, deadline, fence. Each request that
-// succeeds is one statement, an UPDATE of the row, on the condition that the key is free, has run out, or is the caller's
-// own. The fence comes back with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT
-// tells for how long the key is still held, and a row that is missing is inserted as a free one. No connection is kept
-// while a lease is held.
+// Each key has a row in the table locks: owner, deadline, fence. Each request that succeeds is one statement, an
+// UPDATE of the row, on the condition that the key is free, has run out, or is the caller's own. The fence comes back
+// with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT tells for how long the
+// key is still held, and a row that is missing is inserted as a free one. No connection is kept while a lease is
+// held.
 //
 // If another transaction has locked the row, the key counts as held: no server thread waits for the row to take or renew
 // it.
@@ -31,8 +31,7 @@
 //
 // It polls. A waiter reads the row, by a plain SELECT that locks nothing, after 5 ms and then less and less often, up
 // to 100 ms, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key again at once tends
-// to win. Each acquisition and each release is a durable commit. An acquisition that arrives after its caller's release
-// keeps the key until its TTL has passed.
+// to win. Each acquisition and each release is a durable commit.
 //
 // A lease is not exclusion: see package lock. Compare Lease.Fence in the same transaction as the write, and do not hold
 // locks on rows of this table in transactions of your own. A failover to a replica that lags can forget a lease, and a

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -16,27 +15,18 @@ import (
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package comment for its promises.
 type Backend struct {
 	db      *sql.DB
-	table   string
 	version atomic.Pointer[string] // of the server; nil: not asked yet
 }
 
 // New returns a Backend over the table locks. The pool stays the caller's, to be closed after the Locker. The table has
 // to exist: see CreateTable.
-func New(db *sql.DB) *Backend { return &Backend{db: db, table: "locks"} }
+func New(db *sql.DB) *Backend { return &Backend{db: db} }
 
-// NewTable is New for a table of another name: 1 to 64 letters, digits and underscores.
-func NewTable(db *sql.DB, table string) (*Backend, error) {
-	if !regexp.MustCompile(`^\w{1,64}$`).MatchString(table) {
-		return nil, fmt.Errorf("mysqllock: table %q: want a name of 1 to 64 letters, digits and underscores", table)
-	}
-	return &Backend{db: db, table: table}, nil
-}
-
-// CreateTable creates the lock table unless a table of that name exists. Any number of processes may call it at the same
+// CreateTable creates the table locks unless a table of that name exists. Any number of processes may call it at the same
 // time. schema.sql has the statement for shops that create tables by migrations.
 func (b *Backend) CreateTable(ctx context.Context) error {
-	if _, err := b.db.ExecContext(ctx, b.on(schema)); err != nil {
-		return fmt.Errorf("mysqllock: create table %s: %w", b.table, err)
+	if _, err := b.db.ExecContext(ctx, schema); err != nil {
+		return fmt.Errorf("mysqllock: create table locks: %w", err)
 	}
 	return nil
 }
@@ -46,7 +36,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 	err = retry(ctx, func() (err error) {
 		g, err = b.take(ctx, c)
 		if errors.Is(err, sql.ErrNoRows) {
-			if _, err := b.db.ExecContext(ctx, b.on(insertRow), []byte(c.Key)); err != nil {
+			if _, err := b.db.ExecContext(ctx, insertRow, []byte(c.Key)); err != nil {
 				return err
 			}
 			g, err = b.take(ctx, c)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -235,16 +234,9 @@ func TestBackend_Rights(t *testing.T) {
 		config.User = fmt.Sprintf("u%x", rand.Uint64())
 		exec(t, root, "CREATE USER "+config.User+" IDENTIFIED BY '"+config.Passwd+"'")
 		defer exec(t, root, "DROP USER "+config.User)
-		exec(t, root, "GRANT SELECT, INSERT, UPDATE, CREATE ON shop_locks TO "+config.User)
-		db := open(t, config.FormatDSN())
-		b, err := mysqllock.NewTable(db, "shop_locks")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.CreateTable(bounded(t)); err != nil {
-			t.Fatal(err)
-		}
-		exec(t, root, "REVOKE CREATE ON shop_locks FROM "+config.User)
+		exec(t, root, "GRANT SELECT, INSERT, UPDATE, CREATE ON locks TO "+config.User)
+		b := newBackend(t, open(t, config.FormatDSN()))
+		exec(t, root, "REVOKE CREATE ON locks FROM "+config.User)
 		c := lock.Claim{Key: "key", Owner: "me", TTL: long}
 		mustGrant(t, b, c)
 		mustBeHeld(t, b, lock.Claim{Key: "key", Owner: "other", TTL: long})
@@ -258,13 +250,4 @@ func TestBackend_Rights(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// A table's name is "1 to 64 letters, digits and underscores".
-func TestNewTable(t *testing.T) {
-	for _, name := range []string{"", "a b", "a`b", "shop.locks", "läcks", "a\n", strings.Repeat("t", 65)} {
-		if _, err := mysqllock.NewTable(nil, name); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
-			t.Errorf("NewTable(%q): %v, want an error that names it", name, err)
-		}
-	}
 }

@@ -18,13 +18,13 @@ var schema string
 // now is the database's clock, in microseconds since 1970.
 const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-// The statements, for the table `locks`. Those that change a row store its fence by LAST_INSERT_ID, which the server sends
+// The statements. Those that change a row store its fence by LAST_INSERT_ID, which the server sends
 // back with its answer: 0 if the WHERE matched no row. The fence is set first, since it depends on the former owner.
 const (
-	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM `locks` WHERE name = ?"
+	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM locks WHERE name = ?"
 
 	// A free row, where there is none.
-	insertRow = "INSERT IGNORE INTO `locks` (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))"
+	insertRow = "INSERT IGNORE INTO locks (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))"
 
 	// The fence is the clock, unless that is behind the row. A holder whose lease ran out has not reported the numbers
 	// that it used, so all that it may have used are left out; an owner that asks again has used none.
@@ -36,7 +36,7 @@ const (
 	ifHeld     = "owner = ? AND deadline > UTC_TIMESTAMP(6)"
 
 	// A release may wait for the row: it is right whenever it happens.
-	releaseRow = "UPDATE `locks` SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
+	releaseRow = "UPDATE locks SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
 		" WHERE name = ? AND " + ifHeld
 )
 
@@ -53,7 +53,7 @@ func (r row) held() bool { return r.owner != "" && r.left > 0 }
 func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
 	var owner []byte
 	var left int64
-	err = b.db.QueryRowContext(ctx, b.on(readRow), []byte(key)).Scan(&owner, &left, &r.fence)
+	err = b.db.QueryRowContext(ctx, readRow, []byte(key)).Scan(&owner, &left, &r.fence)
 	r.owner, r.left = string(owner), time.Duration(left)*time.Microsecond
 	return r, err
 }
@@ -75,24 +75,19 @@ func (b *Backend) change(ctx context.Context, key, set string, values []any, con
 	}
 	if strings.Contains(*version, "MariaDB") {
 		return b.exec(ctx, "SET STATEMENT innodb_lock_wait_timeout = 0 FOR"+
-			" UPDATE `locks` SET "+set+" WHERE name = ? AND "+condition, slices.Concat(values, []any{[]byte(key), owner})...)
+			" UPDATE locks SET "+set+" WHERE name = ? AND "+condition, slices.Concat(values, []any{[]byte(key), owner})...)
 	}
-	return b.exec(ctx, "UPDATE `locks` JOIN (SELECT name AS this FROM `locks` WHERE name = ? LIMIT 1 FOR UPDATE NOWAIT) AS row_lock"+
+	return b.exec(ctx, "UPDATE locks JOIN (SELECT name AS this FROM locks WHERE name = ? LIMIT 1 FOR UPDATE NOWAIT) AS row_lock"+
 		" ON name = this SET "+set+" WHERE "+condition, slices.Concat([]any{[]byte(key)}, values, []any{owner})...)
 }
 
 // exec returns the LAST_INSERT_ID of a statement.
 func (b *Backend) exec(ctx context.Context, statement string, args ...any) (id int64, err error) {
-	result, err := b.db.ExecContext(ctx, b.on(statement), args...)
+	result, err := b.db.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.LastInsertId()
-}
-
-// on returns the statement for the Backend's table.
-func (b *Backend) on(statement string) string {
-	return strings.ReplaceAll(statement, "`locks`", "`"+b.table+"`")
 }
 
 // attempts is the number of times that a statement is tried if it conflicts with others.

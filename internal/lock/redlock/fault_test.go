@@ -137,8 +137,8 @@ func TestBackend_HolderUnknown(t *testing.T) {
 	}
 }
 
-// "An operation waits for Options.NodeTimeout at most": each returns while three clients are still
-// at it.
+// "An operation waits for Options.NodeTimeout at most": each returns while three clients are still at it. "If too few answer,
+// the error is ErrNoQuorum".
 func TestBackend_MajorityHangs(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
@@ -300,7 +300,8 @@ func TestBackend_RollingRestart(t *testing.T) {
 	}
 }
 
-// A lease outlives nodes that restart empty, as long as a quorum remembers. "A renewal never takes a key on a node again".
+// A lease outlives nodes that restart empty, as long as a quorum remembers. "ErrLost means that so many nodes refuse that no
+// quorum can hold the key for this owner." "A renewal never takes a key on a node again".
 func TestBackend_NodesForget(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

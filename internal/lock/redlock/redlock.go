@@ -68,7 +68,7 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 // distinguished from another caller that asks at the same time.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	began := time.Now()
-	votes, err := b.ask(ctx, acquireScript, c, tally.settled)
+	votes, err := b.ask(ctx, acquireScript, c)
 	if votes.won() && validity(c.TTL, time.Since(began)) > 0 {
 		return lock.Grant{}, nil
 	}
@@ -96,7 +96,7 @@ func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 // the lease may still be there.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	began := time.Now()
-	votes, err := b.ask(ctx, renewScript, c, tally.certain)
+	votes, err := b.ask(ctx, renewScript, c)
 	if votes.won() && validity(c.TTL, time.Since(began)) <= 0 {
 		return 0, fmt.Errorf("redlock: renew: %w: nothing is left of the TTL %v", ErrNoQuorum, c.TTL)
 	}
@@ -106,7 +106,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 // Release implements lock.Backend. It is sent to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too
 // few did.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	votes, err := b.ask(ctx, releaseScript, c, tally.certain)
+	votes, err := b.ask(ctx, releaseScript, c)
 	return result("release", votes, err)
 }
 
@@ -144,7 +144,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 
 // Evict implements lock.Backend: it renews the lease, for no time.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
-	votes, err := b.ask(ctx, renewScript, lock.Claim{Key: key, Owner: owner}, tally.certain)
+	votes, err := b.ask(ctx, renewScript, lock.Claim{Key: key, Owner: owner})
 	return result("evict", votes, err)
 }
 
@@ -176,8 +176,8 @@ func (b *Backend) Close() error {
 }
 
 // ask sends a request to all nodes at once, and counts their answers until there are enough.
-func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim, enough func(tally) bool) (tally, error) {
-	return b.count(ctx, b.send(script, c), enough)
+func (b *Backend) ask(ctx context.Context, script *redis.Script, c lock.Claim) (tally, error) {
+	return b.count(ctx, b.send(script, c), tally.settled)
 }
 
 // count counts the answers of nodes until there are enough, the NodeTimeout has passed, or ctx ends. The requests go on
@@ -235,19 +235,11 @@ func (t tally) won() bool { return t.yes >= t.quorum() }
 // lost: so many refuse that no quorum can ever have agreed.
 func (t tally) lost() bool { return t.no > t.nodes-t.quorum() }
 
-// settled: the rest cannot change the answer to an owner that asks for a key.
+// settled: the rest cannot change who holds the key, or cannot tell.
 func (t tally) settled() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
 	unreachable := t.failed > t.nodes-t.quorum() // by a quorum of answers
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || unreachable)
-}
-
-// certain is settled for an owner that has the key: it waits until the key is known to be lost, where settled would
-// stop at the lack of a quorum.
-func (t tally) certain() bool {
-	cannotWin := t.yes+t.pending() < t.quorum()
-	cannotLose := t.no+t.pending() <= t.nodes-t.quorum()
-	return t.won() || t.lost() || cannotWin && cannotLose
 }
 
 // validity is for how long a grant that took elapsed to get may be trusted. The clocks of nodes and clients may differ in

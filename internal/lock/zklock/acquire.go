@@ -43,7 +43,9 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		return lock.Grant{}, err
 	}
 	held := lock.Grant{Held: true, Retry: c.TTL}
-	p.enter(s.id)
+	if p.session != s.id { // the nodes of another session are gone
+		p.node = node{session: s.id}
+	}
 	if p.doubt {
 		if err := b.find(p); err != nil {
 			return lock.Grant{}, err
@@ -69,10 +71,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		p.node = node{session: s.id}
 		return lock.Grant{}, errChanged
 	case mine > 0:
-		p.held = false
-		if before := b.dir(p.key) + "/" + names[mine-1]; before != p.before {
-			p.before, p.gone = before, nil
-		}
+		p.held, p.before = false, b.dir(p.key)+"/"+names[mine-1]
 		return held, nil
 	}
 	return b.grant(p, s, created, changed)
@@ -121,28 +120,19 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	return nil
 }
 
-// watch returns a channel that is closed when the node before the place's is gone, or the session. A place has one watch
-// of it, however often it waits, since the library cannot remove a watch.
-//
-// It watches the node's children. There never are any, but unlike a watch of the node itself, which also fires at each
-// renewal, it fires only when the node is deleted.
+// watch returns a channel that is closed when the node before the place's is gone, or the session. It watches the node's
+// children. There never are any, but unlike a watch of the node itself, which also fires at each renewal, it fires only when
+// the node is deleted.
 func (b *Backend) watch(p *place) (gone <-chan zk.Event, err error) {
 	if p.before == "" {
 		return nil, zk.ErrNoNode
 	}
-	select {
-	case <-p.gone: // and this server is behind the one that said so
-		p.gone = nil
-	default:
-	}
-	if p.gone == nil {
-		_, _, p.gone, err = b.conn.ChildrenW(p.before)
-		b.trace("watch", p.before, "OK", err)
-	}
+	_, _, gone, err = b.conn.ChildrenW(p.before)
+	b.trace("watch", p.before, "OK", err)
 	if err == nil && b.now().id != p.session { // its node has gone with the session
 		err = zk.ErrSessionExpired
 	}
-	return p.gone, err
+	return gone, err
 }
 
 // Renew implements lock.Backend. Each renewal raises the fence. It can be raised no further than the server has

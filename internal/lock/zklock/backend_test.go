@@ -92,8 +92,8 @@ func TestBackend_CreateAnswerLost(t *testing.T) {
 	nodes.count(root+"/key", 0)
 }
 
-// The same for a caller that is gone before the connection is back: the key is free for others, though the session lives
-// on.
+// "After a lost connection, an unwanted node exists no longer than until the next connection": the caller is gone before the
+// connection is back, and the key is free for others, though the session lives on.
 func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -188,33 +188,6 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// "A call whose context has ended before begins nothing, but for Release", of which TestBackend_ReleaseGoesOn is the
-// test.
-func TestBackend_ContextEndedBefore(t *testing.T) {
-	t.Parallel()
-	var creations atomic.Int32
-	b := connect(t, testserver.ZooKeeper(t), zklock.Options{Root: newRoot(), Trace: func(command, _, _ string) {
-		if command == "create" {
-			creations.Add(1)
-		}
-	}})
-	mustGrant(t, b, "held")
-	before := creations.Load()
-	ended, cancel := context.WithCancel(bounded(t))
-	cancel()
-	for range 20 { // a select with both ready takes either
-		if _, err := b.Acquire(ended, claim("key", "me")); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Acquire: %v, want context.Canceled", err)
-		}
-	}
-	if err := b.Release(bounded(t), claim("key", "me")); !errors.Is(err, lock.ErrLost) { // behind anything that was begun
-		t.Errorf("Release: %v, want ErrLost", err)
-	}
-	if n := creations.Load() - before; n != 0 {
-		t.Errorf("%d creations were sent, want none", n)
-	}
-}
-
 // "It can be raised no further than the server has counted: ErrFence".
 func TestBackend_Raise(t *testing.T) {
 	t.Parallel()
@@ -281,8 +254,8 @@ func TestNew_options(t *testing.T) {
 	}
 }
 
-// "Each call ends with its context", also where no server answers: one accepts connections and says nothing, one is not there
-// at all.
+// "Each call ends with its context", also where no server answers: one accepts connections and says nothing, one is
+// not there at all. Close waits "a few seconds at most".
 func TestBackend_NoServer(t *testing.T) {
 	t.Parallel()
 	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -382,8 +355,8 @@ func TestBackend_ReleaseAnswerLost(t *testing.T) {
 	}
 }
 
-// "A release wakes one waiter": with 100 owners in line, one of them looks at the line after each release. A holder that
-// renews wakes no waiter.
+// "First come, first served, in all processes". "A release wakes one waiter": with 100 owners in line, one of them looks at the
+// line after each release. A holder that renews wakes no waiter. "A waiter that is not woken checks the queue once a TTL."
 func TestBackend_NoHerd(t *testing.T) {
 	t.Parallel()
 	const waiters = 100
@@ -403,6 +376,12 @@ func TestBackend_NoHerd(t *testing.T) {
 		return lock.Claim{Key: "key", Owner: fmt.Sprint("owner ", i), TTL: 10 * time.Second, Queue: true}
 	}
 	ask(t, holder, owner(0), false)
+	soon := lock.Grant{Held: true, Retry: 10 * time.Millisecond}
+	ask(t, waiting, owner(1), true)
+	if err := waiting.Wait(bounded(t), owner(1), soon); err != nil {
+		t.Errorf("Wait until it is time to ask again: %v", err)
+	}
+	<-watching
 	woken := make(chan int, waiters)
 	never := lock.Grant{Held: true, Retry: time.Hour} // no safety net in this test
 	for i := 1; i <= waiters; i++ {

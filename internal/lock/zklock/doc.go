@@ -60,7 +60,7 @@
 //   - The credentials are sent again on each new connection.
 //   - Any text is a key and an owner: names are escaped as in URLs.
 //   - Each call ends with its context, though the library's do not; what was begun goes on in the background. Close
-//     waits for that, a few seconds at most. A call whose context has ended before begins nothing, but for Release.
+//     waits for that, a few seconds at most.
 //
 // Each grant and renewal is a write that a majority of the servers put to disk. A key's node is a container: a server
 // removes it some time after its queue is empty, and its sequence numbers begin again. They last for 2 billion

@@ -29,33 +29,15 @@ type place struct {
 // node is what is known of a place's node. It holds for one session.
 type node struct {
 	session int64
-	path    string          // empty: none known
-	doubt   bool            // it may exist, and its name was lost with the answer
-	held    bool            // the key was granted
-	before  string          // path of the node before it
-	gone    <-chan zk.Event // the watch of that one; nil if there is none yet
-}
-
-// enter clears what holds for another session, whose nodes are gone.
-func (p *place) enter(session int64) {
-	if p.session != session {
-		p.node = node{session: session}
-	}
+	path    string // empty: none known
+	doubt   bool   // it may exist, and its name was lost with the answer
+	held    bool   // the key was granted
+	before  string // path of the node before it
 }
 
 // do runs a call of the library, which has no time limit, after the earlier calls of the same claim. If ctx ends first,
-// do returns; the call goes on, or is not begun.
+// do returns; the call goes on.
 func do[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
-	return inOrder(ctx, b, c, func(p *place) (none T, err error) {
-		if ctx.Err() != nil {
-			return none, context.Cause(ctx)
-		}
-		return call(p)
-	})
-}
-
-// inOrder is do for a call that is also begun after ctx has ended.
-func inOrder[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
 	var value, none T
 	var err error
 	ended := make(chan struct{})
@@ -101,7 +83,7 @@ func (b *Backend) forget(p *place, ended chan struct{}) {
 // Release implements lock.Backend. If ctx ends before the server has answered, the Backend goes on in the background
 // until the node or its session is gone: a node that stays would block the key for as long as the process lives.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
-	_, err := inOrder(ctx, b, c, func(p *place) (none struct{}, err error) { return none, b.remove(p) })
+	_, err := do(ctx, b, c, func(p *place) (none struct{}, err error) { return none, b.remove(p) })
 	return err
 }
 
