@@ -14,11 +14,8 @@ func (w *waiter) acquire() (*Lease, error) {
 	if w.stop != nil {
 		w.stop()
 	}
-	switch key := w.lease.key; {
-	case errors.Is(err, ErrNotAcquired):
-		err = fmt.Errorf("lock %q: %w", key, err)
-	case err != nil:
-		err = fmt.Errorf("lock %q: %w: %w", key, ErrNotAcquired, err)
+	if err != nil {
+		err = fmt.Errorf("lock %q: %w: %w", w.lease.key, ErrNotAcquired, err)
 	}
 	if told := w.opt.Observer.Waited; told != nil {
 		told(w.lease.key, time.Since(w.began), err)
@@ -80,7 +77,10 @@ func (w *waiter) acquireLoop() error {
 			return err
 		}
 		if w.owner == "" {
-			w.owner = w.newOwner()
+			w.owner = rand.Text()
+			if w.opt.Identity != "" {
+				w.owner = w.opt.Identity + "/" + w.owner
+			}
 		}
 		sent := time.Now()
 		grant, err := w.ask()
@@ -186,7 +186,7 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.draining {
+	if w.open.Err() != nil {
 		return ErrClosed
 	}
 	if w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
@@ -194,14 +194,6 @@ func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	}
 	w.beginLocked(w.queue, w.claim(), g, sent, w.lease)
 	return nil
-}
-
-// newOwner returns a name for one acquisition.
-func (l *Locker) newOwner() string {
-	if l.opt.Identity == "" {
-		return rand.Text()
-	}
-	return l.opt.Identity + "/" + rand.Text()
 }
 
 // abandon gives back what the owner may hold. The next request has another owner, so that a late release does not

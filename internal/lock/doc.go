@@ -51,7 +51,7 @@
 //     handed to the next without a round trip, a bounded number of times and for a bounded time.
 //   - A key that is held can be taken again under the lease's context, by any goroutine; the last release frees it.
 //   - AcquireAll asks for several keys at once, and waits for them in sorted order, all or none.
-//   - Shutdown lets holders finish until its ctx ends, and names the keys that are held then; Close does not wait for them.
+//   - Close gives all keys back, and does not wait for their holders.
 //   - What a failing store has not released is asked for again, one key at a time, until the TTL has passed.
 //   - Holder names the holder of a key, by its Options.Identity. After ForceRelease the next fence is higher than any
 //     that the former holder can have used.
@@ -73,7 +73,7 @@
 //
 // Release only after the commit: otherwise the next holder reads what is about to change.
 //
-// A request that a client of Redis gave up may still arrive after the release that was to undo it: the key is blocked
+// A request that the store's client gave up may still arrive after the releases that were to undo it: the key is blocked
 // for one TTL. Redis replicates asynchronously. After a failover the new primary may not know of a lease, and grant the
 // key again while its first holder still trusts it; the fence covers that as well. After a crash or a lost connection
 // waiters of several processes may be served in another order than they came.

@@ -1,12 +1,10 @@
 package lock_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,51 +15,56 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-const (
-	failoverTTL  = 20 * time.Second // longer than it takes until there is a new master
-	failoverTime = 15 * time.Second // for which a master is missed at most: until the clients have found the new one
-)
-
 // Masters of a cluster die. Those that Sentinels replace are for go run ./loadtest faults redis-failover.
-func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last ones break what they use
+func TestCluster(t *testing.T) { //nolint:tparallel // one after the other: the last one breaks what they use
 	t.Parallel()
 	nodes := testserver.Start(t, testserver.OpenRedisCluster)
-	t.Run("SlotMigrates", func(t *testing.T) { slotMigrates(t, newShard(t, nodes, 2), nodes.Addrs[0]) })
-	t.Run("MasterDies", func(t *testing.T) { masterDies(t, newShard(t, nodes, 0)) })
+	t.Run("SlotMigrates", func(t *testing.T) { slotMigrates(t, nodes) })
+	t.Run("MasterDies", func(t *testing.T) { masterDies(t, nodes) })
+}
+
+// keyOn returns a key that a master of the cluster keeps.
+func keyOn(t *testing.T, client *redis.ClusterClient, master, name string) string {
+	t.Helper()
+	for i := 0; ; i++ {
+		key := fmt.Sprint(name, i)
+		server, err := client.MasterForKey(t.Context(), "lock:{"+key+"}")
+		testserver.Must(t, err)
+		if server.Options().Addr == master {
+			return key
+		}
+	}
 }
 
 // slotMigrates: "In a Cluster, a request names one key unless a caller has to wait, so that a slot that migrates fails
 // nothing": a key that is held, a key that no client has used, and callers that wait, while some keys of the slot have moved
 // and others have not.
-func slotMigrates(t *testing.T, s shard, target string) {
-	source, dest := connect(t, s.master), connect(t, target)
-	client := connectCluster(t, s.cluster.Addrs)
-	slot := client.ClusterKeySlot(t.Context(), "{"+s.key+"}").Val()
+func slotMigrates(t *testing.T, nodes *testserver.RedisGroup) {
+	source, dest, client := connect(t, nodes.Addrs[2]), connect(t, nodes.Addrs[0]), connectCluster(t, nodes.Addrs)
+	key := keyOn(t, client, nodes.Addrs[2], "moved")
+	slot := client.ClusterKeySlot(t.Context(), "{"+key+"}").Val()
 	set := func(server *redis.Client, args ...any) {
 		t.Helper()
-		if err := server.Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, args...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, server.Do(t.Context(), append([]any{"CLUSTER", "SETSLOT", slot}, args...)...).Err())
 	}
 	id := func(server *redis.Client) any { return server.Do(t.Context(), "CLUSTER", "MYID").Val() }
 
-	tap := locktest.NewTap(lock.NewRedis(s.connect(t)))
+	tap := locktest.NewTap(lock.NewRedis(connectCluster(t, nodes.Addrs)))
 	waiter := newLocker(t, tap, lock.Options{TTL: time.Second})
-	locker := newLocker(t, lock.NewRedis(s.connect(t)), lock.Options{TTL: time.Second})
-	lease := mustAcquire(t, locker, s.key)
+	locker := newLocker(t, lock.NewRedis(client), lock.Options{TTL: time.Second})
+	lease := mustAcquire(t, locker, key)
 	served := make(chan error, 1)
-	go func() { served <- waiter.Do(t.Context(), s.key, nothing) }()
+	go func() { served <- waiter.Do(t.Context(), key, nothing) }()
 	await(t, "waiter", tap.Seen(locktest.Wait, 1))
 
 	set(dest, "IMPORTING", id(source))
 	set(source, "MIGRATING", id(dest))
-	host, port, _ := net.SplitHostPort(target)
-	if err := source.Do(t.Context(), "MIGRATE", host, port, "lock:{"+s.key+"}", 0, 5000).Err(); err != nil {
-		t.Fatal(err) // its queue stays where it was
-	}
+	host, port, _ := net.SplitHostPort(nodes.Addrs[0])
+	// Its queue stays where it was.
+	testserver.Must(t, source.Do(t.Context(), "MIGRATE", host, port, "lock:{"+key+"}", 0, 5000).Err())
 	mustPass(t, lease, served)
 	for range 3 {
-		if err := locker.Do(t.Context(), s.key, nothing); err != nil && !paused(err) {
+		if err := locker.Do(t.Context(), key, nothing); err != nil && !paused(err) {
 			t.Errorf("Do: %v", err)
 		}
 	}
@@ -78,145 +81,43 @@ func slotMigrates(t *testing.T, s shard, target string) {
 	set(dest, "STABLE")
 }
 
-// masterDies: a lease that the replica knows of outlives its master, and those who wait have the key after its holder,
-// with higher fences.
-func masterDies(t *testing.T, s shard) {
-	holder := &renewals{Backend: lock.NewRedis(s.connect(t)), ok: make(chan struct{}, 1)}
-	lease := mustAcquire(t, newLocker(t, holder, lock.Options{TTL: failoverTTL}), s.key)
-	db := &database{highest: lease.Fence()}
-	w := s.wait(t, db)
-	s.awaitReplica(t)
-
-	s.kill(t)
-	select {
-	case <-holder.ok: // of before: only the one that comes next counts
-	default:
-	}
-	select {
-	case <-holder.ok:
-	case <-lease.Context().Done():
-		t.Fatalf("the lease did not outlive the master: %v", context.Cause(lease.Context()))
-	}
-	if n := w.served.Load(); n > 0 {
-		t.Errorf("the key was had %d times while it was held", n)
-	}
-	mustRelease(t, lease)
-	w.Wait()
-}
-
-// shard is a master of a cluster with its replica, and a key that is kept there.
-type shard struct {
-	cluster              *testserver.RedisGroup
-	master, replica, key string
-}
-
-func newShard(t *testing.T, g *testserver.RedisGroup, i int) shard {
-	t.Helper()
-	s := shard{cluster: g, master: g.Addrs[i], replica: g.Addrs[i+3]}
-	client := connectCluster(t, g.Addrs)
-	for i := 0; ; i++ {
-		s.key = fmt.Sprintf("%s/%d", t.Name(), i)
-		master, err := client.MasterForKey(t.Context(), s.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if master.Options().Addr == s.master {
-			return s
-		}
-	}
-}
-
-func (s shard) connect(t *testing.T) redis.UniversalClient { return connectCluster(t, s.cluster.Addrs) }
-
-// kill ends the master. Its replica takes over at once.
-func (s shard) kill(t *testing.T) {
-	t.Helper()
-	testserver.Must(t, s.cluster.KillNode(t.Context(), s.master))
-	if err := connect(t, s.replica).Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
-		t.Fatalf("TAKEOVER: %v", err)
-	}
-}
-
-// waiters are other processes that want the key.
-type waiters struct {
-	sync.WaitGroup
-	served atomic.Int64
-}
-
-// wait returns when several processes stand in line for the key. Each has it a few times within a bounded time, and
-// asks again when it hears of a failure.
-func (s shard) wait(t *testing.T, db *database) *waiters {
-	t.Helper()
-	const processes, turns = 3, 5
-	ctx, cancel := context.WithTimeout(t.Context(), failoverTTL+failoverTime)
-	w := &waiters{}
-	t.Cleanup(func() { cancel(); w.Wait() })
-	for range processes {
-		tap := locktest.NewTap(lock.NewRedis(s.connect(t)))
-		locker := newLocker(t, tap, lock.Options{TTL: failoverTTL})
-		w.Go(func() {
-			for n := 0; n < turns; {
-				err := locker.Do(ctx, s.key, func(ctx context.Context, lease *lock.Lease) error {
-					if !db.accepts(lease.Fence()) && ctx.Err() == nil {
-						t.Errorf("fence %d is refused", lease.Fence())
-					}
-					w.served.Add(1)
-					n++
-					return nil
-				})
-				if ctx.Err() != nil {
-					t.Errorf("%d of %d turns: %v", n, turns, err)
-					return
-				}
-			}
+// masterDies: a lease that the new master knows of goes on. "After a failover the new primary may not know of a lease, and
+// grant the key again while its first holder still trusts it; the fence covers that as well."
+func masterDies(t *testing.T, nodes *testserver.RedisGroup) {
+	master, replica, client := nodes.Addrs[0], connect(t, nodes.Addrs[3]), connectCluster(t, nodes.Addrs)
+	const ttl, limit = time.Minute, 30 * time.Second // until the clients have found the new master
+	holder := newLocker(t, lock.NewRedis(client), lock.Options{TTL: ttl})
+	other := newLocker(t, lock.NewRedis(connectCluster(t, nodes.Addrs)), lock.Options{TTL: ttl})
+	known := mustAcquire(t, holder, keyOn(t, client, master, "known"))
+	unknown := mustAcquire(t, holder, keyOn(t, client, master, "unknown"))
+	for _, lease := range []*lock.Lease{known, unknown} {
+		testserver.Until(t, "the replica knows of the lease", limit, func() bool {
+			keys, err := replica.Keys(t.Context(), "lock:{"+lease.Key()+"}").Result()
+			return err == nil && len(keys) == 1
 		})
-		await(t, "waiter", tap.Seen(locktest.Wait, 1))
 	}
-	return w
-}
 
-// awaitReplica returns when the replica knows all that its master knows.
-func (s shard) awaitReplica(t *testing.T) {
-	t.Helper()
-	conn := connect(t, s.master).Conn() // WAIT is about what its own connection wrote
-	defer func() { _ = conn.Close() }()
-	if err := conn.Set(t.Context(), "{"+s.key+"}:last", "", 0).Err(); err != nil {
-		t.Fatal(err)
+	testserver.Must(t, nodes.KillNode(t.Context(), master))
+	testserver.Must(t, replica.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
+	testserver.Must(t, replica.Del(t.Context(), "lock:{"+unknown.Key()+"}").Err())
+	var next *lock.Lease
+	testserver.Until(t, "the key is granted again", limit, func() bool {
+		next, _ = other.TryAcquire(t.Context(), unknown.Key())
+		return next != nil
+	})
+	if unknown.Remaining() == 0 || next.Fence() <= unknown.Fence() {
+		t.Errorf("fence %d after %d, which is trusted for %v", next.Fence(), unknown.Fence(), unknown.Remaining())
 	}
-	if n, err := conn.Wait(t.Context(), 1, 20*time.Second).Result(); err != nil || n < 1 {
-		t.Fatalf("the replica is not up to date: %v", err)
+	if _, err := other.TryAcquire(t.Context(), known.Key()); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("TryAcquire of a key that is held: %v, want ErrHeld", err)
 	}
-}
-
-// database is what the lock guards: it accepts no fence below one that it saw.
-type database struct {
-	mu      sync.Mutex
-	highest int64
-}
-
-func (d *database) accepts(fence int64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if fence <= d.highest {
-		return false
+	testserver.Until(t, "the holder finds the new master", limit, func() bool {
+		_, err := holder.Holder(t.Context(), known.Key())
+		return err == nil
+	})
+	mustRelease(t, known)
+	if err := unknown.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release: %v, want ErrLost", err)
 	}
-	d.highest = fence
-	return true
-}
-
-// renewals is a Backend that tells of each renewal that worked.
-type renewals struct {
-	lock.Backend
-	ok chan struct{}
-}
-
-func (r *renewals) Renew(ctx context.Context, c lock.Claim) (int64, error) {
-	fence, err := r.Backend.Renew(ctx, c)
-	if err == nil {
-		select {
-		case r.ok <- struct{}{}:
-		default:
-		}
-	}
-	return fence, err
+	mustRelease(t, next)
 }

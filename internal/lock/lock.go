@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -19,19 +18,15 @@ type Locker struct {
 	opt     Options
 	backend Backend
 
-	open     context.Context // ends with Close
+	open     context.Context // ends with Close, while mu is held: then no lease begins any more
 	shut     context.CancelFunc
 	work     sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
 	closing  sync.Once
-	closed   chan struct{} // closed when closeErr is set
-	closeErr error         // of the backend
-	idle     chan struct{} // closed by drained
-	drained  func()        // called when the last queue has ended after drain
+	closeErr error // of the backend
 
-	mu       sync.Mutex        // never held during I/O, nor while user code runs
-	queues   map[string]*queue // of the keys that this process holds or asks for
-	draining bool              // no lease begins any more
-	overdue  []overdue         // releases that have failed; releaseOverdue runs while there are any
+	mu      sync.Mutex        // never held during I/O, nor while user code runs
+	queues  map[string]*queue // of the keys that this process holds or asks for
+	overdue []overdue         // releases that have failed; releaseOverdue runs while there are any
 }
 
 // overdue is a release to be repeated until its lease has run out.
@@ -46,11 +41,8 @@ func Open(b Backend, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locker{
-		opt: o, backend: b, queues: make(map[string]*queue), idle: make(chan struct{}), closed: make(chan struct{}),
-	}
+	l := &Locker{opt: o, backend: b, queues: make(map[string]*queue)}
 	l.open, l.shut = context.WithCancel(context.Background())
-	l.drained = sync.OnceFunc(func() { close(l.idle) })
 	return l, nil
 }
 
@@ -103,100 +95,37 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return fn(lease.Context(), lease)
 }
 
-// lastMoment is how long Shutdown waits, after its ctx has ended, for keys to be given back: a store that answers takes
-// less, and another one is not worth waiting for.
-const lastMoment = 250 * time.Millisecond
-
-// Shutdown ends all waiting with ErrClosed, waits until each lease is released by its holder, and then does what Close
-// does. Meanwhile leases are renewed. If ctx ends first, Shutdown ends the leases that are left, and returns when their
-// keys are given back, at most a quarter of a second later. The error is then ctx's, and names the keys. What a silent
-// store has not answered by then goes on in the background, until its requests time out.
-func (l *Locker) Shutdown(ctx context.Context) error {
-	l.drain()
-	var cut error
-	select {
-	case <-l.idle:
-	case <-ctx.Done():
-		if keys := l.heldKeys(); len(keys) > 0 {
-			cut = fmt.Errorf("lock: shutdown: not given back in time: %q: %w", keys, context.Cause(ctx))
-		}
-	}
-	l.beginClose()
-	select {
-	case <-l.closed:
-	case <-ctx.Done():
-	}
-	select {
-	case <-l.closed:
-		return errors.Join(cut, l.closeErr)
-	case <-time.After(lastMoment):
-		return errors.Join(cut, fmt.Errorf("lock: shutdown: %w: %w", ErrNoAnswer, context.Cause(ctx)))
-	}
-}
-
-// heldKeys returns the keys that are held or being given back, in sorted order.
-func (l *Locker) heldKeys() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var keys []string
-	for key, q := range l.queues {
-		if q.asking == nil {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// drain ends all waiting. After it, only holders can take their own keys again.
-func (l *Locker) drain() {
-	l.mu.Lock()
-	l.draining = true
-	var waiting []*Lease
-	for _, q := range l.queues {
-		if q.asking != nil {
-			waiting = append(waiting, q.asking.lease)
-		}
-		for e := q.waiting.Front(); e != nil; e = e.Next() {
-			waiting = append(waiting, e.Value.(*waiter).lease)
-		}
-	}
-	if len(l.queues) == 0 {
-		l.drained()
-	}
-	l.mu.Unlock()
-	for _, e := range waiting {
-		e.cancel(ErrClosed) // which may run code of the caller's context
-	}
-}
-
-// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: Shutdown lets them
-// finish. It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for
-// the first, and return what it does.
+// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: wait for them before.
+// It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for the first,
+// and return what it does.
 func (l *Locker) Close() error {
-	l.beginClose()
-	<-l.closed
-	return l.closeErr
-}
-
-// beginClose ends all waiting and all leases, once. The rest is done in the background, and l.closed closed after it.
-func (l *Locker) beginClose() {
 	l.closing.Do(func() {
-		l.drain()
 		l.mu.Lock()
-		defer l.mu.Unlock()
 		l.shut()
+		var waiting []*Lease
+		for _, q := range l.queues {
+			if q.asking != nil {
+				waiting = append(waiting, q.asking.lease)
+			}
+			for e := q.waiting.Front(); e != nil; e = e.Next() {
+				waiting = append(waiting, e.Value.(*waiter).lease)
+			}
+		}
+		l.mu.Unlock()
+		for _, e := range waiting {
+			e.cancel(ErrClosed) // which may run code of the caller's context
+		}
+		l.mu.Lock()
 		for _, q := range l.queues {
 			if q.tenure != nil {
 				q.tenure.endLocked(ErrClosed)
 			}
 		}
-		go func() {
-			l.work.Wait()
-			l.closeErr = l.backend.Close()
-			close(l.closed)
-		}()
+		l.mu.Unlock()
+		l.work.Wait()
+		l.closeErr = l.backend.Close()
 	})
+	return l.closeErr
 }
 
 // Queued returns how many callers of this process wait in queues, for all keys together.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -124,18 +125,30 @@ func (silent) Release(ctx context.Context, _ lock.Claim) error {
 	return ctx.Err()
 }
 
-// Queued is "how many callers of this process wait in queues, for all keys together".
-func TestLocker_Queued(t *testing.T) {
+// asking is a context that uses the Locker when it is asked for a value.
+type asking struct {
+	context.Context
+	locker *lock.Locker
+}
+
+func (a asking) Value(key any) any {
+	a.locker.Queued()
+	return a.Context.Value(key)
+}
+
+// Queued is "how many callers of this process wait in queues, for all keys together". Close "ends all waiting, and all leases
+// with the cause ErrClosed", and holds no lock while code of a caller's context runs.
+func TestLocker_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
-		for _, key := range []string{"one", "two"} {
-			mustAcquire(t, locker, key)
-		}
+		held := mustAcquire(t, locker, "one")
+		mustAcquire(t, locker, "two")
 		var waiting sync.WaitGroup
 		for _, key := range []string{"one", "one", "two"} {
 			waiting.Go(func() {
-				if _, err := locker.Acquire(t.Context(), key); !errors.Is(err, lock.ErrClosed) {
-					t.Errorf("Acquire: %v, want ErrClosed", err)
+				_, err := locker.Acquire(asking{t.Context(), locker}, key)
+				if !errors.Is(err, lock.ErrClosed) || !errors.Is(err, lock.ErrNotAcquired) {
+					t.Errorf("Acquire: %v, want ErrClosed and ErrNotAcquired", err)
 				}
 			})
 		}
@@ -149,6 +162,9 @@ func TestLocker_Queued(t *testing.T) {
 		waiting.Wait()
 		if n := locker.Queued(); n != 0 {
 			t.Errorf("got %d in line after Close, want 0", n)
+		}
+		if cause := context.Cause(held.Context()); !errors.Is(cause, lock.ErrClosed) {
+			t.Errorf("cause %v, want ErrClosed", cause)
 		}
 	})
 }
@@ -211,86 +227,6 @@ func TestLocker_CloseTwice(t *testing.T) {
 		}
 	}
 }
-
-// asking is a context that uses the Locker when it is asked for a value.
-type asking struct {
-	context.Context
-	locker *lock.Locker
-}
-
-func (a asking) Value(key any) any {
-	a.locker.Queued()
-	return a.Context.Value(key)
-}
-
-// Shutdown "ends all waiting with ErrClosed, waits until each lease is released by its holder [...] Meanwhile leases are
-// renewed", and can be taken again under their contexts. It holds no lock while code of a context runs.
-func TestLocker_Shutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := lock.New(lock.NewMemory(), lock.Options{})
-		lease := mustAcquire(t, locker, "key")
-		answers := make(chan error, 2)
-		go func() {
-			_, err := locker.Acquire(asking{t.Context(), locker}, "key")
-			answers <- err
-		}()
-		synctest.Wait()
-		down := make(chan error, 1)
-		go func() { down <- locker.Shutdown(t.Context()) }()
-		synctest.Wait()
-		_, late := locker.Acquire(t.Context(), "another")
-		answers <- late
-		for range cap(answers) {
-			if err := <-answers; !errors.Is(err, lock.ErrClosed) || !errors.Is(err, lock.ErrNotAcquired) {
-				t.Errorf("Acquire: %v, want ErrClosed and ErrNotAcquired", err)
-			}
-		}
-		time.Sleep(time.Hour)
-		again, err := locker.Acquire(lease.Context(), "key")
-		if err != nil {
-			t.Fatalf("Acquire under the lease's context: %v", err)
-		}
-		mustRelease(t, again)
-		if n := len(down); n != 0 {
-			t.Fatal("Shutdown did not wait for the holder")
-		}
-		mustRelease(t, lease)
-		if err := <-down; err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if err := locker.Shutdown(t.Context()); err != nil {
-			t.Errorf("second Shutdown: %v", err)
-		}
-	})
-}
-
-// "Shutdown ends the leases that are left, and returns when their keys are given back, at most a quarter of a second later. The
-// error is then ctx's, and names the keys."
-func TestLocker_Shutdown_silentStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		locker := lock.New(mute{lock.NewMemory()}, lock.Options{TTL: time.Minute})
-		lease := mustAcquire(t, locker, "a key")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		began := time.Now()
-		err := locker.Shutdown(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"a key"`) {
-			t.Errorf("Shutdown: %v, want DeadlineExceeded and the key's name", err)
-		}
-		if took := time.Since(began); took > 1250*time.Millisecond {
-			t.Errorf("Shutdown took %v", took)
-		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrClosed) {
-			t.Errorf("cause %v, want ErrClosed", cause)
-		}
-		_ = locker.Close() // ends when the request has timed out
-	})
-}
-
-// mute is a Backend that answers no release.
-type mute struct{ lock.Backend }
-
-func (m mute) Release(ctx context.Context, c lock.Claim) error { return silent(m).Release(ctx, c) }
 
 // Lease.Context: "of the first lease of a holder that has taken the key several times, [it ends] when the last does [...]. All
 // that runs under this context counts as the holder of the key".
@@ -616,8 +552,8 @@ func TestLease_detachedContext(t *testing.T) {
 	}
 }
 
-// A store that refuses every request is asked to take back what it may have granted by one goroutine, not by one for
-// each failed call; when it is back, the key is free at once.
+// "What a failing store has not released is asked for again, one key at a time": by one goroutine, not by one for each failed
+// call.
 func TestLocker_FailingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap := locktest.NewTap(lock.NewMemory())
@@ -637,6 +573,49 @@ func TestLocker_FailingStore(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if n := tap.Count(locktest.Release) - before; n > 20 {
 			t.Errorf("%d requests in 5 s to a store that fails", n)
+		}
+	})
+}
+
+// The Observer is told of each thing that happens to a lease.
+func TestObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		told := map[string]int{}
+		note := func(event string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[event]++
+		}
+		tap := locktest.NewTap(lock.NewMemory())
+		locker := newLocker(t, tap, lock.Options{Observer: lock.Observer{
+			Waited:    func(_ string, _ time.Duration, err error) { note(fmt.Sprint("waited, acquired ", err == nil)) },
+			Contended: func(string) { note("contended") },
+			Held:      func(string, time.Duration) { note("held") },
+			Lost:      func(_ string, cause error) { note(fmt.Sprint("lost ", errors.Is(cause, lock.ErrLost))) },
+		}})
+		held := mustAcquire(t, newLocker(t, tap, lock.Options{}), "key")
+		leases := make(chan *lock.Lease, 2)
+		for range 2 {
+			go func() { leases <- mustAcquire(t, locker, "key") }()
+			synctest.Wait()
+		}
+		mustRelease(t, held)
+		mustRelease(t, <-leases)
+		mustRelease(t, <-leases)
+		mustAcquire(t, locker, "lost")
+		tap.Cut()
+		time.Sleep(time.Minute)
+		if _, err := locker.TryAcquire(t.Context(), "lost"); err == nil {
+			t.Fatal("acquired through a cut tap")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want := map[string]int{
+			"waited, acquired true": 3, "waited, acquired false": 1, "contended": 1, "held": 2, "lost true": 1,
+		}
+		if !maps.Equal(told, want) {
+			t.Errorf("told %v, want %v", told, want)
 		}
 	})
 }

@@ -1,9 +1,6 @@
 package lock_test
 
 import (
-	"context"
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,43 +70,4 @@ func TestRedis_ReleaseAnswerLost(t *testing.T) {
 	if err := <-released; err != nil {
 		t.Errorf("Release: %v, want nil", err)
 	}
-}
-
-// Who could not wait until Redis confirmed the subscription, and so stands in no line, asks again when it does.
-func TestRedis_LateSubscription(t *testing.T) {
-	t.Parallel()
-	server := startMiniredis(t)
-	o := lock.Options{TTL: time.Hour, MaxWait: 2 * time.Hour}
-	lease := mustAcquire(t, newLocker(t, lock.NewRedis(connect(t, server.Addr())), o), "k")
-	var late atomic.Bool // connections are, until go on
-	goOn := make(chan struct{})
-	client := closing(t, redis.NewClient(&redis.Options{
-		Addr: server.Addr(), ContextTimeoutEnabled: true,
-		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if late.Load() {
-				select {
-				case <-goOn:
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				}
-			}
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		},
-	}))
-	b := lock.NewRedis(client)
-	b.SetPatience(300 * time.Millisecond)
-	tap := locktest.NewTap(b)
-	waiter := newLocker(t, tap, o)
-	other, err := waiter.TryAcquire(t.Context(), "other") // has a connection to ask on, and no subscription
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustRelease(t, other)
-	late.Store(true)
-	served := make(chan error, 1)
-	go func() { served <- waiter.Do(t.Context(), "k", nothing) }()
-	await(t, "waiter", tap.Seen(locktest.Wait, 1))
-	close(goOn)
-	await(t, "waiter that asks again", tap.Seen(locktest.Wait, 2))
-	mustPass(t, lease, served)
 }

@@ -79,9 +79,6 @@ type Observer struct {
 	// Held: a lease was released after d.
 	Held func(key string, d time.Duration)
 
-	// Renewed: a renewal has ended after d, with the store's error if it failed.
-	Renewed func(key string, d time.Duration, err error)
-
 	// Lost: a lease ended before it was released. The cause is that of the lease's context.
 	Lost func(key string, cause error)
 }

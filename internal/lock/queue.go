@@ -77,7 +77,7 @@ func (w *waiter) enqueueLocked(parent *Lease) error {
 	switch {
 	case q != nil && q.tenure != nil && q.tenure.reenterLocked(parent, w.lease):
 		return nil
-	case l.draining:
+	case l.open.Err() != nil:
 		return ErrClosed
 	case q == nil:
 		q = &queue{key: key, asking: w}
@@ -136,9 +136,6 @@ func (l *Locker) wakeNextLocked(q *queue, owner string) {
 		return
 	}
 	delete(l.queues, q.key)
-	if l.draining && len(l.queues) == 0 {
-		l.drained()
-	}
 	if owner != "" {
 		l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL, Queue: true})
 	}

@@ -26,7 +26,9 @@ func TestRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locktest.Run(t, func(t *testing.T) locktest.Harness {
-				connect := start(t)
+				options := start(t)
+				options.ContextTimeoutEnabled = true
+				connect := func(t testing.TB) redis.UniversalClient { return closing(t, redis.NewUniversalClient(options)) }
 				return locktest.Harness{
 					Connect:  func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t)) },
 					Expires:  true,
@@ -42,17 +44,26 @@ func TestRedis(t *testing.T) {
 
 // servers are those that the suite runs against: all that people run. The suite flushes them, so that other tests that use
 // them are not parallel.
-var servers = map[string]func(t testing.TB) dial{
-	"embedded": func(t testing.TB) dial { return single(startMiniredis(t).Addr()) },
-	"redis 8":  func(t testing.TB) dial { return single(testserver.Redis(t)) },
-	"redis 7": func(t testing.TB) dial {
+var servers = map[string]func(t testing.TB) *redis.UniversalOptions{
+	"embedded": func(t testing.TB) *redis.UniversalOptions { return single(startMiniredis(t).Addr()) },
+	"redis 8":  func(t testing.TB) *redis.UniversalOptions { return single(testserver.Redis(t)) },
+	"redis 7": func(t testing.TB) *redis.UniversalOptions {
 		return single(testserver.RedisLike(t, "Redis 7", "SHOP_TEST_REDIS7_IMAGE", "redis:7", "redis-server"))
 	},
-	"valkey 9": func(t testing.TB) dial {
+	"valkey 9": func(t testing.TB) *redis.UniversalOptions {
 		return single(testserver.RedisLike(t, "Valkey", "SHOP_TEST_VALKEY_IMAGE", "valkey/valkey:9", "valkey-server"))
 	},
-	"cluster":  func(t testing.TB) dial { return cluster(testserver.Start(t, testserver.OpenRedisCluster).Addrs) },
-	"sentinel": func(t testing.TB) dial { return sentinel(testserver.Start(t, testserver.OpenRedisSentinel).Addrs[3:]) },
+	"cluster": func(t testing.TB) *redis.UniversalOptions {
+		return &redis.UniversalOptions{Addrs: testserver.Start(t, testserver.OpenRedisCluster).Addrs}
+	},
+	"sentinel": func(t testing.TB) *redis.UniversalOptions {
+		sentinels := testserver.Start(t, testserver.OpenRedisSentinel).Addrs[3:]
+		return &redis.UniversalOptions{Addrs: sentinels, MasterName: testserver.SentinelMaster}
+	},
+}
+
+func single(addr string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: []string{addr}}
 }
 
 // startMiniredis returns an in-process server whose TTLs pass in real time.
@@ -93,8 +104,8 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	return l
 }
 
-// "A lost message, or a store that lost its memory, delays a waiter by a tenth of the TTL or so; it never hangs": scripts are forgotten and subscriptions
-// cut while 4 lockers x 8 goroutines take turns.
+// "A lost message, or a store that lost its memory, delays a waiter by a tenth of the TTL or so; it never hangs":
+// scripts are forgotten and subscriptions cut while 4 lockers x 8 goroutines take turns.
 func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	const lockers, goroutines, turns = 4, 8, 25
 	addr := testserver.Redis(t)
@@ -164,8 +175,8 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	wg.Wait()
 }
 
-// "Then a database that has accepted a higher one refuses the write, and Lease.Raise gets a higher one": a server that lost its memory and an hour mints lower numbers;
-// Raise gets above those that the database has seen.
+// "Then a database that has accepted a higher one refuses the write, and Lease.Raise gets a higher one": a server
+// that lost its memory and an hour mints lower numbers; Raise gets above those that the database has seen.
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -391,22 +402,14 @@ func (w withheld) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// "releases, which never wait behind acquisitions", and "renewals, which never wait behind either": no acquisition is
-// answered, and another lease is renewed and released.
+// "Renewals and releases do not wait behind acquisitions that the store does not answer."
 func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
 	t.Parallel()
 	client := connect(t, startMiniredis(t).Addr())
-	renewed := make(chan struct{}, 1000)
-	locker := newLocker(t, lock.NewRedis(client), lock.Options{TTL: 300 * time.Millisecond, Observer: lock.Observer{
-		Renewed: func(_ string, _ time.Duration, err error) {
-			if err == nil {
-				renewed <- struct{}{}
-			}
-		},
-	}})
+	tap := locktest.NewTap(lock.NewRedis(client))
+	locker := newLocker(t, tap, lock.Options{TTL: 300 * time.Millisecond})
 	lease := mustAcquire(t, locker, "key")
-	acquire := lock.Scripts()[0]
-	held := withheld{hash: acquire.Hash, asked: make(chan struct{}, 100)}
+	held := withheld{hash: lock.Scripts()[0].Hash, asked: make(chan struct{}, 100)} // acquisitions
 	client.AddHook(held)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -417,12 +420,7 @@ func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
 			await(t, "acquisition", held.asked)
 		}
 	}
-	for len(renewed) > 0 {
-		<-renewed
-	}
-	for range 5 {
-		await(t, "renewal", renewed)
-	}
+	await(t, "renewals", tap.Seen(locktest.Renew, tap.Count(locktest.Renew)+5)) // one after the answer of another
 	mustRelease(t, lease)
 	cancel()
 	all.Wait()
@@ -550,56 +548,6 @@ func TestOpenRedis_refuses(t *testing.T) {
 	}
 }
 
-// "One who waits is woken by the release", also when those who came later, and left, have shorter TTLs.
-func TestRedis_LineOfDifferentTTLs(t *testing.T) {
-	t.Parallel()
-	server := miniredis.RunT(t) // its clock stands still
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	const short, long = 2 * time.Second, time.Minute
-	process := func(owner string, ttl time.Duration) (*lock.Redis, lock.Claim) {
-		b := lock.NewRedis(connect(t, server.Addr()))
-		t.Cleanup(func() { _ = b.Close() })
-		return b, lock.Claim{Key: "key", Owner: owner, TTL: ttl, Queue: true}
-	}
-	ask := func(b *lock.Redis, c lock.Claim, held bool) lock.Grant {
-		t.Helper()
-		g, err := b.Acquire(ctx, c)
-		if err != nil || g.Held != held {
-			t.Fatalf("Acquire by %s: %+v, %v; want held by another: %t", c.Owner, g, err, held)
-		}
-		return g
-	}
-	release := func(b *lock.Redis, c lock.Claim) {
-		t.Helper()
-		if err := b.Release(ctx, c); err != nil {
-			t.Fatalf("Release by %s: %v", c.Owner, err)
-		}
-	}
-
-	first, firstClaim := process("first", long)
-	second, secondClaim := process("second", short)
-	third, thirdClaim := process("third", long)
-	passer, passerClaim := process("passer", short)
-	ask(first, firstClaim, false)
-	ask(second, secondClaim, true)
-	waits := ask(third, thirdClaim, true)
-	release(first, firstClaim)
-	ask(second, secondClaim, false)
-	ask(passer, passerClaim, true)
-	_ = passer.Release(ctx, passerClaim) // gives up
-	secondClaim.TTL = long               // as renewals do
-	if _, err := second.Renew(ctx, secondClaim); err != nil {
-		t.Fatal(err)
-	}
-	server.FastForward(5 * short)
-	release(second, secondClaim)
-	if err := third.Wait(ctx, thirdClaim, waits); err != nil {
-		t.Fatalf("Wait for a free key: %v", err)
-	}
-	ask(third, thirdClaim, false)
-}
-
 // "A number that leaves no room for those to come is refused", and the lease is what it was. The highest that is not
 // refused is followed by higher ones.
 func TestLease_Raise_range(t *testing.T) {
@@ -637,101 +585,6 @@ func TestLease_Raise_range(t *testing.T) {
 				}
 			}
 			mustRelease(t, lease)
-		})
-	}
-}
-
-// refusal is the error of a server, as a client returns it that has used up its tries.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-func (r refusal) RedisError()   {}
-
-// migration is a hook of a client. While it is on, scripts on two keys are refused.
-type migration struct {
-	on        bool
-	answer    refusal
-	meanwhile func() // called before a refusal; nil for nothing
-}
-
-func (m *migration) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (m *migration) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (m *migration) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); m.on && cmd.Name() == "evalsha" && args[2] == 2 {
-			if m.meanwhile != nil {
-				m.meanwhile()
-			}
-			cmd.SetErr(m.answer)
-			return m.answer
-		}
-		return next(ctx, cmd)
-	}
-}
-
-// "While the slot migrates, such a request is refused, and the lease alone is asked for", also where the client returns a
-// redirect in the end. "An answer of 0, that the owner does not hold the key, says nothing of the queue, where the
-// owner may be if waited is set: the refusal stands."
-func TestRedis_MigratingSlot(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []refusal{"TRYAGAIN Multiple keys request during rehashing of slot", "ASK 1 127.0.0.1:1", "MOVED 1 127.0.0.1:1"} {
-		t.Run(string(answer), func(t *testing.T) {
-			t.Parallel()
-			server := miniredis.RunT(t)
-			client := connectCluster(t, []string{server.Addr()})
-			slot := &migration{answer: answer}
-			client.AddHook(slot)
-			b := lock.NewRedis(client)
-			defer b.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			claim := func(owner string) lock.Claim {
-				return lock.Claim{Key: "key", Owner: owner, TTL: time.Minute, Queue: true}
-			}
-			acquire := func(owner string, held bool) {
-				t.Helper()
-				if g, err := b.Acquire(ctx, claim(owner)); err != nil || g.Held != held {
-					t.Errorf("Acquire of %s: %+v, %v, want held %v", owner, g, err, held)
-				}
-			}
-			release := func(c lock.Claim, want error) {
-				t.Helper()
-				if err := b.Release(ctx, c); !errors.Is(err, want) {
-					t.Errorf("Release of %s: %v, want %v", c.Owner, err, want)
-				}
-			}
-			line := func() bool { return server.Exists("lock:{key}:line") }
-
-			acquire("holder", false)
-			slot.on = true
-			acquire("waiter", true)
-			if line() {
-				t.Error("in the queue of a slot that migrates")
-			}
-			slot.on = false
-			acquire("waiter", true)
-			if !line() {
-				t.Error("not in the queue")
-			}
-			slot.on = true
-			release(lock.Claim{Key: "key", Owner: "holder"}, nil)
-			acquire("next", false)
-			acquire("waiter", true)
-			release(claim("waiter"), answer) // it may be in the queue
-			release(claim("next"), nil)
-			acquire("last", false)
-			slot.on = false
-			release(claim("waiter"), lock.ErrLost)
-			if line() {
-				t.Error("still in the queue")
-			}
-			acquire("waiter", true)
-			slot.on, slot.meanwhile = true, func() { server.Del("lock:{key}") }
-			release(lock.Claim{Key: "key", Owner: "last"}, lock.ErrLost) // it is in no queue
 		})
 	}
 }

@@ -13,33 +13,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// dial returns a new client of one Redis, as NewRedis wants it. It is closed at the end of the test.
-type dial func(t testing.TB) redis.UniversalClient
-
-// single dials a server of its own.
-func single(addr string) dial {
-	return func(t testing.TB) redis.UniversalClient { return connect(t, addr) }
-}
-
-// cluster dials the nodes of a cluster, with options that are go-redis's own.
-func cluster(addrs []string) dial {
-	return func(t testing.TB) redis.UniversalClient { return connectCluster(t, addrs) }
-}
-
-// sentinel dials the master that Sentinels name.
-func sentinel(addrs []string) dial {
-	return func(t testing.TB) redis.UniversalClient {
-		return closing(t, redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: testserver.SentinelMaster, SentinelAddrs: addrs, ContextTimeoutEnabled: true,
-		}))
-	}
-}
-
 func connect(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	return closing(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
 }
 
+// connectCluster has options that are go-redis's own.
 func connectCluster(t testing.TB, addrs []string) *redis.ClusterClient {
 	t.Helper()
 	return closing(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true}))

@@ -118,16 +118,8 @@ func (t *tenure) untilNextLocked() time.Duration {
 
 // renew sends one renewal, and updates the tenure by the answer.
 func (t *tenure) renew(c Claim) {
-	sent := time.Now()
+	l, sent := t.locker, time.Now()
 	_, err := t.ask(context.Background(), c)
-	t.renewed(sent, err)
-	if told := t.locker.opt.Observer.Renewed; told != nil {
-		told(c.Key, time.Since(sent), err)
-	}
-}
-
-func (t *tenure) renewed(sent time.Time, err error) {
-	l := t.locker
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -204,7 +196,7 @@ func (t *tenure) removeLocked(e *Lease) {
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
-	if t.locker.draining || t.ending || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+	if t.locker.open.Err() != nil || t.ending || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
 		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}

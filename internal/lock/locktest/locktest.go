@@ -40,7 +40,7 @@ type Harness struct {
 	// Fences: the backend mints fencing tokens.
 	Fences bool
 
-	// Raises: a fence can be lifted above a number seen elsewhere.
+	// Raises: a fence can be lifted above a number seen elsewhere. It goes with Expires and Fences.
 	Raises bool
 
 	// Cut takes a Backend that Connect returned off the network, where a lease lasts for as long as the store hears of

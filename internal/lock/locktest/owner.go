@@ -90,7 +90,8 @@ func renewal(t *testing.T, h Harness) {
 	renewed.frees(t)
 }
 
-// renewalNeverRevives: "Renew never takes a key that is free", nor one that another owner holds.
+// renewalNeverRevives: a lease is never renewed "in a way that takes a key that has run out", nor one that another
+// owner holds.
 func renewalNeverRevives(t *testing.T, h Harness) {
 	need(t, h.Expires, "Expires")
 	b, k := h.backend(t), key(t)
@@ -112,8 +113,8 @@ func renewalNeverRevives(t *testing.T, h Harness) {
 	second.gets(t)
 }
 
-// ownerAsksAgain: "asking again after a lost reply [...] finds the owner's own lease". A release tells the store which
-// fences were used.
+// ownerAsksAgain: "A request that is repeated after a lost reply finds its own lease." A release tells the store which fences
+// were used.
 func ownerAsksAgain(t *testing.T, h Harness) {
 	o := owner{h.backend(t), lock.Claim{Key: key(t), Owner: "me", TTL: long}}
 	var last int64
@@ -133,7 +134,7 @@ func ownerAsksAgain(t *testing.T, h Harness) {
 	o.frees(t)
 }
 
-// ownerComparedWhole: "Owners are [...] compared whole", never by prefix.
+// ownerComparedWhole: "Owners are [...] compared whole", never by prefix. "Release compares the owner".
 func ownerComparedWhole(t *testing.T, h Harness) {
 	b, k := h.backend(t), key(t)
 	holder := owner{b, lock.Claim{Key: k, Owner: "abcdef", TTL: long}}
@@ -151,8 +152,8 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	holder.frees(t)
 }
 
-// wokenByRelease: "One who waits is woken by the release, not by polling", and "at most one process is woken by each",
-// in the order in which they came: the holder's TTL is longer than the test.
+// wokenByRelease: "A waiter is woken by the release, not by polling, and at most one process is woken by each", in
+// the order in which they came: the holder's TTL is longer than the test.
 func wokenByRelease(t *testing.T, h Harness) {
 	need(t, h.Notifies, "Notifies")
 	const waiters = 8

@@ -152,7 +152,7 @@ func tryAcquire(t *testing.T, h Harness) {
 	release(t, acquire(t, ps[1], k))
 }
 
-// closing: Close ends waiting, and gives held keys back.
+// closing: "Close gives all keys back, and does not wait for their holders"; it ends waiting.
 func closing(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 3, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0], k)
@@ -223,7 +223,6 @@ func storeForgets(t *testing.T, h Harness) {
 // lost the lease gets no number.
 func fenceRaised(t *testing.T, h Harness) {
 	need(t, h.Raises, "Raises")
-	need(t, h.Expires, "Expires")
 	// Only one dies: the TTL of the other bounds no request of this test.
 	p, mortal, k := h.processes(t, 1, lock.Options{TTL: long})[0], h.processes(t, 1, lock.Options{TTL: short})[0], key(t)
 	lease := acquire(t, p, k)
@@ -251,28 +250,21 @@ func fenceRaised(t *testing.T, h Harness) {
 	release(t, last)
 }
 
-// inspected returns two Lockers, without a Tap, the first of which has an Identity.
-func inspected(t *testing.T, h Harness) (named, other *lock.Locker) {
-	t.Helper()
-	return lock.New(h.backend(t), lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"}),
-		lock.New(h.backend(t), lock.Options{TTL: long})
-}
-
-// holder: "Holder returns who holds the key, in whichever process; the zero Holder if it is free."
+// holder: "Holder names the holder of a key, by its Options.Identity"; it is "the zero Holder if it is free".
 func holder(t *testing.T, h Harness) {
-	named, other := inspected(t, h)
-	for name, holder := range map[string]*lock.Locker{"shop-1@rack_2.eu": named, "": other} {
+	named := h.processes(t, 1, lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"})[0]
+	other := h.processes(t, 1, lock.Options{TTL: long})[0]
+	for name, p := range map[string]process{"shop-1@rack_2.eu": named, "": other} {
 		k := key(t) + "/.:%"
-		for _, asked := range []*lock.Locker{named, other} {
-			if free, err := asked.Holder(bounded(t), k); err != nil || free != (lock.Holder{}) {
-				t.Errorf("Holder of a free key: %+v, %v", free, err)
+		free := func() {
+			t.Helper()
+			if got, err := other.Holder(bounded(t), k); err != nil || got != (lock.Holder{}) {
+				t.Errorf("Holder of a free key: %+v, %v", got, err)
 			}
 		}
-		lease, err := holder.Acquire(bounded(t), k)
-		if err != nil {
-			t.Fatalf("Acquire: %v", err)
-		}
-		for _, asked := range []*lock.Locker{named, other} {
+		free()
+		lease := acquire(t, p, k)
+		for _, asked := range []process{named, other} {
 			got, err := asked.Holder(bounded(t), k)
 			if err != nil || got.Identity != name || got.Owner == "" || got.Remaining < 0 || got.Remaining > long {
 				t.Errorf("Holder: %+v, %v; want identity %q, and at most %v left", got, err, name, long)
@@ -282,31 +274,22 @@ func holder(t *testing.T, h Harness) {
 			}
 		}
 		release(t, lease)
-		if free, err := other.Holder(bounded(t), k); err != nil || free != (lock.Holder{}) {
-			t.Errorf("Holder of a released key: %+v, %v", free, err)
-		}
+		free()
 	}
 }
 
-// forceRelease: "the next fence is higher than any that the holder can have used", 65,535 of which it uses for
-// hand-offs without telling the store.
+// forceRelease: "After ForceRelease the next fence is higher than any that the former holder can have used", 65,535 of which
+// it uses for hand-offs without telling the store.
 func forceRelease(t *testing.T, h Harness) {
-	named, other := inspected(t, h)
-	k := key(t)
-	if from, err := other.ForceRelease(bounded(t), k); err != nil || from != (lock.Holder{}) {
+	ps, k := h.processes(t, 2, lock.Options{TTL: long, Identity: "shop-1"}), key(t)
+	if from, err := ps[1].ForceRelease(bounded(t), k); err != nil || from != (lock.Holder{}) {
 		t.Errorf("ForceRelease of a free key: %+v, %v", from, err)
 	}
-	lease, err := named.Acquire(bounded(t), k)
-	if err != nil {
-		t.Fatalf("Acquire: %v", err)
-	}
-	if from, err := other.ForceRelease(bounded(t), k); err != nil || from.Identity != "shop-1@rack_2.eu" {
+	lease := acquire(t, ps[0], k)
+	if from, err := ps[1].ForceRelease(bounded(t), k); err != nil || from.Identity != "shop-1" {
 		t.Errorf("ForceRelease: %+v, %v; want the key taken from its holder", from, err)
 	}
-	next, err := other.Acquire(bounded(t), k)
-	if err != nil {
-		t.Fatalf("Acquire of a key taken by force: %v", err)
-	}
+	next := acquire(t, ps[1], k)
 	if h.Fences && next.Fence() <= lease.Fence()+1<<16-1 {
 		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
 	}
