@@ -67,10 +67,6 @@ type Grant struct {
 	// Retry is how long a waiter should wait at most before it asks again: the holder's remaining time, or the next
 	// delay of a store that has to be polled.
 	Retry time.Duration
-
-	// Lost is closed when the store reports by itself that the granted lease is gone. Nil: it does not, and Renew finds
-	// out.
-	Lost <-chan struct{}
 }
 
 // reservation is for how long a released key is kept for the waiter that the release has woken.

@@ -23,8 +23,8 @@
 //
 //	HELD (a tenure) ─ Release ─► hand-off to the next in the queue ──► HELD, next fence
 //	   │                  └────► back to the store, and the next in the queue asks
-//	   └─ deadline, ErrLost, Grant.Lost, Close ─► the lease's context ends, the key is
-//	                             given back in the background, the next in the queue asks
+//	   └─ deadline, ErrLost, Close ─► the lease's context ends, the key is given back in the
+//	                                  background, the next in the queue asks
 //
 // A renewal, every third of the TTL, moves the deadline of a tenure (tenure.go).
 //

@@ -471,36 +471,25 @@ func TestNew_Options(t *testing.T) {
 	}
 }
 
-// teller is a Backend that notices by itself when a lease is gone.
-type teller struct {
-	lock.Backend
-	lost chan struct{}
-}
-
-func (b teller) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
-	g, err := b.Backend.Acquire(ctx, c)
-	g.Lost = b.lost
-	return g, err
-}
-
-// "Lost is closed when the store reports by itself that the granted lease is gone": the lease's context ends. "An ErrLost
-// does not mean that fn's work was undone": Do returns it also after fn returned nil.
-func TestLocker_StoreTellsLoss(t *testing.T) {
-	t.Parallel()
-	lost := make(chan struct{})
-	locker := newLocker(t, teller{lock.NewMemory(), lost}, lock.Options{TTL: time.Hour})
-	mustRelease(t, mustAcquire(t, locker, "another")) // what watches it also ends
-	err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
-		close(lost)
-		<-ctx.Done()
-		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
-			t.Errorf("cause %v, want ErrLost", cause)
+// "The ctx given to fn is the lease's: it ends with a cause the moment the lease can no longer be trusted". "An ErrLost does
+// not mean that fn's work was undone": Do returns it also after fn returned nil.
+func TestLocker_Do_lost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := newLocker(t, lock.NewMemory(), lock.Options{})
+		err := locker.Do(t.Context(), "key", func(ctx context.Context, _ *lock.Lease) error {
+			if _, err := locker.ForceRelease(ctx, "key"); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
+				t.Errorf("cause %v, want ErrLost", cause)
+			}
+			return nil
+		})
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Do: %v, want ErrLost", err)
 		}
-		return nil
 	})
-	if !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Do: %v, want ErrLost", err)
-	}
 }
 
 // "A panic of the function given to Do blocks no key."

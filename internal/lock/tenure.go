@@ -30,8 +30,7 @@ type tenure struct {
 	ending   bool // the current lease is not renewed any more
 
 	over  bool
-	cause error         // of its end, unless it was released
-	ended chan struct{} // closed when it is over; nil if nothing waits for that
+	cause error // of its end, unless it was released
 }
 
 // beginLocked begins a tenure with a lease. sent is when the request was sent.
@@ -48,10 +47,6 @@ func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *
 	q.asking, q.tenure = nil, t
 	t.admitLocked(first)
 	t.timer = time.AfterFunc(t.untilNextLocked(), t.tick)
-	if g.Lost != nil {
-		t.ended = make(chan struct{})
-		l.work.Go(func() { t.watch(g.Lost) })
-	}
 }
 
 // admitLocked makes a lease the current one.
@@ -161,20 +156,6 @@ func (t *tenure) extendLocked(sent time.Time) {
 	}
 }
 
-// watch ends the lease when the store reports by itself that it is gone.
-func (t *tenure) watch(lost <-chan struct{}) {
-	select {
-	case <-lost:
-	case <-t.ended:
-		return
-	}
-	t.locker.mu.Lock()
-	defer t.locker.mu.Unlock()
-	if !t.over {
-		t.endLocked(ErrLost)
-	}
-}
-
 // removeLocked takes out a lease that is released. The last one ends as lost if its time has run out.
 func (t *tenure) removeLocked(e *Lease) {
 	if t.over {
@@ -238,7 +219,4 @@ func (t *tenure) closeLocked() {
 	t.over = true
 	t.queue.tenure = nil
 	t.timer.Stop()
-	if t.ended != nil {
-		close(t.ended)
-	}
 }

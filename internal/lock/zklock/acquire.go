@@ -96,7 +96,7 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 		return lock.Grant{}, zk.ErrSessionExpired
 	}
 	p.held, p.before = true, ""
-	return lock.Grant{Fence: fence, Lost: s.ended}, nil
+	return lock.Grant{Fence: fence}, nil
 }
 
 // Wait implements lock.Backend. It returns when the node that stands before the owner's is gone: no other waiter is

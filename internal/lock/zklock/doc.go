@@ -34,8 +34,8 @@
 // default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.
 //
 // A connection that is lost does not end a lease: the Locker ends it if no renewal succeeds before its deadline.
-// Grant.Lost of all leases of a session is closed when a server reports that it has expired. Waiters create a node in
-// the next session, at the queue's end. The loss of a leader ends no session.
+// A session ends later than that, with all leases of it. Waiters create a node in the next session, at the queue's end. The
+// loss of a leader ends no session.
 //
 // # The fence
 //

@@ -14,7 +14,7 @@ import (
 type session struct {
 	id      int64 // 0: none
 	timeout time.Duration
-	ended   chan struct{} // closed when a server reports its end, or grants the next one
+	ended   chan struct{} // closed when another one begins, or none
 }
 
 // checkTTL returns an ErrTTL if leases of this TTL could outlive the session: see the package comment.

@@ -177,18 +177,6 @@ func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
 	}
 }
 
-func mustLive(t *testing.T, g lock.Grant) {
-	t.Helper()
-	if g.Lost == nil {
-		t.Fatal("Lost is nil")
-	}
-	select {
-	case <-g.Lost:
-		t.Error("Lost is closed")
-	default:
-	}
-}
-
 // mustEndWithContext calls with a context that ends soon. Late is far behind that for a machine that is busy, and far
 // before anything that the library waits for.
 func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
