@@ -18,11 +18,7 @@ type Holder struct {
 // Holder returns who holds the key, in whichever process; the zero Holder if it is free. It is true for the moment in
 // which the store was asked: for people and logs, not for decisions.
 func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
-	h, err := l.inspect(ctx, key, false)
-	if err != nil {
-		return h, fmt.Errorf("lock %q: holder: %w", key, err)
-	}
-	return h, nil
+	return l.inspect(ctx, key, "holder", false)
 }
 
 // ForceRelease takes the key from its holder, and returns whom it was taken from; the zero Holder if the key was free.
@@ -30,27 +26,26 @@ func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
 // then. A database that compares fences refuses its writes as soon as the next holder has written: the next fence is
 // higher than any that the holder can have used. ErrLost: the holder has released the key meanwhile.
 func (l *Locker) ForceRelease(ctx context.Context, key string) (Holder, error) {
-	h, err := l.inspect(ctx, key, true)
-	if err != nil {
-		return h, fmt.Errorf("lock %q: force release: %w", key, err)
-	}
-	return h, nil
+	return l.inspect(ctx, key, "force release", true)
 }
 
-func (l *Locker) inspect(ctx context.Context, key string, evict bool) (h Holder, err error) {
+func (l *Locker) inspect(ctx context.Context, key, doing string, evict bool) (h Holder, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("lock %q: %s: %w", key, doing, err)
+		}
+	}()
 	if err := checkKey(key); err != nil {
 		return h, err
 	}
 	l.mu.Lock()
-	closed := l.open.Err() != nil
-	if !closed {
-		l.work.Add(1)
-		defer l.work.Done()
-	}
-	l.mu.Unlock()
-	if closed {
+	if l.open.Err() != nil {
+		l.mu.Unlock()
 		return h, ErrClosed
 	}
+	l.work.Add(1)
+	l.mu.Unlock()
+	defer l.work.Done()
 	ctx, cancel := context.WithTimeout(ctx, l.requestTimeout())
 	defer cancel()
 	h, err = l.backend.Holder(ctx, key)

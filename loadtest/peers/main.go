@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,24 +30,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
-	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(os.Stderr, "peers: %v\nTry: go run . -help\n", err)
-		os.Exit(2)
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
+		os.Exit(1)
 	}
-	fmt.Fprintf(os.Stderr, "peers: %v\n", err)
-	os.Exit(1)
 }
 
-var (
-	errUsage = errors.New("usage")
-
-	// errBroken means that ours let two in at once, hung or failed.
-	errBroken = errors.New("a promise was broken: see ours above")
-)
+// errBroken means that ours let two in at once, hung or failed.
+var errBroken = errors.New("a promise was broken: see ours above")
 
 // settings are what the user chose.
 type settings struct {
@@ -68,10 +57,10 @@ func parse(args []string, out io.Writer) (s settings, err error) {
 	cases := flags.String("cases", "all", "names with commas between: one, deadline, keys, hot, spread, hold, cart")
 	peers := flags.String("peers", "all", "names with commas between: raw, redsync, redislock, rueidislock, ours")
 	if err := flags.Parse(args); err != nil {
-		return s, fmt.Errorf("%w: %w", errUsage, err)
+		return s, err
 	}
 	if s.rounds < 1 || s.time < 10*time.Millisecond || flags.NArg() > 0 {
-		return s, fmt.Errorf("%w: want -rounds of at least 1, a -time of at least 10ms, and flags only", errUsage)
+		return s, errors.New("want -rounds of at least 1, a -time of at least 10ms, and flags only: see -help")
 	}
 	if s.loads, err = choose(*cases, allLoads(), func(l load) string { return l.name }); err != nil {
 		return s, err
@@ -88,7 +77,7 @@ func choose[T any](list string, all []T, name func(T) string) (chosen []T, err e
 	for wanted := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(all, func(v T) bool { return name(v) == wanted })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: there is no %q", errUsage, wanted)
+			return nil, fmt.Errorf("there is no %q: see -help", wanted)
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -113,8 +102,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("redis at %s: %w", s.redis, err)
 	}
-	fmt.Fprintf(out, "%d cores, %s/%s, %s\nRedis %s\n%srounds: %d, with %v for each peer\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH,
-		runtime.Version(), version, versions(s.peers), s.rounds, s.time)
+	fmt.Fprintf(out, "%d cores, %s/%s, %s\nRedis %s\nrounds: %d, with %v for each peer\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH,
+		runtime.Version(), version, s.rounds, s.time)
 	right := true
 	for _, l := range s.loads {
 		r, err := compare(ctx, s, l)
@@ -254,16 +243,4 @@ func redisInfo(ctx context.Context, addr, section, field string) (string, error)
 	defer func() { _ = client.Close() }()
 	info, err := client.InfoMap(ctx, section).Result()
 	return info[section][field], err
-}
-
-// versions lists those of the libraries that this program was built with.
-func versions(peers []peer) string {
-	var lines strings.Builder
-	info, _ := debug.ReadBuildInfo()
-	for _, p := range peers {
-		if i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == p.module }); i >= 0 {
-			fmt.Fprintf(&lines, "%s: %s %s\n", p.name, p.module, info.Deps[i].Version)
-		}
-	}
-	return lines.String()
 }

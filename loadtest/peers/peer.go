@@ -27,9 +27,8 @@ const (
 
 // peer is a way to lock, configured as its documentation recommends for one Redis.
 type peer struct {
-	name   string
-	module string // whose version counts; empty: this module's
-	open   func(addr string, late time.Duration) (client, error)
+	name string
+	open func(addr string, late time.Duration) (client, error)
 }
 
 // client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
@@ -76,11 +75,11 @@ const (
 
 func allPeers() []peer {
 	return []peer{
-		{raw, "github.com/redis/go-redis/v9", openRaw},
-		{"redsync", "github.com/go-redsync/redsync/v4", openRedsync},
-		{"redislock", "github.com/bsm/redislock", openRedislock},
-		{"rueidislock", "github.com/redis/rueidis", openRueidislock},
-		{ours, "", openOurs},
+		{raw, openRaw},
+		{"redsync", openRedsync},
+		{"redislock", openRedislock},
+		{"rueidislock", openRueidislock},
+		{ours, openOurs},
 	}
 }
 
