@@ -255,16 +255,13 @@ func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
 	case match == nil:
 		return Holder{}, nil
 	}
-	memory, err := strconv.Atoi(match[1])
-	if err != nil {
-		return Holder{}, fmt.Errorf("redis: holder: %w", err)
-	}
+	memory, _ := strconv.ParseInt(match[1], 10, 64)
+	fence, _ := strconv.ParseInt(match[2], 10, 64)
 	left := ttl.Val() - time.Duration(memory)*time.Millisecond
 	if left <= 0 {
 		return Holder{}, nil
 	}
-	fence, err := strconv.ParseInt(match[2], 10, 64)
-	return Holder{Owner: match[3], Since: time.UnixMicro(fence), Remaining: left}, err
+	return Holder{Owner: match[3], Since: time.UnixMicro(fence), Remaining: left}, nil
 }
 
 // Evict implements Backend: it renews the lease, for no time.

@@ -42,7 +42,6 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	held := lock.Grant{Held: true, Retry: c.TTL}
 	if p.session != s.id { // the nodes of another session are gone
 		p.node = node{session: s.id}
 	}
@@ -52,11 +51,6 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		}
 	}
 	created := p.path == ""
-	if created && !c.Queue {
-		if others, err := b.latest(p.key); len(others) > 0 || err != nil {
-			return held, err
-		}
-	}
 	if created {
 		if err := b.create(p); err != nil {
 			return lock.Grant{}, err
@@ -72,7 +66,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 		return lock.Grant{}, errChanged
 	case mine > 0:
 		p.held, p.before = false, b.dir(p.key)+"/"+names[mine-1]
-		return held, nil
+		return lock.Grant{Held: true, Retry: c.TTL}, nil
 	}
 	return b.grant(p, s, created, changed)
 }

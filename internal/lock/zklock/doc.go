@@ -8,7 +8,7 @@
 // Each key has a node under Options.Root. Each owner that asks for the key makes one ephemeral sequential node below
 // it, <owner>-<number>: the one with the lowest number holds the key, the others wait in that order. A waiter watches
 // the node right before its own, and nothing else, so that a release wakes one. To release is to delete the node.
-// TryAcquire checks first, and creates a node only if no other owner has one.
+// TryAcquire deletes its node at once if it is not the first.
 //
 // If the connection is lost while a node is created, the node may exist or not. The owner's name is in the node's name:
 // the Backend looks for it before it creates another node and before it reports a release. A node that is not wanted any
