@@ -236,7 +236,6 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"step", "nonsense"}, `"nonsense" is no lesson`},
 		{[]string{"step", "redis"}, `"redis" is no lesson`},
 		{[]string{"bench", "--shop", ""}, "--shop: is empty"},
-		{[]string{"--redlock", "a:1,b:1,redis://A:1/3"}, "--redlock: a:1 is named twice: want independent servers"},
 		{[]string{"--target", "http://x", "--redis", "y"}, "--target is a shop that runs already"},
 		{[]string{"--html", "-"}, "--html and --svg want the name of a file"},
 		{[]string{"--json", t.TempDir()}, "is a directory"},

@@ -18,6 +18,7 @@
 //     batch, and all others that were recorded in its process and had not ended. Until a later one about its SKU is
 //     recorded, no other sends anything about that to Redis or to a table of locks, either: a renewal of its lock would
 //     count as another request's.
-//   - While nothing was ever recorded, a command costs one atomic read. A request that is not recorded is not held up,
-//     except where it shares a command or a batch with one that is stopped, or its SKU with a recorded one.
+//   - While nothing was ever recorded, a command costs an atomic read, and a statement a copy of its arguments. A request
+//     that is not recorded is not held up, except where it shares a command or a batch with one that is stopped, or its SKU
+//     with a recorded one.
 package lab

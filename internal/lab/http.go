@@ -148,10 +148,8 @@ func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
 	switch {
 	case err != nil || by.think < 0 || by.think > maxThink:
 		err = fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, maxThink)
-	case stop != "" && !q.Step:
-		err = fmt.Errorf("%w: header Shop-Stop %.80q: want each", httpapi.ErrMalformed, stop)
-	case q.Step && q.Name == "":
-		err = fmt.Errorf("%w: header Shop-Stop needs Shop-Recording, by which to step", httpapi.ErrMalformed)
+	case stop != "" && (!q.Step || q.Name == ""):
+		err = fmt.Errorf("%w: Shop-Stop %.80q: want each, and Shop-Recording, by which to step", httpapi.ErrMalformed, stop)
 	}
 	return by, q, err
 }
@@ -159,7 +157,7 @@ func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
 // orders lets requests choose, and traces those that place an order.
 func (l *teaching) orders(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} }
 
-type service = httpapi.Orders // a field of that name would hide its method Orders
+type service = httpapi.Orders // a field called Orders would hide the method
 
 type chosenOrders struct {
 	service

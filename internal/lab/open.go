@@ -24,16 +24,13 @@ import (
 
 // open opens the locks of all strategies that there are servers for, and returns the strategy of the shop.
 func (l *teaching) open(ctx context.Context, p app.Parts) (_ order.Strategy, err error) {
-	o := &opening{Parts: p, settings: l.settings, recorder: l.recorder, lockers: map[string]strategy.Locker{}}
+	o := &opening{Parts: p, teaching: l, lockers: map[string]strategy.Locker{}}
 	o.add(MemoryLock, lock.NewMemory())
 	wrong := WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
-	if wrong["mysql-lock-ownerless"], err = o.ownerlessRow(ctx); err != nil {
-		return nil, err
-	}
 	for name, locker := range wrong {
 		o.lockers[name] = Locker(locker)
 	}
-	for _, step := range []func(context.Context) error{o.redlock, o.mysqlLock, o.zookeeper} {
+	for _, step := range []func(context.Context) error{o.redlock, o.tables, o.zookeeper} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -73,9 +70,8 @@ func (s Settings) missing() map[string]string {
 // opening is the locks of a shop that is about to open.
 type opening struct {
 	app.Parts
-	settings Settings
-	recorder *Recorder
-	lockers  map[string]strategy.Locker
+	*teaching
+	lockers map[string]strategy.Locker
 }
 
 func (o *opening) add(name string, b lock.Backend) *lock.Locker {
@@ -112,31 +108,27 @@ func (o *opening) redlock(ctx context.Context) error {
 	return nil
 }
 
-// mysqlLock also creates the table of the locks, which belongs to the teaching shop and so is in no migration.
-func (o *opening) mysqlLock(ctx context.Context) error {
-	if o.MySQL == "" {
-		return nil
-	}
-	table := mysqllock.New(o.Database.DB())
-	if err := table.CreateTable(ctx); err != nil {
-		return fmt.Errorf("mysql-lock: make its table: %w", err)
-	}
-	o.add(MySQLLock, table)
-	return nil
-}
-
-// ownerlessRow opens the table of the lock. With SQLite it is in a file of its own: in the shop's, taking the lock would
-// wait for transactions that sell, as it does not in MySQL.
-func (o *opening) ownerlessRow(ctx context.Context) (_ strategy.Locker, err error) {
+// tables opens the locks that are tables, which belong to the teaching shop and so are in no migration. With SQLite, the
+// ownerless one is in a file of its own: in the shop's, taking the lock would wait for transactions that sell, as it does not
+// in MySQL.
+func (o *opening) tables(ctx context.Context) (err error) {
 	rows := o.Database
-	if o.MySQL == "" {
+	if o.MySQL != "" {
+		table := mysqllock.New(rows.DB())
+		if err := table.CreateTable(ctx); err != nil {
+			return fmt.Errorf("mysql-lock: make its table: %w", err)
+		}
+		o.add(MySQLLock, table)
+	} else {
 		rows, err = store.SQLite(ctx, filepath.Join(o.Data, "wrong_locks.db"), store.Options{Through: o.recorder.Database(sql.OpenDB)})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		o.OnClose("wrong locks", rows.Close)
 	}
-	return OwnerlessRow(ctx, rows.DB(), o.LockWait)
+	ownerless, err := OwnerlessRow(ctx, rows.DB(), o.LockWait)
+	o.lockers["mysql-lock-ownerless"] = Locker(ownerless)
+	return err
 }
 
 // zookeeper waits until it has answered, like the other servers.

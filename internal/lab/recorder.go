@@ -58,7 +58,6 @@ const (
 	Longest = 10 * time.Minute
 
 	maxRecordings = 64               // the oldest goes first
-	maxEvents     = 2000             // of one recording
 	lookBound     = 10 * time.Second // for a change
 )
 
@@ -113,34 +112,23 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
 	}
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, stepped: q.Step,
-		changed: make(chan struct{}), turn: make(chan struct{}, 1),
-		recording: Recording{State: Running, Events: []Event{}},
+		name: q.Name, skus: q.SKUs, changed: make(chan struct{}), turn: make(chan struct{}, 1),
+		recording: Recording{Events: []Event{}},
+	}
+	t.stepped.Store(q.Step)
+	if t.recorded() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {
+			return nil, nil, fmt.Errorf("%w: there is a recording called %s already", ErrInvalid, t.name)
+		}
+		r.recorded = append(r.recorded, t)
+		r.recorded = r.recorded[max(0, len(r.recorded)-maxRecordings):]
+		r.used.Store(true)
 	}
 	ctx, t.cancel = context.WithCancelCause(ctx)
-	if err := r.keep(t); err != nil {
-		t.cancel(err)
-		return nil, nil, err
-	}
 	t.step(step{name: stepBegun})
 	return ctx, t, nil
-}
-
-func (r *Recorder) keep(t *Trace) error {
-	if !t.recorded() {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {
-		return fmt.Errorf("%w: there is a recording called %s already", ErrInvalid, t.name)
-	}
-	r.recorded = append(r.recorded, t)
-	if extra := len(r.recorded) - maxRecordings; extra > 0 {
-		r.recorded = slices.Delete(r.recorded, 0, extra)
-	}
-	r.used.Store(true)
-	return nil
 }
 
 // Look returns a recording, as soon as its version is higher than the one that was seen before, or after a while as it
@@ -167,21 +155,43 @@ func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, 
 // Do makes a move with a request. The error is an ErrNotFound, an ErrInvalid, or that of the lock's store.
 func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 	t, err := r.get(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case move == Step:
-		return t.takeStep()
-	case move == Resume:
-		t.endStop("", func() { t.stepped = false })
-	case move == Die:
-		r.running(t).die()
-	case move == Expire:
+	}
+	switch move {
+	case Step:
+		if !t.goOn("") {
+			return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, name)
+		}
+	case Resume:
+		t.stepped.Store(false)
+		t.goOn("")
+	case Die:
+		r.die(t)
+	case Expire:
 		return t.expire(ctx)
 	default:
 		return fmt.Errorf("%w: move %.80q: want step, resume, die or expire", ErrInvalid, move)
 	}
 	return nil
+}
+
+// die ends a request, and all others that run in its process, as if the process had died.
+func (r *Recorder) die(t *Trace) {
+	r.mu.Lock()
+	all := slices.DeleteFunc(slices.Clone(r.recorded), func(other *Trace) bool {
+		now, _ := other.look()
+		return other != t && (other.dead.Load() || now.State == Ended)
+	})
+	r.mu.Unlock()
+	for _, t := range all { // all of them, before any goes on
+		t.dead.Store(true)
+		t.add(KindStop, "dies", "")
+	}
+	for _, t := range all {
+		t.goOn("")
+		t.cancel(ErrDied)
+	}
 }
 
 // Holder returns the state of the lock that a request has asked for last. The error is an ErrNotFound, an ErrInvalid if
@@ -191,7 +201,15 @@ func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 	if err != nil {
 		return LockState{}, err
 	}
-	return t.holder(ctx)
+	ctx, store, keys, err := t.locks(ctx)
+	if err != nil {
+		return LockState{}, err
+	}
+	h, err := store.Holder(ctx, keys[0])
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w: its store does not name holders", ErrInvalid)
+	}
+	return LockState{short(h.Owner[strings.LastIndex(h.Owner, ":")+1:]), h.Remaining.Milliseconds()}, err
 }
 
 func (r *Recorder) get(name string) (*Trace, error) {
@@ -205,16 +223,9 @@ func (r *Recorder) get(name string) (*Trace, error) {
 	return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
 }
 
-// running are the traces that end with the process of t.
-func (r *Recorder) running(t *Trace) traces {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.recorded), func(other *Trace) bool { return other != t && !other.running() })
-}
-
 // of returns the recorded traces that a command belongs to: the traces in its context, or else the latest trace about a SKU that
-// the command names; nil for none. own means that they come from the context.
-func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (_ traces, own bool) {
+// one of its arguments names; nil for none. own means that they come from the context.
+func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool) {
 	if !r.used.Load() {
 		return nil, false
 	}
@@ -229,8 +240,10 @@ func (r *Recorder) of(ctx context.Context, names func(sku string) bool) (_ trace
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range slices.Backward(r.recorded) {
-		if slices.ContainsFunc(t.skus, names) {
-			return traces{t}, false
+		for _, sku := range t.skus {
+			if slices.ContainsFunc(arguments, func(a any) bool { return isAbout(a, sku) }) {
+				return traces{t}, false
+			}
 		}
 	}
 	return nil, false
@@ -249,7 +262,7 @@ func isAbout(argument any, sku string) bool {
 // ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking or releasing a lock
 // is one step.
 func (r *Recorder) ZooKeeper(command, path, answer string) {
-	all, _ := r.of(context.Background(), func(sku string) bool { return isAbout(path, sku) })
+	all, _ := r.of(context.Background(), path)
 	if !all.died() {
 		shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
 		all.add(KindZooKeeper, command+" "+shorten(path), shorten(answer))
@@ -259,26 +272,18 @@ func (r *Recorder) ZooKeeper(command, path, answer string) {
 // randomName matches that of an owner, by rand.Text.
 var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
-// Lock returns an observer that records what the lock's store answers about a key, and passes everything on to next.
+// Lock returns an observer that also records what the lock's store answers about a key. It never stops: an observer must
+// return quickly. next observes lost leases, and does not need to know of contention.
 func (r *Recorder) Lock(next lock.Observer) lock.Observer {
-	o := next
-	o.Contended = func(key string) {
-		r.note(key, stepContended, "held by another")
-		if next.Contended != nil {
-			next.Contended(key)
-		}
+	note := func(key, step, detail string) {
+		all, _ := r.of(context.Background(), key)
+		all.add(KindStep, step, detail)
 	}
+	o := next
+	o.Contended = func(key string) { note(key, stepContended, "held by another") }
 	o.Lost = func(key string, cause error) {
-		r.note(key, "lock-lost", "")
-		if next.Lost != nil {
-			next.Lost(key, cause)
-		}
+		note(key, "lock-lost", "")
+		next.Lost(key, cause)
 	}
 	return o
-}
-
-// note never stops: an observer must return quickly.
-func (r *Recorder) note(key, step, detail string) {
-	all, _ := r.of(context.Background(), func(sku string) bool { return isAbout(key, sku) })
-	all.add(KindStep, step, detail)
 }

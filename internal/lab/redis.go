@@ -66,9 +66,7 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // note records a command, and returns how to add its answer. An error means that it may not be sent.
 func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error), err error) {
-	all, own := h.recorder.of(ctx, func(sku string) bool {
-		return slices.ContainsFunc(c.Args(), func(argument any) bool { return isAbout(argument, sku) })
-	})
+	all, own := h.recorder.of(ctx, c.Args()...)
 	if all == nil || observe.OpensConnection(c) {
 		return func(error) {}, nil
 	}
@@ -76,12 +74,20 @@ func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error),
 	return func(err error) { add(redisAnswer(c, err)) }, err
 }
 
-// text is a command on one line.
+// text is a command on one line: of a script its name, its first key, and the owner.
 func (h redisHook) text(c redis.Cmder) string {
-	args := c.Args()
-	words := []string{strings.ToUpper(c.Name())}
-	if name, key, owner := h.scriptCall(args); name != "" {
-		return strings.Join(append(words, name, key, owner), " ")
+	args, words := c.Args(), []string{strings.ToUpper(c.Name())}
+	if i := h.script(c); i >= 0 {
+		n, _ := args[2].(int) // of keys
+		owner := ""
+		for _, arg := range args[3+n:] { // the first that is no number
+			owner = fmt.Sprint(arg)
+			if _, err := strconv.ParseInt(owner, 10, 64); err != nil {
+				break
+			}
+		}
+		words = append(words, h.scripts[i].Name, short(args[3]), short(owner[strings.LastIndex(owner, ":")+1:]))
+		return strings.Join(words, " ")
 	}
 	for i, argument := range args[1:] {
 		if i == 6 { // more are not shown
@@ -93,32 +99,17 @@ func (h redisHook) text(c redis.Cmder) string {
 	return strings.Join(words, " ")
 }
 
-// scriptCall reads EVALSHA hash n key ... owner ..., or EVAL with the script itself.
-func (h redisHook) scriptCall(args []any) (name, key, owner string) {
-	const fixed = 3 // EVALSHA, hash, n
-	if len(args) < fixed {
-		return "", "", ""
+// script returns the index of the script that a command runs: EVALSHA hash n key ... argument ..., or EVAL with the script
+// itself; -1 for other commands.
+func (h redisHook) script(c redis.Cmder) int {
+	if c.Name() != "eval" && c.Name() != "evalsha" {
+		return -1
 	}
-	hash := fmt.Sprint(args[1])
-	switch fmt.Sprint(args[0]) {
-	case "eval":
+	hash := fmt.Sprint(c.Args()[1])
+	if c.Name() == "eval" {
 		hash = fmt.Sprintf("%x", sha1.Sum([]byte(hash))) //nolint:gosec // as Redis does
-	case "evalsha":
-	default:
-		return "", "", ""
 	}
-	keys, _ := args[2].(int)
-	i := slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash == hash })
-	if i < 0 || keys < 1 || len(args) <= fixed+keys {
-		return "", "", ""
-	}
-	for _, arg := range args[fixed+keys:] { // the first that is no number
-		owner = fmt.Sprint(arg)
-		if _, err := strconv.ParseInt(owner, 10, 64); err != nil {
-			break
-		}
-	}
-	return h.scripts[i].Name, short(args[fixed]), short(owner[strings.LastIndex(owner, ":")+1:])
+	return slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash == hash })
 }
 
 const wide = 48 // bytes of a value that are shown, also of a key

@@ -44,9 +44,6 @@ func (s Settings) Check() error {
 	if s.Think < 0 || s.Think > maxThink {
 		fail("think: %v: want 0 to %v", s.Think, maxThink)
 	}
-	if s.ShortTTL < 0 || s.ShortTTL > 10*time.Minute {
-		fail("short TTL: %v: want 0 to 10m", s.ShortTTL)
-	}
 	refuseTLS := func(name string, tls bool) {
 		if tls {
 			fail("%s: has TLS, as production's servers do; a teaching shop oversells on purpose: give it servers of its own", name)
@@ -55,18 +52,11 @@ func (s Settings) Check() error {
 	dsn, err := store.ReadDSN(s.MySQL)
 	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
 	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
-	seen := map[string]bool{}
 	for _, address := range s.Redlock {
 		refuseTLS("redlock", strings.HasPrefix(strings.ToLower(address), "rediss:"))
-		name, err := app.RedisAddress(address)
-		name = strings.ToLower(name)
-		switch {
-		case err != nil:
+		if _, err := app.RedisAddress(address); err != nil {
 			fail("redlock: %w", err)
-		case seen[name]:
-			fail("redlock: %s is named twice: want independent servers", name)
 		}
-		seen[name] = true
 	}
 	if n := len(s.Redlock); n > 0 && (n < 3 || n%2 == 0) {
 		fail("redlock: %d servers: want an odd number of them, 3 at least; five is usual", n)
@@ -112,8 +102,19 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		}
 		s.Redis, shop.stop = addrs[0], stop
 	}
-	s.Hooks = l.hooks()
-	s.Hooks.Alone = l.settings.Redis == ""
+	s.Hooks = app.Hooks{
+		Identify: identify,
+		Database: l.recorder.Database,
+		Redis:    l.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), Scripts())),
+		Observer: l.recorder.Lock,
+		Store:    Store,
+		Locker:   Locker,
+		Batch:    batches,
+		Orders:   l.orders,
+		Handler:  l.handler,
+		Strategy: l.open,
+		Alone:    l.settings.Redis == "",
+	}
 	if shop.Shop, err = app.Start(ctx, s.Settings); err != nil {
 		return nil, errors.Join(err, shop.stop())
 	}
@@ -132,22 +133,6 @@ type teaching struct {
 	offers   []Offer
 
 	database, redis string // names and versions
-}
-
-func (l *teaching) hooks() app.Hooks {
-	r := l.recorder
-	return app.Hooks{
-		Identify: identify,
-		Database: r.Database,
-		Redis:    r.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), Scripts())),
-		Observer: r.Lock,
-		Store:    Store,
-		Locker:   Locker,
-		Batch:    batches,
-		Orders:   l.orders,
-		Handler:  l.handler,
-		Strategy: l.open,
-	}
 }
 
 // batches returns the config of a seller whose batches are in the traces of all their requests. A request that is stepped

@@ -290,21 +290,19 @@ func TestSettings_Check(t *testing.T) {
 		change func(*Settings)
 		want   string // empty: fine
 	}{
-		"default":           {func(*Settings) {}, ""},
-		"published":         {func(s *Settings) { s.MySQL, s.Data = "shop:lab-only@tcp(db:3306)/shop", "" }, ""},
-		"all servers":       {func(s *Settings) { s.Redlock, s.ZooKeeper = []string{"a:1", "b:1", "c:1"}, "a:1,b:1" }, ""},
-		"MySQL by TLS":      {func(s *Settings) { s.MySQL, s.Data = "shop@tcp(db:3306)/shop?tls=true", "" }, "mysql: has TLS"},
-		"Redis by TLS":      {func(s *Settings) { s.Redis = "rediss://redis:6379" }, "redis: has TLS"},
-		"in capitals":       {func(s *Settings) { s.Redis = "REDISS://redis:6379" }, "redis: has TLS"},
-		"for-update":        {func(s *Settings) { s.Strategy = "for-update" }, "strategy: for-update: needs MySQL"},
-		"Redlock by TLS":    {func(s *Settings) { s.Redlock = []string{"rediss://a:1", "b:1", "c:1"} }, "redlock: has TLS"},
-		"two of Redlock":    {func(s *Settings) { s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers"},
-		"one twice":         {func(s *Settings) { s.Redlock = []string{"a:1", "b:1", "A:1"} }, "redlock: a:1 is named twice"},
-		"no address":        {func(s *Settings) { s.Redlock = []string{"a", "b:1", "c:1"} }, "redlock: "},
-		"no port":           {func(s *Settings) { s.ZooKeeper = "a" }, "zookeeper: "},
-		"think":             {func(s *Settings) { s.Think = 2 * time.Second }, "think: 2s"},
-		"of the shop's":     {func(s *Settings) { s.LockTTL = time.Millisecond }, "lock-ttl: "},
-		"a short short TTL": {func(s *Settings) { s.ShortTTL = -1 }, "short TTL: "},
+		"default":        {func(*Settings) {}, ""},
+		"published":      {func(s *Settings) { s.MySQL, s.Data = "shop:lab-only@tcp(db:3306)/shop", "" }, ""},
+		"all servers":    {func(s *Settings) { s.Redlock, s.ZooKeeper = []string{"a:1", "b:1", "c:1"}, "a:1,b:1" }, ""},
+		"MySQL by TLS":   {func(s *Settings) { s.MySQL, s.Data = "shop@tcp(db:3306)/shop?tls=true", "" }, "mysql: has TLS"},
+		"Redis by TLS":   {func(s *Settings) { s.Redis = "rediss://redis:6379" }, "redis: has TLS"},
+		"in capitals":    {func(s *Settings) { s.Redis = "REDISS://redis:6379" }, "redis: has TLS"},
+		"for-update":     {func(s *Settings) { s.Strategy = "for-update" }, "strategy: for-update: needs MySQL"},
+		"Redlock by TLS": {func(s *Settings) { s.Redlock = []string{"rediss://a:1", "b:1", "c:1"} }, "redlock: has TLS"},
+		"two of Redlock": {func(s *Settings) { s.Redlock = []string{"a:1", "b:1"} }, "redlock: 2 servers"},
+		"no address":     {func(s *Settings) { s.Redlock = []string{"a", "b:1", "c:1"} }, "redlock: "},
+		"no port":        {func(s *Settings) { s.ZooKeeper = "a" }, "zookeeper: "},
+		"think":          {func(s *Settings) { s.Think = 2 * time.Second }, "think: 2s"},
+		"of the shop's":  {func(s *Settings) { s.LockTTL = time.Millisecond }, "lock-ttl: "},
 	} {
 		s := Default()
 		s.Data = "."

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -53,7 +52,7 @@ type conn struct {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	all, _ := c.recorder.of(ctx, func(string) bool { return false }) // it names no SKU
+	all, _ := c.recorder.of(ctx)
 	if all == nil {
 		return c.fullConn.BeginTx(ctx, o)
 	}
@@ -99,13 +98,15 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // note records a statement, and returns how to add its answer. An error means that it may not be sent.
 func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string), err error) {
-	all, own := c.recorder.of(ctx, func(sku string) bool {
-		return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return isAbout(a.Value, sku) })
-	})
+	values := make([]any, len(args))
+	for i, a := range args {
+		values[i] = a.Value
+	}
+	all, own := c.recorder.of(ctx, values...)
 	if all == nil {
 		return func(string) {}, nil
 	}
-	text := statementText(query, args)
+	text := statementText(query, values)
 	// What else a purchase reads and writes is its buyer's alone.
 	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ")
 	return all.command(ctx, KindSQL, text, own && shared)
@@ -118,14 +119,10 @@ type tx struct {
 	recorder *Recorder
 }
 
-func (t tx) traces() traces {
-	all, _ := t.recorder.of(t.ctx, func(string) bool { return false })
-	return all
-}
-
 // Commit implements driver.Tx.
 func (t tx) Commit() error {
-	answer, err := t.traces().command(t.ctx, KindSQL, "COMMIT", true)
+	all, _ := t.recorder.of(t.ctx)
+	answer, err := all.command(t.ctx, KindSQL, "COMMIT", true)
 	if err != nil {
 		return errors.Join(err, t.Rollback()) // as the server does when the connection is gone
 	}
@@ -136,7 +133,8 @@ func (t tx) Commit() error {
 
 // Rollback implements driver.Tx. It is sent also if the request has died: see Commit.
 func (t tx) Rollback() error {
-	answer := t.traces().add(KindSQL, "ROLLBACK", "")
+	all, _ := t.recorder.of(t.ctx)
+	answer := all.add(KindSQL, "ROLLBACK", "")
 	err := t.Tx.Rollback()
 	answer(sqlAnswer(err, "OK"))
 	return err
@@ -163,18 +161,16 @@ var comment = regexp.MustCompile(`/\*.*?\*/`)
 
 // statementText is a statement on one line, its values in place, without what is the same in all statements of its
 // kind: comments, and the list of columns that are read or inserted.
-func statementText(query string, args []driver.NamedValue) string {
-	var b strings.Builder
-	next := 0
-	for _, r := range strings.ReplaceAll(comment.ReplaceAllString(query, ""), "`", "") {
-		if r == '?' && next < len(args) {
-			b.WriteString(short(args[next].Value))
-			next++
-			continue
+func statementText(query string, args []any) string {
+	query = strings.ReplaceAll(comment.ReplaceAllString(query, ""), "`", "")
+	text := ""
+	for i, part := range strings.Split(query, "?") {
+		text += part
+		if i < len(args) {
+			text += short(args[i])
 		}
-		b.WriteRune(r)
 	}
-	text := strings.Join(strings.Fields(b.String()), " ")
+	text = strings.Join(strings.Fields(text), " ")
 	if verb, rest, _ := strings.Cut(text, " "); strings.EqualFold(verb, "SELECT") {
 		if _, from, found := strings.Cut(rest, " FROM "); found {
 			text = "SELECT … FROM " + from

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/order"
@@ -39,7 +39,11 @@ type step struct {
 }
 
 // mark adds a step to the traces of all requests that ctx works for.
-func mark(ctx context.Context, s step) { workIn(ctx).of().step(s) }
+func mark(ctx context.Context, s step) {
+	for _, t := range workIn(ctx).of() {
+		t.step(s)
+	}
+}
 
 func markRead(ctx context.Context, levels order.Levels) {
 	for _, name := range slices.Sorted(maps.Keys(levels.SKUs)) {
@@ -69,7 +73,7 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 	_, leases.byCommand = l.next.(wrongLock)
 	asking := workIn(ctx).of()
 	asking.asksFor(keys, l.next)
-	asking.step(step{name: stepLockAsked})
+	mark(ctx, step{name: stepLockAsked})
 	err := leases.inOneStep(asking, "lock", func() (err error) {
 		leases.Leases, err = ask()
 		return err
@@ -79,8 +83,7 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 	}
 	leases.holding = workIn(ctx).of() // others may have joined
 	leases.holding.asksFor(keys, l.next)
-	leases.holding.step(step{name: stepLockHeld})
-	leases.release = sync.OnceValue(leases.releaseOnce)
+	mark(ctx, step{name: stepLockHeld})
 	return leases, nil
 }
 
@@ -90,13 +93,14 @@ type tracedLeases struct {
 	name      string          // of the keys
 	holding   traces          // of the requests that have the locks since they were taken
 	byCommand bool            // taking and releasing them is not a single step
-	release   func() error
+	released  atomic.Bool
 }
 
 // Release implements strategy.Leases.
-func (l *tracedLeases) Release() error { return l.release() }
-
-func (l *tracedLeases) releaseOnce() error {
+func (l *tracedLeases) Release() error {
+	if l.released.Swap(true) {
+		return nil
+	}
 	w := workIn(l.ctx)
 	holding := w.of()
 	err := l.inOneStep(holding, "release", l.Leases.Release)
@@ -107,7 +111,7 @@ func (l *tracedLeases) releaseOnce() error {
 	}
 	for _, t := range holding {
 		switch {
-		case t.died(): // nothing was sent
+		case t.dead.Load(): // nothing was sent
 		case !w.shared:
 			t.step(step{name: stepReleased})
 		case t.recorded(): // its header may be on its way

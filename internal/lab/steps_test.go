@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
@@ -27,14 +26,7 @@ import (
 // written. Header writes them.
 func TestTrace_steps(t *testing.T) {
 	t.Parallel()
-	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	if _, err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	st := openStore(t, store.Options{})
 	memory := lock.New(lock.NewMemory(), lock.Options{})
 	t.Cleanup(func() { _ = memory.Close() })
 	lockers := map[string]strategy.Locker{
@@ -61,13 +53,7 @@ func TestTrace_steps(t *testing.T) {
 		{"conditional", 6, "begun, read mug 5, writing", order.ErrSoldOut},
 	} {
 		name := fmt.Sprintf("mug-%d", i)
-		sku, err := stock.NewSKU(name, stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := st.Create(t.Context(), sku); err != nil {
-			t.Fatal(err)
-		}
+		supply(t, st, name)
 		ctx, trace := begin(t, r, Request{})
 		if err := place(ctx, shop.Store, offers, c.strategy, name, c.units); !errors.Is(err, c.err) {
 			t.Fatalf("%s: got %v, want %v", c.strategy, err, c.err)
@@ -85,6 +71,32 @@ func TestTrace_steps(t *testing.T) {
 	}
 }
 
+// openStore returns a database that is migrated.
+func openStore(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	if _, err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// supply puts five units of a SKU up for sale.
+func supply(t *testing.T, st *store.Store, name string) {
+	t.Helper()
+	sku, err := stock.NewSKU(name, stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
+	if err == nil {
+		err = st.Create(t.Context(), sku)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // place places an order of ann's by one of the strategies, in the trace of ctx.
 func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku string, units int64) error {
 	by, err := find(offers, strategy)
@@ -97,43 +109,19 @@ func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku
 	return err
 }
 
-// wrongShop sells under wrong locks, with everything recorded. buy is for one mug of five.
-func wrongShop(t *testing.T, r *Recorder, maxWait time.Duration) (buy func(ctx context.Context, strategy string) error) {
-	t.Helper()
-	st, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: r.Database(sql.OpenDB)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	if _, err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-	t.Cleanup(func() { _ = client.Close() })
-	client.AddHook(r.Redis(Scripts()))
-	wrong := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: maxWait})
-	for name, locker := range wrong {
-		wrong[name] = Locker(locker)
-	}
-	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(shop, nil, nil, wrong, nil)
-	sku, err := stock.NewSKU("mug", stock.Money{Minor: 1250, Currency: "EUR"}, 5, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Create(t.Context(), sku); err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context, strategy string) error {
-		return place(ctx, shop.Store, offers, strategy, "mug", 1)
-	}
-}
-
 // A Recording has the line of the source that takes the next step: of the strategy, or of its wrong lock.
 func TestRecording_line(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder()
-	buy := wrongShop(t, r, time.Minute)
+	st := openStore(t, store.Options{Through: r.Database(sql.OpenDB)})
+	supply(t, st, "mug")
+	_, client := recordedRedis(t, r)
+	locks := WrongLocks(client, LockOptions{TTL: time.Minute, MaxWait: time.Minute})
+	for name, locker := range locks {
+		locks[name] = Locker(locker)
+	}
+	shop := strategy.Shop{Store: Store(st)}
+	offers := Offers(shop, nil, nil, locks, nil)
 	for name, want := range map[string][]string{
 		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
 		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
@@ -141,24 +129,20 @@ func TestRecording_line(t *testing.T) {
 		ctx, trace := begin(t, r, Request{Name: name, Step: true})
 		done := make(chan error, 1)
 		go func() {
-			err := buy(ctx, name)
+			err := place(ctx, shop.Store, offers, name, "mug", 1)
 			trace.End()
 			done <- err
 		}()
 		for _, want := range want {
 			seen := until(t, r, name, Stopped)
-			file, number, _ := strings.Cut(seen.Line, ".go:")
-			files, folder := strategy.Sources, "internal/order/strategy/"
-			if strings.HasPrefix(file, "internal/lab/") {
-				files, folder = sources, "internal/lab/"
-			}
-			text, err := files.ReadFile(strings.TrimPrefix(file, folder) + ".go")
+			file, number, _ := strings.Cut(seen.Line, ":")
+			text, err := Source(file)
 			n, also := strconv.Atoi(number)
 			if err != nil || also != nil {
 				t.Fatalf("%s: before %s: line %q: %v, %v", name, seen.Next, seen.Line, err, also)
 			}
 			wantFile, wantCode, _ := strings.Cut(want, " ")
-			if line := strings.Split(string(text), "\n")[n-1]; file+".go" != folder+wantFile || !strings.Contains(line, wantCode) {
+			if line := strings.Split(string(text), "\n")[n-1]; path.Base(file) != wantFile || !strings.Contains(line, wantCode) {
 				t.Errorf("%s: before %s: got %s %q, want %s", name, seen.Next, seen.Line, line, want)
 			}
 			if err := r.Do(t.Context(), Step, name); err != nil {
@@ -171,20 +155,6 @@ func TestRecording_line(t *testing.T) {
 		if seen := until(t, r, name, Ended); seen.Line != "" {
 			t.Errorf("%s: got line %s behind the last step", name, seen.Line)
 		}
-	}
-}
-
-// "The holder waits for itself" where the lock does not count, and gives up.
-func TestReentrant(t *testing.T) {
-	t.Parallel()
-	ctx, _ := begin(t, NewRecorder(), Request{})
-	buy := wrongShop(t, NewRecorder(), 10*time.Millisecond)
-	if err := buy(ctx, "reentrant"); !errors.Is(err, lock.ErrTimeout) {
-		t.Errorf("got %v, want ErrTimeout", err)
-	}
-	buy = wrongShop(t, NewRecorder(), time.Minute)
-	if err := buy(ctx, "reentrant-count"); err != nil {
-		t.Errorf("with a count: %v", err)
 	}
 }
 

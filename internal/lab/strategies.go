@@ -30,7 +30,7 @@ type Offer struct {
 }
 
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
-// strategies of these names. A strategy whose locker is nil, or for which missing has a reason, is listed but cannot be used.
+// strategies of these names. A strategy for which missing has a reason is listed but cannot be used: it may lack its locker.
 func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, missing map[string]string) []Offer {
 	redis := lockers[strategy.SharedLock]
 	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
@@ -89,10 +89,7 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 	for i := range all {
 		o := &all[i]
 		o.Missing = missing[o.Name]
-		if o.Missing == "" && o.Lock != "" && lockers[o.Lock] == nil {
-			o.Missing = "its lock was not set up"
-		}
-		if InShop(o.Name) {
+		if slices.Contains(strategy.Names(), o.Name) {
 			o.Strategy = strategy.New(o.Name, shop, o.Strategy, redis)
 		} else {
 			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
@@ -117,9 +114,6 @@ func (o Offer) ends() string {
 	}
 	return "ttl" // also while the holder works
 }
-
-// InShop reports whether cmd/shop also has the strategy of this name.
-func InShop(name string) bool { return slices.Contains(strategy.Names(), name) }
 
 // find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
 func find(offers []Offer, name string) (order.Strategy, error) {

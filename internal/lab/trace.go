@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -20,12 +21,13 @@ type Trace struct {
 	skus   []string
 	cancel context.CancelCauseFunc // of the request
 
+	stepped atomic.Bool // it stops before each step
+	dead    atomic.Bool // it has died
+
 	mu        sync.Mutex
-	steps     []step // the latest of each name and SKU
-	recording Recording
-	stepped   bool          // it stops before each step
+	steps     []step        // the latest of each name and SKU
+	recording Recording     // but for its state
 	inside    bool          // of a step that has several commands, which do not stop
-	dead      bool          // it has died
 	ended     bool          // it was answered
 	gate      chan struct{} // closed to let it go on; nil while it does not stand still
 	changed   chan struct{} // closed, and replaced, with each change
@@ -90,12 +92,7 @@ func (t *Trace) Header() string {
 
 // End says that the request was answered. What it does afterwards is also recorded, and stepped.
 func (t *Trace) End() {
-	t.change(func() {
-		t.ended = true
-		if t.gate == nil {
-			t.recording.State = Ended
-		}
-	})
+	t.change(func() { t.ended = true })
 	t.cancel(nil)
 }
 
@@ -115,30 +112,21 @@ func (t *Trace) step(s step) {
 	}
 }
 
+// add adds an event, and returns how to add its answer.
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.addLocked(kind, text, answer)
-}
-
-func (t *Trace) addLocked(kind, text, answer string) (answered func(string)) {
-	i := -1
-	t.changeLocked(func() {
-		if len(t.recording.Events) < maxEvents {
-			i = len(t.recording.Events)
-			t.recording.Events = append(t.recording.Events, Event{time.Now().UnixMicro(), kind, text, answer})
-		}
+	i := 0
+	t.change(func() {
+		i = len(t.recording.Events)
+		t.recording.Events = append(t.recording.Events, Event{time.Now().UnixMicro(), kind, text, answer})
 	})
 	return func(answer string) {
-		if i >= 0 {
-			t.change(func() { t.recording.Events[i].Answer = answer })
-		}
+		t.change(func() { t.recording.Events[i].Answer = answer })
 	}
 }
 
 // stop holds a request that is stepped before its next step.
 func (t *Trace) stop(ctx context.Context, next string) {
-	if !t.isStepped() { // as in a race
+	if !t.stepped.Load() { // as in a race
 		return
 	}
 	select {
@@ -151,77 +139,38 @@ func (t *Trace) stop(ctx context.Context, next string) {
 	if line == "" {
 		line, _ = ctx.Value(lineKey{}).(string)
 	}
-	gate := make(chan struct{})
-	t.mu.Lock()
-	stops := t.stepped && !t.inside && !t.dead && ctx.Err() == nil
-	if stops {
-		t.changeLocked(func() {
-			t.gate = gate
-			t.recording.State, t.recording.Next, t.recording.Line = Stopped, next, line
-		})
-	}
-	t.mu.Unlock()
-	if !stops {
+	var gate chan struct{}
+	t.change(func() {
+		if t.stepped.Load() && !t.inside && !t.dead.Load() && ctx.Err() == nil {
+			gate = make(chan struct{})
+			t.gate, t.recording.Next, t.recording.Line = gate, next, line
+		}
+	})
+	if gate == nil {
 		return
 	}
-	bound := time.NewTimer(Longest)
-	defer bound.Stop()
 	select {
 	case <-gate:
 	case <-ctx.Done():
-		t.endStop("goes on: its context has ended", func() {})
-	case <-bound.C:
-		t.endStop("goes on by itself: no step for "+Longest.String(), func() {})
+		t.goOn("goes on: its context has ended")
+	case <-time.After(Longest):
+		t.goOn("goes on by itself: no step for " + Longest.String())
 	}
 }
 
-// endStop lets the request go on if it stands still, after what is to change at the same moment. It records why; empty for a
-// move, which is recorded by what follows.
-func (t *Trace) endStop(why string, change func()) (stood bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	change()
-	if t.gate == nil {
-		return false
-	}
-	if why != "" {
-		t.addLocked(KindStop, why, "")
-	}
-	t.changeLocked(func() {
+// goOn lets the request go on if it stands still, and records why; empty for a move, which is recorded by what follows.
+func (t *Trace) goOn(why string) (stood bool) {
+	t.change(func() {
+		if stood = t.gate != nil; !stood {
+			return
+		}
 		close(t.gate)
-		t.gate = nil
-		t.recording.State, t.recording.Next, t.recording.Line = Running, "", ""
-		if t.ended {
-			t.recording.State = Ended
+		t.gate, t.recording.Next, t.recording.Line = nil, "", ""
+		if why != "" {
+			t.recording.Events = append(t.recording.Events, Event{time.Now().UnixMicro(), KindStop, why, ""})
 		}
 	})
-	return true
-}
-
-func (t *Trace) takeStep() error {
-	if !t.endStop("", func() {}) {
-		return fmt.Errorf("%w: the request of %s has not stopped", ErrInvalid, t.name)
-	}
-	return nil
-}
-
-// running reports whether the process still works for the request.
-func (t *Trace) running() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.dead && t.recording.State != Ended
-}
-
-func (t *Trace) isStepped() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stepped
-}
-
-func (t *Trace) died() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.dead
+	return stood
 }
 
 // inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
@@ -261,26 +210,10 @@ func (t *Trace) expire(ctx context.Context) error {
 	return nil
 }
 
-// holder returns who has the lock that the request has asked for last, by the lock's store.
-func (t *Trace) holder(ctx context.Context) (LockState, error) {
-	ctx, store, keys, err := t.locks(ctx)
-	if err != nil {
-		return LockState{}, err
-	}
-	h, err := store.Holder(ctx, keys[0])
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = fmt.Errorf("%w: its store does not name holders", ErrInvalid)
-	}
-	return LockState{short(h.Owner[strings.LastIndex(h.Owner, ":")+1:]), h.Remaining.Milliseconds()}, err
-}
-
+// change makes a change, which those who look learn of.
 func (t *Trace) change(what func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.changeLocked(what)
-}
-
-func (t *Trace) changeLocked(what func()) {
 	what()
 	t.recording.Version++
 	close(t.changed)
@@ -293,6 +226,14 @@ func (t *Trace) look() (Recording, <-chan struct{}) {
 	defer t.mu.Unlock()
 	now := t.recording
 	now.Events = slices.Clone(now.Events)
+	switch {
+	case t.gate != nil:
+		now.State = Stopped
+	case t.ended:
+		now.State = Ended
+	default:
+		now.State = Running
+	}
 	return now, t.changed
 }
 
@@ -332,13 +273,6 @@ func (all traces) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// step adds a step that the requests have taken.
-func (all traces) step(s step) {
-	for _, t := range all {
-		t.step(s)
-	}
-}
-
 // asksFor notes which locks the requests ask for.
 func (all traces) asksFor(keys []string, of strategy.Locker) {
 	store, _ := of.(inspector)
@@ -348,20 +282,8 @@ func (all traces) asksFor(keys []string, of strategy.Locker) {
 }
 
 // died reports whether the process of the requests has died.
-func (all traces) died() bool { return slices.ContainsFunc(all, (*Trace).died) }
-
-// die ends the requests as if their process had died.
-func (all traces) die() {
-	for _, t := range all { // all of them, before any goes on
-		t.mu.Lock()
-		t.addLocked(KindStop, "dies", "")
-		t.dead = true
-		t.mu.Unlock()
-	}
-	for _, t := range all {
-		t.endStop("", func() {})
-		t.cancel(ErrDied)
-	}
+func (all traces) died() bool {
+	return slices.ContainsFunc(all, func(t *Trace) bool { return t.dead.Load() })
 }
 
 func plural(n int64, unit string) string {

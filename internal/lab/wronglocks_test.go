@@ -113,7 +113,7 @@ func TestWrongLocks_tryOnce(t *testing.T) {
 }
 
 // "Until it is taken, ctx ends, or LockOptions.MaxWait has passed."
-func TestLock_cancelled(t *testing.T) {
+func TestWrongLocks_waits(t *testing.T) {
 	t.Parallel()
 	all, _ := buyers(t, "short-lease", 2)
 	defer all[0].lock(t)()
@@ -122,5 +122,9 @@ func TestLock_cancelled(t *testing.T) {
 	_, err := all[1].AcquireAll(ctx, "mug")
 	if !errors.Is(err, lock.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want ErrNotAcquired and context.Canceled", err)
+	}
+	all[1].before, all[1].maxWait = nil, time.Millisecond
+	if _, err := all[1].AcquireAll(t.Context(), "mug"); !errors.Is(err, lock.ErrTimeout) {
+		t.Errorf("got %v, want ErrTimeout", err)
 	}
 }
