@@ -61,23 +61,12 @@ type journal struct {
 
 	mu     sync.Mutex
 	events []Event
-	left   string // buyers who get no answers any more
-}
-
-// leave notes that the buyer gets no answer from now on.
-func (j *journal) leave(actor string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.left += actor
 }
 
 // add notes what happens now.
 func (j *journal) add(actor, kind, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if strings.Contains(j.left, actor) {
-		return
-	}
 	j.events = append(j.events, Event{At: time.Since(j.began), Actor: actor, Kind: kind, Text: text})
 }
 

@@ -4,11 +4,189 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/loadtest/lang"
+	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/loadtest/shops"
+	"example.com/shop/loadtest/stats"
 )
+
+// Explore is what the user chose of `loadtest explore`.
+type Explore struct {
+	Name string `arg:"" optional:"" name:"strategy" help:"A strategy, or 'all', which includes --crash."`
+
+	Bounds
+	Schedule string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
+	lang.Flag
+	shops.Servers
+}
+
+// ExploreAbout stands above the flags in the help.
+const ExploreAbout = `Plays every schedule of two buyers who want the last unit, with at most two switches, and finds those that oversell.
+
+A schedule says whose request takes the next step. Steps are what the other can notice: statements about the stock, BEGIN and
+COMMIT, and taking and releasing a lock. A request that waits for the other's lock or row takes no step until it can go on.`
+
+// Footer stands below the flags in the help.
+func (Explore) Footer() string {
+	return `
+Examples:
+  go run ./loadtest explore none                    the shortest way to sell the last unit twice
+  go run ./loadtest explore redis --crash           no schedule oversells, even if processes die
+  go run ./loadtest explore all                     the table of all strategies
+  go run ./loadtest explore --schedule none:ABab    one schedule again
+  go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
+
+The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
+process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
+
+Exit code: 0 if a wrong strategy fails in some schedule and a right one in none; 1 if not, or if it could not be played; 2 if the
+flags make no sense. With --schedule, 1 only if a right one fails.
+`
+}
+
+// Validate returns the first flag that asks for what cannot be.
+func (c *Explore) Validate() error {
+	const maxPreemptions = 4
+	err := c.Check()
+	switch {
+	case err != nil:
+		return err
+	case (c.Name == "") == (c.Schedule == ""):
+		return errors.New("name a strategy or 'all', or a --schedule")
+	case c.Buyers < 2 || c.Buyers > maxBuyers:
+		return fmt.Errorf("--buyers %d: want 2 to %d", c.Buyers, maxBuyers)
+	case c.Units < 1 || c.Units > maxUnits:
+		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
+	case c.Units >= int64(c.Buyers):
+		return fmt.Errorf("--units %d: want fewer units than buyers (%d), so that a buyer is left for a unit that comes back", c.Units, c.Buyers)
+	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
+		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
+	}
+	if c.Schedule == "" {
+		return nil
+	}
+	if c.Bounds != DefaultBounds() {
+		return errors.New("--schedule plays one schedule, its name says how: leave out the flags of what to explore")
+	}
+	_, p, err := parseSchedule(c.Schedule)
+	if err == nil && p.Units >= int64(p.Buyers) {
+		err = fmt.Errorf("%w: %.80q: want more buyers than the %d units", ErrSchedule, c.Schedule, p.Units)
+	}
+	return err
+}
+
+// Run explores, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule. Otherwise the
+// error says which strategy was not as designed.
+func (c *Explore) Run(ctx context.Context, out Output) (err error) {
+	began := time.Now()
+	out.Lang, c.Crash = c.Lang, c.Crash || c.Name == all
+	player, closePlayer, err := openPlayer(ctx, &c.Servers, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closePlayer()) }()
+	if c.Schedule != "" {
+		played, err := player.Play(ctx, c.Schedule)
+		if err != nil {
+			return err
+		}
+		out.whole(played)
+		if played.Designed && !played.Passed {
+			return errors.New("a strategy that is designed to be correct has failed")
+		}
+		return nil
+	}
+	strategies, err := player.Strategies(ctx)
+	if err != nil {
+		return err
+	}
+	var results []Explored
+	for _, s := range strategies {
+		if c.Name != s.Name && (c.Name != all || !s.Available) {
+			continue
+		}
+		last := time.Now()
+		found, err := player.Explore(ctx, s.Name, c.Bounds, func(played, todo int) {
+			if time.Since(last) > 2*time.Second {
+				last = time.Now()
+				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", s.Name, played, todo))
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		results = append(results, found)
+	}
+	switch {
+	case len(results) == 0:
+		_, err = player.strategy(ctx, c.Name)
+	case c.Name == all:
+		out.explored(results, strategies, time.Since(began))
+	default:
+		err = c.show(ctx, player, out, results[0])
+	}
+	for _, e := range results {
+		if e.Designed && len(e.Failed) > 0 || !e.Designed && len(e.Failed) == 0 {
+			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
+		}
+	}
+	return err
+}
+
+// show writes what came of one strategy, with the shortest schedule that failed.
+func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
+	bound := lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
+	if c.Crash {
+		bound = lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
+	}
+	fmt.Fprintln(out.Out, out.bold(e.Strategy+": "+e.counts(out.Lang)))
+	out.paragraph(bound)
+	if len(e.Failed) == 0 {
+		if !e.Designed && !c.Crash {
+			out.paragraph(lang.Text(out.Lang, "What this strategy does wrong shows only if a process dies or a lock runs out: add --crash."))
+		}
+		return nil
+	}
+	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(out.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest()))
+	again, err := player.Play(ctx, e.Shortest())
+	if err != nil {
+		return err
+	}
+	out.whole(again)
+	return nil
+}
+
+// counts is what came of all schedules, on a line.
+func (e Explored) counts(language string) string {
+	n := len(e.Schedules)
+	return lang.Text(language, "%d of %d schedules, %d oversold, %d undersold or stuck", n, n, e.Oversold, e.Undersold)
+}
+
+// explored is the table of all strategies.
+func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
+	var rows []table.Row
+	total := 0
+	for _, e := range results {
+		total += len(e.Schedules)
+		rows = append(rows, table.Row{e.Strategy, len(e.Schedules), e.Oversold, e.Undersold, e.Shortest()})
+	}
+	header := table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"}
+	fmt.Fprintln(o.Out, stats.Table(header, rows, 2, 4))
+	for _, s := range strategies {
+		if !s.Available {
+			fmt.Fprintf(o.Out, "not played: %s: %s\n", s.Name, s.Reason)
+		}
+	}
+	fmt.Fprintf(o.Out, "%d schedules in %.1f s.\n", total, took.Seconds())
+}
 
 // Explored is what came of all schedules of a strategy.
 type Explored struct {
@@ -18,7 +196,6 @@ type Explored struct {
 	Failed    []string `json:"failed"`    // of these, the shortest name first
 	Oversold  int      `json:"oversold"`
 	Undersold int      `json:"undersold"` // no unit is oversold, but one is left, or a buyer waits for ever
-	Cut       bool     `json:"cut"`       // it was interrupted
 }
 
 // add counts a schedule.
@@ -60,8 +237,7 @@ func DefaultBounds() Bounds {
 const parallel = 4
 
 // Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
-// of those that are known and still to be played. If ctx ends, the error is its cause, and what was found by then is
-// returned as well. Other errors are those of Position.
+// of those that are known and still to be played. The errors are those of Position and, if ctx ends, its cause.
 func (p *Player) Explore(ctx context.Context, name string, within Bounds, progress func(played, todo int)) (Explored, error) {
 	strategy, err := p.strategy(ctx, name)
 	if err != nil {
@@ -97,11 +273,11 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 		}
 		err = cmp.Or(group.Wait(), ctx.Err())
 	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	slices.Sort(found.Schedules)
 	slices.SortFunc(found.Failed, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	if ctx.Err() != nil {
-		found.Cut, err = true, context.Cause(ctx)
-	}
 	return found, err
 }
 

@@ -21,30 +21,19 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// lessonNamed returns the lesson of this name; one without a name if there is none.
-func lessonNamed(name string) (l Lesson) {
-	for _, l := range Lessons() {
-		if l.Name == name {
-			return l
-		}
-	}
-	return l
-}
-
 // fenced returns the code blocks of a page in a language.
-func fenced(page, language string) []string {
-	var blocks []string
-	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(page, -1) {
-		blocks = append(blocks, found[1])
-	}
-	return blocks
-}
+func fenced(page, language string) []string { return find(page, "(?s)```"+language+"\n(.*?)```") }
 
 // "Each is a strategy of this repository": each lesson has its section with code, its play and that of a right strategy,
 // in this order, and no other strategy has one.
 func TestLessons_sections(t *testing.T) {
 	t.Parallel()
-	var named []string
+	lessonsByName := map[string]Lesson{}
+	var want, named []string
+	for _, l := range Lessons() {
+		lessonsByName[l.Name] = l
+		want = append(want, l.Name)
+	}
 	for _, section := range strings.Split(readFile(t, lessons), "\n## ") {
 		heading, body, _ := strings.Cut(section, "\n")
 		name := regexp.MustCompile("^\\d+\\. .* \\(`(.*)`\\)$").FindStringSubmatch(heading)
@@ -52,7 +41,7 @@ func TestLessons_sections(t *testing.T) {
 			continue
 		}
 		named = append(named, name[1])
-		l := lessonNamed(name[1])
+		l := lessonsByName[name[1]]
 		for _, want := range []string{
 			"```go\n", "$ go run ./loadtest step " + name[1] + "\n", "\n" + l.Schedule + ": failed\n", "\n" + l.Remedy,
 		} {
@@ -60,10 +49,6 @@ func TestLessons_sections(t *testing.T) {
 				t.Errorf("%s: want %q", name[1], want)
 			}
 		}
-	}
-	var want []string
-	for _, l := range Lessons() {
-		want = append(want, l.Name)
 	}
 	if !slices.Equal(named, want) {
 		t.Errorf("sections: got %v, want %v", named, want)

@@ -136,10 +136,17 @@ func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 }
 
 // borrow calls do with shops that nothing else uses. They are closed after an error, for a request may be stopped there.
-func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) error {
-	s, err := p.take(ctx, k)
-	if err != nil {
-		return err
+func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) (err error) {
+	var s *instances
+	p.mu.Lock()
+	if free := p.idle[k]; len(free) > 0 {
+		s, p.idle[k] = free[len(free)-1], free[:len(free)-1]
+	}
+	p.mu.Unlock()
+	if s == nil {
+		if s, err = p.open(ctx, k); err != nil {
+			return err
+		}
 	}
 	if err := do(s); err != nil {
 		return errors.Join(err, s.Close())
@@ -148,17 +155,6 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 	defer p.mu.Unlock()
 	p.idle[k] = append(p.idle[k], s)
 	return nil
-}
-
-func (p *Player) take(ctx context.Context, k kind) (*instances, error) {
-	p.mu.Lock()
-	if free := p.idle[k]; len(free) > 0 {
-		defer p.mu.Unlock()
-		p.idle[k] = free[:len(free)-1]
-		return free[len(free)-1], nil
-	}
-	p.mu.Unlock()
-	return p.open(ctx, k)
 }
 
 // Strategies returns the table of the shops.

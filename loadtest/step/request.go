@@ -26,7 +26,7 @@ type request struct {
 	log      *journal
 
 	tries    atomic.Int32
-	gone     atomic.Bool       // its process has died: it does not try again
+	gone     atomic.Bool       // it gets no answer any more, and does not try again
 	answered chan struct{}     // closed after the last try
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
@@ -37,17 +37,19 @@ type request struct {
 // run tries until the answer is final.
 func (r *request) run(ctx context.Context) {
 	defer close(r.answered)
-	began, p := time.Now(), r.purchase
-	for {
+	p := r.purchase
+	for began := time.Now(); ; {
 		p.Recording = r.recordingName(int(r.tries.Add(1)))
 		r.log.add(r.actor, HTTP, "POST /v1/orders")
 		r.answer, r.err = r.shop.Buy(ctx, p)
+		if r.gone.Load() {
+			return
+		}
 		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
 		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
 			return
 		}
-		shopclient.Pause(ctx, retryPause)
-		if r.gone.Load() {
+		if shopclient.Pause(ctx, retryPause); r.gone.Load() {
 			return
 		}
 	}

@@ -14,9 +14,13 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-const settleBound = 30 * time.Second // for a step
-
-var errNotSettled = fmt.Errorf("a step took longer than %v", settleBound)
+// plan says what is played: the acts as far as they go, then each buyer to its end.
+type plan struct {
+	Bounds
+	acts  []act
+	part  bool // end with the acts
+	loose bool // leave out acts that are not possible
+}
 
 // walk is one schedule while it is played: each buyer's request stands still before its next step, and one at a time
 // takes it.
@@ -33,8 +37,6 @@ type walk struct {
 	timePassed bool       // so that the locks of dead buyers have run out
 	done       []decision // in order
 	cost       int        // of all decisions
-	faulty     bool       // there was a fault
-	ended      bool
 }
 
 // decision is an act, and what could have been done instead.
@@ -56,100 +58,68 @@ type walker struct {
 	asked   int  // walk.changes when it asked for a lock last
 }
 
-// progress is how far a request has come, by what the shop has recorded.
-type progress struct {
-	next     string // the step that it has stopped before
-	line     string // of the source, where it has stopped
-	answered bool
-	read     *int64 // units that it has seen as available
-	asks     bool   // for a lock
-	asksNow  bool   // by the next command
-	waits    bool   // for a lock
-	holds    bool   // a lock
-	sending  string // the statement that has no answer yet
-	inTx     bool
-	wrote    bool // in this transaction: it has locked the row of the stock
-}
-
-// progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
-func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
-	held := 0 // some are taken twice
-	for _, e := range events {
-		p.sending, p.asksNow = "", false
-		p.waits = p.waits && (!polls || e.Kind == Step)
-		switch {
-		case e.Kind == Step && e.Text == "lock-asked":
-			p.asks, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "lock-held":
-			held, p.waits, p.asks = held+1, false, false
-		case e.Kind == Step && e.Text == "lock-contended":
-			p.waits, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "released":
-			held--
-		case e.Kind == Step && e.Text == "read":
-			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
-				p.read = &n
-			}
-		case e.Kind == SQL && e.Answer == "":
-			p.sending = e.Text
-		case e.Kind == SQL && e.Text == "BEGIN":
-			p.inTx, p.wrote = e.Answer == "OK", false
-		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
-			p.inTx, p.wrote = false, false
-		case e.Kind == SQL && locksRow(e.Text):
-			p.wrote = p.inTx
-		}
-	}
-	p.holds = held > 0
-	return p
-}
-
-func locksRow(statement string) bool {
-	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
-}
-
-// beginWalk puts units up for sale and lets all buyers ask for them, up to their first step.
-func beginWalk(ctx context.Context, shops *instances, strategy shopclient.Strategy, how plan) (*walk, error) {
+// walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
+func walkThrough(
+	ctx context.Context, shops *instances, strategy shopclient.Strategy, p plan,
+) (now Position, done []decision, err error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
-		shops: shops, strategy: strategy, units: how.Units, sku: "mug" + suffix,
+		shops: shops, strategy: strategy, units: p.Units, sku: "mug" + suffix,
 		log: &journal{began: time.Now(), suffix: suffix}, last: -1,
 	}
-	if err := shops.clients[0].Create(ctx, w.sku, how.Units); err != nil {
-		return nil, err
+	defer w.end(ctx)
+	if err := w.begin(ctx, p.Buyers); err != nil {
+		return now, nil, err
 	}
-	for i := range how.Buyers {
-		b := w.newBuyer(i)
-		w.buyers = append(w.buyers, b)
-		var alive context.Context
-		alive, b.giveUp = context.WithCancel(ctx)
-		go b.run(alive)
-		if err := w.settle(ctx); err != nil {
-			return w, err
+	if err := w.playActs(ctx, p); err != nil {
+		return now, nil, err
+	}
+	for {
+		over, err := w.isStuck(ctx)
+		if err != nil {
+			return now, nil, err
+		}
+		if over {
+			w.end(ctx)
+		}
+		if over || p.part {
+			now, err = w.position(ctx, over)
+			return now, w.done, err
+		}
+		if err := w.do(ctx, w.choices(p)); err != nil {
+			return now, nil, err
 		}
 	}
-	return w, nil
 }
 
-func (w *walk) newBuyer(i int) *walker {
-	name := buyerNames[i : i+1]
-	return &walker{request: &request{
-		actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
-		purchase: shopclient.Purchase{
-			Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
-			Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
-		},
-	}}
+// begin puts units up for sale and lets all buyers ask for them, up to their first step.
+func (w *walk) begin(ctx context.Context, buyers int) error {
+	if err := w.shops.clients[0].Create(ctx, w.sku, w.units); err != nil {
+		return err
+	}
+	for i := range buyers {
+		name := buyerNames[i : i+1]
+		alive, giveUp := context.WithCancel(ctx)
+		b := &walker{giveUp: giveUp, request: &request{
+			actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
+			purchase: shopclient.Purchase{
+				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
+				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
+			},
+		}}
+		w.buyers = append(w.buyers, b)
+		go b.run(alive)
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end stops all that the walk has started.
 func (w *walk) end(ctx context.Context) {
-	if w.ended {
-		return
-	}
-	w.ended = true
 	for _, b := range w.buyers {
-		w.log.leave(b.actor)
+		b.gone.Store(true)
 		if !b.finished() { // it may also have stopped in what it does without its own context
 			_ = b.move(context.WithoutCancel(ctx), shopclient.MoveResume)
 		}
@@ -160,19 +130,228 @@ func (w *walk) end(ctx context.Context) {
 	}
 }
 
-// look learns how far the buyer has come.
-func (w *walk) look(ctx context.Context, b *walker) {
-	recording, answered := b.recordingNow(ctx)
-	b.at = progressOf(recording.Events, !w.renews())
-	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
-	b.expired = b.expired && b.at.holds
+// playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
+func (w *walk) playActs(ctx context.Context, p plan) error {
+	for _, a := range p.acts {
+		for a.kind == steps || a.kind == runs {
+			if _, err := w.isStuck(ctx); err != nil {
+				return err
+			}
+			if a.kind == steps || !w.canGoOn(a.buyer) {
+				break
+			}
+			if err := w.do(ctx, decision{act: act{steps, a.buyer}}); err != nil {
+				return err
+			}
+		}
+		if a.kind == runs || p.loose && !w.possible(a) {
+			continue
+		}
+		if err := w.do(ctx, decision{act: a}); err != nil && (!p.loose || !errors.Is(err, errNoLock)) {
+			return err
+		}
+	}
+	return nil
 }
 
-// polls reports whether the buyer asks for a lock again and again, and was refused last. Buyers who wait for a correct
-// lock get it by themselves.
-func (w *walk) polls(b *walker) bool { return b.at.waits && !w.renews() }
+// isStuck reports whether no buyer can go on, also after locks have run out.
+func (w *walk) isStuck(ctx context.Context) (bool, error) {
+	for len(w.possibleActs(steps)) == 0 {
+		if helps, err := w.letTimePass(ctx); err != nil || !helps {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
+func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
+	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
+	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
+	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
+		return false, nil
+	}
+	w.timePassed = true
+	if err := w.expire(ctx, w.buyers[i]); err != nil {
+		if errors.Is(err, errNoLock) {
+			err = nil
+		}
+		return false, err
+	}
+	return true, w.settle(ctx)
+}
+
+// choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
+// whose turn it is meets with a fault.
+func (w *walk) choices(p plan) decision {
+	others := w.possibleActs(steps)
+	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))]}
+	if p.Crash && !slices.ContainsFunc(w.done, func(d decision) bool { return d.kind != steps }) {
+		for _, a := range w.possibleActs(dies, expires) {
+			if a.buyer == w.last || !w.canGoOn(w.last) {
+				others = append(others, a)
+			}
+		}
+	}
+	for _, a := range others {
+		if a != d.act && w.cost+w.price(a) <= p.Preemptions {
+			d.instead = append(d.instead, a)
+		}
+	}
+	return d
+}
+
+// possibleActs returns the acts of some kinds that can be done. Buyers are alike until they have begun: of those, the first
+// is next.
+func (w *walk) possibleActs(kinds ...byte) (all []act) {
+	for _, kind := range kinds {
+		begins := false
+		for i, b := range w.buyers {
+			if a := (act{kind, i}); w.possible(a) && (b.begun || kind == steps && !begins) {
+				all = append(all, a)
+			}
+			begins = begins || !b.begun && !b.finished()
+		}
+	}
+	return all
+}
+
+// price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
+// its lock while it stood still.
+func (w *walk) price(a act) int {
+	switch {
+	case a.kind != steps:
+		return 1
+	case w.last < 0 || a.buyer == w.last || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
+		return 0
+	}
+	return 1
+}
+
+// possible reports whether an act can be done now.
+func (w *walk) possible(a act) bool {
+	b := w.buyers[a.buyer]
+	switch a.kind {
+	case steps:
+		return w.canGoOn(a.buyer)
+	case dies, works:
+		return !b.finished() && b.at.next != ""
+	}
+	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lockIsDeleted)
+}
+
+// canGoOn reports whether the buyer's next step would not be waiting. A buyer who polls for a lock, and was refused last,
+// waits for a change. Those who wait for a correct lock get it by themselves.
+func (w *walk) canGoOn(i int) bool {
+	b := w.buyers[i]
+	inVain := b.at.waits && !w.renews() && b.asked == w.changes
+	return !b.finished() && b.at.next != "" && !inVain && !w.mustWait(b)
+}
 
 func (b *walker) finished() bool { return b.dead || b.at.answered && !b.at.holds }
+
+// name is the name of what was done.
+func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
+
+// do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
+func (w *walk) do(ctx context.Context, d decision) error {
+	b := w.buyers[d.buyer]
+	next := b.at.next
+	switch {
+	case !w.possible(d.act):
+		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.actor, w.name())
+	case len(w.done) == maxActs:
+		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
+	}
+	w.cost, d.at = w.cost+w.price(d.act), time.Now()
+	if b.at.asksNow {
+		b.asked = w.changes
+	}
+	err := w.act(ctx, d.act)
+	if err == nil {
+		err = w.settle(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s, then %s: %w", w.name(), d.act, err)
+	}
+	if d.kind == steps && frees.MatchString(next) {
+		w.changes++
+	}
+	d.blocked = !w.canGoOn(d.buyer)
+	w.done = append(w.done, d)
+	return nil
+}
+
+// frees matches commands that may let in a buyer who polls for a lock.
+var frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
+
+func (w *walk) act(ctx context.Context, a act) error {
+	b := w.buyers[a.buyer]
+	switch a.kind {
+	case steps:
+		b.at.next, b.at.waits, b.begun = "", false, true
+		w.last = a.buyer
+		return b.move(ctx, shopclient.MoveStep)
+	case dies:
+		return w.kill(ctx, b)
+	case expires:
+		return w.expire(ctx, b)
+	}
+	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
+	shopclient.Pause(ctx, w.shops.ttl*3/2)
+	if !w.renews() && w.endsByTime() {
+		w.expireAll()
+	}
+	return nil
+}
+
+// kill ends the buyer's request as if its process had died.
+func (w *walk) kill(ctx context.Context, b *walker) error {
+	b.dead = true
+	b.gone.Store(true)
+	if err := b.move(ctx, shopclient.MoveDie); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
+	defer cancel()
+	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
+		if !shopclient.Pause(ctx, pollPause) {
+			return context.Cause(ctx)
+		}
+	}
+	b.giveUp()
+	<-b.answered
+	return nil
+}
+
+// errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
+var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
+
+// expire makes the lock that the buyer asked for run out, or returns errNoLock.
+func (w *walk) expire(ctx context.Context, b *walker) error {
+	try := int(b.tries.Load())
+	before := len(b.recordings[try].Events)
+	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e shopclient.RecordedEvent) bool { return e.Text == runsOut }) {
+		return errNoLock
+	}
+	w.expireAll()
+	return nil
+}
+
+// expireAll notes that all locks have run out.
+func (w *walk) expireAll() {
+	for _, b := range w.buyers {
+		b.expired = b.expired || b.at.holds
+	}
+	w.changes++
+}
+
+const settleBound = 30 * time.Second // for a step
+
+var errNotSettled = fmt.Errorf("a step took longer than %v", settleBound)
 
 // settle waits until each request stands still: it has stopped before a step, has ended, or waits for another.
 func (w *walk) settle(ctx context.Context) error {
@@ -227,130 +406,64 @@ func (w *walk) mustWait(b *walker) bool {
 	})
 }
 
-// canGoOn reports whether the buyer's next step would not be waiting.
-func (w *walk) canGoOn(i int) bool {
-	b := w.buyers[i]
-	inVain := w.polls(b) && b.asked == w.changes || w.mustWait(b)
-	return !b.finished() && b.at.next != "" && !inVain
+// look learns how far the buyer has come.
+func (w *walk) look(ctx context.Context, b *walker) {
+	recording, answered := b.recordingNow(ctx)
+	b.at = progressOf(recording.Events, !w.renews())
+	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
+	b.expired = b.expired && b.at.holds
 }
 
-// do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
-func (w *walk) do(ctx context.Context, d decision) error {
-	b := w.buyers[d.buyer]
-	before := b.at
-	switch {
-	case !w.possible(d.act):
-		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.actor, w.name())
-	case len(w.done) == maxActs:
-		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
-	}
-	w.cost, d.at = w.cost+w.price(d.act), time.Now()
-	if before.asksNow {
-		b.asked = w.changes
-	}
-	err := w.act(ctx, d.act)
-	if err == nil {
-		err = w.settle(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("%s, then %s: %w", w.name(), d.act, err)
-	}
-	if d.kind == steps && frees.MatchString(before.next) {
-		w.changes++
-	}
-	w.faulty, d.blocked = w.faulty || d.kind != steps, !w.canGoOn(d.buyer)
-	w.done = append(w.done, d)
-	return nil
+// progress is how far a request has come, by what the shop has recorded.
+type progress struct {
+	next     string // the step that it has stopped before
+	line     string // of the source, where it has stopped
+	answered bool
+	read     *int64 // units that it has seen as available
+	asks     bool   // for a lock
+	asksNow  bool   // by the next command
+	waits    bool   // for a lock
+	holds    bool   // a lock
+	sending  string // the statement that has no answer yet
+	inTx     bool
+	wrote    bool // in this transaction: it has locked the row of the stock
 }
 
-// errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
-var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
-
-func (w *walk) act(ctx context.Context, a act) error {
-	b := w.buyers[a.buyer]
-	switch a.kind {
-	case steps:
-		b.at.next, b.at.waits, b.begun = "", false, true
-		w.last = a.buyer
-		return b.move(ctx, shopclient.MoveStep)
-	case dies:
-		return w.kill(ctx, b)
-	case expires:
-		ran, err := w.expire(ctx, b)
-		if err == nil && !ran {
-			err = errNoLock
+// progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
+func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
+	held := 0 // some are taken twice
+	for _, e := range events {
+		p.sending, p.asksNow = "", false
+		p.waits = p.waits && (!polls || e.Kind == Step)
+		switch {
+		case e.Kind == Step && e.Text == "lock-asked":
+			p.asks, p.asksNow = true, true
+		case e.Kind == Step && e.Text == "lock-held":
+			held, p.waits, p.asks = held+1, false, false
+		case e.Kind == Step && e.Text == "lock-contended":
+			p.waits, p.asksNow = true, true
+		case e.Kind == Step && e.Text == "released":
+			held--
+		case e.Kind == Step && e.Text == "read":
+			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
+				p.read = &n
+			}
+		case e.Kind == SQL && e.Answer == "":
+			p.sending = e.Text
+		case e.Kind == SQL && e.Text == "BEGIN":
+			p.inTx, p.wrote = e.Answer == "OK", false
+		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
+			p.inTx, p.wrote = false, false
+		case e.Kind == SQL && locksRow(e.Text):
+			p.wrote = p.inTx
 		}
-		return err
 	}
-	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
-	shopclient.Pause(ctx, w.shops.ttl*3/2)
-	if !w.renews() && w.endsByTime() {
-		w.expireAll()
-	}
-	return nil
+	p.holds = held > 0
+	return p
 }
 
-// name is that of what was done.
-func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
-
-// frees matches commands that may let in a buyer who polls for a lock.
-var frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
-
-// kill ends the buyer's request as if its process had died.
-func (w *walk) kill(ctx context.Context, b *walker) error {
-	b.dead = true
-	b.gone.Store(true)
-	w.log.leave(b.actor)
-	if err := b.move(ctx, shopclient.MoveDie); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
-	defer cancel()
-	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		shopclient.Pause(ctx, pollPause)
-	}
-	b.giveUp()
-	<-b.answered
-	return nil
-}
-
-// expire makes the lock that the buyer asked for run out. It reports whether it did: not all locks end by time.
-func (w *walk) expire(ctx context.Context, b *walker) (ran bool, err error) {
-	try := int(b.tries.Load())
-	before := len(b.recordings[try].Events)
-	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
-		return false, err
-	}
-	ran = slices.ContainsFunc(b.recordings[try].Events[before:], func(e shopclient.RecordedEvent) bool { return e.Text == runsOut })
-	if ran {
-		w.expireAll()
-	}
-	return ran, nil
-}
-
-// expireAll notes that all locks have run out.
-func (w *walk) expireAll() {
-	for _, b := range w.buyers {
-		b.expired = b.expired || b.at.holds
-	}
-	w.changes++
-}
-
-// letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
-func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
-	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
-	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
-		return false, nil
-	}
-	w.timePassed = true
-	if helps, err = w.expire(ctx, w.buyers[i]); err != nil || !helps {
-		return false, err
-	}
-	return true, w.settle(ctx)
+func locksRow(statement string) bool {
+	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
 }
 
 // Values of shopclient.Strategy.LockEnds: what ends the lock of a strategy that has one.
@@ -413,21 +526,6 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// possibleActs returns the acts of some kinds that can be done. Buyers are alike until they have begun: of those, the first
-// is next.
-func (w *walk) possibleActs(kinds ...byte) (all []act) {
-	for _, kind := range kinds {
-		begins := false
-		for i, b := range w.buyers {
-			if a := (act{kind, i}); w.possible(a) && (b.begun || kind == steps && !begins) {
-				all = append(all, a)
-			}
-			begins = begins || !b.begun && !b.finished()
-		}
-	}
-	return all
-}
-
 // readBooks asks a shop that lives for what it has sold and has left.
 func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	living := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.dead })
@@ -482,120 +580,3 @@ func (w *walk) readEvents(p *Position) {
 }
 
 var fenceRule = regexp.MustCompile(`^UPDATE skus SET .* fence = (\d+) `)
-
-// plan says what is played: the acts as far as they go, then each buyer to its end.
-type plan struct {
-	Bounds
-	acts  []act
-	part  bool // end with the acts
-	loose bool // leave out acts that are not possible
-}
-
-// price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
-// its lock while it stood still.
-func (w *walk) price(a act) int {
-	switch {
-	case a.kind != steps:
-		return 1
-	case w.last < 0 || a.buyer == w.last || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
-		return 0
-	}
-	return 1
-}
-
-// possible reports whether an act can be done now.
-func (w *walk) possible(a act) bool {
-	b := w.buyers[a.buyer]
-	switch a.kind {
-	case steps:
-		return w.canGoOn(a.buyer)
-	case dies, works:
-		return !b.finished() && b.at.next != ""
-	}
-	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lockIsDeleted)
-}
-
-// choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
-// whose turn it is meets with a fault.
-func (w *walk) choices(p plan) (next act, instead []act) {
-	others := w.possibleActs(steps)
-	next = others[max(0, slices.Index(others, act{steps, w.last}))]
-	if p.Crash && !w.faulty {
-		for _, a := range w.possibleActs(dies, expires) {
-			if a.buyer == w.last || !w.canGoOn(w.last) {
-				others = append(others, a)
-			}
-		}
-	}
-	for _, a := range others {
-		if a != next && w.cost+w.price(a) <= p.Preemptions {
-			instead = append(instead, a)
-		}
-	}
-	return next, instead
-}
-
-// walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
-func walkThrough(ctx context.Context, shops *instances, strategy shopclient.Strategy, p plan) (Position, []decision, error) {
-	w, err := beginWalk(ctx, shops, strategy, p)
-	if w != nil {
-		defer w.end(ctx)
-	}
-	if err == nil {
-		err = w.playActs(ctx, p)
-	}
-	if err != nil {
-		return Position{}, nil, err
-	}
-	for {
-		over, err := w.isStuck(ctx)
-		if err != nil {
-			return Position{}, nil, err
-		}
-		if over {
-			w.end(ctx)
-		}
-		if over || p.part {
-			played, err := w.position(ctx, over)
-			return played, w.done, err
-		}
-		next, instead := w.choices(p)
-		if err := w.do(ctx, decision{act: next, instead: instead}); err != nil {
-			return Position{}, nil, err
-		}
-	}
-}
-
-// playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
-func (w *walk) playActs(ctx context.Context, p plan) error {
-	for _, a := range p.acts {
-		for a.kind == steps || a.kind == runs {
-			if _, err := w.isStuck(ctx); err != nil {
-				return err
-			}
-			if a.kind == steps || !w.canGoOn(a.buyer) {
-				break
-			}
-			if err := w.do(ctx, decision{act: act{steps, a.buyer}}); err != nil {
-				return err
-			}
-		}
-		if a.kind == runs || p.loose && !w.possible(a) {
-			continue
-		}
-		if err := w.do(ctx, decision{act: a}); err != nil && (!p.loose || !errors.Is(err, errNoLock)) {
-			return err
-		}
-	}
-	return nil
-}
-
-// isStuck reports whether no buyer can go on, also after locks have run out.
-func (w *walk) isStuck(ctx context.Context) (bool, error) {
-	for len(w.possibleActs(steps)) == 0 {
-		if helps, err := w.letTimePass(ctx); err != nil || !helps {
-			return true, err
-		}
-	}
-	return false, nil
-}

@@ -362,10 +362,10 @@ func TestServer_explore(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := open(t, newLab(ownShops, func(lab *Lab) {
-		lab.Explore = func(_ context.Context, strategy string, crash bool) (step.Explored, error) {
+		lab.Explore = func(_ context.Context, strategy string, _ bool) (step.Explored, error) {
 			close(begun)
 			<-end
-			return step.Explored{Strategy: strategy, Cut: crash}, nil
+			return step.Explored{Strategy: strategy}, nil
 		}
 	}))
 	explored := make(chan string)
