@@ -91,16 +91,13 @@ type Request struct {
 	SKUs []string
 }
 
-// Recorder keeps the latest recordings of a shop. It may be used by many goroutines at once.
+// Recorder keeps the latest recordings of a shop, at first none. It may be used by many goroutines at once.
 type Recorder struct {
 	used atomic.Bool // there was a recording; nothing is looked for before
 
 	mu       sync.Mutex
 	recorded []*Trace // the latest last
 }
-
-// NewRecorder returns one without recordings.
-func NewRecorder() *Recorder { return &Recorder{} }
 
 var nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 

@@ -70,7 +70,7 @@ func recordedRedis(t *testing.T, r *Recorder) (*miniredis.Miniredis, *redis.Clie
 // that, such as those which renew a lease or give it back, are known by the name of the SKU in their arguments", and do not stop. "A request that has died sends nothing more."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	server, c := recordedRedis(t, r)
 	ctx, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
 	if err := r.Do(ctx, Step, "a"); !errors.Is(err, ErrInvalid) {
@@ -116,7 +116,7 @@ func TestRecorder_redis(t *testing.T) {
 // ended."
 func TestRecorder_batch(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	server, c := recordedRedis(t, r)
 	_, ended := begin(t, r, Request{Name: "ended"})
 	ended.End()
@@ -158,7 +158,7 @@ func TestRecorder_batch(t *testing.T) {
 // as when it dies, which ends its context.
 func TestRecorder_diesAtOnce(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	for i := range 20 {
 		name := fmt.Sprint("a", i)
 		ctx, trace := begin(t, r, Request{Name: name, Step: true})
@@ -191,7 +191,7 @@ func (c *dyingContext) Done() <-chan struct{} {
 // A request stops before "a statement about the stock, a BEGIN or COMMIT". When it dies, "its transaction is rolled back".
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	s, err := store.SQLite(t.Context(), filepath.Join(t.TempDir(), "shop.db"), store.Options{Through: r.Database(sql.OpenDB)})
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestRecorder_database(t *testing.T) {
 // Commands of a lock in ZooKeeper are known by the SKU in their path, and owners' names are cut.
 func TestRecorder_zooKeeper(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	_, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
 	trace.End()
 	const owner = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -266,7 +266,7 @@ func TestRecorder_zooKeeper(t *testing.T) {
 func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecorder()
+		r := new(Recorder)
 		ctx, trace := begin(t, r, Request{Name: "a", Step: true})
 		began := time.Now()
 		trace.stop(ctx, "sql BEGIN")
@@ -304,7 +304,7 @@ func TestTrace_expire(t *testing.T) {
 	t.Cleanup(func() { _ = right.Close() })
 	lockers := WrongLocks(c, LockOptions{TTL: time.Second, MaxWait: time.Minute})
 	lockers["redis"] = strategy.LockerOf(right)
-	r := NewRecorder()
+	r := new(Recorder)
 	for _, name := range []string{"redis", "setex", "get-then-del"} {
 		ctx, trace := begin(t, r, Request{Name: name})
 		if err := r.Do(ctx, Expire, name); !errors.Is(err, ErrInvalid) {
@@ -339,7 +339,7 @@ func TestTrace_expire(t *testing.T) {
 
 func TestRecorder_Begin_refuses(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	begin(t, r, Request{Name: "taken"})
 	for _, q := range []Request{{Name: "A"}, {Name: strings.Repeat("a", 65)}, {Name: "taken"}} {
 		if _, _, err := r.Begin(t.Context(), q); !errors.Is(err, ErrInvalid) {

@@ -87,7 +87,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		s.OperatorToken = auth.RandomSecret()
 	}
 	s.BuyersPay = true
-	l := &teaching{settings: s, recorder: NewRecorder()}
+	l := &teaching{settings: s, recorder: new(Recorder)}
 	none := 0
 	if s.RateLimit == nil {
 		s.RateLimit = &none

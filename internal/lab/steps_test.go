@@ -34,7 +34,7 @@ func TestTrace_steps(t *testing.T) {
 	}
 	shop := strategy.Shop{Store: Store(st)}
 	offers := Offers(shop, nil, nil, lockers, nil)
-	r := NewRecorder()
+	r := new(Recorder)
 	for i, c := range []struct {
 		strategy string
 		units    int64
@@ -112,7 +112,7 @@ func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku
 // A Recording has the line of the source that takes the next step: of the strategy, or of its wrong lock.
 func TestRecording_line(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder()
+	r := new(Recorder)
 	st := openStore(t, store.Options{Through: r.Database(sql.OpenDB)})
 	supply(t, st, "mug")
 	_, client := recordedRedis(t, r)
@@ -163,7 +163,7 @@ func TestLocker_batch(t *testing.T) {
 	t.Parallel()
 	memory := lock.New(lock.NewMemory(), lock.Options{})
 	t.Cleanup(func() { _ = memory.Close() })
-	r := NewRecorder()
+	r := new(Recorder)
 	ann, anns := begin(t, r, Request{})
 	bob, bobs := begin(t, r, Request{})
 	batch := Share(t.Context(), func() []context.Context { return []context.Context{ann, bob, t.Context()} })

@@ -283,14 +283,14 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 
 // instead returns the schedules that go another way than this one, behind its first acts.
 func instead(done []decision, first int) (others [][]act) {
-	for i := first; i < len(done); i++ {
-		for _, other := range done[i].instead {
-			var acts []act
-			for _, d := range done[:i] {
-				acts = append(acts, d.act)
+	var acts []act
+	for i, d := range done {
+		for _, other := range d.instead {
+			if i >= first {
+				others = append(others, append(slices.Clone(acts), other))
 			}
-			others = append(others, append(acts, other))
 		}
+		acts = append(acts, d.act)
 	}
 	return others
 }

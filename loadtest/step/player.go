@@ -83,7 +83,7 @@ type Player struct {
 // kind is what shops a schedule needs.
 type kind struct {
 	instances int
-	quick     bool // locks that are not renewed run out soon
+	ttl       time.Duration // of locks
 }
 
 // NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
@@ -120,15 +120,12 @@ const (
 
 func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 	from := p.from
-	from.Count, from.LockTTL = k.instances, patientTTL
-	if k.quick {
-		from.LockTTL = quickTTL
-	}
+	from.Count, from.LockTTL = k.instances, k.ttl
 	set, err := from.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &instances{Set: set, oneWriter: from.MySQL == "", ttl: from.LockTTL}
+	s := &instances{Set: set, oneWriter: from.MySQL == "", ttl: k.ttl}
 	for _, url := range set.URLs {
 		s.clients = append(s.clients, shopclient.New(url, p.conns))
 	}
@@ -159,7 +156,7 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 
 // Strategies returns the table of the shops.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
-	err = p.borrow(ctx, kind{instances: 2}, func(s *instances) error {
+	err = p.borrow(ctx, kind{2, patientTTL}, func(s *instances) error {
 		lab, err := s.clients[0].Lab(ctx)
 		all = lab.Strategies
 		return err
@@ -216,13 +213,15 @@ func (p *Player) play(ctx context.Context, name string, part, loose bool) (now P
 const repeats = 20
 
 func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
-	quick := slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works })
+	needs, times := kind{how.Buyers, patientTTL}, 1
+	switch {
+	case slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works }):
+		needs.ttl = quickTTL
+	case how.Buyers > 2:
+		times = repeats
+	}
 	var nameErr error // of the name, not of the shops
-	err = p.borrow(ctx, kind{how.Buyers, quick}, func(s *instances) error {
-		times := 1
-		if how.Buyers > 2 && !quick {
-			times = repeats
-		}
+	err = p.borrow(ctx, needs, func(s *instances) error {
 		for range times {
 			now, done, nameErr = walkThrough(ctx, s, strategy, how)
 			if !errors.Is(nameErr, ErrSchedule) {

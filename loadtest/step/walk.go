@@ -154,31 +154,27 @@ func (w *walk) playActs(ctx context.Context, p plan) error {
 	return nil
 }
 
-// isStuck reports whether no buyer can go on, also after locks have run out.
+// isStuck reports whether no buyer can go on, also after the locks of dead buyers have run out.
 func (w *walk) isStuck(ctx context.Context) (bool, error) {
 	for len(w.possibleActs(steps)) == 0 {
-		if helps, err := w.letTimePass(ctx); err != nil || !helps {
+		i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
+		died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
+		if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
+			return true, nil
+		}
+		w.timePassed = true
+		err := w.expire(ctx, w.buyers[i])
+		if err == nil {
+			err = w.settle(ctx)
+		}
+		if errors.Is(err, errNoLock) {
+			return true, nil
+		}
+		if err != nil {
 			return true, err
 		}
 	}
 	return false, nil
-}
-
-// letTimePass makes the locks of dead buyers run out. It reports whether a buyer who waits may go on by that.
-func (w *walk) letTimePass(ctx context.Context) (helps bool, err error) {
-	i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
-	died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
-	if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
-		return false, nil
-	}
-	w.timePassed = true
-	if err := w.expire(ctx, w.buyers[i]); err != nil {
-		if errors.Is(err, errNoLock) {
-			err = nil
-		}
-		return false, err
-	}
-	return true, w.settle(ctx)
 }
 
 // choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
@@ -526,13 +522,9 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// readBooks asks a shop that lives for what it has sold and has left.
+// readBooks asks a shop for what it has sold and has left. Where a buyer has died, its request has, not the shop.
 func (w *walk) readBooks(ctx context.Context, p *Position) error {
-	living := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.dead })
-	if living < 0 {
-		living = len(w.buyers) - 1 // its request has died, not the shop
-	}
-	shop := w.buyers[living].shop
+	shop := w.shops.clients[0]
 	err := untilAvailable(ctx, func() (err error) {
 		p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.sku)
 		if err != nil {
