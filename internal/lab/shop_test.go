@@ -314,21 +314,9 @@ func TestSettings_Check(t *testing.T) {
 	}
 }
 
-// The source and the scripts of what a recording has.
-func TestSource(t *testing.T) {
+// "The Lua source of a command in a recording".
+func TestScript(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{
-		"internal/order/strategy/none.go": "s.read(", "internal/order/batch/sell.go": "package batch", "internal/lab/wronglocks.go": "PSETEX",
-	} {
-		if text, err := Source(file); err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s: got %d bytes, %v, want %q in it", file, len(text), err, want)
-		}
-	}
-	for _, file := range []string{"", "internal/order/batch_test.go", "internal/lab/../app/shop.go", "internal/lab/shop.go", "/etc/passwd"} {
-		if text, err := Source(file); err == nil {
-			t.Errorf("%s: got %d bytes, want an error", file, len(text))
-		}
-	}
 	for command, want := range map[string]string{
 		"EVALSHA release lock:{sku:mug} ATQ4Z2…": "KEEPTTL", "EVALSHA acquire redlock:sku:mug ATQ4Z2…": "redis.call",
 		"EVAL compare-and-delete wrong:setex:sku:mug ATQ4Z2…": "GET", "GET lock:{sku:mug}": "", "": "",

@@ -334,8 +334,8 @@ func TestServer_schedule(t *testing.T) {
 		t.Errorf("script: got %q, want Lua", lua)
 	}
 	for path, want := range map[string]int{
-		"/source/internal/order/strategy/none.go": 200, "/source/internal/lab/wronglocks.go": 200,
-		"/source/internal/auth/token.go": 404, "/source/": 404, "/source/internal/order/strategy/": 404,
+		"/source/internal/order/strategy/none.go": 200, "/source/internal/lab/wronglocks.go": 200, "/source/internal/order/batch/sell.go": 200,
+		"/source/internal/auth/token.go": 404, "/source/": 404, "/source/internal/order/strategy/": 404, "/source/internal/lab/shop.go": 404,
 	} {
 		if status, body := s.ask(t, http.MethodGet, path, ""); status != want {
 			t.Errorf("%s: got %d %.80s, want %d", path, status, body, want)
