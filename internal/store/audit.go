@@ -35,24 +35,22 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 		return explain(ctx, "audit", db.Error)
 	}
 	defer db.Rollback() // nothing was written
-	a := audit{ctx: ctx, db: db, sku: sku, difference: difference}
-
-	if err := a.accounts(account); err != nil {
+	a := audit{ctx, db, sku}
+	if err := a.accounts(account, difference); err != nil {
 		return s.confirm(ctx, seen, err) // that there is no such SKU
 	}
 	for _, c := range checks {
-		if err := a.check(c); err != nil {
+		if err := a.check(c, difference); err != nil {
 			return err
 		}
 	}
-	return a.orders()
+	return nil
 }
 
 type audit struct {
-	ctx        context.Context //nolint:containedctx // of one call
-	db         *gorm.DB
-	sku        string // empty for all
-	difference func(stock.Difference) error
+	ctx context.Context //nolint:containedctx // of one call
+	db  *gorm.DB
+	sku string // empty for all
 }
 
 // each calls f for each row of a query, without holding more than one of them.
@@ -74,7 +72,7 @@ func (a audit) each(query string, f func(*sql.Rows) error) error {
 //
 // The orders' lines are grouped by an expression, so that SQLite scans the table and sorts instead of using the index
 // of SKUs, which takes five times as long with a million orders.
-func (a audit) accounts(account func(stock.Account) error) error {
+func (a audit) accounts(account func(stock.Account) error, difference func(stock.Difference) error) error {
 	const query = `
 		SELECT s.name, s.supplied, s.available, s.reserved, s.sold,
 		       COALESCE(m.supplied, 0), COALESCE(m.available, 0), COALESCE(m.reserved, 0), COALESCE(m.sold, 0),
@@ -112,7 +110,12 @@ func (a audit) accounts(account func(stock.Account) error) error {
 		if err := account(acc); err != nil {
 			return err
 		}
-		return a.report(acc.Check())
+		for _, d := range acc.Check() {
+			if err := difference(d); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err == nil && !found && a.sku != "" {
 		return fmt.Errorf("sku %.80q: %w", a.sku, order.ErrUnknownSKU)
@@ -121,86 +124,22 @@ func (a audit) accounts(account func(stock.Account) error) error {
 }
 
 // check runs one check of the table and reports what it finds.
-func (a audit) check(c check) error {
-	var sku, orderID sql.NullString
-	values := make([]sql.NullString, strings.Count(c.detail, "%s"))
-	into := []any{&sku, &orderID}
-	for i := range values {
-		into = append(into, &values[i])
+func (a audit) check(c check, difference func(stock.Difference) error) error {
+	columns := make([]sql.NullString, 2+strings.Count(c.detail, "%s"))
+	var into []any
+	for i := range columns {
+		into = append(into, &columns[i])
 	}
 	return a.each(c.query, func(rows *sql.Rows) error {
 		if err := rows.Scan(into...); err != nil {
 			return explain(a.ctx, "audit "+string(c.invariant), err)
 		}
-		mentioned := make([]any, len(values))
-		for i, value := range values {
-			mentioned[i] = value.String
+		var mentioned []any
+		for _, column := range columns[2:] {
+			mentioned = append(mentioned, column.String)
 		}
-		return a.difference(stock.Difference{
-			Invariant: c.invariant, SKU: sku.String, OrderID: orderID.String, Detail: fmt.Sprintf(c.detail, mentioned...),
+		return difference(stock.Difference{
+			Invariant: c.invariant, SKU: columns[0].String, OrderID: columns[1].String, Detail: fmt.Sprintf(c.detail, mentioned...),
 		})
 	})
-}
-
-// orders reads the orders with their lines, a page at a time.
-func (a audit) orders() error {
-	const query = `
-		SELECT o.*, COALESCE(k.fingerprint, '') AS fingerprint FROM orders AS o
-		LEFT JOIN idempotency_keys AS k ON k.buyer = o.buyer AND k.idempotency_key = o.idempotency_key AND k.order_id = o.id
-		WHERE o.id > @after AND ` + orderHasSKU + `
-		ORDER BY o.id LIMIT 500`
-	after := ""
-	for {
-		var rows []orderRow
-		err := a.db.Raw(query, sql.Named("sku", a.sku), sql.Named("after", after)).Scan(&rows).Error
-		if err != nil {
-			return explain(a.ctx, "audit orders", err)
-		}
-		orders, err := withLines(a.db, rows)
-		if err != nil || len(orders) == 0 {
-			return explain(a.ctx, "audit orders", err)
-		}
-		for i, o := range orders {
-			if err := a.order(o, rows[i].Fingerprint); err != nil {
-				return err
-			}
-		}
-		after = rows[len(rows)-1].ID
-	}
-}
-
-// order compares an order with its lines: their prices must add up to its total, in its currency, and the fingerprint
-// on record with its key, if there is one, must be that of the lines.
-func (a audit) order(o order.Order, fingerprint string) error {
-	if len(o.Lines) == 0 {
-		return nil // the table of checks reports it
-	}
-	var found []stock.Difference
-	differ := func(invariant stock.Invariant, format string, args ...any) {
-		found = append(found, stock.Difference{Invariant: invariant, OrderID: o.ID, Detail: fmt.Sprintf(format, args...)})
-	}
-	sum := int64(0)
-	for _, line := range o.Lines {
-		sum += line.Price.Minor * line.Units
-		if line.Price.Currency != o.Total.Currency {
-			differ(stock.I5, "order is in %s, but its line of sku %s in %s", o.Total.Currency, line.SKU, line.Price.Currency)
-		}
-	}
-	if sum != o.Total.Minor {
-		differ(stock.I5, "total is %d, but its lines add up to %d", o.Total.Minor, sum)
-	}
-	ends := fingerprint == "pay:"+o.ID || fingerprint == "cancel:"+o.ID // the order's own key was purged and used again
-	if fingerprint != "" && !ends && fingerprint != order.Fingerprint(o.Lines) {
-		differ(stock.I2, "idempotency key %s of buyer %s is of another request than for these lines", o.Key, o.Buyer)
-	}
-	return a.report(found)
-}
-
-func (a audit) report(found []stock.Difference) error {
-	for _, d := range found {
-		if err := a.difference(d); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 func ignoreAccount(stock.Account) error       { return nil }
@@ -90,9 +91,7 @@ func TestStore_Audit_snapshot(t *testing.T) {
 			t.Errorf("got %+v, want no difference", d)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		if _, found := s.audit(t, ""); len(found) != 1 {
 			t.Errorf("afterwards: got %v, want the missing key", found)
 		}

@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,21 +39,16 @@ func ReadDSN(dsn string) ([]*mysql.Config, error) {
 // the server's certificate. A host is split off where the driver looks for it: between the parentheses after the last @
 // before the last slash.
 func splitHosts(dsn string) []string {
-	slash := strings.LastIndexByte(dsn, '/')
-	if slash < 1 || dsn[slash-1] != ')' {
-		return []string{dsn}
-	}
-	at := strings.LastIndexByte(dsn[:slash], '@') + 1
-	network, hosts, ok := strings.Cut(dsn[at:slash-1], "(")
-	if !ok || !strings.HasPrefix(network, "tcp") {
+	parts := regexp.MustCompile(`(?s)^((?:.*@)?tcp[46]?\()([^@]*)(\)/[^/]*)$`).FindStringSubmatch(dsn)
+	if parts == nil {
 		return []string{dsn}
 	}
 	var dsns []string
-	for host := range strings.SplitSeq(hosts, ",") {
-		if strings.TrimSpace(host) == "" && strings.Contains(hosts, ",") {
+	for host := range strings.SplitSeq(parts[2], ",") {
+		if strings.TrimSpace(host) == "" && strings.Contains(parts[2], ",") {
 			return []string{""} // cannot be read; the driver would take 127.0.0.1
 		}
-		dsns = append(dsns, dsn[:at]+network+"("+strings.TrimSpace(host)+dsn[slash-1:])
+		dsns = append(dsns, parts[1]+strings.TrimSpace(host)+parts[3])
 	}
 	return dsns
 }
@@ -71,9 +66,6 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 			return nil, errors.New("database settings: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and " +
 				"--mysql-key: leave out one or the other")
 		}
-		if c.MaxAllowedPacket != 0 && c.MaxAllowedPacket < largestStatement { // 0 asks the server
-			return nil, fmt.Errorf("database settings: mysql DSN: maxAllowedPacket=%d: want at least %d, or leave it out", c.MaxAllowedPacket, largestStatement)
-		}
 		if len(configs) > 1 {
 			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer
 		}
@@ -84,10 +76,7 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 
 func complete(c *mysql.Config, secure *tls.Config) {
 	if secure != nil {
-		c.TLS = secure.Clone()
-		if c.TLS.ServerName == "" {
-			c.TLS.ServerName, _, _ = net.SplitHostPort(c.Addr)
-		}
+		c.TLS = secure // the driver copies it and adds the host's name
 	}
 
 	// The shape of a result.

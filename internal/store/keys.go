@@ -3,52 +3,55 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"example.com/shop/internal/order"
 )
 
-const claimTries = 4 // of keys that others claim at the same time
-
-// ClaimKeys implements order.Tx. If another transaction with the same key still runs, the statement waits for it: then the
-// key is either taken, or free again because that transaction rolled back.
-//
-// Most keys are new. Those on record are read only if the database refuses one of the rows; it may refuse another one
-// then, which a transaction has committed meanwhile, and one may have been purged before it is read.
+// ClaimKeys implements order.Tx.
 func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKey, error) {
-	free := slices.SortedFunc(slices.Values(claims), func(a, b order.UsedKey) int { return byPrimaryKey(keyOf(a), keyOf(b)) })
-	taken := map[order.BuyerKey]order.UsedKey{}
-	err := t.insertKeys(free...)
-	for try := 0; try < claimTries && errors.Is(err, order.ErrKeyTaken); try++ {
-		keys := make([]order.BuyerKey, len(free))
-		for i, c := range free {
-			keys[i] = keyOf(c)
-		}
-		found, unread := t.store.usedKeys(t.db, keys)
-		if unread != nil {
-			return nil, failed(unread, "read keys")
-		}
-		maps.Copy(taken, found)
-		free = slices.DeleteFunc(free, func(c order.UsedKey) bool {
-			_, known := found[keyOf(c)]
-			return known
-		})
-		err = t.insertKeys(free...)
-	}
-	if errors.Is(err, order.ErrKeyTaken) {
-		err = order.ErrBusy
-	}
+	keyOf := func(c order.UsedKey) order.BuyerKey { return order.BuyerKey{Buyer: c.Order.Buyer, Key: c.Order.Key} }
+	sorted := slices.SortedFunc(slices.Values(claims), func(a, b order.UsedKey) int { return byPrimaryKey(keyOf(a), keyOf(b)) })
+	read := func(keys []order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) { return usedKeys(t.db, keys) }
+	taken, err := insertNew(sorted, keyOf, t.insertKeys, read)
 	return taken, failed(err, "claim keys")
 }
 
-func keyOf(c order.UsedKey) order.BuyerKey {
-	return order.BuyerKey{Buyer: c.Order.Buyer, Key: c.Order.Key}
+// insertNew inserts the rows that are not on record, by one statement, and returns the others as they are on record. If
+// another transaction with the same key still runs, the statement waits for it: then the row is either on record, or
+// missing because that transaction rolled back.
+//
+// Most rows are new. Those on record are read only if the database refuses one of them; it may refuse another one then,
+// which a transaction has committed meanwhile, and one may have been purged before it is read.
+func insertNew[K comparable, R any](
+	rows []R, keyOf func(R) K, insert func([]R) error, read func([]K) (map[K]R, error),
+) (map[K]R, error) {
+	recorded := map[K]R{}
+	for range 5 {
+		if len(rows) == 0 {
+			return recorded, nil
+		}
+		if err := insert(rows); classify(err) != duplicate {
+			return recorded, err
+		}
+		keys := make([]K, len(rows))
+		for i, row := range rows {
+			keys[i] = keyOf(row)
+		}
+		found, err := read(keys)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(recorded, found)
+		rows = slices.DeleteFunc(rows, func(row R) bool { _, known := found[keyOf(row)]; return known })
+	}
+	return nil, order.ErrBusy // others insert one after the other
 }
 
 func byPrimaryKey(a, b order.BuyerKey) int {
@@ -66,46 +69,42 @@ func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
 	return nil
 }
 
-func (t *tx) insertKeys(claims ...order.UsedKey) error {
-	if len(claims) == 0 {
-		return nil
-	}
-	row := "(?, ?, ?, ?, " + t.store.clock + ")"
-	values := make([]any, 0, 4*len(claims))
+func (t *tx) insertKeys(claims []order.UsedKey) error {
+	var rows [][]any
 	for _, c := range claims {
-		values = append(values, c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID)
+		rows = append(rows, []any{c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID, gorm.Expr(t.store.clock)})
 	}
-	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES "+
-		row+strings.Repeat(", "+row, len(claims)-1), values...).Error
-	switch classify(err) {
-	case duplicate:
-		return order.ErrKeyTaken
-	case lockWait:
+	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", values(rows)).Error
+	if classify(err) == lockWait {
 		return order.ErrInProgress // not wrapped: a lock wait is order.ErrBusy elsewhere
-	default:
-		return err
 	}
+	return err
+}
+
+// values writes rows behind VALUES, each in parentheses.
+func values(rows [][]any) clause.Expr {
+	return clause.Expr{SQL: "?", Vars: []any{rows}, WithoutParentheses: true}
 }
 
 // UsedKeys implements order.Store.
 func (s *Store) UsedKeys(ctx context.Context, keys ...order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
-	found, err := s.usedKeys(s.db.WithContext(ctx), keys)
+	found, err := usedKeys(s.db.WithContext(ctx), keys)
 	return found, explain(ctx, "read idempotency keys", err)
 }
 
-func (s *Store) usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
+func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.UsedKey, error) {
 	found := map[order.BuyerKey]order.UsedKey{}
 	if len(keys) == 0 {
 		return found, nil
 	}
 	// The only form of "one of these pairs" that all databases answer from the index.
 	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
-	values := make([]any, 0, 2*len(keys))
+	var names []any
 	for _, k := range keys {
-		values = append(values, k.Buyer, k.Key)
+		names = append(names, k.Buyer, k.Key)
 	}
 	var rows []struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
-	err := db.Table("idempotency_keys").Where(pairs, values...).Find(&rows).Error
+	err := db.Table("idempotency_keys").Where(pairs, names...).Find(&rows).Error
 	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
 		return found, err
 	}

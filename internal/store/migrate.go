@@ -72,31 +72,26 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 // refuseForeign refuses a database that has a table of the shop's, but was never migrated. It looks for the table of versions
 // last: another process that migrates at this moment makes it first.
 func (s *Store) refuseForeign(ctx context.Context) error {
-	for _, table := range []string{"orders", "skus", "payments", "buyers"} {
-		exists, err := s.hasTable(ctx, table)
-		if err != nil {
-			return err
-		}
-		if !exists {
-			continue
-		}
-		migrated, err := s.hasTable(ctx, goose.DefaultTablename)
-		if err == nil && !migrated {
-			err = fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
-				table, goose.DefaultTablename)
-		}
+	table, err := s.hasTable(ctx, "orders", "skus", "payments", "buyers")
+	if err != nil || table == "" {
 		return err
 	}
-	return nil
+	versions, err := s.hasTable(ctx, goose.DefaultTablename)
+	if err == nil && versions == "" {
+		err = fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
+			table, goose.DefaultTablename)
+	}
+	return err
 }
 
-func (s *Store) hasTable(ctx context.Context, name string) (exists bool, err error) {
-	query := "SELECT COUNT(*) > 0 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+// hasTable returns the name of one of these tables that exists, or an empty name.
+func (s *Store) hasTable(ctx context.Context, names ...string) (found string, err error) {
+	query := "SELECT COALESCE(MIN(table_name), '') FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ?"
 	if s.sqlite {
-		query = "SELECT COUNT(*) > 0 FROM sqlite_master WHERE name = ?"
+		query = "SELECT COALESCE(MIN(name), '') FROM sqlite_master WHERE name IN ?"
 	}
-	err = s.db.WithContext(ctx).Raw(query, name).Row().Scan(&exists)
-	return exists, explain(ctx, "look for table "+name, err)
+	err = s.db.WithContext(ctx).Raw(query, names).Row().Scan(&found)
+	return found, explain(ctx, "look for tables", err)
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
@@ -107,11 +102,11 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	migrated, err := s.hasTable(ctx, goose.DefaultTablename)
+	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err != nil {
 		return false, err
 	}
-	if !migrated {
+	if versions == "" {
 		return true, s.refuseForeign(ctx)
 	}
 	sources := provider.ListSources() // by version

@@ -26,10 +26,6 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// sqliteConns is how many connections share a file. SQLite has one writer at a time. Further writers wait in the pool,
-// in order, rather than at the file's lock, which has no order.
-const sqliteConns = 4
-
 // Options say how a database is opened.
 type Options struct {
 	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
@@ -52,7 +48,14 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		s.hosts = append(s.hosts, config.Addr)
 	}
 	s.name = "mysql at " + strings.Join(s.hosts, ",") + ", database " + configs[0].DBName
-	connector, err := s.connector(ctx, configs)
+	var connector driver.Connector
+	if len(configs) > 1 {
+		s.group, err = newGroup(ctx, configs)
+		connector = s.group
+	} else {
+		connector, err = mysql.NewConnector(configs[0])
+		connector = ownSession{connector}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
@@ -64,17 +67,6 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	}
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
-}
-
-// connector connects to the only host, or finds the primary of several.
-func (s *Store) connector(ctx context.Context, configs []*mysql.Config) (driver.Connector, error) {
-	if len(configs) > 1 {
-		g, err := newGroup(ctx, configs)
-		s.group = g
-		return g, err
-	}
-	connector, err := mysql.NewConnector(configs[0])
-	return ownSession{connector}, err
 }
 
 // ownSession opens connections whose session is the shop's own.
@@ -101,7 +93,22 @@ func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 // SQLite opens the database in a file, which is created with mode 0600 if it does not exist; its folder must exist. The
 // files that SQLite keeps beside it have the same mode. Several processes may have it open.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
-	connector, err := sqliteConnector(path)
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("database settings: sqlite path %q: %w", path, err)
+	}
+	params := url.Values{
+		"_pragma": {
+			"busy_timeout(5000)",  // milliseconds
+			"journal_mode(WAL)",   // readers do not block the writer
+			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
+		},
+		// A transaction takes the write lock when it begins. Taking it at the first write fails if another transaction
+		// wrote since the first read.
+		"_txlock": {"immediate"},
+	}
+	// As a URI, the path may hold any character: '?', '#' and '%' are escaped.
+	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
@@ -113,32 +120,13 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
 	s := &Store{
-		pool:   o.pool(connector, sqliteConns),
+		pool:   o.pool(connector, 4), // one writes; others wait in the pool, in order, rather than at the file's lock, which has none
 		name:   "sqlite file " + path,
 		hosts:  []string{"file"},
 		sqlite: true,
 		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // its precision is milliseconds
 	}
 	return s.connect(ctx, sqliteDialect{gormmysql.New(gormmysql.Config{}), s.pool})
-}
-
-// sqliteConnector opens a file by its URI. As a URI, the path may hold any character: '?', '#' and '%' are escaped.
-func sqliteConnector(path string) (driver.Connector, error) {
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("database settings: sqlite path %q: %w", path, err)
-	}
-	params := url.Values{
-		"_pragma": {
-			fmt.Sprintf("busy_timeout(%d)", (5 * time.Second).Milliseconds()),
-			"journal_mode(WAL)",   // readers do not block the writer
-			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
-		},
-		// A transaction takes the write lock when it begins. Taking it at the first write fails if another transaction
-		// wrote since the first read.
-		"_txlock": {"immediate"},
-	}
-	return sqlite.NewConnector((&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String())
 }
 
 // sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own one imports a
@@ -213,10 +201,6 @@ func (s *Store) await(ctx context.Context) error {
 	}
 }
 
-// largestStatement is an upper limit, in bytes, for the shop's statements: the largest is a batch of orders with the
-// longest names and keys.
-const largestStatement = 1 << 20
-
 // ask returns an error if the server does not answer, or cannot keep what the shop promises. MySQL has the collation
 // utf8mb4_0900_bin from 8.0.17 on, MariaDB has SKIP LOCKED from 10.6 on.
 func (s *Store) ask(ctx context.Context) error {
@@ -224,17 +208,13 @@ func (s *Store) ask(ctx context.Context) error {
 		return s.pool.PingContext(ctx)
 	}
 	var version string
-	var packet int
 	var rollsBack bool
-	query := "SELECT VERSION(), @@max_allowed_packet, @@innodb_rollback_on_timeout"
-	if err := s.pool.QueryRowContext(ctx, query).Scan(&version, &packet, &rollsBack); err != nil {
+	query := "SELECT VERSION(), @@innodb_rollback_on_timeout"
+	if err := s.pool.QueryRowContext(ctx, query).Scan(&version, &rollsBack); err != nil {
 		return err
 	}
 	if rollsBack {
 		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, since a transaction goes on after a row that others have locked")
-	}
-	if packet < largestStatement {
-		return fmt.Errorf("max_allowed_packet of the server is %d: want at least %d, for a batch of orders", packet, largestStatement)
 	}
 	return supported(version)
 }
@@ -256,7 +236,7 @@ func supported(version string) error {
 // handshake are permanent.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {
-		return none.mayRecover()
+		return none.mayRecover
 	}
 	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
@@ -41,7 +39,6 @@ func TestMySQL_refusesDSN(t *testing.T) {
 		{"mysql://shop:s3cret@db:3306/shop", store.Options{}, form},
 		{"shop:s3cret@smoke(db:3306)/shop", store.Options{}, form},
 		{"shop:s3cret@tcp(db:3306)/shop?timeout=5", store.Options{}, "parameter"},
-		{"shop:s3cret@tcp(db:3306)/shop?maxAllowedPacket=1048575", store.Options{}, "maxAllowedPacket=1048575: want at least 1048576, or leave it out"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=s3cret", store.Options{}, "parameter"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=preferred", store.Options{}, "parameter tls=preferred"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=skip-verify", store.Options{}, "parameter tls=skip-verify"},
@@ -96,9 +93,7 @@ func TestMySQL_waits(t *testing.T) {
 				"variable": func(c *mysql.Config) { c.Params = map[string]string{"parsetime": "1"} }, // a typing error
 			} {
 				config, err := mysql.ParseDSN(dsn(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testserver.Must(t, err)
 				damage(config)
 				_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang
 				if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), config.Addr) {
@@ -119,26 +114,17 @@ func TestMySQL_session(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, users+"&"+limits[kind.Name]+"=1")
 		s := database.Open(t)
-		var limit, checked, sorted string
-		err := s.DB().QueryRowContext(t.Context(), "SELECT @@"+limits[kind.Name]+", @@unique_checks, @@max_sort_length").Scan(&limit, &checked, &sorted)
-		if err != nil || strings.Trim(limit, "0.") != "" || checked != "1" || sorted != "1024" {
-			t.Errorf("got %s %s, unique_checks %s, max_sort_length %s, %v", limits[kind.Name], limit, checked, sorted, err)
-		}
-		var zone, mode, charset string
-		var lockWait, vanished int
-		err = s.DB().QueryRowContext(t.Context(), "SELECT @@time_zone, @@sql_mode, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout").
-			Scan(&zone, &mode, &charset, &lockWait, &vanished)
-		if err != nil || zone != "+00:00" || !strings.Contains(mode, "STRICT_ALL_TABLES") || charset != "utf8mb4" || lockWait != 7 || vanished != 90 {
-			t.Errorf("got time zone %s, mode %s, charset %s, lock wait %d, wait %d, %v", zone, mode, charset, lockWait, vanished, err)
+		got := texts(t, s, `SELECT CONCAT_WS(' ', @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout, @@unique_checks = 1,
+			@@max_sort_length, FIND_IN_SET('STRICT_ALL_TABLES', @@sql_mode) > 0, @@`+limits[kind.Name]+` = 0)`)
+		if want := "+00:00 utf8mb4 7 90 1 1024 1 1"; got[0] != want {
+			t.Errorf("got %s, want %s", got[0], want)
 		}
 		storetest.Exec(t, s, "CREATE TABLE words (word VARCHAR(3))", "INSERT INTO words VALUES ('abc')")
 		if _, err := s.DB().ExecContext(t.Context(), "INSERT INTO words VALUES (?)", "abcd"); err == nil {
 			t.Error(`"Text is never cut": VARCHAR(3) took four letters`)
 		}
 		same, err := s.DB().ExecContext(t.Context(), "UPDATE words SET word = 'abc'")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		if n, err := same.RowsAffected(); n != 1 || err != nil {
 			t.Errorf(`"0 means that nothing matched": an update to the same value affected %d rows (%v)`, n, err)
 		}
@@ -182,9 +168,7 @@ func TestMySQL_tls(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					config, err := mysql.ParseDSN(c.dsn)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testserver.Must(t, err)
 					addr, sent := testserver.Wiretap(t, config.Addr)
 					dsn := strings.Replace(strings.Replace(c.dsn, config.Addr, addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
 					options := store.Options{}
@@ -233,9 +217,7 @@ func TestSQLite_files(t *testing.T) {
 		"shop.db", "a b.db", "what?.db", "100%.db", "%41.db", "a#b&c=d;e.db", "ü.db", `quote's"s.db`, "file:x.db", "a+b.db",
 	} {
 		dir := t.TempDir()
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, os.Chmod(dir, 0o755))
 		s := openFile(t, filepath.Join(dir, name))
 		if _, err := s.Migrate(t.Context()); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -259,9 +241,7 @@ func TestSQLite_refusesPath(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing", "shop.db")
 	text := filepath.Join(t.TempDir(), "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600))
 	for _, path := range []string{missing, text} { // at once: waiting would hang
 		if _, err := store.SQLite(t.Context(), path, store.Options{}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("got %v, want an error that names %s", err, path)
@@ -280,9 +260,7 @@ func TestSQLite_session(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "shop.db"))
 	for range 4 { // as many as there are
 		conn, err := s.DB().Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		defer conn.Close()
 		for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "5000", "synchronous": "1"} {
 			var got string
@@ -309,36 +287,6 @@ func TestStore_knowsItsDatabase(t *testing.T) {
 		}
 		if s.IsSQLite() == kind.Server || !strings.Contains(s.Name(), map[bool]string{true: "mysql at ", false: "sqlite file "}[kind.Server]) {
 			t.Errorf("got SQLite %v, name %q", s.IsSQLite(), s.Name())
-		}
-	})
-}
-
-// "The largest is a batch of orders with the longest names and keys."
-func TestMySQL_largestStatement(t *testing.T) {
-	t.Parallel()
-	const orders = 256 // in a batch
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		var largest atomic.Int64
-		database, sku := kind.New(t, ""), strings.Repeat("m", 64)
-		newShop(t, database.Migrated(t), 10_000, sku)
-		s := shop{database.Through(t, func(statement string) testserver.Fate {
-			largest.Store(max(largest.Load(), int64(len(statement)))) // one connection is used
-			return testserver.Pass
-		}).Open(t)}
-		var drafts []*order.Draft
-		var keys []order.BuyerKey
-		for i := range orders {
-			d := draft(fmt.Sprintf("%064d", i), strings.Repeat("'", 255), sku)
-			drafts, keys = append(drafts, d), append(keys, order.BuyerKey{Buyer: d.Buyer, Key: d.Key})
-		}
-		if err := s.place(t.Context(), drafts...); err != nil {
-			t.Fatal(err)
-		}
-		if found, err := s.UsedKeys(t.Context(), keys...); len(found) != orders || err != nil {
-			t.Fatalf("got %d keys, %v", len(found), err)
-		}
-		if got := largest.Load(); got < 100_000 || got > 1<<20 {
-			t.Errorf("got %d bytes, want at most %d", got, 1<<20)
 		}
 	})
 }

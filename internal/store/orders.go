@@ -26,10 +26,9 @@ type orderRow struct {
 	Currency       string
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
-	FirstExpiry    *dbTime
+	FirstExpiry    dbTime `gorm:"->"` // by Extend
 
-	Fingerprint string `gorm:"->"` // of its key, in queries that join it
-	Due         bool   `gorm:"->"` // in LockOrders
+	Due bool `gorm:"->"` // in LockOrders
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -111,10 +110,7 @@ func withLines(db *gorm.DB, rows []orderRow) ([]order.Order, error) {
 		orders[i] = order.Order{
 			ID: r.ID, Buyer: r.Buyer, Key: r.IdempotencyKey, Status: order.Status(r.Status), Lines: lines[r.ID],
 			Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
-			CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
-		}
-		if r.FirstExpiry != nil {
-			orders[i].FirstExpiry = r.FirstExpiry.Time
+			CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time, FirstExpiry: r.FirstExpiry.Time,
 		}
 	}
 	return orders, nil
@@ -223,7 +219,9 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 
 // LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
-	others, err = t.lockBuyers(slices.Sorted(slices.Values(buyers)))
+	if len(buyers) > 0 {
+		others, err = t.lockBuyers(slices.Sorted(slices.Values(buyers)))
+	}
 	return others, failed(err, "lock %d buyers", len(buyers))
 }
 
@@ -235,7 +233,8 @@ func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	}
 	switch {
 	case err == nil:
-		return nil, insertBuyers(t.db, without(buyers, locked))
+		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
+		return nil, insertBuyers(t.db, missing)
 	case classify(err) != lockWait:
 		return nil, err
 	case len(buyers) == 1: // another transaction has locked the row, or is making it
@@ -249,17 +248,10 @@ func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	return append(others, more...), err
 }
 
-func without(all, these []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(these, one) })
-}
-
 // selectBuyers locks the rows of those buyers that have one, and returns them. In READ COMMITTED it locks no gap where
 // there is none. A server would scan a small table for buyer IN (...), and meet the locks of all other buyers; a join looks
 // each up.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
-	if len(among) == 0 {
-		return nil, nil
-	}
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
 	values := make([]any, len(among))
 	for i, buyer := range among {
@@ -308,15 +300,15 @@ func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 		return bought, nil
 	}
 	pairs := "sku = ? AND buyer = ?" + strings.Repeat(" OR sku = ? AND buyer = ?", len(of)-1) // as in usedKeys
-	var values []any
+	var names []any
 	for _, b := range of {
-		values = append(values, b.SKU, b.Buyer)
+		names = append(names, b.SKU, b.Buyer)
 	}
 	var rows []struct {
 		SKU, Buyer string
 		Units      int64
 	}
-	err := t.db.Table("buyer_units").Where(pairs, values...).Find(&rows).Error
+	err := t.db.Table("buyer_units").Where(pairs, names...).Find(&rows).Error
 	for _, row := range rows {
 		bought[order.BuyerSKU{Buyer: row.Buyer, SKU: row.SKU}] = row.Units
 	}
@@ -331,17 +323,15 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	of := slices.SortedFunc(maps.Keys(units), func(a, b order.BuyerSKU) int {
 		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Buyer, b.Buyer))
 	})
-	var values []any
+	var rows [][]any
 	for _, b := range of {
-		values = append(values, b.SKU, b.Buyer, units[b])
+		rows = append(rows, []any{b.SKU, b.Buyer, units[b]})
 	}
-	statement := "INSERT INTO buyer_units (sku, buyer, units) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", len(of)-1)
+	known := " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
 	if t.store.sqlite {
-		statement += " ON CONFLICT DO UPDATE SET units = units + excluded.units"
-	} else {
-		statement += " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
+		known = " ON CONFLICT DO UPDATE SET units = units + excluded.units"
 	}
-	return failed(t.db.Exec(statement, values...).Error, "count what was bought")
+	return failed(t.db.Exec("INSERT INTO buyer_units (sku, buyer, units) VALUES ?"+known, values(rows)).Error, "count what was bought")
 }
 
 // dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,

@@ -2,11 +2,8 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,67 +55,43 @@ func TestStore_Claims(t *testing.T) {
 // "Reads of a database that does not answer are ErrBusy", and a ctx that ends is told as such.
 func TestStore_readsFail(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "mug")
-		ctx, cancel := context.WithCancel(t.Context())
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		var lost atomic.Bool
+		s := newShop(t, kind.New(t, "").Through(t, func(string) testserver.Fate {
+			if lost.Load() {
+				return testserver.Drop
+			}
+			return testserver.Pass
+		}).Migrated(t), 10, "mug")
+		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		lost := shop{lostStore(t)}
-		for name, read := range map[string]func(ctx context.Context, s shop) error{
-			"UsedKeys": func(ctx context.Context, s shop) error {
+		for name, read := range map[string]func(ctx context.Context) error{
+			"UsedKeys": func(ctx context.Context) error {
 				_, err := s.UsedKeys(ctx, order.BuyerKey{Buyer: "ann", Key: "k"})
 				return err
 			},
-			"Orders":    func(ctx context.Context, s shop) error { _, err := s.Orders(ctx, order.NewID()); return err },
-			"OfBuyer":   func(ctx context.Context, s shop) error { _, err := s.OfBuyer(ctx, "ann", "", 1); return err },
-			"Due":       func(ctx context.Context, s shop) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
-			"Audit":     func(ctx context.Context, s shop) error { return s.Audit(ctx, "", ignoreAccount, ignoreDifference) },
-			"SKU":       func(ctx context.Context, s shop) error { _, err := s.SKU(ctx, "mug"); return err },
-			"Levels":    func(ctx context.Context, s shop) error { _, err := s.Levels(ctx, order.Line{SKU: "mug"}); return err },
-			"List":      func(ctx context.Context, s shop) error { _, err := s.List(ctx, "", 10); return err },
-			"Movements": func(ctx context.Context, s shop) error { _, err := s.Movements(ctx, "mug", "", 10); return err },
-			"Now":       func(ctx context.Context, s shop) error { _, err := s.Now(ctx); return err },
-			"HasRun":    func(ctx context.Context, s shop) error { _, err := s.HasRun(ctx, "job", "day"); return err },
-			"Pending":   func(ctx context.Context, s shop) error { _, err := s.Pending(ctx); return err },
+			"Orders":    func(ctx context.Context) error { _, err := s.Orders(ctx, order.NewID()); return err },
+			"OfBuyer":   func(ctx context.Context) error { _, err := s.OfBuyer(ctx, "ann", "", 1); return err },
+			"Due":       func(ctx context.Context) error { _, err := s.Due(ctx, order.Order{}, 1); return err },
+			"Audit":     func(ctx context.Context) error { return s.Audit(ctx, "", ignoreAccount, ignoreDifference) },
+			"SKU":       func(ctx context.Context) error { _, err := s.SKU(ctx, "mug"); return err },
+			"Levels":    func(ctx context.Context) error { _, err := s.Levels(ctx, order.Line{SKU: "mug"}); return err },
+			"List":      func(ctx context.Context) error { _, err := s.List(ctx, "", 10); return err },
+			"Movements": func(ctx context.Context) error { _, err := s.Movements(ctx, "mug", "", 10); return err },
+			"Now":       func(ctx context.Context) error { _, err := s.Now(ctx); return err },
+			"HasRun":    func(ctx context.Context) error { _, err := s.HasRun(ctx, "job", "day"); return err },
+			"Pending":   func(ctx context.Context) error { _, err := s.Pending(ctx); return err },
 		} {
-			if err := read(ctx, s); !errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy) {
+			lost.Store(false)
+			if err := read(ended); !errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy) {
 				t.Errorf("%s, cancelled: got %v, want context.Canceled", name, err)
 			}
-			if err := read(t.Context(), lost); !errors.Is(err, order.ErrBusy) {
+			lost.Store(true)
+			if err := read(t.Context()); !errors.Is(err, order.ErrBusy) {
 				t.Errorf("%s, connection lost: got %v, want ErrBusy", name, err)
 			}
 		}
 	})
-}
-
-// lostStore opens a file whose connections are all lost later.
-func lostStore(t *testing.T) *store.Store {
-	t.Helper()
-	var lost atomic.Bool
-	s, err := store.SQLite(t.Context(), t.TempDir()+"/shop.db", store.Options{Through: losing(&lost)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	lost.Store(true)
-	s.DB().SetMaxIdleConns(0)
-	return s
-}
-
-// losing makes a pool that cannot dial once lost is set.
-func losing(lost *atomic.Bool) func(driver.Connector) *sql.DB {
-	return func(c driver.Connector) *sql.DB { return sql.OpenDB(losingConnector{c, lost}) }
-}
-
-type losingConnector struct {
-	driver.Connector
-	lost *atomic.Bool
-}
-
-func (c losingConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	if c.lost.Load() {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return c.Connector.Connect(ctx)
 }
 
 // "At most limit of the buyer's orders, the latest first: those placed before the one with the id before."
@@ -159,9 +132,7 @@ func TestStore_Due(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 100, "mug")
 		now, err := s.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		var due []order.Order
 		for i, ago := range []time.Duration{time.Hour, time.Minute, time.Minute, time.Second, -time.Hour} {
 			d := draft("ann", fmt.Sprint("k", i), "mug")
@@ -199,9 +170,7 @@ func TestTx_LockOrders(t *testing.T) {
 				found, err = tx.LockOrders(ids...)
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			testserver.Must(t, err)
 			return found
 		}
 		want := map[string]order.Found{
@@ -223,9 +192,7 @@ func TestTx_LockOrders(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		testserver.Must(t, err)
 	})
 }
 
@@ -253,9 +220,7 @@ func TestTx_LockBuyers(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, err)
 		}
 	})
 }
@@ -304,9 +269,7 @@ func TestTx_Open(t *testing.T) {
 			return write(tx, draft("ann", "k1", "mug"))
 		})
 		close(committed)
-		if err := errors.Join(err, <-counted); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, errors.Join(err, <-counted))
 	})
 }
 
@@ -361,9 +324,7 @@ func TestStore_PurgeKeys(t *testing.T) {
 			t.Errorf("got %+v, want no difference", d)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		s.purge(t, 24*time.Hour, 0)
 		s.wantClean(t)
 		s.placedAgo(t, 0, draft("ann", "k1", "mug"))

@@ -3,9 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -14,82 +12,46 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-type paymentRow struct {
-	ID          string
-	OrderID     string
-	AmountMinor int64
-	Currency    string
-	Refusal     string
-	CreatedAt   dbTime
-	RefundedAt  *dbTime
-}
-
-func (p paymentRow) payment() order.Payment {
-	payment := order.Payment{
-		ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
-		Refusal: p.Refusal, RecordedAt: p.CreatedAt.Time,
-	}
-	if p.RefundedAt != nil {
-		payment.RefundedAt = p.RefundedAt.Time
-	}
-	return payment
-}
-
 // payments returns the payments that a query finds.
 func payments(query *gorm.DB) ([]order.Payment, error) {
-	var rows []paymentRow
+	var rows []struct {
+		ID, OrderID           string
+		AmountMinor           int64
+		Currency, Refusal     string
+		CreatedAt, RefundedAt dbTime
+	}
 	err := query.Find(&rows).Error
 	found := make([]order.Payment, len(rows))
-	for i, row := range rows {
-		found[i] = row.payment()
+	for i, p := range rows {
+		found[i] = order.Payment{
+			ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
+			Refusal: p.Refusal, RecordedAt: p.CreatedAt.Time, RefundedAt: p.RefundedAt.Time,
+		}
 	}
 	return found, err
 }
 
-// errRecorded means that one of the payments is on record.
-var errRecorded = errors.New("payment is on record")
-
-// RecordPayments implements order.Tx, as ClaimKeys does: most payments are new.
+// RecordPayments implements order.Tx.
 func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
-	all = slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })
-	known := map[string]order.Payment{}
-	err := t.insertPayments(all)
-	for try := 0; try < claimTries && errors.Is(err, errRecorded); try++ {
-		ids := make([]string, len(all))
-		for i, p := range all {
-			ids[i] = p.ID
-		}
-		found, unread := payments(t.db.Table("payments").Where("id IN ?", ids))
-		if unread != nil {
-			return nil, failed(unread, "read payments")
-		}
+	idOf := func(p order.Payment) string { return p.ID }
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })
+	known, err := insertNew(sorted, idOf, t.insertPayments, func(ids []string) (map[string]order.Payment, error) {
+		byID := map[string]order.Payment{}
+		found, err := payments(t.db.Table("payments").Where("id IN ?", ids))
 		for _, p := range found {
-			known[p.ID] = p
+			byID[p.ID] = p
 		}
-		all = slices.DeleteFunc(all, func(p order.Payment) bool { _, recorded := known[p.ID]; return recorded })
-		err = t.insertPayments(all)
-	}
-	if errors.Is(err, errRecorded) { // others record one after the other
-		err = order.ErrBusy
-	}
+		return byID, err
+	})
 	return known, failed(err, "record payments")
 }
 
 func (t *tx) insertPayments(all []order.Payment) error {
-	if len(all) == 0 {
-		return nil
-	}
-	row := "(?, ?, ?, ?, ?, " + t.store.clock + ")"
-	values := make([]any, 0, 5*len(all))
+	var rows [][]any
 	for _, p := range all {
-		values = append(values, p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal)
+		rows = append(rows, []any{p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal, gorm.Expr(t.store.clock)})
 	}
-	err := t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES "+
-		row+strings.Repeat(", "+row, len(all)-1), values...).Error
-	if classify(err) == duplicate {
-		return errRecorded
-	}
-	return err
+	return t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES ?", values(rows)).Error
 }
 
 // Payments returns at most limit payments with an id greater than after, ordered by id: all, or only those refused and not
@@ -109,13 +71,10 @@ func (s *Store) Payments(ctx context.Context, refused bool, after string, limit 
 // RefundLag returns for how long the first of the payments that were refused and are not refunded has been on record, by
 // the database's clock; 0 without any.
 func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
-	var times struct {
-		First *dbTime
-		Now   dbTime
-	}
+	var times struct{ First, Now dbTime }
 	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
 		Scan(&times).Error
-	if err != nil || times.First == nil {
+	if err != nil || times.First.IsZero() {
 		return 0, explain(ctx, "look for payments to refund", err)
 	}
 	return times.Now.Sub(times.First.Time), nil

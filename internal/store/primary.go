@@ -18,14 +18,12 @@ import (
 )
 
 const (
-	askEvery   = time.Second            // while there is a primary
-	searchPace = 100 * time.Millisecond // while there is none
-	// awaitPrimary is how long new connections wait for a primary after the last one was lost.
-	awaitPrimary = 2 * time.Second
+	askEvery     = 200 * time.Millisecond
+	awaitPrimary = 2 * time.Second // of new connections, after the last primary was lost
 )
 
-// group connects to the primary of several hosts: the one that takes writes. Each host is asked once a second, ten
-// times while there is no primary, by a connection of its own, and each new connection is asked before it is used.
+// group connects to the primary of several hosts: the one that takes writes. Each host is asked five times a second by a
+// connection of its own, and each new connection is asked before it is used.
 //
 // Connections to a host that says that it is not the primary are closed, also while a statement waits on them. Those to
 // a host that does not answer are closed when another is the primary: a slow server keeps its connections, and a COMMIT
@@ -41,9 +39,7 @@ type group struct {
 	changes int           // of the last primary
 	lost    time.Time     // when there was none any more
 	found   chan struct{} // closed while there is a primary
-	wake    chan struct{} // closed to have all members asked now, and replaced
 	next    *confirmation // that has not begun; nil for none
-	closed  bool
 
 	confirming sync.Mutex // held while one runs
 }
@@ -57,21 +53,18 @@ type confirmation struct {
 // member is one of the hosts. The group's mutex guards reason and conns.
 type member struct {
 	host    string
-	timeout time.Duration                // for the answer to the question, and for a new connection
-	watch   driver.Connector             // of the connection that asks
-	pool    driver.Connector             // of the others
-	reason  error                        // why it is not the primary; nil if it said that it is
-	conns   map[*memberConn]*net.TCPConn // those of the pool
+	timeout time.Duration        // for a new connection and the answer to the question
+	watch   driver.Connector     // of the connection that asks
+	pool    driver.Connector     // of the others
+	reason  error                // why it is not the primary; nil if it said that it is
+	conns   map[*memberConn]bool // those of the pool
 }
 
 // newGroup watches the hosts until close.
 func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
-	g := &group{lost: time.Now(), found: make(chan struct{}), wake: make(chan struct{})}
+	g := &group{lost: time.Now(), found: make(chan struct{})}
 	for _, config := range configs {
-		m := &member{
-			host: config.Addr, timeout: config.Timeout, reason: notPrimaryError("was not asked yet"),
-			conns: map[*memberConn]*net.TCPConn{},
-		}
+		m := &member{host: config.Addr, timeout: config.Timeout, reason: notPrimaryError("was not asked yet"), conns: map[*memberConn]bool{}}
 		watch, err := mysql.NewConnector(config)
 		if err != nil {
 			return nil, err
@@ -95,9 +88,6 @@ func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 
 func (g *group) close() {
 	g.stop()
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
 	g.watching.Wait()
 }
 
@@ -116,45 +106,38 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 	g.mu.Unlock()
 	waiting, cancel := context.WithDeadline(ctx, began.Add(awaitPrimary))
 	defer cancel()
-	for {
-		m, err := g.await(waiting)
-		if err != nil {
-			return nil, withCause(ctx, err)
+	for m := g.await(waiting); m != nil && waiting.Err() == nil; m = g.await(waiting) {
+		conn, err := m.ask(ctx, m.pool, nil)
+		if host, _, _ := g.state(); err == nil && host == m.host {
+			return conn, nil
 		}
-		conn, err := m.open(ctx, m.pool)
-		if err == nil {
-			err = m.ask(ctx, conn)
-			if err == nil && g.current() == m {
-				return conn, nil
-			}
+		if conn != nil {
 			_ = conn.Close()
 		}
-		if err == nil {
-			continue // another has become the primary meanwhile
-		}
-		if ctx.Err() != nil || slices.Contains([]uint16{1040, 1203, 1226}, mysqlNumber(err)) {
+		switch {
+		case err == nil: // another has become the primary meanwhile
+		case ctx.Err() != nil || slices.Contains([]uint16{1040, 1203, 1226}, mysqlNumber(err)):
 			return nil, withCause(ctx, err) // that the caller gave up, or there are too many connections, says nothing of it
-		}
-		g.note(m, err)
-		if order.Pause(waiting, searchPace) != nil {
-			return nil, withCause(ctx, g.why())
+		default:
+			g.note(m, err)
 		}
 	}
+	return nil, withCause(ctx, g.why())
 }
 
-// await returns the primary as soon as there is one.
-func (g *group) await(ctx context.Context) (*member, error) {
+// await returns the primary as soon as there is one, or nil when ctx ends.
+func (g *group) await(ctx context.Context) *member {
 	for {
 		g.mu.Lock()
 		primary, found := g.primary, g.found
 		g.mu.Unlock()
 		if primary != nil {
-			return primary, nil
+			return primary
 		}
 		select {
 		case <-found:
 		case <-ctx.Done():
-			return nil, g.why()
+			return nil
 		}
 	}
 }
@@ -163,56 +146,14 @@ func (g *group) await(ctx context.Context) (*member, error) {
 func (g *group) watch(ctx context.Context, m *member) {
 	var conn driver.Conn
 	for ctx.Err() == nil {
-		var err error
-		if conn == nil {
-			conn, err = m.open(ctx, m.watch)
-		}
-		if err == nil {
-			err = m.ask(ctx, conn)
-		}
-		g.note(m, err)
-		if conn != nil && err != nil && !isNotPrimary(err) {
-			_ = conn.Close()
-			conn = nil
-		}
-		g.rest(ctx)
+		var reason error
+		conn, reason = m.ask(ctx, m.watch, conn)
+		g.note(m, reason)
+		_ = order.Pause(ctx, askEvery)
 	}
 	if conn != nil {
 		_ = conn.Close()
 	}
-}
-
-// rest waits until a member is to be asked again.
-func (g *group) rest(ctx context.Context) {
-	g.mu.Lock()
-	wake, pause := g.wake, askEvery
-	if g.primary == nil {
-		pause = searchPace
-	}
-	g.mu.Unlock()
-	_ = order.Pause(ctx, searchPace)
-	select {
-	case <-wake:
-	case <-time.After(pause - searchPace):
-	case <-ctx.Done():
-	}
-}
-
-// doubt has all members asked now, after a transaction that the primary has refused or cut off. It reports whether the
-// transaction should be repeated: not if Connect has already waited for a primary.
-func (g *group) doubt(err error) bool {
-	if kind := classify(err); kind != lost && kind != refused || errors.As(err, new(noPrimaryError)) {
-		return false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.askNowLocked()
-	return true
-}
-
-func (g *group) askNowLocked() {
-	close(g.wake)
-	g.wake = make(chan struct{})
 }
 
 // note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others
@@ -231,33 +172,21 @@ func (g *group) note(m *member, reason error) {
 	case reason != nil && g.primary == m:
 		g.primary, g.lost = nil, time.Now()
 		g.found = make(chan struct{})
-		g.askNowLocked()
 	}
 	for _, other := range g.members {
 		if other == g.primary || g.primary == nil && !isNotPrimary(other.reason) {
 			continue
 		}
-		for _, conn := range other.conns {
-			_ = conn.Close() // what waits on it gets an error
+		for conn := range other.conns {
+			_ = conn.TCPConn.Close() // what waits on it gets an error
 		}
 	}
-}
-
-// current returns the primary; nil for none.
-func (g *group) current() *member {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.primary
 }
 
 // confirm returns the result of a commit that begins after the call. Calls share it: one commit at a time is enough for
 // any number of refusals.
 func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
 	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
-		return net.ErrClosed
-	}
 	mine := g.next
 	if mine == nil {
 		mine = &confirmation{done: make(chan struct{})}
@@ -297,21 +226,17 @@ func (g *group) why() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var none noPrimaryError
+	var reasons []string
 	for _, m := range g.members {
-		none.hosts, none.reasons = append(none.hosts, m.host), append(none.reasons, m.reason)
+		reason := "says that it is the primary again"
+		if m.reason != nil {
+			reason = m.reason.Error()
+		}
+		reasons = append(reasons, m.host+": "+reason)
+		none.mayRecover = none.mayRecover || m.reason == nil || mayRecover(m.reason)
 	}
+	none.text = "no host takes writes: " + strings.Join(reasons, "; ")
 	return none
-}
-
-// open opens a connection.
-func (m *member) open(ctx context.Context, c driver.Connector) (driver.Conn, error) {
-	limited, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	conn, err := c.Connect(limited)
-	if err != nil {
-		return nil, m.explain(ctx, err)
-	}
-	return conn, nil
 }
 
 // primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
@@ -332,24 +257,30 @@ const primaryQuestion = `SELECT CASE
 	ELSE '' END
 	/*!80000 FROM performance_schema.replication_group_members */`
 
-// ask returns a notPrimaryError if the member says that it is not the primary.
-func (m *member) ask(ctx context.Context, conn driver.Conn) error {
+// ask asks a member whether it is the primary, on a connection that it opens if there is none. It returns the connection,
+// or nil if that does not work, and a notPrimaryError if the member says that it is not the primary.
+func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn) (_ driver.Conn, err error) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
+	if conn == nil {
+		if conn, err = by.Connect(limited); err != nil {
+			return nil, m.explain(ctx, err)
+		}
+	}
 	//nolint:forcetypeassert // the driver's connections do
 	rows, err := conn.(driver.QueryerContext).QueryContext(limited, primaryQuestion, nil)
-	if err != nil {
-		return m.explain(ctx, err)
-	}
 	answer := make([]driver.Value, 1)
-	err = errors.Join(rows.Next(answer), rows.Close())
-	switch reason := fmt.Sprintf("%s", answer[0]); {
-	case err != nil:
-		return m.explain(ctx, err)
-	case reason != "":
-		return notPrimaryError(reason)
+	if err == nil {
+		err = errors.Join(rows.Next(answer), rows.Close())
 	}
-	return nil
+	if err != nil {
+		_ = conn.Close()
+		return nil, m.explain(ctx, err)
+	}
+	if reason := fmt.Sprintf("%s", answer[0]); reason != "" {
+		return conn, notPrimaryError(reason)
+	}
+	return conn, nil
 }
 
 // explain says what to do about an error, or how long the member was silent.
@@ -373,26 +304,11 @@ func isNotPrimary(err error) bool { return errors.As(err, new(notPrimaryError)) 
 // noPrimaryError names each host and why it was not chosen. It does not wrap the reasons: a request may be sent again
 // whatever they are.
 type noPrimaryError struct {
-	hosts   []string
-	reasons []error
+	text       string
+	mayRecover bool // waiting can help
 }
 
-func (e noPrimaryError) Error() string {
-	var text []string
-	for i, host := range e.hosts {
-		reason := "says that it is the primary again"
-		if e.reasons[i] != nil {
-			reason = e.reasons[i].Error()
-		}
-		text = append(text, host+": "+reason)
-	}
-	return "no host takes writes: " + strings.Join(text, "; ")
-}
-
-// mayRecover reports whether waiting can help.
-func (e noPrimaryError) mayRecover() bool {
-	return slices.ContainsFunc(e.reasons, func(reason error) bool { return reason == nil || mayRecover(reason) })
-}
+func (e noPrimaryError) Error() string { return e.text }
 
 // dial opens a connection of the pool and remembers it until it is closed.
 func (g *group) dial(ctx context.Context, m *member, network, addr string) (net.Conn, error) {
@@ -403,7 +319,7 @@ func (g *group) dial(ctx context.Context, m *member, network, addr string) (net.
 	conn := &memberConn{opened.(*net.TCPConn), g, m} //nolint:forcetypeassert // the DSN's network is TCP
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m.conns[conn] = conn.TCPConn
+	m.conns[conn] = true
 	return conn, nil
 }
 

@@ -49,15 +49,11 @@ func TestMySQL_hosts(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartMariaDB(t)
 	config, err := mysql.ParseDSN(server.DSN(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	const down = "127.0.0.1:1"
 	config.Addr = down + "," + server.Addr()
 	s, err := store.MySQL(t.Context(), config.FormatDSN(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	if host, changes, err := s.Primary(); host != server.Addr() || changes != 0 || err != nil {
 		t.Errorf("got primary %q after %d changes, %v, want %s", host, changes, err, server.Addr())
@@ -127,9 +123,7 @@ func wantFull(t *testing.T, s *store.Store, server *testserver.Server) {
 func TestMySQL_hostsDenied(t *testing.T) {
 	t.Parallel()
 	config, err := mysql.ParseDSN(testserver.MariaDB(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	relay, _ := testserver.Wiretap(t, config.Addr)
 	config.Passwd, config.Addr = "s3cret", config.Addr+","+relay
 	_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang

@@ -34,9 +34,7 @@ func newShop(t testing.TB, s *store.Store, units int64, names ...string) shop {
 	t.Helper()
 	for _, name := range names {
 		sku, err := stock.NewSKU(name, price, units, placedAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		if err := s.Create(t.Context(), sku); err != nil {
 			t.Fatalf("create %q: %v", name, err)
 		}
@@ -128,16 +126,12 @@ func (s shop) placedAgo(t testing.TB, age time.Duration, drafts ...*order.Draft)
 	t.Helper()
 	for _, d := range drafts {
 		now, err := s.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		d.CreatedAt = now.Add(-age)
 		s.mustPlace(t, d)
 		_, err = s.DB().ExecContext(t.Context(), "UPDATE idempotency_keys SET created_at = ? WHERE buyer = ? AND idempotency_key = ?",
 			d.CreatedAt.Format("2006-01-02 15:04:05.000000"), d.Buyer, d.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 	}
 }
 
@@ -210,9 +204,7 @@ func (s shop) wantRows(t testing.TB, want rows) {
 	for table, count := range map[string]*int64{
 		"orders": &got.Orders, "order_lines": &got.Lines, "movements": &got.Movements, "idempotency_keys": &got.Keys,
 	} {
-		if err := s.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(count); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(count))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

@@ -16,6 +16,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // "Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
@@ -25,9 +26,7 @@ func TestStore_Create(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := shop{st}
 		want := stock.SKU{Name: "mug", Price: price, Level: level(100, 0), LimitPerBuyer: 3, CreatedAt: placedAt}
-		if err := s.Create(t.Context(), want); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.Create(t.Context(), want))
 		again := want
 		again.Level = level(7, 0)
 		if err := s.Create(t.Context(), again); !errors.Is(err, order.ErrExists) {
@@ -52,9 +51,7 @@ func TestStore_Levels(t *testing.T) {
 		s := newShop(t, st, 1, "pen", "hat", "cup")
 		for _, names := range [][]string{{"pen"}, {"pen", "hat"}, {"hat", "cup", "pen"}} {
 			got, err := s.Levels(t.Context(), lines(names...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, err)
 			for _, name := range names {
 				if diff := cmp.Diff(s.sku(t, name), got.SKUs[name]); diff != "" {
 					t.Errorf("%v (-want +got):\n%s", names, diff)
@@ -98,9 +95,7 @@ func TestStore_List(t *testing.T) {
 			{"mug", 10, []string{}},
 		} {
 			skus, err := s.List(t.Context(), c.after, c.limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, err)
 			names := []string{}
 			for _, sku := range skus {
 				names = append(names, sku.Name)
@@ -152,9 +147,7 @@ func delivery(sku, key string, units int64) stock.Delivery {
 func (s shop) ledger(t *testing.T, sku string) []stock.Movement {
 	t.Helper()
 	movements, err := s.Movements(t.Context(), sku, "", 1_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	return movements
 }
 
@@ -164,9 +157,7 @@ func TestStore_Supply(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 10, "mug", "hat")
-		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 4, Fence: 7}); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 4, Fence: 7}))
 		first, replayed, err := s.Supply(t.Context(), delivery("mug", "key-1", 5))
 		if err != nil || replayed || first != s.sku(t, "mug") || first.Level != level(11, 4) || first.Fence != 7 {
 			t.Fatalf("first: got %+v, replayed %v, %v", first, replayed, err)
@@ -267,9 +258,7 @@ func TestStore_Movements(t *testing.T) {
 		var pages []stock.Movement
 		for after := ""; ; after = pages[len(pages)-1].ID {
 			page, err := s.Movements(t.Context(), "mug", after, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, err)
 			if pages = append(pages, page...); len(page) < 2 {
 				break
 			}

@@ -130,7 +130,11 @@ func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
 	if !known {
 		return fmt.Errorf("%w: mode %q to take units of sku %q", stock.ErrInvalid, mode, want.SKU)
 	}
-	return failed(take(t.db, want), "take units of sku %q", want.SKU)
+	err := take(t.db, want)
+	if errors.Is(err, order.ErrChanged) && mode != stock.Optimistic {
+		err = refusal(t.db, want, mode)
+	}
+	return failed(err, "take units of sku %q", want.SKU)
 }
 
 // overwrite is WRONG, and is how it is usually written: check whether there is enough, subtract, save. The saved value
@@ -147,25 +151,17 @@ func overwrite(db *gorm.DB, t stock.Take) error {
 // conditional compares and subtracts in one statement. The database locks the row and uses its latest committed values,
 // so that no two buyers subtract from the same level.
 func conditional(db *gorm.DB, t stock.Take) error {
-	err := update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
+	return update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ? WHERE name = ? AND available >= ?",
 		t.Units, t.Units, t.SKU, t.Units)
-	if errors.Is(err, order.ErrChanged) {
-		return refusal(db, t, stock.Conditional)
-	}
-	return err
 }
 
 // fenced is conditional with a further comparison: the row was not written under this fence or a higher one. This refuses
 // a paused holder whose lease has passed to another holder, whatever the state of the lock's store. See "How to do
 // distributed locking", M. Kleppmann, 2016.
 func fenced(db *gorm.DB, t stock.Take) error {
-	err := update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? "+
+	return update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? "+
 		"WHERE name = ? AND available >= ? AND fence < ?",
 		t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence)
-	if errors.Is(err, order.ErrChanged) {
-		return refusal(db, t, stock.Fenced)
-	}
-	return err
 }
 
 // optimistic is overwrite with a compare-and-swap: it saves the new level if the row still has the level from which
@@ -200,7 +196,7 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 	return done.Error
 }
 
-// refusal returns why an UPDATE matched no row.
+// refusal returns why the UPDATE of conditional or fenced matched no row.
 //
 // It reads FOR UPDATE: another transaction may be changing the row, and a plain SELECT would not wait for that. (There is
 // no FOR UPDATE in SQLite, whose transaction is the only writer.)
@@ -208,16 +204,13 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 // A stale fence is checked first: a holder that lost its lease must not answer anything about the stock. Changed terms
 // are checked before sold out: the caller has to plan again by the new ones anyway.
 func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
-	var row skuRow
-	err := db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Where("name = ?", t.SKU).Take(&row).Error
+	sku, err := readSKU(db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), t.SKU)
 	switch {
-	case errors.Is(err, gorm.ErrRecordNotFound):
-		return order.ErrUnknownSKU
 	case err != nil:
 		return err
-	case mode == stock.Fenced && row.Fence >= t.Fence:
+	case mode == stock.Fenced && sku.Fence >= t.Fence:
 		return order.ErrStaleFence
-	case t.Terms != nil && row.sku().Terms() != *t.Terms:
+	case t.Terms != nil && sku.Terms() != *t.Terms:
 		return order.ErrChanged
 	}
 	// Fences only grow, so the UPDATE failed for want of units. There may be enough by now: READ COMMITTED unlocks a

@@ -12,6 +12,7 @@ import (
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
+	"example.com/shop/internal/testserver"
 )
 
 // Of two buyers who read the same number, overwrite sells to both: "the lost update". All others refuse the second.
@@ -40,9 +41,7 @@ func TestTx_Take_refusals(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 10, "mug")
-		if err := s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 5}); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.take(t, stock.Fenced, stock.Take{SKU: "mug", Units: 1, Fence: 5}))
 		before := s.sku(t, "mug")
 		seen := before.Level
 		price, currency, limit, same := before.Terms(), before.Terms(), before.Terms(), before.Terms()
@@ -118,9 +117,7 @@ func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 5, "mug")
 		seen := s.sku(t, "mug").Level
-		if err := s.take(t, stock.Conditional, one("mug")); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.take(t, stock.Conditional, one("mug")))
 		if _, _, err := s.Supply(t.Context(), stock.Delivery{SKU: "mug", Key: "k", Units: 1, At: placedAt}); err != nil {
 			t.Fatal(err)
 		}

@@ -58,10 +58,8 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
 }
 
-var (
-	errAnswered = errors.New("answered") // rolls the transaction of isPlaced back
-	errTooLong  = fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout)
-)
+// errAnswered rolls the transaction of isPlaced back.
+var errAnswered = errors.New("answered")
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
 // after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
@@ -72,7 +70,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 	defer cancel()
 	for try := 1; ; try++ {
 		if s.group != nil {
-			_, _ = s.group.await(ctx) // without one, Connect says why
+			s.group.await(ctx) // without one, Connect says why
 		}
 		err = s.inTx(ctx, func(t *tx) (err error) {
 			placed, err = t.exists(o)
@@ -81,10 +79,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 		if err == nil || errors.Is(err, errAnswered) {
 			return placed, nil
 		}
-		if try == confirmTries {
-			return false, err
-		}
-		if order.Pause(ctx, 25*time.Millisecond<<try) != nil {
+		if try == confirmTries || order.Pause(ctx, 25*time.Millisecond<<try) != nil {
 			return false, err
 		}
 	}
@@ -97,9 +92,9 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 // only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
 // transaction, since another connection may be to another member.
 func (t *tx) exists(o order.Order) (placed bool, err error) {
-	err = t.insertKeys(order.UsedKey{Order: o})
+	err = t.insertKeys([]order.UsedKey{{Order: o}})
 	switch {
-	case errors.Is(err, order.ErrKeyTaken):
+	case classify(err) == duplicate:
 		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", o.ID).Row().Scan(&placed)
 		return placed, cmp.Or(err, errAnswered)
 	case err == nil && t.store.group == nil:
@@ -162,15 +157,19 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
 			return err
 		}
-		again := classify(err) == conflict || s.group != nil && s.group.doubt(err)
+		kind := classify(err)
+		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError)) // that one has waited
 		switch {
-		case !again:
+		case kind != conflict && !moved:
 			return fmt.Errorf("%w: %w", busy(err), err)
 		case try == deadlockTries:
 			return fmt.Errorf("%w: %d attempts: %w", busy(err), try, err)
 		}
-		backOff := min(2*time.Millisecond<<try, 100*time.Millisecond)
-		if order.Pause(ctx, rand.N(backOff)) != nil {
+		pause := rand.N(min(2*time.Millisecond<<try, 100*time.Millisecond))
+		if moved {
+			pause += askEvery // until the hosts have been asked
+		}
+		if order.Pause(ctx, pause) != nil {
 			return ended(ctx)
 		}
 	}
@@ -179,7 +178,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 // inTxOnce is one attempt. After a failure or a panic before the COMMIT, the transaction is rolled back. The end of ctx
 // rolls it back until the COMMIT begins.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
 	conn, err := s.pool.Conn(ctx)
 	if err != nil {

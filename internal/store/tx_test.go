@@ -169,9 +169,7 @@ func TestStore_InTx_fileIsBusy(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	s.wantUntouched(t, 10)
 }
 
@@ -252,27 +250,6 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 	})
 }
 
-// The server rolls back a transaction whose client has vanished, after wait_timeout: here, after three seconds.
-func TestStore_InTx_clientVanishes(t *testing.T) {
-	t.Parallel()
-	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, "")
-		s := newShop(t, database.Migrated(t), 10, "mug")
-		vanishing := shop{database.With("wait_timeout=3").Through(t, at("COMMIT", testserver.Hang, nil)).Open(t)}
-		if err := vanishing.take(t, stock.Conditional, one("mug")); !errors.Is(err, order.ErrUnknownOutcome) {
-			t.Errorf("got %v, want ErrUnknownOutcome", err)
-		}
-		err := error(order.ErrBusy)
-		for end := time.Now().Add(time.Minute); errors.Is(err, order.ErrBusy) && time.Now().Before(end); {
-			err = s.take(t, stock.Conditional, one("mug")) // each try waits for five seconds
-		}
-		if err != nil {
-			t.Fatalf("the transaction is still open: %v", err)
-		}
-		s.wantLevel(t, "mug", level(9, 1))
-	})
-}
-
 // "ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
 // returns the keys that are on record already." "FreeKeys deletes rows that this transaction has written."
 func TestTx_ClaimKeys_batch(t *testing.T) {
@@ -303,9 +280,7 @@ func TestTx_ClaimKeys_batch(t *testing.T) {
 		})
 		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 2, Keys: 1})
 		batch[100].Key = "another"
-		if err := s.place(t.Context(), batch...); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, s.place(t.Context(), batch...))
 		s.wantRows(t, rows{Orders: n + 1, Lines: n + 1, Movements: n + 2, Keys: n + 1})
 		s.wantClean(t)
 	})

@@ -97,10 +97,10 @@ func allControls() []control {
 			edits: []edit{{payment, "case f.Total != amount:\n\t\treturn ErrAmountMismatch.Code", "case f.Total != amount:\n\t\treturn \"\""}}},
 		{name: "payment-forgotten", on: system.Embedded, fault: "shop-paused",
 			about: "a payment is on record for a second",
-			edits: []edit{{payments, "err := t.insertPayments(all)", `err := t.db.Exec("DELETE FROM payments WHERE created_at < ?", dbTime{time.Now().Add(-time.Second)}).Error
-	if err == nil {
-		err = t.insertPayments(all)
-	}`}}},
+			edits: []edit{{payments, "	idOf := func", `	if err := t.db.Exec("DELETE FROM payments WHERE created_at < ?", dbTime{time.Now().Add(-time.Second)}).Error; err != nil {
+		return nil, err
+	}
+	idOf := func`}}},
 		{name: "expiry-of-paid-orders", on: system.Embedded, fault: "shop-paused",
 			about: "the sweep expires orders that were paid",
 			edits: []edit{
