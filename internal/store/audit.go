@@ -76,7 +76,7 @@ func (a audit) accounts(account func(stock.Account) error, difference func(stock
 	const query = `
 		SELECT s.name, s.supplied, s.available, s.reserved, s.sold,
 		       COALESCE(m.supplied, 0), COALESCE(m.available, 0), COALESCE(m.reserved, 0), COALESCE(m.sold, 0),
-		       COALESCE(p.units, 0), COALESCE(p.open_units, 0), COALESCE(p.paid_units, 0), COALESCE(p.orders, 0),
+		       COALESCE(p.open_units, 0), COALESCE(p.paid_units, 0), COALESCE(p.orders, 0),
 		       s.fence, COALESCE(m.fence, 0)
 		FROM skus AS s
 		LEFT JOIN (
@@ -88,7 +88,6 @@ func (a audit) accounts(account func(stock.Account) error, difference func(stock
 		) AS m ON m.sku = s.name
 		LEFT JOIN (
 			SELECT COALESCE(l.sku, l.sku) AS name, COUNT(*) AS orders,
-			       SUM(CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END) AS units,
 			       SUM(CASE WHEN o.status = 'pending' THEN l.units ELSE 0 END) AS open_units,
 			       SUM(CASE WHEN o.status = 'paid' THEN l.units ELSE 0 END) AS paid_units
 			FROM order_lines AS l
@@ -104,9 +103,10 @@ func (a audit) accounts(account func(stock.Account) error, difference func(stock
 		var acc stock.Account
 		if err := rows.Scan(&acc.SKU, &acc.Level.Supplied, &acc.Level.Available, &acc.Level.Reserved, &acc.Level.Sold,
 			&acc.Ledger.Supplied, &acc.Ledger.Available, &acc.Ledger.Reserved, &acc.Ledger.Sold,
-			&acc.OrderedUnits, &acc.OpenUnits, &acc.PaidUnits, &acc.Orders, &acc.Fence, &acc.LedgerFence); err != nil {
+			&acc.OpenUnits, &acc.PaidUnits, &acc.Orders, &acc.Fence, &acc.LedgerFence); err != nil {
 			return explain(a.ctx, "audit accounts", err)
 		}
+		acc.OrderedUnits = acc.OpenUnits + acc.PaidUnits
 		if err := account(acc); err != nil {
 			return err
 		}

@@ -254,23 +254,6 @@ func TestSQLite_refusesPath(t *testing.T) {
 	}
 }
 
-// The settings arrive on each connection.
-func TestSQLite_session(t *testing.T) {
-	t.Parallel()
-	s := openFile(t, filepath.Join(t.TempDir(), "shop.db"))
-	for range 4 { // as many as there are
-		conn, err := s.DB().Conn(t.Context())
-		testserver.Must(t, err)
-		defer conn.Close()
-		for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "5000", "synchronous": "1"} {
-			var got string
-			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
-				t.Errorf("%s: got %s, %v, want %s", pragma, got, err, want)
-			}
-		}
-	}
-}
-
 // "Version returns the product and its version." "Now returns the time by the database's clock, in
 // UTC." Name says which database it is, without a password.
 func TestStore_knowsItsDatabase(t *testing.T) {

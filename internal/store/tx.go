@@ -58,9 +58,6 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
 }
 
-// errAnswered rolls the transaction of isPlaced back.
-var errAnswered = errors.New("answered")
-
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
 // after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
 // order exists or it does not. isPlaced tries again after a lost connection, or while the first transaction still holds
@@ -76,7 +73,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 			placed, err = t.exists(o)
 			return err
 		})
-		if err == nil || errors.Is(err, errAnswered) {
+		if err == nil || errors.Is(err, order.ErrNothing) {
 			return placed, nil
 		}
 		if try == confirmTries || order.Pause(ctx, 25*time.Millisecond<<try) != nil {
@@ -85,7 +82,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 	}
 }
 
-// exists reports whether the order exists, if its error is nil or errAnswered.
+// exists reports whether the order exists, if its error is nil, or order.ErrNothing: there is nothing to commit.
 //
 // A member of a group that was replaced as the primary may not know it yet, and roll a transaction back that the others
 // have committed: to it, the key is free. So in a group the key is claimed and freed in a transaction that commits:
@@ -96,21 +93,18 @@ func (t *tx) exists(o order.Order) (placed bool, err error) {
 	switch {
 	case classify(err) == duplicate:
 		err = t.db.Raw("SELECT COUNT(*) > 0 FROM orders WHERE id = ?", o.ID).Row().Scan(&placed)
-		return placed, cmp.Or(err, errAnswered)
+		return placed, cmp.Or(err, order.ErrNothing)
 	case err == nil && t.store.group == nil:
-		err = errAnswered
+		err = order.ErrNothing
 	case err == nil:
-		err = t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", o.Buyer, o.Key).Error
+		err = t.FreeKeys(order.BuyerKey{Buyer: o.Buyer, Key: o.Key})
 	}
 	return false, err
 }
 
 // changes returns how often another host has become the primary, for unconfirmed.
 func (s *Store) changes() int {
-	if s.group == nil {
-		return 0
-	}
-	_, changes, _ := s.group.state()
+	_, changes, _ := s.Primary()
 	return changes
 }
 

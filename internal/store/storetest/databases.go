@@ -26,7 +26,6 @@ func Kinds() []Kind {
 
 // Each runs test on a migrated database of each kind, in parallel.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
-	t.Helper()
 	EachKind(t, func(t *testing.T, kind Kind) { test(t, kind.New(t, "").Migrated(t)) })
 }
 
@@ -34,19 +33,12 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 func SQLite(t testing.TB) *store.Store { return Kinds()[0].New(t, "").Migrated(t) }
 
 // EachKind runs test for each kind of database, in parallel.
-func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) {
-	t.Helper()
-	each(t, Kinds(), test)
-}
+func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) { each(t, Kinds(), test) }
 
 // EachServer is EachKind without SQLite, for what is about row locks, the network or a server's clock.
-func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) {
-	t.Helper()
-	each(t, Kinds()[1:], test)
-}
+func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) { each(t, Kinds()[1:], test) }
 
 func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
-	t.Helper()
 	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
@@ -64,19 +56,14 @@ type Database struct {
 // New makes a database that goes with the test. The params are added to a server's DSN, such as
 // "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
-	t.Helper()
 	if !k.Server {
 		return Database{path: filepath.Join(t.TempDir(), "shop.db")}
 	}
-	return Database{dsn: k.dsn(t)}.With(params)
-}
-
-// With returns the same database with parameters added to its DSN.
-func (d Database) With(params string) Database {
-	if d.dsn != "" && params != "" {
-		d.dsn += "&" + params // it has some
+	dsn := k.dsn(t)
+	if params != "" {
+		dsn += "&" + params // it has some
 	}
-	return d
+	return Database{dsn: dsn}
 }
 
 // Through returns the same database, on a server, as it is reached through a link whose statements are judged.
