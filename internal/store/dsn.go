@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,15 +98,14 @@ func complete(c *mysql.Config, secure *tls.Config) {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
-	given := c.Params
-	c.Params = map[string]string{}
-	for name, value := range given {
-		c.Params[strings.ToLower(name)] = value // their case does not matter
+	params := map[string]string{
+		"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50
+		// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is
+		// longer than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
+		"wait_timeout": "90", // seconds
 	}
-	c.Params["innodb_lock_wait_timeout"] = cmp.Or(c.Params["innodb_lock_wait_timeout"], "5") // seconds; the server's default is 50
-	// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is longer
-	// than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
-	c.Params["wait_timeout"] = cmp.Or(c.Params["wait_timeout"], "90") // seconds
+	maps.Copy(params, c.Params) // the user's win
+	c.Params = params
 }
 
 // session is all that the meaning of the shop's statements depends on, and that a server, its init_connect or a user can

@@ -63,9 +63,6 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 		return 0, err
 	}
 	results, err := provider.Up(context.WithoutCancel(ctx))
-	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
-		results = partial.Applied
-	}
 	return len(results), explain(ctx, "migrate", err)
 }
 

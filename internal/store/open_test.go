@@ -108,7 +108,7 @@ func TestMySQL_waits(t *testing.T) {
 // wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
-	const users = "Innodb_Lock_Wait_Timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk" +
+	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk" +
 		"&sql_select_limit=1&unique_checks=0&max_sort_length=64"
 	limits := map[string]string{"MySQL": "max_execution_time", "MariaDB": "max_statement_time"} // only one of the two knows each
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -302,9 +302,6 @@ func TestWritable_busy(t *testing.T) {
 			}
 			return nil
 		})
-		if err := s.Writable(t.Context()); err != nil {
-			t.Error(err)
-		}
 		s.wantUntouched(t, 5)
 	})
 }
